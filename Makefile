@@ -1,0 +1,36 @@
+# The commands people type. Each installs what it misses (Debian and Ubuntu packages, by name).
+
+CARGO ?= cargo
+AGENT := target/debug/why-terminating-agent
+LAB := target/debug/lab
+
+.PHONY: demo test bench docs packages build clean-lab
+
+## Stage three stuck pods on this machine, explain them, clean up
+demo: packages
+	$(CARGO) build -q -p why-terminating-agent -p lab
+	sh tests/demo.sh
+
+## Run every test; the scenarios make pods really stuck, so it needs root
+test: packages build
+	$(CARGO) test --workspace --exclude scenarios
+	$(CARGO) test -p scenarios
+
+## Measure; compares with lsof and fuser in the same run
+bench: packages
+	$(CARGO) build -q --release -p why-terminating-agent -p bench
+	sh tests/bench/run.sh
+
+## Write the generated documents again
+docs:
+	$(CARGO) run -q -p xtask -- docs
+
+build:
+	$(CARGO) build --workspace
+
+packages:
+	sh tests/packages.sh
+
+## Take down whatever a killed test left behind
+clean-lab:
+	$(LAB) down --all

@@ -1,0 +1,36 @@
+//! Whom a person may be told to kill.
+
+use crate::{gates::PodView, observation::Process};
+
+/// Programs of which a node lives: containers, or all of them, would go with them.
+const NEEDED: [&str; 10] = [
+    "systemd",
+    "init",
+    "containerd",
+    "crio",
+    "dockerd",
+    "cri-dockerd",
+    "k3s-server",
+    "k3s-agent",
+    "kubelite",
+    "kubelet",
+];
+
+/// The pid for the placeholder of a command that kills, unless the process is one that a node
+/// needs: pid 1, the kubelet, a runtime, a shim, the agent itself.
+pub fn may_be_killed(view: &PodView, pid: u32, comm: &str) -> Option<u32> {
+    let kubelet = view.seen.node.kubelet.get().map(|kubelet| kubelet.pid);
+    let runtime = view.seen.node.runtime_process.get().map(|runtime| runtime.pid);
+    let needed =
+        pid <= 1 || Some(pid) == kubelet || Some(pid) == runtime || NEEDED.contains(&comm) || is_shim_name(comm);
+    (!needed).then_some(pid)
+}
+
+/// A container's direct parent that the runtime put there: containerd's shims, CRI-O's conmon.
+pub fn is_shim(process: &Process) -> bool {
+    is_shim_name(&process.comm)
+}
+
+fn is_shim_name(comm: &str) -> bool {
+    comm.starts_with("containerd-shim") || comm.starts_with("conmon") || comm.starts_with("docker-contain")
+}

@@ -1,0 +1,28 @@
+//! One file per cause or close family. Each is a pure function from a pod's view to findings, and
+//! carries the tests that prove it says nothing without its proof.
+
+pub mod api_side;
+pub mod block;
+mod build;
+pub mod cgroup;
+pub mod container;
+pub mod csi;
+pub mod fuse;
+pub mod holder;
+pub mod kill;
+pub mod kubelet;
+pub mod mounts;
+pub mod nfs;
+pub mod orphan;
+pub mod pid_namespace;
+pub mod runtime;
+pub mod sandbox;
+pub mod shim;
+pub mod stray;
+#[cfg(test)]
+mod tests;
+pub mod uninterruptible;
+pub mod volume;
+pub mod words;
+
+use build::Found;

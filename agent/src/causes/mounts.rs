@@ -1,0 +1,163 @@
+//! Mounts under mounts, mounts in the wrong namespace, directories left behind.
+
+use findings::{Finding, Link, cause};
+
+use super::{Found, runtime, volume::GATE, words};
+use crate::{
+    gates::PodView,
+    observation::{HostPath, Mount, SubPath, VolumeDir},
+};
+
+/// A mount lies below the volume: neither `umount` of the volume nor `rmdir` can succeed.
+pub fn nested(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Vec<Finding> {
+    let cause = &cause::NESTED_MOUNT;
+    let named = |mount: &Mount| {
+        if let Some(finding) = only_in_kubelets(view, volume, mount, head) {
+            return finding;
+        }
+        runtime::named(view, Found::new(cause, GATE).after(head))
+            .link(words::mount(mount), format!("ROOT CAUSE {}: mounted below the volume", cause.id))
+            .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
+            .name("volume", &volume.name)
+            .name_if("path", mount.mount_point.as_str())
+            .name_if("target", target.as_str())
+            .root(mount.mount_point.show())
+            .finish()
+    };
+    // The deepest comes first: that is the order in which they can be unmounted.
+    view.mounts_below(target).into_iter().map(named).collect()
+}
+
+/// The mount is in the kubelet's own mount namespace and not in pid 1's: whoever looks for it on the
+/// host does not see it, and `umount` there does not reach it.
+fn only_in_kubelets(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    let init = view.seen.mounts.init.get()?;
+    let kubelet = view.seen.node.kubelet.get()?;
+    if init.mounts.iter().any(|other| other.mount_point == mount.mount_point) {
+        return None;
+    }
+    let cause = &cause::MOUNT_HIDDEN_FROM_KUBELET;
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .link(words::mount(mount), format!("ROOT CAUSE {}: in the kubelet's mount namespace, not in pid 1's", cause.id))
+        .evidence(format!("/proc/{}/mountinfo", kubelet.pid), mount.mount_point.show())
+        .evidence("/proc/1/mountinfo", "does not have it")
+        .name("volume", &volume.name)
+        .name("pid", kubelet.pid)
+        .name_if("path", mount.mount_point.as_str())
+        .root(mount.mount_point.show());
+    Some(found.finish())
+}
+
+/// A mount lies below a subPath.
+pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> Option<Finding> {
+    let mount = view.mounts_below(&sub_path.path).into_iter().next()?;
+    let cause = &cause::NESTED_MOUNT_UNDER_SUB_PATH;
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .link(words::mount(mount), format!("ROOT CAUSE {}: mounted below the subPath", cause.id))
+        .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
+        .name("volume", &sub_path.volume)
+        .name_if("path", mount.mount_point.as_str())
+        .root(mount.mount_point.show());
+    Some(found.finish())
+}
+
+/// The mount is seen by pid 1 and not by the kubelet, or by the kubelet only.
+pub fn hidden(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+    let init = view.seen.mounts.init.get()?;
+    let by_init = init.mounts.iter().any(|mount| mount.mount_point == *target);
+    let by_kubelet = view.mount_at(target).is_some();
+    let state = match (by_kubelet, by_init) {
+        (false, true) => "mounted in pid 1's mount namespace, not in the kubelet's",
+        _ => return None,
+    };
+    let cause = &cause::MOUNT_HIDDEN_FROM_KUBELET;
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .link(format!("mount {}", words::path(target)), format!("ROOT CAUSE {}: {state}", cause.id))
+        .evidence("/proc/1/mountinfo and the kubelet's mountinfo", state)
+        .name("volume", &volume.name)
+        .name("pid", 1)
+        .name_if("path", target.as_str())
+        .root(target.show());
+    Some(found.finish())
+}
+
+/// The volume's directory is no mount point and is still there.
+pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+    let full = volume.entries.is_some_and(|entries| entries > 0);
+    let cause = if full { &cause::VOLUME_DIRECTORY_NOT_EMPTY } else { &cause::MOUNT_DIRECTORY_LEFT };
+    let says = match volume.entries {
+        Some(100) => "100 entries or more".to_owned(),
+        Some(entries) => format!("{entries} entries"),
+        None => "could not be listed".to_owned(),
+    };
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .probable()
+        .link(words::path(target), format!("ROOT CAUSE {}: not a mount point, {says}", cause.id))
+        .evidence(target.show(), says)
+        .name("volume", &volume.name)
+        .name_if("path", target.as_str())
+        .name_if("target", target.as_str())
+        .root(target.show());
+    Some(found.finish())
+}
+
+/// Two mounts on the very same path: the kubelet unmounts one and meets the other.
+pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+    let mounts: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.mount_point == *target).collect();
+    if mounts.len() < 2 {
+        return None;
+    }
+    let cause = &cause::KUBELET_ROOT_AMBIGUOUS;
+    let root = &view.seen.node.kubelet_root;
+    let mut found = runtime::named(view, Found::new(cause, GATE).after(head)).probable();
+    for mount in &mounts {
+        found = found.evidence(
+            "mountinfo of the kubelet",
+            format!("{} on {} ({})", mount.mount_point.show(), mount.dev, mount.id),
+        );
+    }
+    let found = found
+        .link(words::path(target), format!("ROOT CAUSE {}: {} mounts on this one path", cause.id, mounts.len()))
+        .name("volume", &volume.name)
+        .name_if("path", root.as_str())
+        .root(root.show());
+    Some(found.finish())
+}
+
+/// The volume's files lie on a file system that has become read-only: they cannot be deleted.
+pub fn read_only(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+    let covering = view.kubelet_mounts().iter().filter(|mount| target.is_within(&mount.mount_point));
+    let mount = covering.max_by_key(|mount| mount.mount_point.as_bytes().len())?;
+    if !mount.super_read_only || view.mount_at(target).is_some() {
+        return None;
+    }
+    let cause = &cause::FILE_SYSTEM_READ_ONLY;
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .link(words::mount(mount), format!("ROOT CAUSE {}: the file system is read-only", cause.id))
+        .evidence("mountinfo of the kubelet", format!("ro in the super options of {}", mount.mount_point.show()))
+        .name("volume", &volume.name)
+        .name_if("path", target.as_str())
+        .root(mount.dev);
+    Some(found.finish())
+}
+
+/// The target of a subPath was deleted while it was mounted; the kubelet's `stat` says "no such
+/// file", so it skips the unmount and can never remove the directory above.
+pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
+    let sub_paths = view.seen.node.kubelet_root.join("pods").join(view.uid().as_str()).join("volume-subpaths");
+    let cause = &cause::SUB_PATH_TARGET_MISSING;
+    let finding = |mount: &Mount| {
+        runtime::named(view, Found::new(cause, GATE))
+            .link(
+                words::mount(mount),
+                format!("ROOT CAUSE {}: mounted, and its path does not exist any more", cause.id),
+            )
+            .evidence("mountinfo of the kubelet", mount.mount_point.show())
+            .name_if("path", mount.mount_point.as_str().map(|path| path.trim_end_matches("//deleted").to_owned()))
+            .root(mount.mount_point.show())
+            .finish()
+    };
+    let is_deleted =
+        |mount: &&Mount| mount.mount_point.as_bytes().ends_with(b"//deleted") && mount.mount_point.is_below(&sub_paths);
+    view.kubelet_mounts().iter().filter(is_deleted).map(finding).collect()
+}

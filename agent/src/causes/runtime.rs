@@ -1,0 +1,82 @@
+//! The container runtime as a whole, and the names every finding's remedy may use.
+
+use findings::{Finding, cause};
+
+use super::{Found, words};
+use crate::{
+    gates::PodView,
+    observation::{Observation, Seen},
+};
+
+/// Fills in the pod, the node and the units of kubelet and runtime.
+pub(super) fn named(view: &PodView, found: Found) -> Found {
+    node_named(view.seen, found).name("pod", view.pod).name("uid", view.uid())
+}
+
+/// Fills in the node and the units of kubelet and runtime.
+pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
+    let comm = seen.node.kubelet.get().map_or("kubelet", |kubelet| kubelet.comm.as_str());
+    let kubelet_unit = match comm {
+        "kubelite" => "snap.microk8s.daemon-kubelite",
+        "k3s-agent" => "k3s-agent",
+        "k3s-server" => "k3s",
+        _ => "kubelet",
+    };
+    let socket = seen.node.cri_socket.get().map(|socket| socket.show()).unwrap_or_default();
+    let runtime_unit = match () {
+        () if socket.contains("crio") => "crio",
+        () if socket.contains("cri-dockerd") => "cri-docker",
+        () if socket.contains("k3s") || socket.contains("k0s") => kubelet_unit,
+        () => "containerd",
+    };
+    found.name("node", &seen.node.name).name("kubelet_unit", kubelet_unit).name("runtime_unit", runtime_unit)
+}
+
+/// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any
+/// other failure is only a source that said nothing.
+pub fn find(seen: &Observation) -> Option<Finding> {
+    let Seen::Failed(fault) = &seen.runtime else { return None };
+    let is_refused = ["Connection refused", "No such file"].iter().any(|words| fault.why.contains(words));
+    if is_refused {
+        let cause = &cause::RUNTIME_NOT_REACHABLE;
+        let found = node_named(seen, Found::new(cause, None))
+            .link("container runtime", format!("ROOT CAUSE {}: nobody answers on its socket", cause.id))
+            .evidence(&fault.source, &fault.why)
+            .root(&fault.source);
+        return Some(found.finish());
+    }
+    if !fault.why.contains("did not answer") {
+        return None;
+    }
+    let cause = &cause::RUNTIME_NOT_RESPONDING;
+    let found = node_named(seen, Found::new(cause, None)).evidence(&fault.source, &fault.why).root(&fault.source);
+    let Some(process) = seen.node.runtime_process.get() else {
+        let state = format!("ROOT CAUSE {}: accepts the connection and does not answer", cause.id);
+        return Some(found.probable().link("container runtime", state).finish());
+    };
+    let state =
+        format!("ROOT CAUSE {}: {}; accepts the connection and does not answer", cause.id, words::state(process.state));
+    let stopped = matches!(process.state, 'T' | 't');
+    let found = found
+        .link(format!("pid {} {}", process.pid, findings::clean(&process.comm, 32)), state)
+        .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
+        .name_if("pid", stopped.then_some(process.pid));
+    // One that is not stopped may only be slow.
+    Some(if stopped { found } else { found.probable() }.finish())
+}
+
+/// The runtime says that its network plugin is not ready: sandboxes cannot be torn down.
+pub fn network(seen: &Observation) -> Option<&str> {
+    let runtime = seen.runtime.get()?;
+    runtime.unready.iter().find(|(condition, _)| condition == "NetworkReady").map(|(_, message)| message.as_str())
+}
+
+/// A finding with the node's names.
+pub fn finding(
+    seen: &Observation,
+    cause: &'static findings::Cause,
+    gate: Option<findings::Gate>,
+    fill: impl FnOnce(Found) -> Found,
+) -> Finding {
+    fill(node_named(seen, Found::new(cause, gate))).finish()
+}

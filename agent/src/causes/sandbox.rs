@@ -1,0 +1,104 @@
+//! Gate `SandboxStopped`: a sandbox that runs, or a network that cannot be torn down.
+
+use findings::{Finding, Gate, Link, cause};
+
+use super::{Found, kill::is_shim, runtime, shim, uninterruptible, words};
+use crate::{
+    gates::PodView,
+    observation::{ContainerState, Sandbox},
+};
+
+const GATE: Option<Gate> = Some(Gate::SandboxStopped);
+
+/// What keeps the pod's sandboxes from being stopped.
+pub fn find(view: &PodView) -> Vec<Finding> {
+    let mut found: Vec<Finding> = view.sandboxes.iter().flat_map(|sandbox| of_sandbox(view, sandbox)).collect();
+    if !found.is_empty() || view.sandboxes.iter().any(|sandbox| sandbox.ready) {
+        found.extend(unknown_containers(view));
+    }
+    found
+}
+
+/// Whether the gate is not met: a sandbox is READY, or its network is still there.
+pub fn is_blocked(view: &PodView) -> bool {
+    view.sandboxes.iter().any(|sandbox| sandbox.ready || network_is_left(sandbox))
+}
+
+fn network_is_left(sandbox: &Sandbox) -> bool {
+    sandbox.network.get().is_some_and(|network| network.pinned)
+}
+
+fn head(sandbox: &Sandbox) -> Vec<Link> {
+    let id = sandbox.id.get(..12).unwrap_or(&sandbox.id);
+    let state = if sandbox.ready { "READY in the CRI" } else { "NOTREADY in the CRI" };
+    vec![Link { subject: findings::clean(&format!("sandbox {id}"), 80), state: state.to_owned() }]
+}
+
+fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
+    let head = head(sandbox);
+    if !sandbox.ready {
+        return network(view, sandbox, &head).into_iter().collect();
+    }
+    let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
+    let mut found: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
+    if found.is_empty() {
+        let processes = view.processes();
+        found = uninterruptible::find(view, &processes, &head, GATE);
+    }
+    if found.is_empty() {
+        found.push(not_stopped(view, sandbox, &head));
+    }
+    found
+}
+
+fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
+    let cause = &cause::SANDBOX_NOT_STOPPED;
+    let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
+    let parent = pause.and_then(|pause| view.process(pause.parent));
+    let subject = pause.map_or("its pause process".to_owned(), words::process);
+    let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
+    runtime::named(view, Found::new(cause, GATE).after(head))
+        .probable()
+        .link(subject, format!("ROOT CAUSE {}: {state}; all containers have ended", cause.id))
+        .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
+        .name("sandbox", &sandbox.id)
+        .name_if("shim_pid", parent.filter(|parent| is_shim(parent)).map(|shim| shim.pid))
+        .root(&sandbox.id)
+        .finish()
+}
+
+/// The runtime removes a network namespace only after CNI DEL has succeeded.
+fn network(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding> {
+    let network = sandbox.network.get().filter(|network| network.pinned)?;
+    let unready = runtime::network(view.seen);
+    let cause = if unready.is_some() { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
+    let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .link(
+            format!("network namespace {}", network.path.show()),
+            format!("ROOT CAUSE {}: still there, so CNI DEL has not succeeded", cause.id),
+        )
+        .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
+        .name("sandbox", &sandbox.id)
+        .name_if("path", network.path.as_str())
+        .root(&sandbox.id);
+    if let Some(message) = unready {
+        found = found.evidence("CRI Status, condition NetworkReady", message);
+    }
+    Some(found.finish())
+}
+
+/// Containers the runtime could not load: only stopping the sandbox clears them.
+fn unknown_containers(view: &PodView) -> Vec<Finding> {
+    let unknown = view.containers.iter().filter(|container| container.state == ContainerState::Unknown);
+    let finding = |container: &&crate::observation::Container| {
+        let cause = &cause::CONTAINER_STATE_UNKNOWN;
+        runtime::named(view, Found::new(cause, GATE).after(&super::container::head(view, container)))
+            .link("container runtime", format!("ROOT CAUSE {}: it could not load this container's state", cause.id))
+            .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
+            .name("container", &container.id)
+            .name("sandbox", &container.sandbox)
+            .root(&container.id)
+            .finish()
+    };
+    unknown.map(finding).collect()
+}

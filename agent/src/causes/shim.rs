@@ -1,0 +1,101 @@
+//! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
+
+use findings::{Finding, Gate, Link, cause};
+
+use super::{Found, kill::is_shim, runtime, words};
+use crate::{gates::PodView, observation::Process};
+
+/// Judges the parent of a container's (or a sandbox's) init.
+pub fn find(
+    view: &PodView,
+    init: Option<&Process>,
+    sandbox: &str,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> Option<Finding> {
+    let init = init?;
+    let parent = view.process(init.parent);
+    match parent {
+        Some(shim) if matches!(shim.state, 'T' | 't') || hangs(shim) => {
+            Some(not_responding(view, init, shim, sandbox, head, gate))
+        }
+        Some(shim) if is_shim(shim) && init.state == 'Z' && init.thread_count <= 1 => {
+            Some(unreaped(view, init, shim, head, gate))
+        }
+        Some(other) if is_shim(other) => None,
+        // A virtual machine's monitor is nobody's child either, but lives in no pid namespace of its own.
+        _ if init.parent == 1 && is_containerd(view) && init.ns_pids.len() > 1 => {
+            Some(gone(view, init, sandbox, head, gate))
+        }
+        _ => None,
+    }
+}
+
+/// A thread of it is in D and stays there: what it holds, the others wait for.
+fn hangs(shim: &Process) -> bool {
+    is_shim(shim) && shim.threads.iter().any(|thread| thread.state == 'D' && thread.steady)
+}
+
+fn is_containerd(view: &PodView) -> bool {
+    view.seen.runtime.get().is_none_or(|runtime| runtime.name == "containerd")
+}
+
+fn not_responding(
+    view: &PodView,
+    init: &Process,
+    shim: &Process,
+    sandbox: &str,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> Finding {
+    let cause = &cause::SHIM_NOT_RESPONDING;
+    runtime::named(view, Found::new(cause, gate).after(head))
+        .link(format!("{}, init of the container", words::process(init)), words::state(init.state))
+        .link(words::process(shim), format!("ROOT CAUSE {}: {}", cause.id, words::state(shim.state)))
+        .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
+        .evidence(format!("/proc/{}/stat", init.pid), format!("its parent is pid {}", shim.pid))
+        .name("shim_pid", shim.pid)
+        .name("pid", shim.pid)
+        .name("comm", &shim.comm)
+        .name("sandbox", sandbox)
+        .root(shim.pid)
+        .finish()
+}
+
+fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate: Option<Gate>) -> Finding {
+    let cause = &cause::CONTAINER_INIT_UNREAPED;
+    runtime::named(view, Found::new(cause, gate).after(head))
+        .link(
+            format!("{}, init of the container", words::process(init)),
+            "Z (zombie): it has ended, nobody has reaped it",
+        )
+        .link(
+            words::process(shim),
+            format!("ROOT CAUSE {}: its parent, {}, does not reap it", cause.id, words::state(shim.state)),
+        )
+        .evidence(format!("/proc/{}/stat", init.pid), format!("state Z, 1 thread, parent {}", shim.pid))
+        .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
+        .name("shim_pid", shim.pid)
+        .name("parent_pid", shim.pid)
+        .name("pid", init.pid)
+        .root(shim.pid)
+        .finish()
+}
+
+fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Option<Gate>) -> Finding {
+    let cause = &cause::SHIM_GONE;
+    runtime::named(view, Found::new(cause, gate).after(head))
+        .link(
+            format!("{}, init of the container", words::process(init)),
+            format!("{}, its parent is pid 1", words::state(init.state)),
+        )
+        .link(
+            format!("shim of sandbox {}", sandbox.get(..12).unwrap_or(sandbox)),
+            format!("ROOT CAUSE {}: it has died", cause.id),
+        )
+        .evidence(format!("/proc/{}/stat", init.pid), "parent 1: the shim that started it is gone")
+        .name("pid", init.pid)
+        .name("sandbox", sandbox)
+        .root(sandbox)
+        .finish()
+}

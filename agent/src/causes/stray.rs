@@ -1,0 +1,24 @@
+//! Something in `volumes/` that is no directory: `ReadDirNoStat` fails on it, and the kubelet takes
+//! a failed look for "volumes exist".
+
+use findings::{Finding, cause};
+
+use super::{Found, runtime, volume::GATE, words};
+use crate::{gates::PodView, observation::PodDir};
+
+/// One finding per stray entry.
+pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {
+    let cause = &cause::STRAY_FILE_IN_VOLUMES;
+    let finding = |path: &crate::observation::HostPath| {
+        runtime::named(view, Found::new(cause, GATE))
+            .link(
+                words::path(path),
+                format!("ROOT CAUSE {}: not a directory, so the kubelet's look at the volumes fails", cause.id),
+            )
+            .evidence(path.show(), "not a directory")
+            .name_if("path", path.as_str())
+            .root(path.show())
+            .finish()
+    };
+    dir.strays.iter().map(finding).collect()
+}

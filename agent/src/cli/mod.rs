@@ -1,0 +1,7 @@
+//! The command line: arguments in, text and an exit code out.
+
+mod args;
+mod check;
+
+pub use args::{ApiMode, Args, Command, Output};
+pub use check::{Exit, run};

@@ -1,0 +1,98 @@
+//! Which pods should be gone.
+
+use std::collections::BTreeMap;
+
+use findings::{PodRef, PodUid};
+
+use crate::observation::{ContainerState, Deletion, Observation};
+
+/// A pod that should be gone, and how that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The pod.
+    pub pod: PodRef,
+    /// How it is known.
+    pub why: Why,
+}
+
+/// How it is known that a pod should be gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The API server has a deletion request.
+    DeletionRequested(Deletion),
+    /// The API server does not know it any more, and it still has something here: it was deleted
+    /// by force, or the kubelet could not clean up after it.
+    NotInApi,
+    /// The API server was not asked. A process of it has a SIGKILL pending.
+    BeingKilled,
+    /// The API server was not asked. Everything of it has ended, and something is left.
+    Ended,
+}
+
+/// The pods that should be gone, by uid.
+///
+/// With the API server's answer: those with a deletion request, and those it does not know. Without
+/// it only pods that show by themselves that they are being stopped: nothing is guessed of a pod
+/// that looks like any running one.
+pub fn candidates(seen: &Observation) -> Vec<Candidate> {
+    let local = local_pods(seen);
+    match seen.api.get() {
+        Some(api) => {
+            let requested = api.pods.iter().filter_map(|pod| {
+                let uid = pod.uid.clone();
+                let pod_ref = PodRef { namespace: Some(pod.namespace.clone()), name: Some(pod.name.clone()), uid };
+                Some(Candidate { pod: pod_ref, why: Why::DeletionRequested(pod.deletion?) })
+            });
+            let known = |uid: &PodUid| api.pods.iter().any(|pod| pod.uid == *uid);
+            let unknown = local.into_iter().filter(|(uid, _)| !known(uid) && !uid.is_static());
+            requested.chain(unknown.map(|(_, pod)| Candidate { pod, why: Why::NotInApi })).collect()
+        }
+        None => local.into_values().filter_map(|pod| without_api(seen, pod)).collect(),
+    }
+}
+
+/// Every pod that has left a trace on this node.
+fn local_pods(seen: &Observation) -> BTreeMap<PodUid, PodRef> {
+    let mut pods: BTreeMap<PodUid, PodRef> = BTreeMap::new();
+    if let Some(runtime) = seen.runtime.get() {
+        let named = runtime.sandboxes.iter().map(|s| &s.pod).chain(runtime.containers.iter().map(|c| &c.pod));
+        for pod in named {
+            pods.entry(pod.uid.clone()).or_insert_with(|| pod.clone());
+        }
+    }
+    let nameless = |uid: &PodUid| PodRef { namespace: None, name: None, uid: uid.clone() };
+    for dir in seen.pod_dirs.get().into_iter().flatten() {
+        pods.entry(dir.uid.clone()).or_insert_with(|| nameless(&dir.uid));
+    }
+    for cgroup in seen.cgroups.get().into_iter().flatten() {
+        pods.entry(cgroup.uid.clone()).or_insert_with(|| nameless(&cgroup.uid));
+    }
+    pods
+}
+
+fn without_api(seen: &Observation, pod: PodRef) -> Option<Candidate> {
+    let is_killed = |process: &&crate::observation::Process| {
+        matches!(&process.owner, crate::observation::Owner::Pod { uid, .. } if *uid == pod.uid)
+            && (process.kill_pending || process.threads.iter().any(|thread| thread.kill_pending))
+    };
+    if seen.processes.iter().any(|process| is_killed(&process)) {
+        return Some(Candidate { pod, why: Why::BeingKilled });
+    }
+    let runtime = seen.runtime.get()?;
+    let mut containers = runtime.containers.iter().filter(|c| c.pod.uid == pod.uid).peekable();
+    let mut sandboxes = runtime.sandboxes.iter().filter(|s| s.pod.uid == pod.uid).peekable();
+    let was_run = sandboxes.peek().is_some() || containers.peek().is_some();
+    let is_over = sandboxes.all(|s| !s.ready) && containers.all(|c| c.state == ContainerState::Exited);
+    // A pod directory of which the runtime knows nothing may be that of a pod about to start.
+    (was_run && is_over && leaves_something(seen, &pod.uid)).then_some(Candidate { pod, why: Why::Ended })
+}
+
+/// Whether a mount or a cgroup of the pod is left; its bare directory stays until the API object
+/// is gone, and means nothing.
+fn leaves_something(seen: &Observation, uid: &PodUid) -> bool {
+    let cgroup = seen.cgroups.get().into_iter().flatten().any(|cgroup| cgroup.uid == *uid);
+    let marker = format!("/pods/{uid}/");
+    let mounts = seen.mounts.kubelet.get().into_iter().flat_map(|table| &table.mounts);
+    let mount = mounts.filter_map(|mount| mount.mount_point.as_str()).any(|path| path.contains(&marker));
+    cgroup || mount
+}

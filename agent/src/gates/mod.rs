@@ -1,0 +1,101 @@
+//! The kubelet's gates, in its order and by its version. Pure: what was seen goes in, what holds
+//! each pod comes out.
+
+mod candidates;
+mod node;
+mod pod;
+#[cfg(test)]
+mod tests;
+mod version;
+mod view;
+
+use findings::{NodeReport, Unknown, Verdict};
+
+pub use candidates::{Candidate, Why, candidates};
+pub use version::KubeletMinor;
+pub use view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS};
+
+use crate::observation::{Observation, Seen};
+
+/// Judges a whole observation.
+pub fn judge(seen: &Observation) -> NodeReport {
+    let kubelet = kubelet_minor(seen);
+    let candidates = candidates(seen);
+    // Of a pod that was not looked into only the lists are known: nothing is said of it.
+    let looked_into = candidates.iter().filter(|candidate| seen.looked_into.contains(&candidate.pod.uid));
+    let views: Vec<PodView> = looked_into.map(|candidate| PodView::new(seen, candidate, kubelet)).collect();
+    let mut pods: Vec<_> = views.iter().map(pod::judge).filter(|report| report.verdict != Verdict::Clear).collect();
+    let (node_findings, notes) = node::judge(seen, &mut pods);
+    pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
+    let unknown = unknowns(seen);
+    let worst = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Clear);
+    let verdict = match () {
+        () if worst == Verdict::Stuck || node_findings.iter().any(node::is_stuck) => Verdict::Stuck,
+        () if !node_findings.is_empty() => Verdict::CannotTell,
+        () if unknown.is_empty() => worst,
+        () => Verdict::CannotTell,
+    };
+    NodeReport {
+        schema: NodeReport::SCHEMA,
+        node: findings::clean(&seen.node.name, 253),
+        at: time(seen.at_ms),
+        verdict,
+        pods,
+        node_findings,
+        unknown,
+        notes,
+    }
+}
+
+/// The kubelet's version: what the API server says of the node, else what the kubelet says of
+/// itself, else the newest.
+pub fn kubelet_minor(seen: &Observation) -> KubeletMinor {
+    let from_api = seen.api.get().and_then(|api| api.kubelet_version.as_deref());
+    let from_kubelet = seen.node.kubelet.get().and_then(|kubelet| kubelet.version.get()).map(String::as_str);
+    from_api.into_iter().chain(from_kubelet).find_map(KubeletMinor::parse).unwrap_or(KubeletMinor::NEWEST)
+}
+
+fn time(ms: u64) -> String {
+    let time = i64::try_from(ms / 1000).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    time.unwrap_or_default().to_string()
+}
+
+/// Sources that should have answered and did not.
+fn unknowns(seen: &Observation) -> Vec<Unknown> {
+    let mut unknown = Vec::new();
+    let mut add = |fault: Option<&crate::observation::Fault>, hides: &str| {
+        if let Some(fault) = fault {
+            let source = findings::clean(&fault.source, 200);
+            unknown.push(Unknown { source, why: findings::clean(&fault.why, 300), hides: hides.to_owned() });
+        }
+    };
+    add(seen.api.fault(), "which pods have a deletion request; use --api off to judge by what the node itself shows");
+    add(seen.pod_dirs.fault(), "volumes and orphaned pod directories");
+    add(seen.cgroups.fault(), "the pods' cgroups and so their processes");
+    add(seen.mounts.kubelet.fault(), "every mount");
+    add(seen.node.kubelet.fault(), "the kubelet's settings; the defaults were used");
+    let healthz = seen.node.kubelet.get().and_then(|kubelet| kubelet.healthz.fault());
+    add(healthz, "whether the kubelet's sync loop runs");
+    add(seen.csi.fault(), "which CSI drivers are registered");
+    if matches!(seen.node.cri_socket, Seen::Missing) {
+        let why = "no socket of a container runtime was found; name it with --cri-endpoint".to_owned();
+        unknown.push(Unknown { source: "CRI".to_owned(), why, hides: "containers and sandboxes".to_owned() });
+    }
+    let told = seen.api.get().and_then(|api| api.kubelet_version.as_ref()).is_some();
+    if let (false, Some(fault)) = (told, seen.node.kubelet.get().and_then(|kubelet| kubelet.version.fault())) {
+        let hides = format!("the kubelet's version; 1.{} was assumed", KubeletMinor::NEWEST.0);
+        unknown.push(Unknown {
+            source: findings::clean(&fault.source, 200),
+            why: findings::clean(&fault.why, 300),
+            hides,
+        });
+    }
+    for fault in &seen.faults {
+        unknown.push(Unknown {
+            source: findings::clean(&fault.source, 200),
+            why: findings::clean(&fault.why, 300),
+            hides: String::new(),
+        });
+    }
+    unknown
+}

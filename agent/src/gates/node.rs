@@ -1,0 +1,144 @@
+//! States of the node that hold many pods, each told once.
+
+use findings::{Confidence, Finding, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
+
+use super::RETRY_WINDOW_MS;
+use crate::{
+    causes::{block, kubelet, runtime, words},
+    observation::{Observation, Seen, VolData},
+};
+
+const RETRY_WINDOW: i64 = RETRY_WINDOW_MS as i64;
+/// A volume is staged before it is mounted into a pod, and unstaged after: while pods come and go,
+/// a staging mount without a pod is nothing to speak of.
+const STAGING_QUIET_MS: u64 = 120_000;
+
+/// Findings of the node with the pods they hold, and notes. Pods held by one of them alone get
+/// their verdict here.
+pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> (Vec<NodeFinding>, Vec<String>) {
+    let mut found = Vec::new();
+    if let Some(finding) = runtime::find(seen) {
+        found.push(hold(finding, pods, |pod| pod.gates.iter().any(|gate| gate.state == GateState::Unknown)));
+    }
+    if let Some(finding) = kubelet::hung(seen).or_else(|| kubelet::pleg(seen)) {
+        found.push(hold(finding, pods, |_| true));
+    }
+    let mut notes = Vec::new();
+    if let Some(finding) = kubelet::not_running(seen) {
+        if pods.is_empty() {
+            notes.push("no kubelet runs here; what can be checked without it was checked".to_owned());
+        } else {
+            found.push(hold(finding, pods, |_| true));
+        }
+    }
+    found.extend(
+        staging_left(seen).into_iter().chain(loops_left(seen)).map(|finding| NodeFinding { finding, pods: Vec::new() }),
+    );
+    found.extend(shared_roots(pods));
+    notes.extend(namespace_note(seen));
+    (found, notes)
+}
+
+/// Whether a finding of the node says by itself that something is stuck. What is only probable and
+/// holds no pod does not.
+pub fn is_stuck(found: &NodeFinding) -> bool {
+    found.finding.confidence == Confidence::Proven
+        || !found.pods.is_empty()
+        || found.finding.cause.id == cause::GLOBAL_MOUNT_LEFT.id
+}
+
+fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> bool) -> NodeFinding {
+    let mut held = Vec::new();
+    for pod in pods.iter_mut().filter(|pod| pod.verdict != Verdict::Clear && holds(pod)) {
+        // The kubelet gets the time for its own retries first.
+        if pod.overdue_seconds.is_none_or(|overdue| overdue * 1000 >= RETRY_WINDOW) {
+            pod.verdict = Verdict::Stuck;
+        }
+        held.push(pod.pod.clone());
+    }
+    NodeFinding { finding, pods: held }
+}
+
+/// A root that holds more than one pod is the node's: one file server, one CSI driver.
+fn shared_roots(pods: &[PodReport]) -> Vec<NodeFinding> {
+    let mut shared: Vec<NodeFinding> = Vec::new();
+    for (index, pod) in pods.iter().enumerate() {
+        for finding in &pod.findings {
+            let others = pods[index + 1..].iter().filter(|other| other.findings.iter().any(|f| f.root == finding.root));
+            let held: Vec<_> = std::iter::once(pod).chain(others).map(|pod| pod.pod.clone()).collect();
+            if held.len() > 1 && shared.iter().all(|known| known.finding.root != finding.root) {
+                shared.push(NodeFinding { finding: finding.clone(), pods: held });
+            }
+        }
+    }
+    shared
+}
+
+/// A staging mount that no pod on this node uses: the volume cannot be detached.
+fn staging_left(seen: &Observation) -> Vec<Finding> {
+    let volumes = seen.pod_dirs.get().into_iter().flatten().flat_map(|dir| dir.volumes.get().into_iter().flatten());
+    let used: Vec<(&str, &str)> = volumes
+        .filter_map(|volume| match &volume.vol_data {
+            VolData::Read(data) => Some((data.driver.as_str(), data.handle.as_str())),
+            _ => None,
+        })
+        .collect();
+    // Pods that were not looked into may use it; their mounts tell.
+    let is_left = |staging: &&crate::observation::StagingMount| {
+        let by_data = match &staging.vol_data {
+            VolData::Read(data) => used.contains(&(data.driver.as_str(), data.handle.as_str())),
+            _ => false,
+        };
+        staging.used_by.is_empty() && !by_data
+    };
+    let busy = seen
+        .pod_dirs
+        .get()
+        .into_iter()
+        .flatten()
+        .any(|dir| seen.at_ms.saturating_sub(dir.changed_ms) < STAGING_QUIET_MS);
+    if busy || seen.pod_dirs.get().is_none() {
+        return Vec::new();
+    }
+    let cause = &cause::GLOBAL_MOUNT_LEFT;
+    let finding = |staging: &crate::observation::StagingMount| {
+        runtime::finding(seen, cause, None, |found| {
+            found
+                .probable()
+                .link(words::path(&staging.path), format!("ROOT CAUSE {}: staged for no pod of this node", cause.id))
+                .evidence(
+                    "mountinfo of the kubelet",
+                    format!("{} on {}, shown nowhere below pods/", staging.path.show(), staging.dev),
+                )
+                .name_if("path", staging.path.as_str())
+                .name_if("target", staging.path.as_str())
+                .name("driver", &staging.driver)
+                .root(staging.path.show())
+        })
+    };
+    seen.staging.iter().filter(is_left).map(finding).collect()
+}
+
+/// A loop device on a block volume of a pod that is gone.
+fn loops_left(seen: &Observation) -> Vec<Finding> {
+    // The kubelet names the bind mount after the pod: …/volumeDevices/<volume>/dev/<pod uid>. Only
+    // of a pod that nobody knows any more is it certain that the device is left.
+    let (Some(api), Some(runtime)) = (seen.api.get(), seen.runtime.get()) else { return Vec::new() };
+    let is_known = |uid: &PodUid| {
+        api.pods.iter().any(|pod| pod.uid == *uid)
+            || runtime.sandboxes.iter().any(|sandbox| sandbox.pod.uid == *uid && sandbox.ready)
+    };
+    let is_left = |device: &&crate::observation::LoopDevice| {
+        let uid = device.file.as_path().file_name().and_then(|name| name.to_str()).and_then(PodUid::parse);
+        let is_volume = device.file.show().contains("/volumeDevices/");
+        is_volume && uid.is_some_and(|uid| !uid.is_static() && !is_known(&uid))
+    };
+    seen.loops.iter().filter(is_left).map(|device| block::loop_left(seen, device, None)).collect()
+}
+
+fn namespace_note(seen: &Observation) -> Option<String> {
+    let kubelet = seen.node.kubelet.get()?.mount_ns?;
+    let init = seen.node.init_mount_ns?;
+    let differ = kubelet != init && matches!(seen.mounts.init, Seen::Seen(_));
+    differ.then(|| "the kubelet runs in a mount namespace of its own; its mounts, not pid 1's, were judged".to_owned())
+}

@@ -1,0 +1,146 @@
+//! The order of the gates, the verdicts, and who is a candidate.
+
+use findings::{Gate, GateState, Verdict};
+
+use super::judge;
+use crate::observation::{
+    sample::{self, NOW, UID},
+    *,
+};
+
+#[test]
+fn a_healthy_node_says_nothing() {
+    let report = judge(&sample::node());
+    assert_eq!((report.verdict, report.pods.len(), report.node_findings.len()), (Verdict::Clear, 0, 0));
+    assert!(report.unknown.is_empty(), "{:?}", report.unknown);
+}
+
+#[test]
+fn only_the_first_gate_is_the_cause() {
+    let mut seen = sample::mounted("ext4");
+    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    runtime.containers[0].state = ContainerState::Running;
+    seen.processes = sample::running().processes;
+    let pod = &judge(&seen).pods[0];
+    assert_eq!(pod.gate, Some(Gate::ContainersStopped));
+    assert!(pod.findings.iter().all(|finding| finding.gate == Some(Gate::ContainersStopped)));
+    let volumes = pod.gates.iter().find(|gate| gate.gate == Gate::VolumesUnmounted).unwrap();
+    assert_eq!((volumes.state, volumes.detail.as_str()), (GateState::NotReached, "1 mount"));
+}
+
+#[test]
+fn an_old_kubelet_tests_all_gates_together() {
+    let mut seen = sample::mounted("ext4");
+    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    runtime.containers[0].state = ContainerState::Running;
+    seen.processes = sample::running().processes;
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.kubelet_version = Some("v1.26.15".into());
+    let pod = &judge(&seen).pods[0];
+    let volumes = pod.gates.iter().find(|gate| gate.gate == Gate::VolumesUnmounted).unwrap();
+    assert_eq!(volumes.state, GateState::Blocked);
+    assert!(pod.findings.iter().any(|finding| finding.gate == Some(Gate::VolumesUnmounted)));
+}
+
+#[test]
+fn inside_the_grace_period_it_progresses() {
+    let mut seen = sample::running();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
+    assert_eq!(sample::causes(&seen), ["GracePeriodRunning"]);
+    assert_eq!(sample::verdict(&seen), Verdict::Progressing);
+    assert_eq!(judge(&seen).verdict, Verdict::Progressing);
+}
+
+#[test]
+fn a_silent_runtime_holds_the_pod_and_is_told_once() {
+    let mut seen = sample::deleted();
+    seen.runtime = Seen::Failed(Fault::new("CRI unix:///run/containerd/containerd.sock", "did not answer within 1.5s"));
+    let report = judge(&seen);
+    assert_eq!(report.verdict, Verdict::Stuck);
+    assert_eq!(report.node_findings[0].finding.cause.id, "RuntimeNotResponding");
+    assert_eq!(report.node_findings[0].pods, [sample::pod()]);
+    assert_eq!(report.pods[0].verdict, Verdict::Stuck);
+}
+
+#[test]
+fn an_api_that_fails_is_not_an_empty_list() {
+    let mut seen = sample::node();
+    seen.api = Seen::Failed(Fault::new("API server https://10.0.0.1", "connection refused"));
+    let report = judge(&seen);
+    assert_eq!(report.verdict, Verdict::CannotTell);
+    assert!(report.unknown[0].why.contains("connection refused"));
+}
+
+#[test]
+fn an_unreadable_pods_directory_is_not_an_unmounted_volume() {
+    let mut seen = sample::deleted();
+    seen.pod_dirs = Seen::Failed(Fault::new("/var/lib/kubelet/pods", "Permission denied"));
+    let report = judge(&seen);
+    assert_eq!((report.verdict, report.pods[0].verdict), (Verdict::CannotTell, Verdict::CannotTell));
+    assert_eq!(report.pods[0].gate, Some(Gate::VolumesUnmounted));
+}
+
+#[test]
+fn without_the_api_a_running_pod_is_left_alone() {
+    let mut seen = sample::running();
+    seen.api = Seen::Missing;
+    assert_eq!(judge(&seen).pods, []);
+    sample::block(&mut seen, sample::INIT, "folio_wait_bit");
+    assert_eq!(judge(&seen).pods.len(), 1);
+}
+
+#[test]
+fn without_the_api_an_ended_pod_is_told_by_what_is_left() {
+    let mut seen = sample::mounted("ext4");
+    seen.api = Seen::Missing;
+    let report = judge(&seen);
+    assert_eq!(report.pods[0].pod.uid.as_str(), UID);
+    sample::table(&mut seen).clear();
+    assert_eq!(judge(&seen).pods, []);
+}
+
+#[test]
+fn a_static_pod_is_not_taken_for_a_force_deleted_one() {
+    let mut seen = sample::node();
+    let dir = PodDir {
+        uid: findings::PodUid::parse("0123456789abcdef0123456789abcdef").unwrap(),
+        changed_ms: 0,
+        volumes: Seen::Missing,
+        strays: Vec::new(),
+        sub_paths: Vec::new(),
+        devices: Vec::new(),
+        faults: Vec::new(),
+    };
+    seen.pod_dirs = Seen::Seen(vec![dir]);
+    assert_eq!(judge(&seen).pods, []);
+}
+
+#[test]
+fn one_root_of_two_pods_is_told_by_the_node() {
+    let mut seen = sample::mounted("ext4");
+    seen.csi = Seen::Seen(Vec::new());
+    let other = "10be21d9-de4c-4473-8f5c-7e484a9962e3";
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    let mut pod = api.pods[0].clone();
+    pod.uid = findings::PodUid::parse(other).unwrap();
+    pod.name = "db-1".into();
+    api.pods.push(pod);
+    let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+    seen.looked_into.push(findings::PodUid::parse(other).unwrap());
+    let mut dir = dirs[0].clone();
+    dir.uid = findings::PodUid::parse(other).unwrap();
+    dirs.push(dir);
+    let report = judge(&seen);
+    assert_eq!(report.node_findings.len(), 1);
+    assert_eq!(report.node_findings[0].finding.cause.id, "CsiDriverNotRegistered");
+    assert_eq!(report.node_findings[0].pods.len(), 2);
+}
+
+#[test]
+fn an_observation_survives_being_saved() {
+    let seen = sample::mounted("fuse.s3fs");
+    let again: Observation = serde_json::from_str(&serde_json::to_string(&seen).unwrap()).unwrap();
+    assert_eq!(again, seen);
+    assert_eq!(judge(&again), judge(&seen));
+}

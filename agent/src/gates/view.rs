@@ -1,0 +1,162 @@
+//! One pod's share of an observation.
+
+use std::collections::BTreeSet;
+
+use findings::{PodRef, PodUid};
+
+use super::{Candidate, KubeletMinor, Why};
+use crate::observation::*;
+
+/// Milliseconds past the deadline in which the kubelet is given time: it kills two seconds after
+/// the deadline at the earliest and tries again every 10–15 s (`backOffPeriod` with jitter).
+pub const RETRY_WINDOW_MS: u64 = 15_000;
+/// The longest pause between two tries to unmount (`nestedpendingoperations`): 2 min 2 s.
+pub const UNMOUNT_RETRY_MS: u64 = 122_000;
+
+/// Everything that was seen of one pod that should be gone.
+pub struct PodView<'a> {
+    /// The whole observation.
+    pub seen: &'a Observation,
+    /// The pod.
+    pub pod: &'a PodRef,
+    /// How it is known that it should be gone.
+    pub why: Why,
+    /// The kubelet's version, the newest when it is not known.
+    pub kubelet: KubeletMinor,
+    /// Its API object, when the API server was asked and has it.
+    pub api: Option<&'a ApiPod>,
+    /// Its containers.
+    pub containers: Vec<&'a Container>,
+    /// Its sandboxes.
+    pub sandboxes: Vec<&'a Sandbox>,
+    /// Its directory.
+    pub dir: Option<&'a PodDir>,
+    /// Its cgroup.
+    pub cgroup: Option<&'a PodCgroup>,
+}
+
+impl<'a> PodView<'a> {
+    /// Picks the pod's share.
+    pub fn new(seen: &'a Observation, candidate: &'a Candidate, kubelet: KubeletMinor) -> Self {
+        let uid = &candidate.pod.uid;
+        let runtime = seen.runtime.get();
+        PodView {
+            seen,
+            pod: &candidate.pod,
+            why: candidate.why,
+            kubelet,
+            api: seen.api.get().and_then(|api| api.pods.iter().find(|pod| pod.uid == *uid)),
+            containers: runtime
+                .map(|r| r.containers.iter().filter(|c| c.pod.uid == *uid).collect())
+                .unwrap_or_default(),
+            sandboxes: runtime.map(|r| r.sandboxes.iter().filter(|s| s.pod.uid == *uid).collect()).unwrap_or_default(),
+            dir: seen.pod_dirs.get().and_then(|dirs| dirs.iter().find(|dir| dir.uid == *uid)),
+            cgroup: seen.cgroups.get().and_then(|cgroups| cgroups.iter().find(|cgroup| cgroup.uid == *uid)),
+        }
+    }
+
+    /// Its uid.
+    pub fn uid(&self) -> &'a PodUid {
+        &self.pod.uid
+    }
+
+    /// Milliseconds since its deadline; negative before it, `None` when nobody told it.
+    pub fn overdue_ms(&self) -> Option<i64> {
+        match self.why {
+            Why::DeletionRequested(deletion) => Some(
+                i64::try_from(self.seen.at_ms).unwrap_or(i64::MAX)
+                    - i64::try_from(deletion.deadline_ms).unwrap_or(i64::MAX),
+            ),
+            _ => None,
+        }
+    }
+
+    /// Whether its deadline passed at least `ms` milliseconds ago. Where nobody told the deadline,
+    /// the pod has shown by itself that it is late, unless its directory has just changed: the
+    /// kubelet removes what is left of a pod within seconds after its object is gone.
+    pub fn is_overdue_by(&self, ms: u64) -> bool {
+        let age = |dir: &PodDir| self.seen.at_ms.saturating_sub(dir.changed_ms);
+        let runs = self.containers.iter().any(|container| container.state == ContainerState::Running);
+        if self.why == Why::NotInApi && !runs && self.dir.is_some_and(|dir| age(dir) < ms.min(RETRY_WINDOW_MS)) {
+            return false;
+        }
+        self.overdue_ms().is_none_or(|overdue| overdue >= i64::try_from(ms).unwrap_or(i64::MAX))
+    }
+
+    /// Every cgroup of the pod's trees, with the hierarchy's directory.
+    pub fn cgroup_nodes(&self) -> impl Iterator<Item = (&'a CgroupDir, &'a CgroupNode)> {
+        let dirs = self.cgroup.into_iter().flat_map(|cgroup| &cgroup.dirs);
+        dirs.flat_map(|dir| dir.tree.get().into_iter().flatten().map(move |node| (dir, node)))
+    }
+
+    /// The pod's processes: those in its cgroups, and, because a process that is exiting is shown
+    /// elsewhere on cgroup v1, the members of the pid namespaces of its containers.
+    pub fn processes(&self) -> Vec<&'a Process> {
+        let mut pids: BTreeSet<u32> = self.cgroup_nodes().flat_map(|(_, node)| node.procs.iter().copied()).collect();
+        pids.extend(
+            self.containers.iter().filter_map(|c| c.pid.get()).chain(self.sandboxes.iter().filter_map(|s| s.pid.get())),
+        );
+        let is_owned =
+            |p: &&Process| pids.contains(&p.pid) || matches!(&p.owner, Owner::Pod { uid, .. } if uid == self.uid());
+        let owned: Vec<&Process> = self.seen.processes.iter().filter(is_owned).collect();
+        let namespaces: BTreeSet<u64> = owned.iter().filter(|p| p.ns_pids.len() > 1).filter_map(|p| p.pid_ns).collect();
+        let belongs = |p: &&Process| {
+            owned.iter().any(|o| o.pid == p.pid)
+                || (p.ns_pids.len() > 1 && p.pid_ns.is_some_and(|ns| namespaces.contains(&ns)))
+        };
+        self.seen.processes.iter().filter(belongs).collect()
+    }
+
+    /// A process that was seen.
+    pub fn process(&self, pid: u32) -> Option<&'a Process> {
+        self.seen.processes.iter().find(|process| process.pid == pid)
+    }
+
+    /// The processes of one container: its init's pid namespace, or its cgroup.
+    pub fn processes_of(&self, container: &Container) -> Vec<&'a Process> {
+        let init = container.pid.get().copied();
+        let namespace = init.and_then(|pid| self.process(pid)).filter(|p| p.ns_pids.len() > 1).and_then(|p| p.pid_ns);
+        let is_in_cgroup =
+            |p: &Process| matches!(&p.owner, Owner::Pod { container: Some(id), .. } if *id == container.id);
+        let belongs = |p: &&Process| {
+            Some(p.pid) == init
+                || is_in_cgroup(p)
+                || (namespace.is_some() && p.pid_ns == namespace && p.ns_pids.len() > 1)
+        };
+        self.seen.processes.iter().filter(belongs).collect()
+    }
+
+    /// The mounts of the kubelet's namespace.
+    pub fn kubelet_mounts(&self) -> &'a [Mount] {
+        self.seen.mounts.kubelet.get().map(|table| table.mounts.as_slice()).unwrap_or_default()
+    }
+
+    /// The kubelet's mount whose mount point is exactly `path`, the topmost if there are several.
+    pub fn mount_at(&self, path: &HostPath) -> Option<&'a Mount> {
+        self.kubelet_mounts().iter().rfind(|mount| mount.mount_point == *path)
+    }
+
+    /// The mounts strictly below `path` in the kubelet's namespace, deepest first.
+    pub fn mounts_below(&self, path: &HostPath) -> Vec<&'a Mount> {
+        let mut below: Vec<&Mount> = self.kubelet_mounts().iter().filter(|m| m.mount_point.is_below(path)).collect();
+        below.sort_by_key(|mount| std::cmp::Reverse(mount.mount_point.as_bytes().len()));
+        below
+    }
+
+    /// The mount table of a namespace, if it was read.
+    pub fn table(&self, ns: u64) -> Option<&'a MountTable> {
+        let tables = &self.seen.mounts;
+        let all = tables.kubelet.get().into_iter().chain(tables.init.get()).chain(&tables.others);
+        all.into_iter().find(|table| table.ns == ns)
+    }
+
+    /// The FUSE connection with this number, if it was looked at.
+    pub fn fuse(&self, number: u32) -> Option<&'a FuseConnection> {
+        self.seen.fuse.iter().find(|connection| connection.number == number)
+    }
+
+    /// The search for holders of the mount at `path`.
+    pub fn holders(&self, path: &HostPath) -> Option<&'a HolderSearch> {
+        self.seen.holders.iter().find(|search| search.mount_point == *path)
+    }
+}

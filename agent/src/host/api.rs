@@ -1,0 +1,281 @@
+//! The API server: the pods of this node, into small types of our own.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use findings::PodUid;
+use k8s_openapi::{
+    api::core::v1::{Node, Pod},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::{
+    Api, Client, Config, Resource,
+    api::ListParams,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{ApiFacts, ApiPod, Deletion, Fault, PersistentVolume, Seen};
+
+/// How long the whole conversation may take; kube's own retries run inside it.
+pub const DEADLINE: Duration = Duration::from_millis(1500);
+/// Pods per page.
+const PAGE: u32 = 500;
+/// Even with a selector the server ignores, no more than this is read.
+const MAX_PODS: usize = 5000;
+
+/// With which credentials to ask.
+#[derive(Clone, Debug)]
+pub enum Credentials {
+    /// A kubeconfig file the user named.
+    Kubeconfig(PathBuf),
+    /// The kubelet's own. Its credential plugin, if it has one, is not run.
+    OfKubelet(PathBuf),
+    /// The service account of the pod the agent runs in.
+    InCluster,
+}
+
+#[derive(Resource, Clone, Debug, Default, Serialize, Deserialize)]
+#[resource(inherit = Pod)]
+struct LitePod {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: LiteSpec,
+    #[serde(default)]
+    status: LiteStatus,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LiteSpec {
+    resource_claims: Vec<Named>,
+    volumes: Vec<Named>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Named {
+    name: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct LiteStatus {
+    phase: String,
+}
+
+#[derive(Resource, Clone, Debug, Default, Serialize, Deserialize)]
+#[resource(inherit = k8s_openapi::api::core::v1::PersistentVolume)]
+struct LiteVolume {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: LiteVolumeSpec,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct LiteVolumeSpec {
+    csi: Option<LiteCsi>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LiteCsi {
+    driver: String,
+    volume_handle: String,
+}
+
+#[derive(Resource, Clone, Debug, Default, Serialize, Deserialize)]
+#[resource(inherit = Node)]
+struct LiteNode {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    status: LiteNodeStatus,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LiteNodeStatus {
+    node_info: LiteNodeInfo,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LiteNodeInfo {
+    kubelet_version: Option<String>,
+    #[serde(rename = "bootID")]
+    boot_id: Option<String>,
+}
+
+/// Asks for the pods of `node`.
+pub async fn look(credentials: Credentials, node: &str) -> Seen<ApiFacts> {
+    let node = node.to_owned();
+    apart(async move { ask(credentials, &node).await }).await
+}
+
+/// Asks for these PersistentVolumes; one that does not exist or is not CSI's is left out.
+pub async fn volumes(credentials: Credentials, names: Vec<String>) -> Seen<Vec<PersistentVolume>> {
+    apart(async move {
+        let api: Api<LiteVolume> = Api::all(Client::try_from(config(credentials).await?)?);
+        let mut found = Vec::new();
+        for name in names {
+            let csi = api.get_opt(&name).await?.and_then(|volume| volume.spec.csi);
+            found.extend(csi.map(|csi| PersistentVolume { name, driver: csi.driver, handle: csi.volume_handle }));
+        }
+        Ok(found)
+    })
+    .await
+}
+
+/// Runs one conversation in a thread and a runtime of its own: a credential plugin in a kubeconfig
+/// is waited for without yielding, and must not hold up the other sources.
+async fn apart<T: Send + 'static>(talk: impl Future<Output = anyhow::Result<T>> + Send + 'static) -> Seen<T> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let thread = std::thread::Builder::new().name("api".to_owned()).spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let answer = match runtime {
+            Ok(runtime) => runtime.block_on(talk),
+            Err(error) => Err(error.into()),
+        };
+        // Nobody listens any more when it took too long.
+        let _ = sender.send(answer);
+    });
+    let failed = |why: String| Seen::Failed(Fault::new("API server", findings::clean(&why, 300)));
+    if let Err(error) = thread {
+        return failed(error.to_string());
+    }
+    match tokio::time::timeout(DEADLINE, receiver).await {
+        Ok(Ok(Ok(facts))) => Seen::Seen(facts),
+        Ok(Ok(Err(error))) => failed(format!("{error:#}")),
+        Ok(Err(_)) => failed("the question was dropped".to_owned()),
+        Err(_) => failed(format!("did not answer within {DEADLINE:?}")),
+    }
+}
+
+async fn ask(credentials: Credentials, name: &str) -> anyhow::Result<ApiFacts> {
+    let config = config(credentials).await?;
+    let server = config.cluster_url.to_string();
+    let client = Client::try_from(config)?;
+    let (pods, node) = tokio::join!(pods(client.clone(), name), node(client, name));
+    let pods = pods.with_context(|| server.clone())?;
+    // A list for a name that does not exist is empty, and every pod here would seem forgotten.
+    let Some(node) = node.with_context(|| server.clone())? else {
+        bail!("{server} has no Node {name:?}; name this node with --node-name");
+    };
+    let LiteNodeInfo { kubelet_version, boot_id } = node.status.node_info;
+    Ok(ApiFacts { pods, kubelet_version, boot_id: boot_id.filter(|id| !id.is_empty()), volumes: Vec::new() })
+}
+
+async fn config(credentials: Credentials) -> anyhow::Result<Config> {
+    let mut config = match credentials {
+        Credentials::Kubeconfig(path) => from_file(&path, true).await?,
+        Credentials::OfKubelet(path) => from_file(&path, false).await?,
+        Credentials::InCluster => Config::incluster()?,
+    };
+    config.connect_timeout = Some(DEADLINE);
+    config.read_timeout = Some(DEADLINE);
+    Ok(config)
+}
+
+async fn from_file(path: &Path, may_run_plugin: bool) -> anyhow::Result<Config> {
+    let kubeconfig = Kubeconfig::read_from(path)?;
+    let has_plugin =
+        kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref()).any(|auth| auth.exec.is_some());
+    if has_plugin && !may_run_plugin {
+        bail!(
+            "{} needs a credential plugin, which is not run unasked; name the file with --kubeconfig",
+            path.display()
+        );
+    }
+    Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
+}
+
+async fn pods(client: Client, node: &str) -> anyhow::Result<Vec<ApiPod>> {
+    let api: Api<LitePod> = Api::all(client);
+    let mut page = ListParams::default().fields(&format!("spec.nodeName={node}")).limit(PAGE);
+    let mut found = Vec::new();
+    loop {
+        let list = api.list(&page).await?;
+        found.extend(list.items.into_iter().filter_map(pod));
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) if found.len() < MAX_PODS => page.continue_token = Some(token),
+            Some(_) => anyhow::bail!("lists more than {MAX_PODS} pods for this node"),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// The Node; not being allowed to see it leaves its facts empty.
+async fn node(client: Client, name: &str) -> kube::Result<Option<LiteNode>> {
+    match Api::<LiteNode>::all(client).get_opt(name).await {
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(Some(LiteNode::default())),
+        answer => answer,
+    }
+}
+
+fn pod(pod: LitePod) -> Option<ApiPod> {
+    let LitePod { metadata, spec, status } = pod;
+    let annotation = |key: &str| metadata.annotations.as_ref()?.get(key).cloned();
+    // The node knows a static pod by the hash of its manifest, not by its mirror's uid.
+    let mirrored = annotation("kubernetes.io/config.mirror");
+    let uid = mirrored.as_deref().and_then(PodUid::parse).or_else(|| PodUid::parse(metadata.uid.as_deref()?))?;
+    let deletion = metadata.deletion_timestamp.as_ref().map(|time| Deletion {
+        deadline_ms: u64::try_from(time.0.as_millisecond()).unwrap_or(0),
+        grace_s: metadata.deletion_grace_period_seconds.and_then(|s| u64::try_from(s).ok()).unwrap_or(0),
+    });
+    let names = |list: Vec<Named>| list.into_iter().map(|named| named.name).collect();
+    Some(ApiPod {
+        uid,
+        deletion,
+        mirror: mirrored.is_some(),
+        namespace: metadata.namespace.unwrap_or_default(),
+        name: metadata.name.unwrap_or_default(),
+        phase: status.phase,
+        finalizers: metadata.finalizers.unwrap_or_default(),
+        claims: names(spec.resource_claims),
+        volumes: names(spec.volumes),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mirror_pod_has_the_uid_of_its_manifest() {
+        let json = serde_json::json!({
+            "metadata": {
+                "name": "etcd-node-a", "namespace": "kube-system", "uid": "96fb425e-919e-44f9-8b42-b1254a602ba1",
+                "annotations": {"kubernetes.io/config.mirror": "0123456789abcdef0123456789abcdef"},
+                "deletionTimestamp": "2026-08-01T10:00:00Z", "deletionGracePeriodSeconds": 30
+            },
+            "spec": {"volumes": [{"name": "data", "emptyDir": {}}]}, "status": {"phase": "Running"}
+        });
+        let seen = pod(serde_json::from_value(json).unwrap()).unwrap();
+        assert_eq!(seen.uid.as_str(), "0123456789abcdef0123456789abcdef");
+        assert!(seen.mirror);
+        assert_eq!(seen.deletion, Some(Deletion { deadline_ms: 1_785_578_400_000, grace_s: 30 }));
+        assert_eq!(seen.volumes, ["data"]);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_accepts_and_is_silent_is_a_fault() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let config = serde_json::json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": format!("http://127.0.0.1:{port}")}}],
+            "users": [{"name": "u", "user": {}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]
+        });
+        std::fs::write(file.path(), config.to_string()).unwrap();
+        let before = std::time::Instant::now();
+        let seen = look(Credentials::Kubeconfig(file.path().to_owned()), "node-a").await;
+        assert!(seen.fault().is_some(), "{seen:?}");
+        assert!(before.elapsed() < DEADLINE * 2);
+    }
+}

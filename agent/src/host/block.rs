@@ -1,0 +1,100 @@
+//! Loop devices, from `/sys/block`: the kubelet makes one per raw block volume, and whoever made
+//! one on a file in a volume holds that volume through the kernel.
+
+use std::{io, path::Path};
+
+use super::HostView;
+use crate::{
+    observation::{Dev, Fault, HostPath, LoopDevice, Seen},
+    sys,
+};
+
+/// Files here hold one line; a path may be a page long.
+const LINE_CAP: usize = 8 << 10;
+
+/// Loop devices with a backing file at or below the kubelet's directory.
+pub fn loops(view: &HostView, kubelet_root: &HostPath) -> Seen<Vec<LoopDevice>> {
+    all_loops(view).map(|loops| loops.into_iter().filter(|device| device.file.is_within(kubelet_root)).collect())
+}
+
+/// All loop devices in use.
+pub fn all_loops(view: &HostView) -> Seen<Vec<LoopDevice>> {
+    let block = view.at(&"/sys/block".into());
+    match files_in(&block) {
+        Ok(files) => Seen::Seen(files.into_iter().filter_map(|file| device(&block, file)).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
+        Err(error) => Seen::Failed(Fault::new("/sys/block", error)),
+    }
+}
+
+/// A loop device that is in use: its name (`loop0`), its backing file and whether that is
+/// deleted.
+pub(super) type LoopFile = (String, HostPath, bool);
+
+/// The loop devices in use, as the agent's own `/sys` shows them (it is the same everywhere).
+pub(super) fn loop_files() -> io::Result<Vec<LoopFile>> {
+    files_in(Path::new("/sys/block"))
+}
+
+fn files_in(block: &Path) -> io::Result<Vec<LoopFile>> {
+    let entries = sys::list(block)?;
+    let names = entries.iter().filter_map(|entry| entry.name.to_str()).filter(|name| name.starts_with("loop"));
+    let file = |name: &str| {
+        // One that is not in use has no such file.
+        let line = sys::read_capped(&block.join(name).join("loop/backing_file"), LINE_CAP).ok()?;
+        let (path, deleted) = backing_file(&line);
+        Some((name.to_owned(), path, deleted))
+    };
+    Ok(names.filter_map(file).collect())
+}
+
+/// The path without the newline and without what the kernel adds to a deleted file.
+fn backing_file(line: &[u8]) -> (HostPath, bool) {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    match line.strip_suffix(b" (deleted)") {
+        Some(path) => (HostPath::new(path), true),
+        None => (HostPath::new(line), false),
+    }
+}
+
+fn device(block: &Path, (name, file, deleted): LoopFile) -> Option<LoopDevice> {
+    let of = block.join(&name);
+    let number = sys::read_text(&of.join("dev"), LINE_CAP).ok()?;
+    let (major, minor) = number.trim().split_once(':')?;
+    let dev = Dev { major: major.parse().ok()?, minor: minor.parse().ok()? };
+    let holders = sys::list(&of.join("holders")).unwrap_or_default();
+    let mut holders: Vec<String> = holders.iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect();
+    holders.sort();
+    Some(LoopDevice { device: format!("/dev/{name}"), dev, file, deleted, holders })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn strips_what_the_kernel_adds() {
+        assert_eq!(backing_file(b"/a b\n"), ("/a b".into(), false));
+        assert_eq!(backing_file(b"/a b (deleted)\n"), ("/a b".into(), true));
+    }
+
+    #[test]
+    fn sees_a_real_loop_device() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("image");
+        std::fs::write(&file, vec![0; 1 << 20]).unwrap();
+        let made = Command::new("losetup").args(["--find", "--show"]).arg(&file).output();
+        let Some(made) = made.ok().filter(|made| made.status.success()) else { return };
+        let name = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        let root = HostPath::from(dir.path().to_owned());
+        let seen = loops(&HostView::default(), &root);
+        let elsewhere = loops(&HostView::default(), &"/nothing-here".into());
+        assert!(Command::new("losetup").args(["-d", &name]).status().unwrap().success());
+        let seen = seen.get().cloned().unwrap();
+        assert_eq!(seen.len(), 1);
+        assert_eq!((seen[0].device.as_str(), seen[0].dev.major, seen[0].deleted), (name.as_str(), 7, false));
+        assert_eq!(seen[0].file, HostPath::from(file));
+        assert_eq!(elsewhere, Seen::Seen(Vec::new()));
+    }
+}

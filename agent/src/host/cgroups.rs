@@ -1,0 +1,289 @@
+//! The pods' cgroups, in every hierarchy, named by either driver.
+//!
+//! Most of it is read here and not through `cgroups-rs`: that crate finds the hierarchies under
+//! `/sys/fs/cgroup` only and not on a hybrid machine, takes a directory that is gone for an empty
+//! one, and on v2 reads what freeze was *asked* for, not what *is*. Its reader of the v1 freezer
+//! has none of these faults and is used.
+
+use std::path::{Path, PathBuf};
+
+use cgroups_rs::{FreezerState, fs::freezer::FreezerController};
+use findings::PodUid;
+
+use super::HostView;
+use crate::{
+    observation::{CgroupDir, CgroupMount, CgroupNode, Fault, Freezer, HostPath, PodCgroup, Seen},
+    parse,
+    sys::{self, EntryKind},
+};
+
+/// A nested runtime can make many cgroups; more than this in one pod are not looked at.
+const MAX_NODES: usize = 1000;
+/// The mount table of a node with many pods.
+const MAX_MOUNT_TABLE: usize = 64 << 20;
+/// `cgroup.procs` of one cgroup.
+const MAX_PROCS_FILE: usize = 1 << 20;
+
+/// The v1 controllers runc knows and therefore removes (`libcontainer/cgroups/fs`).
+const KNOWN_TO_RUNC: [&str; 14] = [
+    "cpuset",
+    "devices",
+    "memory",
+    "cpu",
+    "cpuacct",
+    "pids",
+    "blkio",
+    "hugetlb",
+    "net_cls",
+    "net_prio",
+    "perf_event",
+    "freezer",
+    "rdma",
+    "misc",
+];
+
+/// The cgroup hierarchies of the host: those of pid 1's mount table, or of our own where that may
+/// not be read.
+pub fn hierarchies(view: &HostView) -> Vec<CgroupMount> {
+    let tables = ["proc/1/mountinfo", "proc/self/mountinfo"].map(|file| view.at(&HostPath::from("/")).join(file));
+    let bytes = tables.iter().find_map(|file| sys::read_capped(file, MAX_MOUNT_TABLE).ok()).unwrap_or_default();
+    let mut found = Vec::new();
+    parse::mountinfo::mounts(&bytes, |mount| {
+        let controllers =
+            || mount.super_options().split(|b| *b == b',').map(|option| String::from_utf8_lossy(option).into_owned());
+        let v1 = match mount.fs_type() {
+            b"cgroup2" => None,
+            b"cgroup" => Some(
+                controllers()
+                    .filter(|option| !["rw", "ro", "xattr", "clone_children"].contains(&option.as_str()))
+                    .collect(),
+            ),
+            _ => return false,
+        };
+        // A reader in a cgroup namespace of its own sees the host's root as `/../..`; a container's
+        // own view has a path below it.
+        let is_whole = mount.root().split(|b| *b == b'/').all(|part| part.is_empty() || part == b"..");
+        if is_whole {
+            found.push(CgroupMount { mount_point: HostPath::new(mount.mount_point()), v1 });
+        }
+        false
+    });
+    found
+}
+
+/// Finds the cgroups of all pods below `cgroup_root`, without looking into them.
+pub fn pods(view: &HostView, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<Vec<PodCgroup>> {
+    let mut found: Vec<PodCgroup> = Vec::new();
+    let mut any_tree = false;
+    let mut failed = None;
+    for mount in mounts {
+        for tree in trees(mount, cgroup_root) {
+            let entries = match sys::list(&view.at(&tree)) {
+                Ok(entries) => entries,
+                Err(error) if sys::is_gone(&error) => continue,
+                Err(error) => {
+                    failed = Some(Fault::new(tree.show(), error));
+                    continue;
+                }
+            };
+            any_tree = true;
+            for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Directory) {
+                let Some(uid) = entry.name.to_str().and_then(pod_uid) else { continue };
+                let dir = dir_of(mount, tree.join(&entry.name));
+                match found.iter_mut().find(|pod| pod.uid == uid) {
+                    Some(pod) => pod.dirs.push(dir),
+                    None => found.push(PodCgroup { uid, dirs: vec![dir] }),
+                }
+            }
+        }
+    }
+    match failed {
+        Some(fault) => Seen::Failed(fault),
+        None if any_tree => Seen::Seen(found),
+        None => Seen::Missing,
+    }
+}
+
+fn dir_of(mount: &CgroupMount, path: HostPath) -> CgroupDir {
+    let known = |controllers: &Vec<String>| {
+        controllers.iter().any(|c| c == "name=systemd" || KNOWN_TO_RUNC.contains(&c.as_str()))
+    };
+    CgroupDir {
+        path,
+        hierarchy: mount.v1.as_ref().map_or_else(|| "v2".to_owned(), |controllers| controllers.join(",")),
+        known_to_runtime: mount.v1.as_ref().is_none_or(known),
+        cpu_at_minimum: None,
+        tree: Seen::Missing,
+    }
+}
+
+/// The directories in which pods' cgroups lie, for both drivers (`cgroup_manager_linux.go`).
+fn trees(mount: &CgroupMount, cgroup_root: &str) -> Vec<HostPath> {
+    let top = mount.mount_point.as_path();
+    let parts: Vec<&str> = cgroup_root.split('/').filter(|part| !part.is_empty()).collect();
+    let mut trees = Vec::new();
+    let cgroupfs: PathBuf = parts.iter().fold(top.to_owned(), |path, part| path.join(part)).join("kubepods");
+    trees.push(HostPath::from(cgroupfs.clone()));
+    trees.extend(["burstable", "besteffort"].map(|quality| HostPath::from(cgroupfs.join(quality))));
+    let mut names: Vec<String> = parts.iter().map(|part| part.replace('-', "_")).collect();
+    names.push("kubepods".to_owned());
+    for quality in ["", "burstable", "besteffort"] {
+        let mut path = top.to_owned();
+        let mut prefix = String::new();
+        for name in names.iter().map(String::as_str).chain((!quality.is_empty()).then_some(quality)) {
+            prefix = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}-{name}") };
+            path.push(format!("{prefix}.slice"));
+        }
+        trees.push(HostPath::from(path));
+    }
+    trees
+}
+
+/// `pod<uid>` or `kubepods-burstable-pod<uid with underscores>.slice`.
+fn pod_uid(name: &str) -> Option<PodUid> {
+    let name = name.strip_suffix(".slice").unwrap_or(name);
+    let (_, uid) = name.rsplit_once("pod")?;
+    PodUid::parse(&uid.replace('_', "-"))
+}
+
+/// Looks into one pod's cgroup: its tree, its processes, its freezers, its share of the CPU.
+pub fn look_into(view: &HostView, pod: &mut PodCgroup) {
+    for dir in &mut pod.dirs {
+        read_tree(view, dir);
+        dir.cpu_at_minimum = cpu_at_minimum(&view.at(&dir.path), &dir.hierarchy);
+    }
+}
+
+/// Reads one directory's tree.
+pub fn read_tree(view: &HostView, dir: &mut CgroupDir) {
+    dir.tree = tree(&view.at(&dir.path), &dir.hierarchy);
+}
+
+/// Whether the kubelet has reduced the pod's CPU to the minimum, which it does to a pod it has
+/// begun to clean up (`cleanupOrphanedPodCgroups`).
+pub fn cpu_at_minimum(path: &Path, hierarchy: &str) -> Option<bool> {
+    let (file, minimum) = match hierarchy {
+        "v2" => ("cpu.weight", "1"),
+        v1 if v1.split(',').any(|c| c == "cpu") => ("cpu.shares", "2"),
+        _ => return None,
+    };
+    sys::read_text(&path.join(file), 64).ok().map(|value| value.trim() == minimum)
+}
+
+fn tree(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
+    let mut nodes = Vec::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(below) = open.pop() {
+        let path = top.join(&below);
+        let procs = match sys::read_capped(&path.join("cgroup.procs"), MAX_PROCS_FILE) {
+            Ok(bytes) => numbers(&bytes),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            // A threaded cgroup refuses this file; its threads' processes stand in its parent.
+            Err(error) if sys::errno(&error) == Some(libc::EOPNOTSUPP) => Vec::new(),
+            Err(error) => return Seen::Failed(Fault::new(path.display().to_string(), error)),
+        };
+        let children = sys::list(&path).unwrap_or_default();
+        let children = children.iter().filter(|entry| entry.kind == EntryKind::Directory);
+        open.extend(children.map(|entry| below.join(&entry.name)));
+        nodes.push(CgroupNode { freezer: freezer(&path, hierarchy), below: HostPath::from(below), procs });
+        if nodes.len() == MAX_NODES {
+            return Seen::Failed(Fault::new(top.display().to_string(), format!("has more than {MAX_NODES} cgroups")));
+        }
+    }
+    if nodes.is_empty() { Seen::Missing } else { Seen::Seen(nodes) }
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u32> {
+    let line = |line: &[u8]| std::str::from_utf8(line).ok()?.trim().parse().ok();
+    bytes.split(|b| *b == b'\n').filter_map(line).filter(|pid| *pid != 0).collect()
+}
+
+fn freezer(path: &Path, hierarchy: &str) -> Freezer {
+    if hierarchy == "v2" {
+        return freezer_v2(path);
+    }
+    if !hierarchy.split(',').any(|controller| controller == "freezer") {
+        return Freezer::Thawed;
+    }
+    let controller = FreezerController::new(path.to_owned(), path.to_owned(), false);
+    // `freezer.self_freezing` says whether it was frozen here or only with a cgroup above.
+    let is_own = sys::read_text(&path.join("freezer.self_freezing"), 16).is_ok_and(|text| text.trim() == "1");
+    match controller.state() {
+        Ok(FreezerState::Frozen) if is_own => Freezer::Frozen,
+        Ok(FreezerState::Freezing) if is_own => Freezer::Freezing,
+        Ok(FreezerState::Frozen | FreezerState::Freezing) => Freezer::FrozenAbove,
+        _ => Freezer::Thawed,
+    }
+}
+
+fn freezer_v2(path: &Path) -> Freezer {
+    let is = |file: &str, line: &str| {
+        sys::read_text(&path.join(file), 4096).is_ok_and(|text| text.lines().any(|l| l.trim() == line))
+    };
+    match (is("cgroup.events", "frozen 1"), is("cgroup.freeze", "1")) {
+        (true, true) => Freezer::Frozen,
+        (true, false) => Freezer::FrozenAbove,
+        (false, true) => Freezer::Freezing,
+        (false, false) => Freezer::Thawed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UID: &str = "96fb425e-919e-44f9-8b42-b1254a602ba1";
+
+    #[test]
+    fn names_both_drivers_trees() {
+        let mount = CgroupMount { mount_point: HostPath::from("/sys/fs/cgroup"), v1: None };
+        let shown: Vec<String> = trees(&mount, "/foo/bar-baz").iter().map(HostPath::show).collect();
+        assert_eq!(
+            shown,
+            [
+                "/sys/fs/cgroup/foo/bar-baz/kubepods",
+                "/sys/fs/cgroup/foo/bar-baz/kubepods/burstable",
+                "/sys/fs/cgroup/foo/bar-baz/kubepods/besteffort",
+                "/sys/fs/cgroup/foo.slice/foo-bar_baz.slice/foo-bar_baz-kubepods.slice",
+                "/sys/fs/cgroup/foo.slice/foo-bar_baz.slice/foo-bar_baz-kubepods.slice/foo-bar_baz-kubepods-burstable.slice",
+                "/sys/fs/cgroup/foo.slice/foo-bar_baz.slice/foo-bar_baz-kubepods.slice/foo-bar_baz-kubepods-besteffort.slice",
+            ]
+        );
+    }
+
+    #[test]
+    fn reads_the_uid_of_both_drivers() {
+        let uid = PodUid::parse(UID);
+        assert_eq!(pod_uid(&format!("pod{UID}")), uid);
+        assert_eq!(pod_uid(&format!("kubepods-burstable-pod{}.slice", UID.replace('-', "_"))), uid);
+        assert_eq!(pod_uid("kubepods-burstable.slice"), None);
+    }
+
+    /// Both versions are read from made-up trees: the same code reads the real ones in the lab.
+    #[test]
+    fn finds_a_pod_in_a_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let pod = dir.path().join(format!("kubepods/burstable/pod{UID}"));
+        std::fs::create_dir_all(pod.join("child")).unwrap();
+        std::fs::write(pod.join("cgroup.procs"), "").unwrap();
+        std::fs::write(pod.join("cpu.weight"), "1\n").unwrap();
+        std::fs::write(pod.join("child/cgroup.procs"), "12\n0\n").unwrap();
+        std::fs::write(pod.join("child/cgroup.freeze"), "1\n").unwrap();
+        std::fs::write(pod.join("child/cgroup.events"), "populated 1\nfrozen 0\n").unwrap();
+        let mounts = [CgroupMount { mount_point: HostPath::from(dir.path().to_owned()), v1: None }];
+        let Seen::Seen(mut found) = pods(&HostView::default(), &mounts, "/") else { panic!("no tree") };
+        look_into(&HostView::default(), &mut found[0]);
+        let dir = &found[0].dirs[0];
+        assert_eq!(dir.cpu_at_minimum, Some(true));
+        let nodes = dir.tree.get().unwrap();
+        assert_eq!(nodes.len(), 2);
+        assert_eq!((nodes[1].procs.as_slice(), nodes[1].freezer), ([12].as_slice(), Freezer::Freezing));
+    }
+
+    #[test]
+    fn no_tree_is_missing_not_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let mounts = [CgroupMount { mount_point: HostPath::from(dir.path().to_owned()), v1: None }];
+        assert_eq!(pods(&HostView::default(), &mounts, "/"), Seen::Missing);
+    }
+}

@@ -1,0 +1,64 @@
+//! What a child says: one JSON value per line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{Dev, Fault, FuseProbe, HostPath};
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Line {
+    /// The arguments of a process.
+    Arguments(Vec<String>),
+    /// The first line a program prints when it is asked for its version.
+    Version(String),
+    /// How a file system answered.
+    Stat(FuseProbe),
+    /// A process has this file mapped.
+    Mapping { pid: u32, path: HostPath },
+    /// A process has been looked at to the end.
+    Looked { pid: u32 },
+    /// Where a process's link (`cwd`, `fd/3`) leads.
+    Place(Place),
+    /// What was asked for is not there.
+    Missing,
+    /// It failed.
+    Failed(Fault),
+}
+
+/// Where a process's link leads, as the kernel knows it without asking any server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The process.
+    pub pid: u32,
+    /// Its link: `cwd`, `root`, `fd/3`.
+    pub link: String,
+    /// The file system.
+    pub dev: Dev,
+    /// The mount, on Linux ≥ 5.8.
+    pub mount_id: Option<u32>,
+}
+
+/// The lines in `output`; whatever else stands there is left out.
+pub(super) fn lines(output: &[u8]) -> Vec<Line> {
+    output.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_survives_the_pipe() {
+        let said = [Line::Mapping { pid: 7, path: HostPath::new(&b"/a\xff\nb"[..]) }, Line::Missing];
+        let text: Vec<String> = said.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+        assert_eq!(lines(format!("noise\n{}\n{}\n{{\"cut", text[0], text[1]).as_bytes()), said);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = lines(&bytes);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The disposable child: whatever could block for ever is done in a process of its own, which is
+//! killed at a deadline and, if even that does not help, abandoned.
+//!
+//! A thread does not protect: one that hangs in D makes the whole process unkillable, and then
+//! the agent's own pod could not be removed any more. A `tokio` task with a timeout is such a
+//! thread. A child that hangs in D still pins the agent's container, so at most
+//! [`MOST_ABANDONED`] may hang, and none is started without need.
+//!
+//! The child is this very program: `why-terminating-agent probe <kind> …`, see [`probe_main`].
+
+mod line;
+mod maps;
+mod probe;
+mod run;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Child,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+pub use line::Place;
+use line::{Line, lines};
+pub use probe::probe_main;
+
+use crate::{
+    observation::{Dev, Fault, FuseProbe, HostPath, Owner, Seen},
+    parse,
+    sys::ProcDir,
+};
+
+/// How many children may run or hang at a time.
+pub const MOST_ABANDONED: usize = 4;
+
+/// Starts the children and keeps count of those that hang. One for the whole agent.
+pub struct Prober {
+    program: PathBuf,
+    first_args: Vec<OsString>,
+    children: Mutex<Children>,
+}
+
+/// The keys say what a child works on; there is at most one child per key.
+#[derive(Default)]
+struct Children {
+    running: Vec<String>,
+    abandoned: Vec<(String, Child)>,
+}
+
+/// What a search for mappings found.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Mappings {
+    /// Process and mapped file.
+    pub found: Vec<(u32, HostPath)>,
+    /// How many processes were looked at to the end.
+    pub looked_at: u32,
+    /// Why not all were.
+    pub fault: Option<Fault>,
+}
+
+/// Why a child gave no full answer.
+#[derive(Debug, thiserror::Error)]
+enum ChildError {
+    /// The bound is reached.
+    #[error("too many probes hang")]
+    TooMany,
+    /// An earlier one for the same thing still hangs.
+    #[error("an earlier probe of this still hangs")]
+    StillHangs,
+    /// It did not end in time.
+    #[error("no answer within {0:?}")]
+    Deadline(Duration),
+    /// It could not be started.
+    #[error("the probe could not be started: {0}")]
+    Start(std::io::Error),
+}
+
+impl Default for Prober {
+    fn default() -> Self {
+        Prober::new()
+    }
+}
+
+impl Prober {
+    /// Children are this very program.
+    pub fn new() -> Self {
+        Prober::with_program("/proc/self/exe", ["probe"])
+    }
+
+    /// Children are another program, with arguments before the kind of probe.
+    pub fn with_program<A: Into<OsString>>(
+        program: impl Into<PathBuf>,
+        first_args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let first_args = first_args.into_iter().map(Into::into).collect();
+        Prober { program: program.into(), first_args, children: Mutex::default() }
+    }
+
+    /// How many children hang and could not be killed.
+    pub fn abandoned(&self) -> usize {
+        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+        children.reap();
+        children.abandoned.len()
+    }
+
+    /// The arguments of a process. Only for the kubelet: others' may hold secrets.
+    pub fn command_line(&self, pid: u32, deadline: Duration) -> Seen<Vec<String>> {
+        let source = format!("/proc/{pid}/cmdline");
+        let (said, error) = self.ask(&source, "command-line", [pid.to_string()], deadline);
+        answer(&source, said, error, |line| match line {
+            Line::Arguments(args) => Some(args),
+            _ => None,
+        })
+    }
+
+    /// The first line of `/proc/<pid>/exe --version`. Refused for a process of a pod: a tenant
+    /// may call his program `kubelet` and is not to have it run by the agent.
+    pub fn executable_version(&self, pid: u32, deadline: Duration) -> Seen<String> {
+        let source = format!("/proc/{pid}/exe --version");
+        let cgroup = match ProcDir::open(pid).and_then(|dir| dir.read("cgroup", 64 << 10)) {
+            Ok(bytes) => bytes,
+            Err(error) => return super::seen(Err(error)),
+        };
+        if matches!(parse::owner(&parse::cgroup_lines(&cgroup)), Owner::Pod { .. }) {
+            return Seen::Failed(Fault::new(source, "belongs to a pod; its program is not run"));
+        }
+        let (said, error) = self.ask(&source, "executable-version", [pid.to_string()], deadline);
+        answer(&source, said, error, |line| match line {
+            Line::Version(text) => Some(text),
+            _ => None,
+        })
+    }
+
+    /// How the file system `dev` answers a plain `stat` of `path` (as the agent finds it). At
+    /// most one such child per file system: while one hangs the answer stays `Silent`.
+    pub fn stat(&self, dev: Dev, path: &Path, deadline: Duration) -> Seen<FuseProbe> {
+        let source = format!("stat {}", HostPath::from(path.to_owned()).show());
+        let key = format!("stat {dev}");
+        let (said, error) = self.ask(&key, "stat", [path.as_os_str().to_owned()], deadline);
+        if matches!(error, Some(ChildError::Deadline(_) | ChildError::StillHangs)) && said.is_empty() {
+            return Seen::Seen(FuseProbe::Silent);
+        }
+        answer(&source, said, error, |line| match line {
+            Line::Stat(probe) => Some(probe),
+            _ => None,
+        })
+    }
+
+    /// Which of `pids` have a file of `dev` mapped, one after another: those before a process
+    /// that cannot be read are found even so.
+    pub fn mappings(&self, dev: Dev, pids: &[u32], deadline: Duration) -> Mappings {
+        let args = std::iter::once(dev.to_string()).chain(pids.iter().map(u32::to_string));
+        let (said, error) = self.ask(&format!("mappings {dev}"), "mappings", args, deadline);
+        let mut mappings = Mappings::default();
+        for line in said {
+            match line {
+                Line::Mapping { pid, path } => mappings.found.push((pid, path)),
+                Line::Looked { .. } => mappings.looked_at += 1,
+                Line::Failed(fault) => mappings.fault = Some(fault),
+                _ => {}
+            }
+        }
+        if let Some(error) = error {
+            mappings.fault = Some(Fault::new("/proc/<pid>/maps", error));
+        }
+        mappings
+    }
+
+    /// Where links of processes (`cwd`, `fd/3`) lead, for mounts that stand in no table any
+    /// more. Those that could not be read, or that came after a hang, are left out.
+    pub fn places(&self, links: &[(u32, String)], deadline: Duration) -> Vec<Place> {
+        let args = links.iter().map(|(pid, link)| format!("{pid}:{link}"));
+        let (said, _) = self.ask("places", "places", args, deadline);
+        let place = |line| match line {
+            Line::Place(place) => Some(place),
+            _ => None,
+        };
+        said.into_iter().filter_map(place).collect()
+    }
+
+    /// Runs one child: what it said, and why that may not be all.
+    fn ask<A: Into<OsString>>(
+        &self,
+        key: &str,
+        kind: &str,
+        args: impl IntoIterator<Item = A>,
+        deadline: Duration,
+    ) -> (Vec<Line>, Option<ChildError>) {
+        if let Err(error) = self.children().begin(key) {
+            return (Vec::new(), Some(error));
+        }
+        let mut all = self.first_args.clone();
+        all.push(kind.into());
+        all.extend(args.into_iter().map(Into::into));
+        let outcome = run::run(&self.program, &all, deadline);
+        let mut children = self.children();
+        children.running.retain(|running| running != key);
+        match outcome {
+            Ok(outcome) => {
+                children.abandoned.extend(outcome.abandoned.map(|child| (key.to_owned(), child)));
+                let error = (!outcome.finished).then_some(ChildError::Deadline(deadline));
+                (lines(&outcome.output), error)
+            }
+            Err(error) => (Vec::new(), Some(ChildError::Start(error))),
+        }
+    }
+
+    fn children(&self) -> std::sync::MutexGuard<'_, Children> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Children {
+    fn reap(&mut self) {
+        self.abandoned.retain_mut(|(_, child)| matches!(child.try_wait(), Ok(None)));
+    }
+
+    fn begin(&mut self, key: &str) -> Result<(), ChildError> {
+        self.reap();
+        let mut keys = self.running.iter().chain(self.abandoned.iter().map(|(key, _)| key));
+        if keys.any(|busy| busy == key) {
+            return Err(ChildError::StillHangs);
+        }
+        if self.running.len() + self.abandoned.len() >= MOST_ABANDONED {
+            return Err(ChildError::TooMany);
+        }
+        self.running.push(key.to_owned());
+        Ok(())
+    }
+}
+
+/// The one line that was asked for.
+fn answer<T>(source: &str, said: Vec<Line>, error: Option<ChildError>, wanted: impl Fn(Line) -> Option<T>) -> Seen<T> {
+    for line in said {
+        match line {
+            Line::Missing => return Seen::Missing,
+            Line::Failed(fault) => return Seen::Failed(fault),
+            line => {
+                if let Some(found) = wanted(line) {
+                    return Seen::Seen(found);
+                }
+            }
+        }
+    }
+    match error {
+        Some(error) => Seen::Failed(Fault::new(source, error)),
+        None => Seen::Failed(Fault::new(source, "the probe gave no answer")),
+    }
+}

@@ -1,0 +1,117 @@
+//! The children of these tests are this test program: it runs [`be_the_child`] alone, which acts
+//! as the agent's `main` does.
+
+use std::{io::Write, time::Instant};
+
+use super::*;
+
+const SOON: Duration = Duration::from_secs(5);
+
+/// Not a test of its own: the child.
+#[test]
+fn be_the_child() {
+    let args: Vec<String> = std::env::args().collect();
+    if let Some(at) = args.iter().position(|arg| arg == "probe") {
+        // The test harness has begun a line.
+        println!();
+        let _ = std::io::stdout().flush();
+        std::process::exit(probe_main(&args[at + 1..]));
+    }
+}
+
+/// A prober whose children are this test program.
+pub(crate) fn prober() -> Prober {
+    let args = ["--exact", "host::child::tests::be_the_child", "--nocapture", "--test-threads=1", "probe"];
+    Prober::with_program("/proc/self/exe", args)
+}
+
+/// A prober whose children hang until they are killed.
+fn hanging() -> Prober {
+    Prober::with_program("/bin/sh", ["-c", "echo '{\"Looked\":{\"pid\":1}}'; sleep 1000 & wait"])
+}
+
+#[test]
+fn reads_a_command_line() {
+    let mut sleeper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let seen = prober().command_line(sleeper.id(), SOON);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    assert_eq!(seen, Seen::Seen(vec!["sleep".to_owned(), "1000".to_owned()]));
+}
+
+#[test]
+fn a_process_that_is_gone_is_missing() {
+    let mut gone = std::process::Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    assert_eq!(prober().command_line(gone.id(), SOON), Seen::Missing);
+    assert_eq!(prober().executable_version(gone.id(), SOON), Seen::Missing);
+}
+
+#[test]
+fn asks_a_program_for_its_version() {
+    let mut sleeper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let seen = prober().executable_version(sleeper.id(), SOON);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    assert!(seen.get().is_some_and(|line| line.contains("coreutils")), "{seen:?}");
+}
+
+#[test]
+fn stat_of_a_local_directory_answers() {
+    let dev = Dev { major: 0, minor: 0 };
+    assert_eq!(prober().stat(dev, Path::new("/proc"), SOON), Seen::Seen(FuseProbe::Answers));
+    assert_eq!(prober().stat(dev, Path::new("/nothing-here"), SOON), Seen::Missing);
+}
+
+#[test]
+fn finds_its_own_mappings() {
+    let me = std::process::id();
+    let facts = rustix::fs::stat("/proc/self/exe").unwrap();
+    let dev = Dev { major: rustix::fs::major(facts.st_dev), minor: rustix::fs::minor(facts.st_dev) };
+    let mappings = prober().mappings(dev, &[me], SOON);
+    assert_eq!((mappings.looked_at, mappings.fault), (1, None));
+    let exe = HostPath::from(std::env::current_exe().unwrap());
+    assert!(mappings.found.contains(&(me, exe)), "{:?}", mappings.found);
+}
+
+#[test]
+fn tells_where_a_link_leads() {
+    let me = std::process::id();
+    let places = prober().places(&[(me, "root".to_owned()), (me, "fd/99999".to_owned())], SOON);
+    assert_eq!(places.len(), 1);
+    assert!(places[0].mount_id.is_some());
+}
+
+#[test]
+fn a_child_that_hangs_is_killed_with_what_it_started_and_what_it_said_counts() {
+    let began = Instant::now();
+    let prober = hanging();
+    let mappings = prober.mappings(Dev { major: 0, minor: 1 }, &[1, 2], Duration::from_millis(300));
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert_eq!(mappings.looked_at, 1);
+    assert!(mappings.fault.is_some_and(|fault| fault.why.contains("no answer within 300ms")));
+    assert_eq!(prober.abandoned(), 0);
+}
+
+#[test]
+fn silence_of_a_file_system_is_an_answer() {
+    let silent = Prober::with_program("/bin/sh", ["-c", "sleep 1000 & wait"]);
+    let seen = silent.stat(Dev { major: 0, minor: 1 }, Path::new("/x"), Duration::from_millis(100));
+    assert_eq!(seen, Seen::Seen(FuseProbe::Silent));
+}
+
+#[test]
+fn never_more_than_the_bound_and_never_two_of_a_kind() {
+    let mut children = Children::default();
+    for key in ["a", "b", "c", "d"] {
+        children.begin(key).unwrap();
+    }
+    assert!(matches!(children.begin("a"), Err(ChildError::StillHangs)));
+    assert!(matches!(children.begin("e"), Err(ChildError::TooMany)));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_a_fault() {
+    let seen = Prober::with_program("/nothing-here", ["probe"]).command_line(1, SOON);
+    assert!(seen.fault().is_some_and(|fault| fault.why.contains("could not be started")), "{seen:?}");
+}

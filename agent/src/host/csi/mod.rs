@@ -1,0 +1,104 @@
+//! CSI drivers on this node: who is registered with the kubelet, and what they have staged.
+
+mod registration;
+mod staging;
+#[cfg(test)]
+mod tests;
+
+use std::{io, time::Duration};
+
+pub use staging::staging;
+use tokio::task::JoinSet;
+
+use super::{HostView, mounts::touchable};
+use crate::{
+    observation::{CsiDriver, CsiDriverInfo, Fault, HostPath, Mount, MountTable, Seen},
+    sys::{self, EntryKind},
+};
+
+/// The most registration sockets that are asked.
+const SOCKETS_CAP: usize = 64;
+/// The most sub-folders that are looked into.
+const FOLDERS_CAP: usize = 64;
+
+/// Asks every registration socket below `<root-dir>/plugins_registry` who it is, all at once, and
+/// tries whether anybody listens on the socket it names. Takes `deadline` at most.
+pub async fn drivers(
+    view: &HostView,
+    kubelet_root: &HostPath,
+    table: &MountTable,
+    deadline: Duration,
+) -> Seen<Vec<CsiDriver>> {
+    let sockets = match sockets(view, &kubelet_root.join("plugins_registry"), &table.mounts) {
+        Seen::Seen(sockets) => sockets,
+        Seen::Missing => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    let mut asked = JoinSet::new();
+    for socket in &sockets {
+        let (at, socket) = (view.at(socket), socket.clone());
+        asked.spawn(async move {
+            let said = registration::info(&at, &socket, deadline).await;
+            (socket, said)
+        });
+    }
+    let mut drivers = Vec::new();
+    while let Some(answer) = asked.join_next().await {
+        let Ok((socket, said)) = answer else { continue };
+        let info = said.map(|(name, endpoint)| {
+            let listens = listens(view, &table.mounts, &endpoint);
+            CsiDriverInfo { name, endpoint, listens }
+        });
+        drivers.push(CsiDriver { socket, info });
+    }
+    drivers.sort_by(|a, b| a.socket.cmp(&b.socket));
+    Seen::Seen(drivers)
+}
+
+/// The sockets in `registry` and one level of folders in it. The kubelet's plugin watcher
+/// (`pkg/kubelet/pluginmanager/pluginwatcher`) goes deeper, but drivers do not.
+fn sockets(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<HostPath>> {
+    let list = |path: &HostPath| match touchable(mounts, path) {
+        Ok(()) => match sys::list_capped(&view.at(path), 1000) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Seen::Failed(Fault::new(path.show(), error)),
+            result => super::seen(result),
+        },
+        Err(fault) => Seen::Failed(fault),
+    };
+    let entries = match list(registry) {
+        Seen::Seen(entries) => entries,
+        Seen::Missing => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    let folders = entries.iter().filter(|entry| entry.kind == EntryKind::Directory).take(FOLDERS_CAP);
+    let folders: Vec<HostPath> = folders.map(|entry| registry.join(&entry.name)).collect();
+    let mut all: Vec<(HostPath, sys::Entry)> = entries.into_iter().map(|entry| (registry.clone(), entry)).collect();
+    for folder in folders {
+        // A folder that cannot be listed is one driver less to tell of, not a failure of all.
+        let inside = list(&folder).get().cloned().unwrap_or_default();
+        all.extend(inside.into_iter().map(|entry| (folder.clone(), entry)));
+    }
+    let could_be_socket = |entry: &sys::Entry| {
+        matches!(entry.kind, EntryKind::Other | EntryKind::Unknown) && entry.name.as_encoded_bytes().ends_with(b".sock")
+    };
+    let mut sockets: Vec<HostPath> =
+        all.iter().filter(|(_, entry)| could_be_socket(entry)).map(|(above, entry)| above.join(&entry.name)).collect();
+    sockets.sort();
+    sockets.truncate(SOCKETS_CAP);
+    Seen::Seen(sockets)
+}
+
+/// The endpoint is the driver's own word, so it is looked up in the mount table first.
+fn listens(view: &HostView, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
+    if !endpoint.as_path().is_absolute() {
+        return Seen::Failed(Fault::new(endpoint.show(), "is not the path of a socket"));
+    }
+    if let Err(fault) = touchable(mounts, endpoint) {
+        return Seen::Failed(fault);
+    }
+    match sys::listens(&view.at(endpoint)) {
+        Ok(answer) => Seen::Seen(answer),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
+        Err(error) => Seen::Failed(Fault::new(endpoint.show(), error)),
+    }
+}

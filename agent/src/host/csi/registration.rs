@@ -1,0 +1,55 @@
+//! `pluginregistration.Registration/GetInfo` (`k8s.io/kubelet/pkg/apis/pluginregistration/v1`).
+
+use std::{path::Path, time::Duration};
+
+use cri_api::{Connection, RpcError};
+
+use crate::{
+    observation::{Fault, HostPath, Seen},
+    sys::SocketPath,
+};
+
+/// `InfoRequest` has no fields.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct InfoRequest {}
+
+/// What is used of `PluginInfo`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct PluginInfo {
+    /// `CSIPlugin`, `DevicePlugin`, `DRAPlugin`.
+    #[prost(string, tag = "1")]
+    pub r#type: String,
+    /// The driver's name.
+    #[prost(string, tag = "2")]
+    pub name: String,
+    /// Its socket; empty when it is the registration socket itself.
+    #[prost(string, tag = "3")]
+    pub endpoint: String,
+}
+
+/// The type of a CSI driver.
+const CSI_PLUGIN: &str = "CSIPlugin";
+
+/// Asks the registration socket, found at `at`, for the driver's name and endpoint. `Missing`
+/// when it belongs to another kind of plugin, or is gone.
+pub(super) async fn info(at: &Path, socket: &HostPath, deadline: Duration) -> Seen<(String, HostPath)> {
+    let failed = |why: &dyn std::fmt::Display| Seen::Failed(Fault::new(socket.show(), why));
+    let short = match SocketPath::new(at) {
+        Ok(short) => short,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Seen::Missing,
+        Err(error) => return failed(&error),
+    };
+    let said: Result<PluginInfo, RpcError> = match Connection::new(short.path(), deadline) {
+        Ok(connection) => connection.call("/pluginregistration.Registration/GetInfo", InfoRequest {}).await,
+        Err(error) => Err(error),
+    };
+    match said {
+        Ok(said) if said.r#type != CSI_PLUGIN => Seen::Missing,
+        Ok(said) => {
+            let endpoint = said.endpoint.strip_prefix("unix://").unwrap_or(&said.endpoint);
+            let endpoint = if endpoint.is_empty() { socket.clone() } else { HostPath::from(endpoint) };
+            Seen::Seen((said.name, endpoint))
+        }
+        Err(error) => failed(&error),
+    }
+}

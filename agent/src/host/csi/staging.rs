@@ -1,0 +1,35 @@
+//! Staged volumes: `<root-dir>/plugins/kubernetes.io/csi/<driver>/<sha256>/globalmount`.
+
+use super::super::{HostView, mounts::touchable, volumes::read_vol_data};
+use crate::observation::{HostPath, Mount, MountTable, StagingMount, VolData};
+
+/// The staging mounts in the kubelet's table, each with the `vol_data.json` beside it and the
+/// mounts of pods that show the same file system.
+pub fn staging(view: &HostView, kubelet_root: &HostPath, table: &MountTable) -> Vec<StagingMount> {
+    let plugins = kubelet_root.join("plugins/kubernetes.io/csi");
+    let pods = kubelet_root.join("pods");
+    let staged = |mount: &Mount| {
+        let (driver, beside) = staged_volume(&mount.mount_point, &plugins)?;
+        let shows_same = |other: &&Mount| other.dev == mount.dev && other.mount_point.is_below(&pods);
+        let used_by = table.mounts.iter().filter(shows_same).map(|other| other.mount_point.clone());
+        let vol_data = match touchable(&table.mounts, &beside) {
+            Ok(()) => read_vol_data(view, &beside.join("vol_data.json")),
+            Err(fault) => VolData::Failed(fault),
+        };
+        let (path, dev) = (mount.mount_point.clone(), mount.dev);
+        Some(StagingMount { driver, path, dev, vol_data, used_by: used_by.collect() })
+    };
+    table.mounts.iter().filter_map(staged).collect()
+}
+
+/// The driver's directory and the volume's, if `point` is a `globalmount` or below one (some
+/// drivers mount one directory deeper).
+fn staged_volume(point: &HostPath, plugins: &HostPath) -> Option<(String, HostPath)> {
+    let below = point.as_path().strip_prefix(plugins.as_path()).ok()?;
+    let mut parts = below.iter();
+    let (driver, volume) = (parts.next()?, parts.next()?);
+    (parts.next()? == "globalmount").then(|| {
+        let driver_dir = plugins.join(driver);
+        (driver.to_string_lossy().into_owned(), driver_dir.join(volume))
+    })
+}

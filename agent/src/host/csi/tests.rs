@@ -1,0 +1,160 @@
+use std::{fs, os::unix::net::UnixListener};
+
+use super::*;
+use crate::{observation::VolData, parse::mountinfo::mounts};
+
+const DEADLINE: Duration = Duration::from_millis(300);
+
+/// Two volumes as recorded on a node, the second staged below its `globalmount`.
+const TABLE: &str = "27 1 254:0 / / rw - ext4 /dev/vda rw
+43 27 254:0 /var/lib/kubelet ROOT rw,relatime shared:1 - ext4 /dev/vda rw
+45 43 0:41 / ROOT/plugins/kubernetes.io/csi/exam.csi.example.com/d2e8/globalmount rw shared:2 - tmpfs exam-vol-1 rw
+46 43 0:41 / ROOT/pods/96fb425e-919e-44f9-8b42-b1254a602ba1/volumes/kubernetes.io~csi/pv-csi-1/mount rw - tmpfs exam-vol-1 rw
+62 43 0:52 / ROOT/plugins/kubernetes.io/csi/exam.csi.example.com/100d/globalmount/vol-2 rw shared:3 - tmpfs exam-vol-2 rw
+63 43 0:60 / ROOT/plugins/kubernetes.io/csi/volumeDevices/pv/dev/x rw - tmpfs other rw
+";
+
+fn table(root: &HostPath) -> MountTable {
+    let text = TABLE.replace("ROOT", root.as_str().unwrap());
+    let mounts = mounts(text.as_bytes(), |_| true).mounts;
+    MountTable { ns: 1, through_pid: 1, total: mounts.len(), mounts }
+}
+
+fn root() -> (tempfile::TempDir, HostPath) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = HostPath::from(dir.path().to_owned());
+    (dir, root)
+}
+
+#[test]
+fn finds_what_is_staged_and_who_uses_it() {
+    let (_dir, root) = root();
+    let beside = root.join("plugins/kubernetes.io/csi/exam.csi.example.com/d2e8");
+    fs::create_dir_all(beside.as_path()).unwrap();
+    fs::write(
+        beside.join("vol_data.json").as_path(),
+        br#"{"driverName":"exam.csi.example.com","volumeHandle":"vol-1"}"#,
+    )
+    .unwrap();
+    let found = staging(&HostView::default(), &root, &table(&root));
+    assert_eq!(found.len(), 2);
+    assert_eq!((found[0].driver.as_str(), found[0].path.clone()), ("exam.csi.example.com", beside.join("globalmount")));
+    assert!(matches!(&found[0].vol_data, VolData::Read(volume) if volume.handle == "vol-1"));
+    assert_eq!(found[0].used_by.len(), 1);
+    assert!(found[0].used_by[0].as_str().unwrap().ends_with("pv-csi-1/mount"));
+    assert_eq!((&found[1].vol_data, found[1].used_by.len()), (&VolData::Missing, 0));
+}
+
+/// A driver's registration service, as gRPC over HTTP/2 without any help from `tonic`'s server,
+/// which is not built in: one answer in fixed frames.
+fn serve(path: &HostPath, info: registration::PluginInfo) {
+    let listener = UnixListener::bind(path.as_path()).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        h2::answer(&mut stream, &prost::Message::encode_to_vec(&info));
+    });
+}
+
+mod h2 {
+    //! Just enough of HTTP/2 (RFC 9113) to answer one request on stream 1.
+
+    use std::io::{Read, Write};
+
+    fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
+        [head.as_slice(), payload].concat()
+    }
+
+    /// A header without compression (RFC 7541, 6.2.2).
+    fn header(name: &str, value: &str) -> Vec<u8> {
+        let mut bytes = vec![0];
+        for text in [name, value] {
+            bytes.push(u8::try_from(text.len()).unwrap());
+            bytes.extend(text.as_bytes());
+        }
+        bytes
+    }
+
+    pub(super) fn answer(stream: &mut (impl Read + Write), message: &[u8]) {
+        stream.read_exact(&mut [0; 24]).unwrap();
+        stream.write_all(&frame(4, 0, 0, &[])).unwrap();
+        loop {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head).unwrap();
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            let mut payload = vec![0; length];
+            stream.read_exact(&mut payload).unwrap();
+            let (kind, flags) = (head[3], head[4]);
+            if kind == 4 && flags & 1 == 0 {
+                stream.write_all(&frame(4, 1, 0, &[])).unwrap();
+            }
+            // The end of the request's data.
+            if kind == 0 && flags & 1 == 1 {
+                break;
+            }
+        }
+        let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+        let data = [&[0], length.as_slice(), message].concat();
+        // `:status: 200` is entry 8 of the static table.
+        let headers = [vec![0x88], header("content-type", "application/grpc")].concat();
+        stream.write_all(&frame(1, 4, 1, &headers)).unwrap();
+        stream.write_all(&frame(0, 0, 1, &data)).unwrap();
+        stream.write_all(&frame(1, 5, 1, &header("grpc-status", "0"))).unwrap();
+        let _ = stream.read(&mut [0; 64]);
+    }
+}
+
+fn info(kind: &str, name: &str, endpoint: &HostPath) -> registration::PluginInfo {
+    registration::PluginInfo {
+        r#type: kind.to_owned(),
+        name: name.to_owned(),
+        endpoint: endpoint.as_str().unwrap().to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn asks_all_registration_sockets_at_once() {
+    let (_dir, root) = root();
+    let registry = root.join("plugins_registry");
+    fs::create_dir_all(registry.join("folder").as_path()).unwrap();
+    let endpoint = root.join("csi.sock");
+    let _driver = UnixListener::bind(endpoint.as_path()).unwrap();
+    serve(&registry.join("a.sock"), info("CSIPlugin", "a.example.com", &endpoint));
+    serve(&registry.join("folder/b.sock"), info("CSIPlugin", "b.example.com", &root.join("gone.sock")));
+    serve(&registry.join("c.sock"), info("DevicePlugin", "gpu", &root.join("x")));
+    let _silent = UnixListener::bind(registry.join("d.sock").as_path()).unwrap();
+    drop(UnixListener::bind(registry.join("e.sock").as_path()).unwrap());
+    fs::write(registry.join("readme").as_path(), "").unwrap();
+
+    let began = std::time::Instant::now();
+    let seen = drivers(&HostView::default(), &root, &table(&root), DEADLINE).await;
+    assert!(began.elapsed() < DEADLINE * 3, "{:?}", began.elapsed());
+    let seen = seen.get().cloned().unwrap();
+    let at = |name: &str| seen.iter().find(|driver| driver.socket == registry.join(name)).cloned().unwrap().info;
+    assert_eq!(seen.len(), 5);
+    let listening = CsiDriverInfo { name: "a.example.com".to_owned(), endpoint, listens: Seen::Seen(true) };
+    assert_eq!(at("a.sock"), Seen::Seen(listening));
+    assert_eq!(at("folder/b.sock").get().unwrap().listens, Seen::Missing);
+    assert_eq!(at("c.sock"), Seen::Missing);
+    assert!(at("d.sock").fault().unwrap().why.contains("did not answer within"));
+    assert!(at("e.sock").fault().unwrap().why.contains("cannot be reached"));
+}
+
+#[tokio::test]
+async fn keeps_off_endpoints_on_file_systems_that_need_a_server() {
+    let (_dir, root) = root();
+    let mut table = table(&root);
+    table.mounts[1].fs_type = "nfs4".to_owned();
+    fs::create_dir(root.join("plugins_registry").as_path()).unwrap();
+    assert!(drivers(&HostView::default(), &root, &table, DEADLINE).await.fault().is_some());
+    let nowhere = listens(&HostView::default(), &table.mounts, &root.join("csi.sock"));
+    assert!(nowhere.fault().unwrap().why.contains("nfs4"));
+    assert!(listens(&HostView::default(), &table.mounts, &"relative".into()).fault().is_some());
+}
+
+#[tokio::test]
+async fn a_node_without_a_registry_is_missing() {
+    let (_dir, root) = root();
+    assert_eq!(drivers(&HostView::default(), &root, &table(&root), DEADLINE).await, Seen::Missing);
+}

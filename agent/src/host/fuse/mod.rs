@@ -1,0 +1,55 @@
+//! FUSE connections and the processes that serve them.
+
+mod servers;
+#[cfg(test)]
+mod tests;
+
+use std::{io, path::PathBuf, time::Duration};
+
+use super::{HostView, child::Prober};
+use crate::{
+    observation::{Fault, FuseConnection, HostPath, Mount, Seen},
+    sys,
+};
+
+/// What is known of the connections `numbers` (`Mount::fuse_connection`), in their order, all
+/// from the kernel. Their servers are searched among all processes, 3.2 µs per descriptor; with
+/// no number nothing is done.
+pub fn connections(numbers: &[u32], view: &HostView) -> Vec<FuseConnection> {
+    if numbers.is_empty() {
+        return Vec::new();
+    }
+    let servers = servers::search();
+    let connection = |number: &u32| FuseConnection {
+        number: *number,
+        waiting: waiting(*number, view),
+        servers: servers.of(*number),
+        exact: servers.exact(),
+        probe: Seen::Missing,
+    };
+    numbers.iter().map(connection).collect()
+}
+
+/// Asks the file system itself, in the disposable child. Only when the user wants it: a child
+/// that waits for a server that has read its request cannot be killed.
+pub fn probe(connection: &mut FuseConnection, mount: &Mount, view: &HostView, prober: &Prober, deadline: Duration) {
+    connection.probe = prober.stat(mount.dev, &view.at(&mount.mount_point), deadline);
+}
+
+/// How many requests wait for an answer. `Missing` when there is no such connection any more.
+fn waiting(number: u32, view: &HostView) -> Seen<u32> {
+    let all = HostPath::from("/sys/fs/fuse/connections");
+    let path: PathBuf = view.at(&all).join(number.to_string()).join("waiting");
+    let source = format!("/sys/fs/fuse/connections/{number}/waiting");
+    match sys::read_text(&path, 64) {
+        Ok(text) => match text.trim().parse() {
+            Ok(count) => Seen::Seen(count),
+            Err(_) => Seen::Failed(Fault::new(source, "has an unknown form")),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match sys::is_mount_root(&view.at(&all)) {
+            Ok(Some(false)) => Seen::Failed(Fault::new(source, "the fusectl file system is not mounted")),
+            _ => Seen::Missing,
+        },
+        Err(error) => Seen::Failed(Fault::new(source, error)),
+    }
+}

@@ -1,0 +1,95 @@
+//! Which processes serve which connection: those that hold `/dev/fuse` open.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    host::{
+        holders::each_descriptor,
+        mounts::living,
+        processes::{owner, wchan},
+    },
+    observation::FuseServer,
+    parse,
+    sys::{self, ProcDir},
+};
+
+/// All servers of the node.
+pub(super) struct Servers {
+    /// A server and the connection of one of its descriptors; `None` when the kernel does not
+    /// tell.
+    found: Vec<(Option<u32>, FuseServer)>,
+    /// How many processes could not be looked at.
+    unreadable: usize,
+}
+
+impl Servers {
+    /// Whether every process was looked at and the kernel told the connection of every descriptor.
+    pub(super) fn exact(&self) -> bool {
+        self.unreadable == 0 && self.found.iter().all(|(number, _)| number.is_some())
+    }
+
+    /// The servers of one connection; when the kernel does not tell, all that could be.
+    pub(super) fn of(&self, number: u32) -> Vec<FuseServer> {
+        let could_be = |told: &Option<u32>| told.is_none_or(|told| told == number);
+        let mut servers: Vec<FuseServer> = Vec::new();
+        for (_, server) in self.found.iter().filter(|(told, _)| could_be(told)) {
+            if servers.iter().all(|known| known.pid != server.pid) {
+                servers.push(server.clone());
+            }
+        }
+        servers
+    }
+}
+
+/// Looks at every process.
+pub(super) fn search() -> Servers {
+    let mut found = Vec::new();
+    let mut unreadable = 0;
+    for pid in sys::pids().unwrap_or_default() {
+        // A zombie holds nothing; others that may not be seen are no servers we could name.
+        let Ok((dir, _)) = living(pid) else { continue };
+        // `living` has read its namespace, which needs the same right as its descriptors.
+        if dir.list("fd").is_err_and(|error| !sys::is_gone(&error)) {
+            unreadable += 1;
+            continue;
+        }
+        let numbers = connections_of(&dir);
+        if numbers.is_empty() {
+            continue;
+        }
+        if let Some(server) = server(pid, &dir) {
+            found.extend(numbers.into_iter().map(|number| (number, server.clone())));
+        }
+    }
+    Servers { found, unreadable }
+}
+
+/// The connections a process has descriptors of.
+fn connections_of(dir: &ProcDir) -> BTreeSet<Option<u32>> {
+    let mut numbers = BTreeSet::new();
+    each_descriptor(dir, |fd, link| {
+        // The device node may have been made in another place, `/dev/fuse` is only its usual one.
+        if !link.ends_with(b"/fuse") {
+            return;
+        }
+        let told = dir.read(&format!("fdinfo/{fd}"), 64 << 10).ok();
+        let told = told.and_then(|bytes| parse::fdinfo(&bytes).fuse_connection);
+        if told.is_some() || link == b"/dev/fuse" {
+            numbers.insert(told);
+        }
+    });
+    numbers
+}
+
+fn server(pid: u32, dir: &ProcDir) -> Option<FuseServer> {
+    let stat = parse::stat(&dir.read("stat", 4096).ok()?)?;
+    let started_ms = stat.start_ticks.saturating_mul(1000) / sys::ticks_per_second();
+    Some(FuseServer {
+        pid,
+        state: stat.state,
+        wchan: wchan(dir),
+        age_ms: sys::uptime_ms().saturating_sub(started_ms),
+        owner: owner(dir, stat.exiting()),
+        comm: stat.comm,
+    })
+}

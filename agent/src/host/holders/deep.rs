@@ -1,0 +1,152 @@
+//! The second pass, only for targets that nothing found so far explains: rarer ways to hold a
+//! mount, at a higher price.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::{
+    Options, Processes,
+    found::{Found, Who},
+    scan::{descriptors, directories, each_descriptor, mount_id},
+    sockets,
+    space::{Namespace, Space},
+};
+use crate::{
+    host::{child::Prober, mounts::living},
+    observation::{Copy, HostPath, How, Mount},
+    parse::mountinfo::mounts,
+    sys::ProcDir,
+};
+
+/// The most links that one child is asked about.
+const PLACES_CAP: usize = 2000;
+
+/// Looks for what the first pass cannot see.
+pub(super) fn search(
+    targets: &[Mount],
+    spaces: &[Space],
+    tables: &[Namespace],
+    all: &Processes,
+    options: &Options<'_>,
+    found: &mut Found,
+) {
+    let open: Vec<usize> = (0..targets.len()).filter(|target| !found.explains(*target)).collect();
+    if open.is_empty() {
+        return;
+    }
+    for space in spaces {
+        sockets::bound_in(space, found);
+        threads(space, spaces, found);
+    }
+    elsewhere(spaces, all, found);
+    let Some(prober) = options.prober else { return };
+    for target in open {
+        if !found.explains(target) {
+            mappings(target, spaces, prober, options, found);
+        }
+        if !found.explains(target) {
+            detached(target, spaces, tables, prober, options, found);
+        }
+    }
+}
+
+/// Threads may have a working directory or descriptors of their own (`unshare(CLONE_FS)`), even a
+/// mount namespace of their own, as the helper threads of Go runtimes do.
+fn threads(space: &Space, spaces: &[Space], found: &mut Found) {
+    for pid in &space.pids {
+        let Ok(leader) = ProcDir::open(*pid) else { continue };
+        let tids = leader.list("task").unwrap_or_default();
+        for tid in tids.iter().filter_map(|entry| entry.name.to_str()?.parse::<u32>().ok()).filter(|tid| tid != pid) {
+            let Ok(dir) = ProcDir::open_thread(*pid, tid) else { continue };
+            let Ok(ns) = dir.namespace("mnt") else { continue };
+            let who = Who { pid: *pid, dir: &dir, ns };
+            if ns == space.ns {
+                directories(&who, space, found);
+            } else {
+                spaces.iter().filter(|other| other.ns == ns).for_each(|other| directories(&who, other, found));
+                descriptors(&who, spaces, found);
+            }
+        }
+    }
+}
+
+/// Processes in namespaces without a copy: a descriptor stays on its mount when its process moves
+/// to another namespace.
+fn elsewhere(spaces: &[Space], all: &Processes, found: &mut Found) {
+    let known: BTreeSet<u64> = spaces.iter().map(|space| space.ns).collect();
+    for pid in all.by_namespace.iter().filter(|(ns, _)| !known.contains(ns)).flat_map(|(_, pids)| pids) {
+        if let Ok((dir, ns)) = living(*pid) {
+            descriptors(&Who { pid: *pid, dir: &dir, ns }, spaces, found);
+        }
+    }
+}
+
+/// Files that are mapped and whose descriptor is closed.
+fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<'_>, found: &mut Found) {
+    let Some(dev) = found.dev(target) else { return };
+    let with_copy = || spaces.iter().filter(|space| space.copies.iter().any(|copy| copy.target == target));
+    let pids: Vec<u32> = with_copy().flat_map(|space| space.pids.iter().copied()).collect();
+    let seen = prober.mappings(dev, &pids, options.deadline);
+    for (pid, path) in seen.found {
+        let Ok((dir, ns)) = living(pid) else { continue };
+        let who = Who { pid, dir: &dir, ns };
+        for space in with_copy().filter(|space| space.ns == ns) {
+            for copy in space.copies_at(&path).filter(|copy| copy.target == target) {
+                found.process(target, &who, How::Mapping(path.clone()), copy.kind);
+            }
+        }
+    }
+    found.mappings(target, seen.looked_at, seen.fault);
+}
+
+/// Mounts of the same file system that stand in no table any more (`umount -l`): the links of
+/// their holders have lost their beginning, so only the child, which asks the kernel where a
+/// link leads, can tell.
+fn detached(
+    target: usize,
+    spaces: &[Space],
+    tables: &[Namespace],
+    prober: &Prober,
+    options: &Options<'_>,
+    found: &mut Found,
+) {
+    let Some(dev) = found.dev(target) else { return };
+    let holders = found.pids(target);
+    let known = mount_ids(tables);
+    let mut asked: BTreeMap<(u32, String), (u64, How)> = BTreeMap::new();
+    let with_copy = spaces.iter().filter(|space| space.copies.iter().any(|copy| copy.target == target));
+    for pid in with_copy.flat_map(|space| &space.pids).filter(|pid| !holders.contains(pid)) {
+        let Ok((dir, ns)) = living(*pid) else { continue };
+        if let Ok(path) = dir.link("cwd") {
+            asked.insert((*pid, "cwd".to_owned()), (ns, How::Cwd(HostPath::new(path))));
+        }
+        each_descriptor(&dir, |fd, path| {
+            let on_file_system = path.starts_with(b"/") && !path.starts_with(b"/dev/") && !path.starts_with(b"/memfd:");
+            if on_file_system && mount_id(&dir, fd).is_some_and(|id| !known.contains(&id)) {
+                let how = How::Fd { fd, path: HostPath::new(path) };
+                asked.insert((*pid, format!("fd/{fd}")), (ns, how));
+            }
+        });
+    }
+    let links: Vec<(u32, String)> = asked.keys().take(PLACES_CAP).cloned().collect();
+    for place in prober.places(&links, options.deadline) {
+        if place.dev != dev || place.mount_id.is_none_or(|id| known.contains(&id)) {
+            continue;
+        }
+        let Some((ns, how)) = asked.remove(&(place.pid, place.link)) else { continue };
+        if let Ok((dir, _)) = living(place.pid) {
+            found.process(target, &Who { pid: place.pid, dir: &dir, ns }, how, Copy::Detached);
+        }
+    }
+}
+
+/// Every mount that stands in a table.
+fn mount_ids(tables: &[Namespace]) -> HashSet<u32> {
+    let mut ids = HashSet::new();
+    for namespace in tables {
+        mounts(&namespace.table.bytes, |mount| {
+            ids.insert(mount.id);
+            false
+        });
+    }
+    ids
+}

@@ -1,0 +1,89 @@
+//! The first pass: working directory, root, program and descriptors of every process in a
+//! namespace that has a copy.
+
+use std::collections::BTreeSet;
+
+use super::{
+    found::{Found, Who},
+    space::{MountCopy, Space},
+};
+use crate::{
+    host::mounts::living,
+    observation::{HostPath, How},
+    parse,
+    sys::ProcDir,
+};
+
+/// Looks at every process of `space`. Descriptors may lead into any of `spaces`: they stay where
+/// they were opened when a process changes its namespace.
+pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Found) {
+    let mut looked_at = 0;
+    for pid in &space.pids {
+        let Ok((dir, ns)) = living(*pid) else { continue };
+        // It has moved, or the pid is another process's by now.
+        if ns != space.ns {
+            continue;
+        }
+        let who = Who { pid: *pid, dir: &dir, ns };
+        directories(&who, space, found);
+        descriptors(&who, spaces, found);
+        looked_at += 1;
+    }
+    let targets: BTreeSet<usize> = space.copies.iter().map(|copy| copy.target).collect();
+    targets.into_iter().for_each(|target| found.looked_at(target, looked_at));
+}
+
+/// By `cwd`, `root` and `exe`. They tell no mount id, so the path must decide.
+pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Found) {
+    for link in ["cwd", "root", "exe"] {
+        let Ok(path) = who.dir.link(link) else { continue };
+        if !space.could_hold(&path) {
+            continue;
+        }
+        let path = HostPath::new(path);
+        let how = match link {
+            "cwd" => How::Cwd(path.clone()),
+            "root" => How::Root(path.clone()),
+            _ => How::Exe(path.clone()),
+        };
+        for copy in space.copies_at(&path) {
+            found.process(copy.target, who, how.clone(), copy.kind);
+        }
+    }
+}
+
+/// By open descriptors: exact, because `fdinfo` names the mount.
+pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Found) {
+    each_descriptor(who.dir, |fd, path| {
+        if !path.starts_with(b"/") || !spaces.iter().any(|space| space.could_hold(path)) {
+            return;
+        }
+        let Some(mount_id) = mount_id(who.dir, fd) else { return };
+        for copy in copies_with_id(spaces, mount_id) {
+            let how = How::Fd { fd, path: HostPath::new(path) };
+            found.process(copy.target, who, how, copy.kind);
+        }
+    });
+}
+
+/// Every descriptor of a process and where its link points; none when it may not be seen.
+pub(in crate::host) fn each_descriptor(dir: &ProcDir, mut see: impl FnMut(u32, &[u8])) {
+    for entry in dir.list("fd").unwrap_or_default() {
+        let Some(fd) = entry.name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        if let Ok(path) = dir.link(&format!("fd/{fd}")) {
+            see(fd, &path);
+        }
+    }
+}
+
+/// The mount a descriptor was opened through.
+pub(super) fn mount_id(dir: &ProcDir, fd: u32) -> Option<u32> {
+    // Some files print long lists here (epoll, inotify); the mount stands on top, but a part is
+    // refused by the reader.
+    parse::fdinfo(&dir.read(&format!("fdinfo/{fd}"), 1 << 20).ok()?).mount_id
+}
+
+/// The copies that are the mount `id`; ids are unique in the whole system.
+pub(super) fn copies_with_id(spaces: &[Space], id: u32) -> impl Iterator<Item = &MountCopy> {
+    spaces.iter().flat_map(|space| &space.copies).filter(move |copy| copy.id == id)
+}

@@ -1,0 +1,83 @@
+//! One mount namespace, as far as it matters for the search.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    host::mounts::{MountReader, Table, covering, within},
+    observation::{Copy, HostPath, Mount, MountTable},
+    sys::ProcDir,
+};
+
+/// A namespace in which at least one target has a copy.
+pub(super) struct Space {
+    /// Inode of the namespace.
+    pub ns: u64,
+    /// The processes in it.
+    pub pids: Vec<u32>,
+    /// The copies of targets in it.
+    pub copies: Vec<MountCopy>,
+    /// The copies, what they stand on and what stands on or below them; mount points as the links
+    /// of `/proc` show them.
+    pub mounts: Vec<Mount>,
+}
+
+/// A copy of a target.
+#[derive(Clone, Debug)]
+pub(super) struct MountCopy {
+    /// Which target.
+    pub target: usize,
+    /// The mount, unique in the system.
+    pub id: u32,
+    /// Where, as the links of `/proc` show it.
+    pub mount_point: HostPath,
+    /// What it is to the target.
+    pub kind: Copy,
+}
+
+impl Space {
+    /// Whether `path` could lie on one of the copies: cheap, and true for more than do.
+    pub(super) fn could_hold(&self, path: &[u8]) -> bool {
+        self.copies.iter().any(|copy| within(path, copy.mount_point.as_bytes()))
+    }
+
+    /// The copies that show `path`: the deepest mount on the way decides.
+    pub(super) fn copies_at(&self, path: &HostPath) -> impl Iterator<Item = &MountCopy> {
+        let shown_by = self.could_hold(path.as_bytes()).then(|| covering(&self.mounts, path)).flatten();
+        let id = shown_by.map(|mount| mount.id);
+        self.copies.iter().filter(move |copy| Some(copy.id) == id)
+    }
+}
+
+/// A namespace's table and its processes.
+pub(super) struct Namespace {
+    pub pids: Vec<u32>,
+    pub table: Arc<Table>,
+}
+
+/// The table of every namespace that has processes, the kubelet's first.
+pub(super) fn tables(
+    by_namespace: &BTreeMap<u64, Vec<u32>>,
+    kubelet: &MountTable,
+    reader: &mut MountReader,
+) -> Vec<Namespace> {
+    let mut tables = Vec::new();
+    let kubelets = by_namespace.get(&kubelet.ns).cloned().unwrap_or_default();
+    if let Ok(table) = reader.table(kubelet.through_pid) {
+        tables.push(Namespace { pids: kubelets, table });
+    }
+    for (_, pids) in by_namespace.iter().filter(|(ns, _)| **ns != kubelet.ns) {
+        if let Some(table) = preferred(pids).into_iter().find_map(|pid| reader.table(pid).ok()) {
+            tables.push(Namespace { pids: pids.clone(), table });
+        }
+    }
+    tables
+}
+
+/// A few processes to read the namespace through. One that lives in a chroot sees only the mounts
+/// in there, so it comes last.
+fn preferred(pids: &[u32]) -> Vec<u32> {
+    let in_chroot = |pid: &u32| ProcDir::open(*pid).and_then(|dir| dir.link("root")).is_ok_and(|root| root != b"/");
+    let mut few: Vec<u32> = pids.iter().copied().take(8).collect();
+    few.sort_by_cached_key(in_chroot);
+    few
+}

@@ -1,0 +1,240 @@
+//! Real mounts and a real `umount`: each case asks the kernel whether the mount is busy and
+//! compares that with what the search says.
+
+mod copies;
+
+use super::*;
+use crate::{
+    host::{child::tests::prober, mounts::staged::Namespace},
+    observation::{HostPath, How},
+};
+
+/// A namespace that plays the kubelet's, with a shared tmpfs on which a volume is mounted.
+struct Stage {
+    ns: Namespace,
+    _dir: tempfile::TempDir,
+    base: String,
+    volume: String,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let mut ns = Namespace::new();
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().to_str().unwrap().to_owned();
+        let volume = format!("{base}/pods/vol");
+        ns.run(&format!(
+            "mount --make-rprivate / && mount -t tmpfs base {base} && mount --make-shared {base} \
+             && mkdir -p {volume} {base}/else && mount -t tmpfs vol {volume} \
+             && mkdir {volume}/sub && echo x > {volume}/file && cd /"
+        ));
+        Stage { ns, _dir: dir, base, volume }
+    }
+
+    fn search(&self) -> HolderSearch {
+        self.search_with(&Options::default())
+    }
+
+    fn search_with(&self, options: &Options<'_>) -> HolderSearch {
+        let mut reader = MountReader::new(self.base.as_str().into());
+        let table = reader.kubelet(self.ns.pid()).get().cloned().unwrap();
+        let point = HostPath::from(self.volume.as_str());
+        let target = table.mounts.iter().find(|mount| mount.mount_point == point).cloned().unwrap();
+        let mut found = search(&[target], &table, &mut reader, options);
+        assert_eq!(found.len(), 1);
+        found.remove(0)
+    }
+
+    /// Whether the kernel refuses; the mount is gone if it does not.
+    fn umount_is_busy(&mut self) -> bool {
+        let (output, status) = self.ns.attempt(&format!("umount {}", self.volume));
+        assert!(status == 0 || output.contains("busy"), "{output}");
+        status != 0
+    }
+
+    /// Searches, then lets the kernel say who is right.
+    fn judged(&mut self) -> HolderSearch {
+        let found = self.search();
+        let blocked = found.holders.iter().any(|holder| blocks(holder.copy));
+        assert_eq!(self.umount_is_busy(), blocked, "{:#?}", found.holders);
+        found
+    }
+}
+
+/// Opens a file and sleeps.
+fn holding(path: &str) -> String {
+    format!("sleep 1000 3<{path}")
+}
+
+fn only(found: &HolderSearch) -> &crate::observation::Holder {
+    assert_eq!(found.holders.len(), 1, "{:#?}", found.holders);
+    &found.holders[0]
+}
+
+#[test]
+fn nobody_holds_it() {
+    let mut stage = Stage::new();
+    let found = stage.judged();
+    assert!(found.holders.is_empty(), "{:?}", found.holders);
+    assert!(found.looked_at >= 1);
+    assert_eq!((found.mappings, found.mount_point.as_str()), (Seen::Missing, Some(stage.volume.as_str())));
+}
+
+#[test]
+fn an_open_file() {
+    let mut stage = Stage::new();
+    let file = format!("{}/file", stage.volume);
+    let pid = stage.ns.spawn(&holding(&file));
+    let found = stage.judged();
+    let holder = only(&found);
+    assert_eq!((holder.pid, holder.comm.as_str(), holder.copy), (pid, "sleep", Copy::Original));
+    assert_eq!(holder.how, How::Fd { fd: 3, path: file.as_str().into() });
+    assert!(holder.start_ticks > 0 && holder.state == 'S' && holder.mount_ns == stage_ns(&stage));
+}
+
+fn stage_ns(stage: &Stage) -> u64 {
+    living(stage.ns.pid()).unwrap().1
+}
+
+#[test]
+fn a_working_directory_and_a_program() {
+    let mut stage = Stage::new();
+    let volume = stage.volume.clone();
+    stage.ns.run(&format!("cp $(command -v sleep) {volume}/program; ldd {volume}/program >/dev/null"));
+    let cwd = stage.ns.spawn(&format!("env -C {volume}/sub sleep 1000"));
+    let exe = stage.ns.spawn(&format!("{volume}/program 1000"));
+    let found = stage.judged();
+    let how = |pid| found.holders.iter().filter(|holder| holder.pid == pid).map(|h| h.how.clone()).collect::<Vec<_>>();
+    assert_eq!(how(cwd), [How::Cwd(format!("{volume}/sub").as_str().into())]);
+    assert_eq!(how(exe), [How::Exe(format!("{volume}/program").as_str().into())]);
+}
+
+#[test]
+fn what_lies_on_a_mount_below_does_not_hold_the_one_above() {
+    let mut stage = Stage::new();
+    let volume = stage.volume.clone();
+    stage.ns.run(&format!("mount -t tmpfs inner {volume}/sub && echo y > {volume}/sub/f"));
+    stage.ns.spawn(&format!("env -C {volume}/sub {}", holding(&format!("{volume}/sub/f"))));
+    assert!(stage.search().holders.is_empty(), "the mount below is in the table, not a holder");
+}
+
+#[test]
+fn a_bound_socket() {
+    let mut stage = Stage::new();
+    let path = format!("{}/s", stage.volume);
+    let script = format!("import socket,time; s=socket.socket(socket.AF_UNIX); s.bind(\"{path}\"); time.sleep(1000)");
+    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
+    for _ in 0..300 {
+        if stage.ns.attempt(&format!("test -e {path}")).1 == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let found = stage.judged();
+    assert_eq!(only(&found).pid, pid);
+    assert!(matches!(&only(&found).how, How::Fd { path: shown, .. } if shown.as_str() == Some(&path)));
+}
+
+#[test]
+fn a_thread_with_a_working_directory_of_its_own() {
+    let mut stage = Stage::new();
+    let script = format!(
+        "import os,threading,time,ctypes\n\
+         def hold():\n\
+         \x20 ctypes.CDLL(None).unshare(0x200); os.chdir(\"{0}\"); open(\"{1}/ready\",\"w\").close(); time.sleep(1000)\n\
+         threading.Thread(target=hold).start()",
+        stage.volume, stage.base
+    );
+    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
+    let ready = format!("test -e {}/ready", stage.base);
+    for _ in 0..300 {
+        if stage.ns.attempt(&ready).1 == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let found = stage.judged();
+    assert_eq!((only(&found).pid, &only(&found).how), (pid, &How::Cwd(stage.volume.as_str().into())));
+}
+
+#[test]
+fn a_mapped_file_is_found_by_the_child_only() {
+    let mut stage = Stage::new();
+    let file = format!("{}/file", stage.volume);
+    let script = format!(
+        "import mmap,os,time; f=os.open(\"{file}\",os.O_RDONLY); m=mmap.mmap(f,2,prot=1); os.close(f); \
+         [os.close(int(n)) for n in os.listdir(\"/proc/self/fd\") if int(n)>2 and os.path.exists(\"/proc/self/fd/\"+n)]; \
+         open(\"{}/ready\",\"w\").close(); time.sleep(1000)",
+        stage.base
+    );
+    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
+    let ready = format!("test -e {}/ready", stage.base);
+    for _ in 0..300 {
+        if stage.ns.attempt(&ready).1 == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(stage.search().holders.is_empty());
+    let prober = prober();
+    let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
+    assert_eq!((only(&found).pid, &only(&found).how), (pid, &How::Mapping(file.as_str().into())));
+    assert!(found.mappings.get().is_some_and(|looked_at| *looked_at >= 1), "{:?}", found.mappings);
+    assert!(stage.umount_is_busy());
+}
+
+#[test]
+fn a_loop_device_with_a_backing_file_inside() {
+    let mut stage = Stage::new();
+    let file = format!("{}/image", stage.volume);
+    let (made, status) = stage.ns.attempt(&format!("truncate -s 1M {file} && losetup --find --show {file}"));
+    assert_eq!(status, 0, "losetup: {made}");
+    let found = stage.search();
+    let busy = stage.umount_is_busy();
+    stage.ns.run(&format!("losetup -d {}", made.trim()));
+    let holder = only(&found);
+    assert_eq!((holder.pid, holder.copy, busy), (0, Copy::Original, true));
+    assert_eq!(holder.how, How::Loop { device: made.trim().to_owned(), file: file.as_str().into() });
+}
+
+#[test]
+fn a_detached_mount_of_the_same_file_system() {
+    let mut stage = Stage::new();
+    let (base, volume) = (stage.base.clone(), stage.volume.clone());
+    stage.ns.run(&format!("mount --make-private {base} && mount --bind {volume} {base}/else"));
+    let pid = stage.ns.spawn(&holding(&format!("{base}/else/file")));
+    stage.ns.run(&format!("umount -l {base}/else"));
+    let prober = prober();
+    let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
+    assert_eq!((only(&found).pid, only(&found).copy), (pid, Copy::Detached));
+    assert!(!stage.umount_is_busy());
+}
+
+#[test]
+fn several_targets_share_one_pass_and_keep_their_order() {
+    let mut stage = Stage::new();
+    let base = stage.base.clone();
+    stage.ns.run(&format!("mount -t tmpfs second {base}/else && echo z > {base}/else/f"));
+    stage.ns.spawn(&holding(&format!("{base}/else/f")));
+    let mut reader = MountReader::new(base.as_str().into());
+    let table = reader.kubelet(stage.ns.pid()).get().cloned().unwrap();
+    let at = |point: &str| table.mounts.iter().find(|m| m.mount_point.as_str() == Some(point)).cloned().unwrap();
+    let targets = [at(&stage.volume), at(&format!("{base}/else"))];
+    let found = search(&targets, &table, &mut reader, &Options::default());
+    assert!(found[0].holders.is_empty());
+    assert_eq!(only(&found[1]).copy, Copy::Original);
+    assert!(search(&[], &table, &mut reader, &Options::default()).is_empty());
+}
+
+#[test]
+fn the_bound_keeps_those_that_block() {
+    let mut stage = Stage::new();
+    let mut private = stage.ns.copy("private");
+    for _ in 0..3 {
+        private.spawn(&format!("env -C {} sleep 1000", stage.volume));
+    }
+    let pid = stage.ns.spawn(&format!("env -C {} sleep 1000", stage.volume));
+    let found = stage.search_with(&Options { at_most: 2, ..Options::default() });
+    assert_eq!(found.holders.len(), 2);
+    assert_eq!((found.holders[0].pid, found.holders[0].copy), (pid, Copy::Original));
+}

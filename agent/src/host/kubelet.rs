@@ -1,0 +1,254 @@
+//! Finding the kubelet and its settings.
+
+use std::{path::Path, time::Duration};
+
+use super::{HostView, child::Prober, healthz, processes};
+use crate::{
+    observation::{CgroupDriver, CgroupMount, Fault, HostPath, KubeletFacts, Owner, Seen},
+    parse::{self, KubeletConfig, KubeletFlags},
+    sys::{self, ProcDir},
+};
+
+/// Where the kubelet keeps its pods unless told otherwise.
+pub const DEFAULT_ROOT: &str = "/var/lib/kubelet";
+/// The units a kubelet runs in: plain, k3s, RKE2, microk8s, k0s.
+const UNITS: [&str; 8] = [
+    "kubelet.service",
+    "k3s.service",
+    "k3s-agent.service",
+    "rke2-server.service",
+    "rke2-agent.service",
+    "snap.microk8s.daemon-kubelite.service",
+    "k0scontroller.service",
+    "k0sworker.service",
+];
+/// The names of processes that are or contain a kubelet.
+const NAMES: [&str; 5] = ["kubelet", "kubelite", "k3s-server", "k3s-agent", "hyperkube"];
+/// How long the disposable child may take for the kubelet's command line.
+const COMMAND_LINE: Duration = Duration::from_millis(300);
+/// How long `kubelet --version` may take; a cold start reads a binary of 100 MB.
+const VERSION: Duration = Duration::from_millis(1200);
+const MAX_CONFIG: usize = 1 << 20;
+
+/// A kubelet that was found, before it is asked anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Its state letter.
+    pub state: char,
+    /// Milliseconds since it started.
+    pub age_ms: u64,
+}
+
+/// Finds the kubelet: first among the processes of the units it usually runs in, which costs a few
+/// reads, then among all processes. A process of a pod that calls itself `kubelet` is none.
+///
+/// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
+pub fn find(cgroup_mounts: &[CgroupMount], view: &HostView) -> Seen<Found> {
+    let in_units = cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, view));
+    if let Some(found) = in_units.collect::<Vec<u32>>().into_iter().find_map(kubelet) {
+        return Seen::Seen(found);
+    }
+    let pids = match sys::pids() {
+        Ok(pids) => pids,
+        Err(error) => return Seen::Failed(Fault::new("/proc", error)),
+    };
+    match pids.into_iter().filter(|pid| has_name(*pid)).find_map(kubelet) {
+        Some(found) => Seen::Seen(found),
+        None if sees_the_host() => Seen::Missing,
+        None => Seen::Failed(Fault::new("/proc", "shows another pid namespace than the host's; run it with hostPID")),
+    }
+}
+
+fn kubelet(pid: u32) -> Option<Found> {
+    let dir = ProcDir::open(pid).ok()?;
+    let stat = parse::stat(&dir.read("stat", 4096).ok()?)?;
+    let is_one = NAMES.contains(&stat.comm.as_str()) && stat.state != 'Z';
+    if !is_one || matches!(processes::owner(&dir, false), Owner::Pod { .. }) {
+        return None;
+    }
+    let age_ms = sys::uptime_ms().saturating_sub(stat.start_ticks * 1000 / sys::ticks_per_second());
+    Some(Found { pid, state: stat.state, age_ms, comm: stat.comm })
+}
+
+/// Kernel threads live in the first pid namespace only; `kthreadd` is always its second process.
+fn sees_the_host() -> bool {
+    let second = ProcDir::open(2).and_then(|dir| dir.read("stat", 4096)).ok();
+    second.and_then(|bytes| parse::stat(&bytes)).is_some_and(|stat| stat.is_kernel_thread())
+}
+
+fn has_name(pid: u32) -> bool {
+    let comm = ProcDir::open(pid).and_then(|dir| dir.read("comm", 64));
+    comm.is_ok_and(|comm| NAMES.iter().any(|name| comm.trim_ascii_end() == name.as_bytes()))
+}
+
+fn is_systemd(mount: &CgroupMount) -> bool {
+    mount.v1.as_ref().is_none_or(|controllers| controllers.iter().any(|c| c == "name=systemd"))
+}
+
+fn unit_processes(mount: &CgroupMount, view: &HostView) -> Vec<u32> {
+    let slice = view.at(&mount.mount_point).join("system.slice");
+    let procs = |unit: &str| sys::read_text(&slice.join(unit).join("cgroup.procs"), 64 << 10).ok();
+    let listed: Vec<String> = UNITS.iter().filter_map(|unit| procs(unit)).collect();
+    listed.iter().flat_map(|text| text.lines()).filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Distributions that build the kubelet into a program of their own, with places of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flavour {
+    /// A kubelet as such.
+    #[default]
+    Plain,
+    /// k3s.
+    K3s,
+    /// microk8s.
+    Microk8s,
+}
+
+impl Flavour {
+    fn of(comm: &str) -> Self {
+        match comm {
+            "k3s-server" | "k3s-agent" => Flavour::K3s,
+            "kubelite" => Flavour::Microk8s,
+            _ => Flavour::Plain,
+        }
+    }
+
+    /// The runtime it brings along.
+    pub fn runtime_socket(self) -> Option<&'static str> {
+        match self {
+            Flavour::Plain => None,
+            Flavour::K3s => Some("/run/k3s/containerd/containerd.sock"),
+            Flavour::Microk8s => Some("/var/snap/microk8s/common/run/containerd.sock"),
+        }
+    }
+
+    /// Its directory unless told otherwise.
+    fn root_dir(self) -> &'static str {
+        match self {
+            Flavour::Plain | Flavour::K3s => DEFAULT_ROOT,
+            Flavour::Microk8s => "/var/snap/microk8s/common/var/lib/kubelet",
+        }
+    }
+}
+
+/// The kubelet's settings, merged from its flags and its file; flags win, as in the kubelet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Which distribution's kubelet it is.
+    pub flavour: Flavour,
+    /// Its flags.
+    pub flags: KubeletFlags,
+    /// Its configuration file.
+    pub config: KubeletConfig,
+}
+
+impl Settings {
+    /// `--root-dir`.
+    pub fn root_dir(&self) -> HostPath {
+        HostPath::from(self.flags.root_dir.as_deref().unwrap_or(self.flavour.root_dir()))
+    }
+
+    /// The runtime's socket, when it is set.
+    pub fn runtime_socket(&self) -> Option<HostPath> {
+        let endpoint = self.flags.runtime_endpoint.as_deref().or(self.config.container_runtime_endpoint.as_deref())?;
+        let path = endpoint.strip_prefix("unix://").unwrap_or(endpoint);
+        path.starts_with('/').then(|| HostPath::from(path))
+    }
+
+    /// The cgroup below which `kubepods` lies.
+    pub fn cgroup_root(&self) -> String {
+        let root = self.flags.cgroup_root.as_deref().or(self.config.cgroup_root.as_deref()).unwrap_or("/");
+        if root.is_empty() { "/".to_owned() } else { root.to_owned() }
+    }
+
+    fn cgroup_driver(&self) -> Option<CgroupDriver> {
+        match self.flags.cgroup_driver.as_deref().or(self.config.cgroup_driver.as_deref())? {
+            "systemd" => Some(CgroupDriver::Systemd),
+            "cgroupfs" => Some(CgroupDriver::Cgroupfs),
+            _ => None,
+        }
+    }
+
+    fn healthz_port(&self) -> u16 {
+        self.flags.healthz_port.or(self.config.healthz_port).unwrap_or(healthz::DEFAULT_PORT)
+    }
+}
+
+/// Reads the settings: the command line in the disposable child (a kubelet in D may hold its
+/// memory lock), the file through the kubelet's own view.
+pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Vec<Fault>) -> Settings {
+    let flags = match prober.command_line(found.pid, COMMAND_LINE) {
+        Seen::Seen(arguments) => parse::kubelet_flags(&arguments),
+        Seen::Failed(fault) => {
+            faults.push(fault);
+            KubeletFlags::default()
+        }
+        Seen::Missing => KubeletFlags::default(),
+    };
+    let config = match &flags.config {
+        Some(path) => read_config(&view.at(&HostPath::from(path.as_str())), faults),
+        None => KubeletConfig::default(),
+    };
+    Settings { flavour: Flavour::of(&found.comm), flags, config }
+}
+
+fn read_config(path: &Path, faults: &mut Vec<Fault>) -> KubeletConfig {
+    let parsed = sys::read_text(path, MAX_CONFIG)
+        .map_err(|error| error.to_string())
+        .and_then(|text| parse::kubelet_config(&text));
+    parsed.unwrap_or_else(|why| {
+        faults.push(Fault::new(format!("kubelet configuration {}", path.display()), why));
+        KubeletConfig::default()
+    })
+}
+
+/// Asks the kubelet's binary for its version; it is only run, never its process disturbed.
+pub fn version(pid: u32, prober: &Prober) -> Seen<String> {
+    prober.executable_version(pid, VERSION)
+}
+
+/// Everything that is known of the kubelet.
+pub async fn look(found: &Found, settings: &Settings, version: Seen<String>) -> KubeletFacts {
+    let dir = ProcDir::open(found.pid).ok();
+    let shares_network = dir.as_ref().is_some_and(|dir| {
+        let ours = ProcDir::open(std::process::id()).and_then(|own| own.namespace("net")).ok();
+        ours.is_some() && dir.namespace("net").ok() == ours
+    });
+    let port = settings.healthz_port();
+    KubeletFacts {
+        pid: found.pid,
+        comm: found.comm.clone(),
+        state: found.state,
+        age_ms: found.age_ms,
+        version,
+        mount_ns: dir.and_then(|dir| dir.namespace("mnt").ok()),
+        cgroup_driver: settings.cgroup_driver(),
+        cgroup_root: settings.cgroup_root(),
+        // 127.0.0.1 is the kubelet's only in the kubelet's own network namespace.
+        healthz: if shares_network && port != 0 { healthz::look(port).await } else { Seen::Missing },
+        kubeconfig: settings.flags.kubeconfig.as_deref().map(HostPath::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_win_over_the_file() {
+        let flags = KubeletFlags { cgroup_root: Some("/lab".to_owned()), ..Default::default() };
+        let config = KubeletConfig {
+            cgroup_root: Some("/other".to_owned()),
+            container_runtime_endpoint: Some("unix:///run/crio/crio.sock".to_owned()),
+            ..Default::default()
+        };
+        let settings = Settings { flags, config, ..Default::default() };
+        assert_eq!(settings.cgroup_root(), "/lab");
+        assert_eq!(settings.runtime_socket(), Some(HostPath::from("/run/crio/crio.sock")));
+        assert_eq!(settings.root_dir(), HostPath::from(DEFAULT_ROOT));
+    }
+}

@@ -1,0 +1,228 @@
+//! Looking into the pods that should be gone.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use findings::PodUid;
+
+use super::{Looker, targets};
+use crate::{
+    gates,
+    host::{
+        api, cgroups, csi, fuse, holders,
+        processes::{self, Depth},
+        runtime, volumes,
+    },
+    observation::*,
+    sys,
+};
+
+/// Registration sockets answer at once or not at all.
+const CSI_DEADLINE: Duration = Duration::from_millis(500);
+/// The search for holders, mappings included.
+const HOLDERS_DEADLINE: Duration = Duration::from_millis(800);
+/// A FUSE server that lives answers a `stat` within milliseconds.
+const FUSE_DEADLINE: Duration = Duration::from_millis(300);
+/// More file systems than this are not asked in one look.
+const MAX_FUSE_PROBES: usize = 3;
+/// Of so many holders it is looked at what they wait for.
+const MAX_HOLDERS: usize = 20;
+/// Between two looks at a task that waits.
+const MOMENT: Duration = Duration::from_millis(250);
+/// `dra_manager_state` of a node with many claims.
+const MAX_DRA_STATE: usize = 16 << 20;
+
+impl Looker<'_> {
+    /// Looks into the pods that should be gone.
+    pub(super) async fn look_closer(&mut self, seen: &mut Observation) {
+        if seen.api.get().is_none() {
+            self.find_killed(seen);
+        }
+        let suspects = self.suspects(seen);
+        seen.looked_into = suspects.iter().cloned().collect();
+        if suspects.is_empty() {
+            return;
+        }
+        let socket = seen.node.cri_socket.get().map(|socket| self.view.at(socket));
+        if let (Seen::Seen(facts), Some(socket)) = (&mut seen.runtime, &socket) {
+            runtime::look_into(&self.view, socket, facts, |uid| suspects.contains(uid)).await;
+        }
+        if let Seen::Seen(cgroups) = &mut seen.cgroups {
+            let of_suspects = cgroups.iter_mut().filter(|cgroup| suspects.contains(&cgroup.uid));
+            of_suspects.for_each(|cgroup| cgroups::look_into(&self.view, cgroup));
+        }
+        self.read_processes(seen, &suspects).await;
+        if let (Seen::Seen(facts), Some(socket)) = (&mut seen.runtime, &socket) {
+            let processes = &seen.processes;
+            let is_gone = |pid| processes.iter().all(|process| process.pid != pid);
+            runtime::ask_again(socket, facts, is_gone).await;
+        }
+        self.read_volumes(seen, &suspects);
+        self.ask_volumes(seen, &suspects).await;
+        seen.node.dra_pods = self.dra_pods(&seen.node.kubelet_root, &suspects);
+        self.search_holders(seen, &suspects);
+        self.read_holders(seen).await;
+        self.read_task_mounts(seen);
+        self.read_fuse(seen, &suspects);
+        if let (true, Some(table)) = (targets::has_csi(seen, &suspects), seen.mounts.kubelet.get()) {
+            seen.csi = csi::drivers(&self.view, &seen.node.kubelet_root, table, CSI_DEADLINE).await;
+        }
+    }
+
+    fn suspects(&self, seen: &Observation) -> BTreeSet<PodUid> {
+        let wanted = |pod: &findings::PodRef| self.options.only.as_ref().is_none_or(|only| only.matches(pod));
+        let candidates = gates::candidates(seen).into_iter();
+        candidates.filter(|candidate| wanted(&candidate.pod)).map(|candidate| candidate.pod.uid).collect()
+    }
+
+    /// Without the API server a pending SIGKILL is the sign of a pod that is being stopped: look
+    /// at the leaders of all pods' processes.
+    fn find_killed(&self, seen: &mut Observation) {
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { return };
+        let mut pids = BTreeSet::new();
+        for dir in cgroups.iter_mut().filter_map(|cgroup| cgroup.dirs.first_mut()) {
+            cgroups::read_tree(&self.view, dir);
+            pids.extend(dir.tree.get().into_iter().flatten().flat_map(|node| node.procs.iter().copied()));
+        }
+        let leaders = pids.into_iter().filter_map(|pid| processes::process(pid, Depth::Leader).get().cloned());
+        let is_killed = |p: &Process| p.kill_pending || p.threads.iter().any(|thread| thread.kill_pending);
+        seen.processes = leaders.filter(is_killed).collect();
+    }
+
+    async fn read_processes(&mut self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+        let pids = targets::pids(seen, suspects);
+        seen.processes.clear();
+        self.add_processes(seen, &pids, Depth::Threads);
+        let namespaces: Vec<u64> =
+            seen.processes.iter().filter(|p| is_dying(p) && p.ns_pids.len() > 1).filter_map(|p| p.pid_ns).collect();
+        if !namespaces.is_empty() {
+            match processes::members(&namespaces) {
+                Ok(members) => self.add_processes(seen, &members.into_iter().collect(), Depth::Threads),
+                Err(error) => self.faults.push(Fault::new("/proc", error)),
+            }
+        }
+        // A shim with one thread in D is as good as hung, so its threads count too.
+        let parents = seen.processes.iter().map(|process| process.parent).filter(|pid| *pid > 1).collect();
+        self.add_processes(seen, &parents, Depth::Threads);
+        if targets::has_nfs(seen, suspects) {
+            let kubelet = seen.node.kubelet.get().map(|kubelet| kubelet.pid);
+            let umounts = kubelet.map(processes::children).unwrap_or_default();
+            self.add_processes(seen, &umounts, Depth::Threads);
+        }
+        self.look_again(seen).await;
+    }
+
+    /// Looks once more at the tasks that wait, to tell those that do not move.
+    async fn look_again(&self, seen: &mut Observation) {
+        let waits = |process: &&mut Process| process.threads.iter().any(|thread| thread.waits() && !thread.steady);
+        if seen.processes.iter_mut().any(|process| waits(&process)) {
+            tokio::time::sleep(MOMENT).await;
+            seen.processes.iter_mut().filter(waits).for_each(processes::look_again);
+        }
+    }
+
+    /// A holder that itself waits for the file system is no cause, but leads to it.
+    async fn read_holders(&mut self, seen: &mut Observation) {
+        let holders = seen.holders.iter().flat_map(|search| &search.holders).map(|holder| holder.pid);
+        let pids = holders.filter(|pid| *pid > 0).take(MAX_HOLDERS).collect();
+        self.add_processes(seen, &pids, Depth::Threads);
+        self.look_again(seen).await;
+    }
+
+    /// Asks the API server for what a lost `vol_data.json` said.
+    async fn ask_volumes(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+        let names = targets::forgotten_volumes(seen, suspects);
+        let (Seen::Seen(facts), Some(credentials)) = (&mut seen.api, self.credentials()) else { return };
+        if let (false, Seen::Seen(volumes)) = (names.is_empty(), api::volumes(credentials, names).await) {
+            facts.volumes = volumes;
+        }
+    }
+
+    fn add_processes(&mut self, seen: &mut Observation, pids: &BTreeSet<u32>, depth: Depth) {
+        for pid in pids {
+            if seen.processes.iter().any(|known| known.pid == *pid) {
+                continue;
+            }
+            match processes::process(*pid, depth) {
+                Seen::Seen(process) => seen.processes.push(process),
+                Seen::Failed(fault) => self.faults.push(fault),
+                Seen::Missing => {}
+            }
+        }
+    }
+
+    fn read_volumes(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+        let minor = gates::kubelet_minor(seen);
+        let (Seen::Seen(dirs), Some(table)) = (&mut seen.pod_dirs, seen.mounts.kubelet.get()) else { return };
+        for dir in dirs.iter_mut().filter(|dir| suspects.contains(&dir.uid)) {
+            volumes::look_into(dir, &self.view, &seen.node.kubelet_root, table, minor.0);
+        }
+    }
+
+    fn dra_pods(&self, kubelet_root: &HostPath, suspects: &BTreeSet<PodUid>) -> Seen<Vec<PodUid>> {
+        let path = self.view.at(kubelet_root).join("dra_manager_state");
+        let text = crate::host::seen(sys::read_text(&path, MAX_DRA_STATE));
+        text.map(|text| suspects.iter().filter(|uid| text.contains(uid.as_str())).cloned().collect())
+    }
+
+    /// What file systems the tasks in D can see.
+    fn read_task_mounts(&mut self, seen: &mut Observation) {
+        for process in &seen.processes {
+            let Some(thread) = process.threads.iter().find(|thread| thread.waits()) else { continue };
+            if process.mount_ns.is_none_or(|ns| seen.mounts.others.iter().any(|table| table.ns == ns)) {
+                continue;
+            }
+            // The thread's own number: a zombie leader has no mount table any more.
+            match self.reader.other(thread.tid, &[]) {
+                Seen::Seen(table) => seen.mounts.others.push(table),
+                Seen::Failed(fault) => self.faults.push(fault),
+                Seen::Missing => {}
+            }
+        }
+    }
+
+    /// Only what the first open gate needs: the volumes of pods whose containers have ended, and
+    /// the root file systems of containers whose process has.
+    fn search_holders(&mut self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+        let rootfs = targets::lost_containers(seen, suspects);
+        if let (Seen::Seen(table), false) = (&mut seen.mounts.kubelet, rootfs.is_empty()) {
+            let found = self.reader.rootfs(table.through_pid, &rootfs);
+            table.mounts.extend(found.get().into_iter().flatten().cloned());
+        }
+        let Some(table) = seen.mounts.kubelet.get() else { return };
+        let targets = targets::busy(seen, suspects, &rootfs);
+        if targets.is_empty() {
+            return;
+        }
+        let options = holders::Options { prober: Some(self.prober), deadline: HOLDERS_DEADLINE, ..Default::default() };
+        seen.holders = holders::search(&targets, table, &mut self.reader, &options);
+    }
+
+    fn read_fuse(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+        let volumes = targets::fuse_volumes(seen, suspects);
+        let of_tasks = seen.mounts.others.iter().flat_map(|table| &table.mounts).filter_map(Mount::fuse_connection);
+        let numbers: BTreeSet<u32> = of_tasks.chain(volumes.iter().filter_map(Mount::fuse_connection)).collect();
+        if numbers.is_empty() {
+            return;
+        }
+        seen.fuse = fuse::connections(&numbers.into_iter().collect::<Vec<_>>(), &self.view);
+        // Requests that wait, and a server that cannot be found, prove nothing: a busy file system
+        // always has some waiting. Only the file system itself can say, and it is asked in a child.
+        let is_doubtful = |c: &FuseConnection| !c.exact || c.servers.is_empty() || c.waiting.get() != Some(&0);
+        let doubtful = seen.fuse.iter_mut().filter(|connection| is_doubtful(connection));
+        let of_volumes = doubtful.filter_map(|connection| {
+            let mount = volumes.iter().find(|mount| mount.fuse_connection() == Some(connection.number))?;
+            Some((connection, mount))
+        });
+        for (connection, mount) in of_volumes.take(MAX_FUSE_PROBES) {
+            fuse::probe(connection, mount, &self.view, self.prober, FUSE_DEADLINE);
+        }
+    }
+}
+
+/// A process whose pid namespace is ending, or that hangs on its way out.
+fn is_dying(process: &Process) -> bool {
+    let in_zap = |thread: &Thread| thread.wchan.get().is_some_and(|wchan| wchan == "zap_pid_ns_processes");
+    process.exiting
+        || process.kill_pending
+        || process.threads.iter().any(|thread| thread.kill_pending || in_zap(thread))
+}

@@ -1,0 +1,143 @@
+//! Where things are on this node: what the user said, else what the kubelet was told, else the
+//! usual places.
+
+use crate::{
+    host::{HostView, kubelet},
+    observation::{ApiFacts, Fault, HostPath, RuntimeFacts, Seen},
+    sys::{self, ProcDir},
+};
+
+use super::Options;
+
+/// Sockets of runtimes, in the order in which they are tried: containerd, CRI-O, cri-dockerd,
+/// k3s and RKE2, microk8s, k0s.
+const CRI_SOCKETS: [&str; 6] = [
+    "/run/containerd/containerd.sock",
+    "/run/crio/crio.sock",
+    "/run/cri-dockerd.sock",
+    "/run/k3s/containerd/containerd.sock",
+    "/var/snap/microk8s/common/run/containerd.sock",
+    "/run/k0s/containerd.sock",
+];
+/// Pod directories of kubelets, for a node on which none runs.
+const KUBELET_ROOTS: [&str; 3] =
+    [kubelet::DEFAULT_ROOT, "/var/snap/microk8s/common/var/lib/kubelet", "/var/lib/k0s/kubelet"];
+/// A root directory behind more links than this is not followed.
+const MAX_LINKS: usize = 8;
+
+/// The host through the kubelet's eyes, unless the agent stands in the same mount namespace.
+pub fn view(options: &Options, kubelet: Option<u32>) -> HostView {
+    if let Some(root) = &options.host_root {
+        return HostView::new(root.clone());
+    }
+    let namespace = |pid: u32| ProcDir::open(pid).and_then(|dir| dir.namespace("mnt")).ok();
+    let own = namespace(std::process::id());
+    let through = kubelet.or(Some(1)).filter(|pid| namespace(*pid).is_some_and(|theirs| Some(theirs) != own));
+    through.map_or_else(HostView::default, |pid| HostView::new(format!("/proc/{pid}/root")))
+}
+
+/// The node's name.
+pub fn node_name(options: &Options, settings: &kubelet::Settings) -> String {
+    let named = options.node_name.clone().or_else(|| settings.flags.hostname_override.clone());
+    named.unwrap_or_else(|| sysinfo::System::host_name().unwrap_or_default().to_lowercase())
+}
+
+/// The kubelet's directory, with links followed: the mount table knows only real paths.
+pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, view: &HostView) -> HostPath {
+    let exists = |root: &&&str| sys::file_facts(&view.at(&HostPath::from(**root)).join("pods")).is_ok();
+    let root = match (&options.kubelet_root, settings) {
+        (Some(root), _) => HostPath::from(root.clone()),
+        (None, Some(settings)) => settings.root_dir(),
+        (None, None) => HostPath::from(*KUBELET_ROOTS.iter().find(exists).unwrap_or(&kubelet::DEFAULT_ROOT)),
+    };
+    without_links(view, root)
+}
+
+/// Follows links of the path's components, each read and none opened.
+fn without_links(view: &HostView, path: HostPath) -> HostPath {
+    let mut path = path;
+    for _ in 0..MAX_LINKS {
+        let Some((link, target)) = first_link(view, &path) else { return path };
+        let rest = path.as_path().strip_prefix(link.as_path()).unwrap_or(std::path::Path::new("")).to_owned();
+        let parent = link.as_path().parent().unwrap_or(std::path::Path::new("/"));
+        let real = parent.join(target.as_path());
+        path = HostPath::from(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
+    }
+    path
+}
+
+/// The first component of `path` that is a link, and where it points.
+fn first_link(view: &HostView, path: &HostPath) -> Option<(HostPath, HostPath)> {
+    let mut ancestors: Vec<_> = path.as_path().ancestors().map(std::path::Path::to_owned).collect();
+    ancestors.reverse();
+    ancestors.into_iter().skip(1).map(HostPath::from).find_map(|part| {
+        let target = sys::read_link(&view.at(&part)).ok()?;
+        Some((part, HostPath::new(target)))
+    })
+}
+
+/// The runtime's socket.
+pub fn cri_socket(options: &Options, settings: &kubelet::Settings, view: &HostView) -> Seen<HostPath> {
+    let told = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket());
+    // k3s and microk8s bring a runtime of their own, whatever else is installed beside it.
+    let own = settings.flavour.runtime_socket();
+    let exists = |socket: &&str| sys::file_facts(&view.at(&HostPath::from(*socket))).is_ok();
+    let usual = || own.into_iter().chain(CRI_SOCKETS).find(exists).map(HostPath::from);
+    told.or_else(usual).map_or(Seen::Missing, Seen::Seen)
+}
+
+/// An answer about another machine is worse than none: every pod here would seem forgotten. The
+/// boot id settles it; without it, a list that shares no pod with this node is not this node's.
+pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: Option<String>) -> Seen<ApiFacts> {
+    let Seen::Seen(facts) = api else { return api };
+    let same = facts.boot_id.as_ref().zip(boot_id.as_ref()).map(|(told, own)| told == own.trim());
+    let sandboxes = runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes);
+    let mut ready = sandboxes.filter(|sandbox| sandbox.ready && !sandbox.pod.uid.is_static()).peekable();
+    let knows_none = ready.peek().is_some() && ready.all(|sandbox| facts.pods.iter().all(|p| p.uid != sandbox.pod.uid));
+    if same == Some(true) || (same.is_none() && !knows_none) {
+        return Seen::Seen(facts);
+    }
+    let why = "its answer is about another machine; name this node with --node-name, its cluster with --kubeconfig";
+    Seen::Failed(Fault::new("API server", why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::sample;
+
+    #[test]
+    fn the_pods_of_another_machine_are_not_believed() {
+        let seen = sample::running();
+        let own = || Some("b\n".to_owned());
+        assert!(of_this_node(seen.api.clone(), &seen.runtime, own()).get().is_some(), "they share a pod");
+        let mut other = sample::node();
+        assert!(of_this_node(other.api.clone(), &seen.runtime, own()).fault().is_some(), "they share none");
+        let Seen::Seen(facts) = &mut other.api else { unreachable!() };
+        facts.boot_id = Some("b".to_owned());
+        assert!(of_this_node(other.api.clone(), &seen.runtime, own()).get().is_some(), "all were forgotten");
+        let Seen::Seen(facts) = &mut other.api else { unreachable!() };
+        facts.boot_id = Some("c".to_owned());
+        assert!(of_this_node(other.api, &seen.runtime, own()).fault().is_some());
+    }
+
+    #[test]
+    fn a_linked_root_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("data/kubelet")).unwrap();
+        std::os::unix::fs::symlink("data", dir.path().join("lib")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("data/kubelet"), dir.path().join("data/again")).unwrap();
+        let base = HostPath::from(std::fs::canonicalize(dir.path()).unwrap());
+        let linked = base.join("lib").join("again");
+        assert_eq!(without_links(&HostView::default(), linked), base.join("data").join("kubelet"));
+    }
+
+    #[test]
+    fn a_circle_of_links_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("b", dir.path().join("a")).unwrap();
+        std::os::unix::fs::symlink("a", dir.path().join("b")).unwrap();
+        let base = HostPath::from(std::fs::canonicalize(dir.path()).unwrap());
+        without_links(&HostView::default(), base.join("a"));
+    }
+}

@@ -1,0 +1,34 @@
+//! Where facts come from: one module per source. Everything here reads and nothing judges.
+
+pub mod api;
+pub mod block;
+pub mod cgroups;
+pub mod child;
+pub mod csi;
+pub mod fuse;
+pub mod healthz;
+pub mod holders;
+pub mod kubelet;
+pub mod look;
+pub mod mounts;
+pub mod processes;
+pub mod runtime;
+pub mod view;
+pub mod volumes;
+
+pub use view::HostView;
+
+use crate::{
+    observation::{Fault, Seen},
+    sys,
+};
+
+/// The answer of a read. What is not there, or not any more, is `Missing`; the error names the
+/// path.
+fn seen<T>(result: std::io::Result<T>) -> Seen<T> {
+    match result {
+        Ok(value) => Seen::Seen(value),
+        Err(error) if sys::is_gone(&error) => Seen::Missing,
+        Err(error) => Seen::Failed(Fault::new("read", error)),
+    }
+}

@@ -1,0 +1,70 @@
+use super::{staged::Namespace, *};
+
+fn points(table: &MountTable) -> Vec<&str> {
+    table.mounts.iter().filter_map(|mount| mount.mount_point.as_str()).collect()
+}
+
+#[test]
+fn keeps_what_is_below_and_above_and_all_it_stands_on() {
+    let mut ns = Namespace::new();
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().to_str().unwrap();
+    ns.run(&format!(
+        "cd / && mount -t tmpfs t {base} && mkdir -p {base}/k/pods '{base}/else where/x' \
+         && mount -t tmpfs vol {base}/k/pods && mount -t tmpfs e '{base}/else where' && mkdir '{base}/else where/x' \
+         && mount --bind {base}/k/pods '{base}/else where/x'"
+    ));
+    let mut reader = MountReader::new(format!("{base}/k").as_str().into());
+    let table = reader.kubelet(ns.pid()).get().cloned().unwrap();
+    assert!(points(&table).ends_with(&[base, &format!("{base}/k/pods")]), "{:?}", points(&table));
+    assert!(table.total > table.mounts.len());
+    assert_eq!(table.through_pid, ns.pid());
+
+    let below = reader.below_root(ns.pid()).get().cloned().unwrap();
+    assert!(points(&below).contains(&"/"), "a parent is kept: {:?}", points(&below));
+
+    let vol = table.mounts.last().unwrap().dev;
+    let other = reader.other(ns.pid(), &[vol]).get().cloned().unwrap();
+    let at = |point: String| other.mounts.iter().find(|mount| mount.mount_point.as_str() == Some(&point)).cloned();
+    let copy = at(format!("{base}/else where/x")).unwrap();
+    assert_eq!(copy.dev, vol);
+    assert_eq!(copy.parent, at(format!("{base}/else where")).unwrap().id);
+    assert_eq!(reader.tables.len(), 1, "one namespace is read once");
+    assert!(reader.faults().is_empty());
+}
+
+#[test]
+fn a_process_that_is_gone_is_missing() {
+    let mut gone = std::process::Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    assert_eq!(MountReader::new("/x".into()).kubelet(gone.id()), Seen::Missing);
+}
+
+#[test]
+fn a_leader_that_is_dead_is_seen_through_a_thread_that_lives() {
+    // The thread outlives its leader, which calls pthread_exit.
+    let script = "import ctypes,threading,time\n\
+                  threading.Thread(target=time.sleep, args=(1000,)).start()\n\
+                  ctypes.CDLL(None).syscall(60, 0)";
+    let mut python = std::process::Command::new("python3").args(["-c", script]).spawn().unwrap();
+    let is_zombie = || {
+        let stat = crate::sys::read_text(format!("/proc/{}/stat", python.id()).as_ref(), 4096);
+        stat.is_ok_and(|stat| stat.contains(") Z "))
+    };
+    for _ in 0..500 {
+        if is_zombie() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let seen = MountReader::new("/x".into()).kubelet(python.id());
+    python.kill().unwrap();
+    python.wait().unwrap();
+    assert!(seen.get().is_some_and(|table| table.total > 0), "{seen:?}");
+}
+
+#[test]
+fn a_table_in_which_mounts_stand_on_each_other_is_read() {
+    let bytes = b"1 2 0:1 / /a rw - tmpfs t rw\n2 1 0:2 / /b rw - tmpfs t rw\n3 2 0:3 / /c rw - tmpfs t rw\n";
+    assert_eq!(with_parents(bytes, |mount| mount.id == 3).mounts.len(), 3);
+}

@@ -1,0 +1,297 @@
+//! The container runtime, through the CRI's reading calls.
+
+use std::{collections::HashMap, path::Path, time::Duration};
+
+use cri_api::{RpcError, RuntimeReader};
+use findings::{PodRef, PodUid};
+
+use super::HostView;
+use crate::{
+    observation::{
+        CgroupDriver, Container, ContainerState, Fault, HostPath, NetworkNamespace, RuntimeFacts, RuntimeProcess,
+        Sandbox, Seen,
+    },
+    sys,
+};
+
+/// How long the runtime may take for one answer. The kubelet gives it two minutes; a list takes
+/// milliseconds on a healthy node.
+pub const DEADLINE: Duration = Duration::from_millis(1500);
+
+/// Lists everything. A runtime that does not answer is a fault, and a finding later.
+pub async fn look(socket: &Path) -> Seen<RuntimeFacts> {
+    match read(socket).await {
+        Ok(facts) => Seen::Seen(facts),
+        Err(error) => Seen::Failed(fault(socket, &error)),
+    }
+}
+
+fn fault(socket: &Path, error: &RpcError) -> Fault {
+    Fault::new(format!("CRI unix://{}", socket.display()), error)
+}
+
+async fn read(socket: &Path) -> Result<RuntimeFacts, RpcError> {
+    let runtime = RuntimeReader::new(socket, DEADLINE)?;
+    let (version, sandboxes, containers) =
+        tokio::try_join!(runtime.version(), runtime.sandboxes(), runtime.containers())?;
+    let (status, config) = tokio::join!(runtime.status(), runtime.runtime_config());
+    let conditions = status.ok().and_then(|answer| answer.status).map(|status| status.conditions).unwrap_or_default();
+    let unready = conditions.into_iter().filter(|condition| !condition.status);
+    let sandboxes: Vec<Sandbox> = sandboxes.into_iter().filter_map(sandbox).collect();
+    Ok(RuntimeFacts {
+        name: version.runtime_name,
+        version: version.runtime_version,
+        cgroup_driver: config.ok().and_then(|answer| answer.linux).and_then(|linux| driver(linux.cgroup_driver)),
+        unready: unready.map(|condition| (condition.r#type, condition.message)).collect(),
+        containers: containers.into_iter().filter_map(container).collect(),
+        sandboxes,
+    })
+}
+
+fn driver(number: i32) -> Option<CgroupDriver> {
+    match cri_api::CgroupDriver::try_from(number).ok()? {
+        cri_api::CgroupDriver::Systemd => Some(CgroupDriver::Systemd),
+        cri_api::CgroupDriver::Cgroupfs => Some(CgroupDriver::Cgroupfs),
+    }
+}
+
+fn millis(nanos: i64) -> u64 {
+    u64::try_from(nanos / 1_000_000).unwrap_or(0)
+}
+
+fn sandbox(sandbox: cri_api::PodSandbox) -> Option<Sandbox> {
+    let metadata = sandbox.metadata?;
+    let pod =
+        PodRef { uid: PodUid::parse(&metadata.uid)?, namespace: Some(metadata.namespace), name: Some(metadata.name) };
+    Some(Sandbox {
+        pod,
+        ready: sandbox.state == cri_api::PodSandboxState::Ready as i32,
+        created_ms: millis(sandbox.created_at),
+        id: sandbox.id,
+        pid: Seen::Missing,
+        network: Seen::Missing,
+    })
+}
+
+fn state_of(number: i32) -> Option<ContainerState> {
+    Some(match cri_api::ContainerState::try_from(number).ok()? {
+        cri_api::ContainerState::Created => ContainerState::Created,
+        cri_api::ContainerState::Running => ContainerState::Running,
+        cri_api::ContainerState::Exited => ContainerState::Exited,
+        cri_api::ContainerState::Unknown => ContainerState::Unknown,
+    })
+}
+
+fn container(container: cri_api::Container) -> Option<Container> {
+    let mut labels: HashMap<String, String> = container.labels;
+    let annotations: HashMap<String, String> = container.annotations;
+    // The kubelet, too, knows a container's pod by this label only.
+    let uid = PodUid::parse(labels.get("io.kubernetes.pod.uid")?)?;
+    let pod = PodRef {
+        uid,
+        namespace: labels.remove("io.kubernetes.pod.namespace"),
+        name: labels.remove("io.kubernetes.pod.name"),
+    };
+
+    let state = state_of(container.state)?;
+    Some(Container {
+        pod,
+        state,
+        name: labels.remove("io.kubernetes.container.name").unwrap_or_default(),
+        grace_s: annotations.get("io.kubernetes.pod.terminationGracePeriod").and_then(|seconds| seconds.parse().ok()),
+        pre_stop: annotations.contains_key("io.kubernetes.container.preStopHandler"),
+        created_ms: millis(container.created_at),
+        sandbox: container.pod_sandbox_id,
+        id: container.id,
+        pid: Seen::Missing,
+        finished_ms: None,
+    })
+}
+
+/// The process behind a socket that does not answer.
+pub fn listener(socket: &Path) -> Seen<RuntimeProcess> {
+    let pid = match sys::listener(socket) {
+        Ok(Some(pid)) if pid > 0 => pid,
+        Ok(_) => return Seen::Missing,
+        Err(error) => return super::seen(Err(error)),
+    };
+    super::processes::process(pid, super::processes::Depth::Leader).map(|process| RuntimeProcess {
+        pid: process.pid,
+        comm: process.comm,
+        state: process.state,
+    })
+}
+
+/// Asks for the pids of the sandboxes and containers of these pods; everything else stays as it
+/// was listed. A few questions are under way at once, and all of them together have one deadline.
+pub async fn look_into(view: &HostView, socket: &Path, facts: &mut RuntimeFacts, is_suspect: impl Fn(&PodUid) -> bool) {
+    let containers = facts.containers.iter().filter(|c| is_suspect(&c.pod.uid)).map(|c| c.id.clone()).collect();
+    let sandboxes = facts.sandboxes.iter().filter(|s| is_suspect(&s.pod.uid)).map(|s| s.id.clone()).collect();
+    let (mut containers, mut sandboxes) = details(socket, containers, sandboxes).await;
+    for container in facts.containers.iter_mut().filter(|container| is_suspect(&container.pod.uid)) {
+        match containers.remove(&container.id) {
+            Some(Ok(answer)) => {
+                container.finished_ms = answer.status.as_ref().map(|s| millis(s.finished_at)).filter(|ms| *ms > 0);
+                container.pid = pid_of(&answer.info);
+            }
+            Some(Err(RpcError::NotFound)) => container.pid = Seen::Missing,
+            Some(Err(error)) => container.pid = Seen::Failed(fault(socket, &error)),
+            None => container.pid = Seen::Failed(fault(socket, &RpcError::TimedOut(DETAILS))),
+        }
+    }
+    for sandbox in facts.sandboxes.iter_mut().filter(|sandbox| is_suspect(&sandbox.pod.uid)) {
+        match sandboxes.remove(&sandbox.id) {
+            Some(Ok(answer)) => {
+                sandbox.pid = pid_of(&answer.info);
+                sandbox.network = network_of(&answer.info).map_or(Seen::Missing, |path| pinned(view, path));
+            }
+            Some(Err(RpcError::NotFound)) => sandbox.pid = Seen::Missing,
+            Some(Err(error)) => {
+                sandbox.pid = Seen::Failed(fault(socket, &error));
+                sandbox.network = Seen::Failed(fault(socket, &error));
+            }
+            None => {
+                sandbox.pid = Seen::Failed(fault(socket, &RpcError::TimedOut(DETAILS)));
+                sandbox.network = Seen::Failed(fault(socket, &RpcError::TimedOut(DETAILS)));
+            }
+        }
+    }
+}
+
+/// How long all the questions about single containers and sandboxes may take.
+const DETAILS: Duration = Duration::from_millis(800);
+/// How many of them are under way at once.
+const AT_ONCE: usize = 8;
+
+type Answers<T> = HashMap<String, Result<T, RpcError>>;
+
+async fn details(
+    socket: &Path,
+    containers: Vec<String>,
+    sandboxes: Vec<String>,
+) -> (Answers<cri_api::ContainerStatusResponse>, Answers<cri_api::PodSandboxStatusResponse>) {
+    use futures::StreamExt;
+    let (mut of_containers, mut of_sandboxes) = (HashMap::new(), HashMap::new());
+    let Ok(runtime) = RuntimeReader::new(socket, DEADLINE) else { return (of_containers, of_sandboxes) };
+    let asked = async {
+        let runtime = &runtime;
+        let mut answers = futures::stream::iter(containers)
+            .map(|id| async move { (runtime.container_status(&id).await, id) })
+            .buffer_unordered(AT_ONCE);
+        while let Some((answer, id)) = answers.next().await {
+            of_containers.insert(id, answer);
+        }
+        let mut answers = futures::stream::iter(sandboxes)
+            .map(|id| async move { (runtime.sandbox_status(&id).await, id) })
+            .buffer_unordered(AT_ONCE);
+        while let Some((answer, id)) = answers.next().await {
+            of_sandboxes.insert(id, answer);
+        }
+    };
+    // What has not come by then is told as late, one by one.
+    let _ = tokio::time::timeout(DETAILS, asked).await;
+    (of_containers, of_sandboxes)
+}
+
+/// Whether a network namespace is still pinned at its path.
+fn pinned(view: &HostView, path: HostPath) -> Seen<NetworkNamespace> {
+    match sys::is_mount_root(&view.at(&path)) {
+        Ok(Some(pinned)) => Seen::Seen(NetworkNamespace { path, pinned }),
+        Ok(None) => Seen::Failed(Fault::new(path.show(), "this kernel does not tell whether it is a mount")),
+        Err(error) if sys::is_gone(&error) => Seen::Seen(NetworkNamespace { path, pinned: false }),
+        Err(error) => Seen::Failed(Fault::new("network namespace", error)),
+    }
+}
+
+/// Asks once more for containers that are RUNNING though `is_gone` says that their init is: it may
+/// have ended between the runtime's answer and our look, and the runtime needs a moment to see it.
+pub async fn ask_again(socket: &Path, facts: &mut RuntimeFacts, is_gone: impl Fn(u32) -> bool) {
+    const MOMENT: Duration = Duration::from_millis(250);
+    let Ok(runtime) = RuntimeReader::new(socket, DEADLINE) else { return };
+    let is_doubtful = |container: &Container| {
+        container.state == ContainerState::Running && container.pid.get().is_some_and(|pid| is_gone(*pid))
+    };
+    if !facts.containers.iter().any(is_doubtful) {
+        return;
+    }
+    tokio::time::sleep(MOMENT).await;
+    for doubtful in facts.containers.iter_mut().filter(|container| is_doubtful(container)) {
+        match runtime.container_status(&doubtful.id).await {
+            Ok(answer) => {
+                let state = answer.status.as_ref().and_then(|status| state_of(status.state));
+                doubtful.state = state.unwrap_or(doubtful.state);
+            }
+            Err(RpcError::NotFound) => doubtful.state = ContainerState::Exited,
+            Err(error) => doubtful.pid = Seen::Failed(fault(socket, &error)),
+        }
+    }
+}
+
+/// The pinned network namespace in containerd's copy of the sandbox's runtime spec. Only a path
+/// below the directory of pinned namespaces is believed: it will be looked at.
+fn network_of(info: &HashMap<String, String>) -> Option<HostPath> {
+    let info: serde_json::Value = serde_json::from_str(info.get("info")?).ok()?;
+    let namespaces = info.pointer("/runtimeSpec/linux/namespaces")?.as_array()?;
+    let network = namespaces.iter().find(|namespace| namespace.get("type").is_some_and(|kind| kind == "network"))?;
+    let path = network.get("path")?.as_str()?;
+    let is_pinned = ["/var/run/netns/", "/run/netns/"].iter().any(|dir| path.starts_with(dir)) && !path.contains("..");
+    is_pinned.then(|| HostPath::from(path))
+}
+
+/// containerd and CRI-O both put `pid` into the JSON of `info["info"]`.
+fn pid_of(info: &HashMap<String, String>) -> Seen<u32> {
+    let parsed = info.get("info").and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let pid = parsed.as_ref().and_then(|value| value.get("pid")).and_then(serde_json::Value::as_u64);
+    pid.and_then(|pid| u32::try_from(pid).ok()).map_or(Seen::Missing, Seen::Seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uid_that_is_none_is_left_out() {
+        let metadata = cri_api::PodSandboxMetadata { uid: "../../etc".into(), ..Default::default() };
+        assert!(sandbox(cri_api::PodSandbox { metadata: Some(metadata), ..Default::default() }).is_none());
+    }
+
+    #[test]
+    fn nonsense_instead_of_info_gives_no_pid() {
+        for text in ["", "[]", "{\"pid\":-1}", "{\"pid\":\"7\"}", "{\"pid\":99999999999}"] {
+            assert_eq!(pid_of(&HashMap::from([("info".to_owned(), text.to_owned())])), Seen::Missing);
+        }
+        assert_eq!(pid_of(&HashMap::from([("info".to_owned(), "{\"pid\":7}".to_owned())])), Seen::Seen(7));
+    }
+
+    /// A runtime that is stopped accepts the connection and never answers.
+    #[tokio::test]
+    async fn a_silent_socket_is_a_fault_in_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("silent.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let before = std::time::Instant::now();
+        let seen = look(&path).await;
+        assert!(seen.fault().unwrap().why.contains("did not answer within"), "{seen:?}");
+        assert!(before.elapsed() < DEADLINE * 2);
+    }
+
+    #[tokio::test]
+    async fn nobody_at_the_socket_is_a_fault() {
+        let seen = look(Path::new("/run/nobody-here.sock")).await;
+        assert!(seen.fault().unwrap().why.contains("cannot be reached"), "{seen:?}");
+    }
+
+    #[tokio::test]
+    async fn a_runtime_that_talks_nonsense_is_a_fault() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nonsense.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                use std::io::Write;
+                let _ = stream.and_then(|mut stream| stream.write_all(b"HTTP/1.1 400 what?\r\n\r\n"));
+            }
+        });
+        assert!(look(&path).await.fault().is_some());
+    }
+}

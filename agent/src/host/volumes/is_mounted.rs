@@ -1,0 +1,48 @@
+//! Whether the kubelet takes a path for a mount point (`IsLikelyNotMountPoint` of mount-utils,
+//! `mount_linux.go`).
+
+use std::io;
+
+use super::Look;
+use crate::{
+    host::mounts::{covering, touchable},
+    observation::{Fault, HostPath, Seen},
+    sys,
+};
+
+/// The first kubelet that asks `statx` for `STATX_ATTR_MOUNT_ROOT`. Older ones compare the
+/// devices of the path and of its parent, and so do not see a bind mount within one file system.
+const ASKS_STATX: u32 = 30;
+
+impl Look<'_> {
+    /// Whether `path` is a mount point in the kubelet's eyes. The kernel is asked where that is
+    /// safe, else the mount table.
+    pub(super) fn is_mounted(&self, path: &HostPath) -> Seen<bool> {
+        if self.kubelet_minor != 0 && self.kubelet_minor < ASKS_STATX {
+            return Seen::Seen(self.on_another_device(path));
+        }
+        if touchable(self.mounts, path).is_err() {
+            return Seen::Seen(self.in_table(path));
+        }
+        match sys::is_mount_root(&self.view.at(path)) {
+            Ok(Some(answer)) => Seen::Seen(answer),
+            // A kernel that does not tell (< 5.8): the kubelet compares devices then.
+            Ok(None) => Seen::Seen(self.on_another_device(path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
+            Err(error) => Seen::Failed(Fault::new(path.show(), error)),
+        }
+    }
+
+    fn in_table(&self, path: &HostPath) -> bool {
+        self.mounts.iter().any(|mount| mount.mount_point == *path)
+    }
+
+    /// What comparing `st_dev` of a path and of its parent would say, without `stat`.
+    fn on_another_device(&self, path: &HostPath) -> bool {
+        let Some(parent) = path.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else {
+            return false;
+        };
+        let dev = |path: &HostPath| covering(self.mounts, path).map(|mount| mount.dev);
+        dev(path) != dev(&parent)
+    }
+}

@@ -1,0 +1,135 @@
+//! The pods' directories, `<root-dir>/pods/<uid>`, read as the kubelet reads them
+//! (`pkg/kubelet/kubelet_getters.go`, `kubelet_volumes.go`), but without ever touching a file
+//! system that needs a server.
+
+mod devices;
+mod is_mounted;
+mod sub_paths;
+#[cfg(test)]
+mod tests;
+mod vol_data;
+mod volume_dirs;
+
+use std::io;
+
+use findings::PodUid;
+
+use super::{
+    HostView,
+    mounts::{touchable, within},
+};
+use crate::{
+    observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen},
+    sys::{self, Entry, EntryKind},
+};
+
+pub(super) use vol_data::read_vol_data;
+
+/// The most entries of one directory that are listed: a tenant cannot add any here, but a
+/// container that breaks out or a mad driver can.
+const ENTRIES_CAP: usize = 10_000;
+
+/// All pod directories, without looking into them: one listing and one `statx` each.
+pub fn pod_dirs(view: &HostView, kubelet_root: &HostPath, table: &MountTable) -> Seen<Vec<PodDir>> {
+    let pods = kubelet_root.join("pods");
+    if let Err(fault) = touchable(&table.mounts, &pods) {
+        return Seen::Failed(fault);
+    }
+    let entries = match sys::list_capped(&view.at(&pods), ENTRIES_CAP) {
+        Ok(entries) => entries,
+        Err(error) => return failed(&pods, error),
+    };
+    let uids = entries.iter().filter(|entry| entry.kind != EntryKind::Other);
+    let uids = uids.filter_map(|entry| PodUid::parse(entry.name.to_str()?));
+    Seen::Seen(uids.filter_map(|uid| pod_dir(view, &pods, table, uid)).collect())
+}
+
+/// `None` when it has gone since it was listed.
+fn pod_dir(view: &HostView, pods: &HostPath, table: &MountTable, uid: PodUid) -> Option<PodDir> {
+    let path = pods.join(uid.as_str());
+    let mut dir = PodDir {
+        uid,
+        changed_ms: 0,
+        volumes: Seen::Missing,
+        strays: Vec::new(),
+        sub_paths: Vec::new(),
+        devices: Vec::new(),
+        faults: Vec::new(),
+    };
+    // Only a mount right on the pod's directory could forbid it; the way to it is clear.
+    let mounted_on = table.mounts.iter().find(|mount| mount.mount_point == path && mount.needs_server());
+    if mounted_on.is_some()
+        && let Err(fault) = touchable(&table.mounts, &path)
+    {
+        dir.faults.push(fault);
+        return Some(dir);
+    }
+    match sys::file_facts(&view.at(&path)) {
+        Ok(facts) if facts.is_directory => dir.changed_ms = facts.changed_ms,
+        Ok(_) => return None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => dir.faults.push(Fault::new(path.show(), error)),
+    }
+    Some(dir)
+}
+
+/// Looks into one pod's directory: its volumes, what is left of its subPaths and its devices.
+///
+/// `kubelet_minor` decides how the kubelet tells a mount point (up to 1.29 by comparing devices); 0 when its
+/// version is not known.
+pub fn look_into(dir: &mut PodDir, view: &HostView, kubelet_root: &HostPath, table: &MountTable, kubelet_minor: u32) {
+    let path = kubelet_root.join("pods").join(dir.uid.as_str());
+    // The walk over the table is done for every volume, so it is cut down to this pod first.
+    let near = |mount: &&Mount| {
+        let point = mount.mount_point.as_bytes();
+        within(point, path.as_bytes()) || within(path.as_bytes(), point)
+    };
+    let mounts: Vec<Mount> = table.mounts.iter().filter(near).cloned().collect();
+    let look = Look { view, mounts: &mounts, kubelet_minor };
+    volume_dirs::fill(dir, &look, &path.join("volumes"));
+    sub_paths::fill(dir, &look, &path.join("volume-subpaths"));
+    devices::fill(dir, &look, &path.join("volumeDevices"));
+}
+
+/// What is needed to look at one pod's directory.
+struct Look<'a> {
+    view: &'a HostView,
+    mounts: &'a [Mount],
+    kubelet_minor: u32,
+}
+
+impl Look<'_> {
+    /// The entries of a directory by name and kind, in the order of their names. `Missing` when
+    /// there is no such directory; nothing is listed that a server would have to answer for.
+    fn list(&self, path: &HostPath) -> Seen<Vec<Entry>> {
+        if let Err(fault) = touchable(self.mounts, path) {
+            return Seen::Failed(fault);
+        }
+        match sys::list_capped(&self.view.at(path), ENTRIES_CAP) {
+            Ok(mut entries) => {
+                entries.sort_by(|a, b| a.name.cmp(&b.name));
+                Seen::Seen(entries)
+            }
+            Err(error) => failed(path, error),
+        }
+    }
+
+    /// Like [`Look::list`], where a failure is noted and a directory that is gone is empty.
+    fn list_or_note(&self, path: &HostPath, faults: &mut Vec<Fault>) -> Vec<Entry> {
+        match self.list(path) {
+            Seen::Seen(entries) => entries,
+            Seen::Missing => Vec::new(),
+            Seen::Failed(fault) => {
+                faults.push(fault);
+                Vec::new()
+            }
+        }
+    }
+}
+
+fn failed<T>(path: &HostPath, error: io::Error) -> Seen<T> {
+    match error.kind() {
+        io::ErrorKind::NotFound => Seen::Missing,
+        _ => Seen::Failed(Fault::new(path.show(), error)),
+    }
+}

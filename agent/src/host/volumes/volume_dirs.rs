@@ -1,0 +1,94 @@
+//! `volumes/<plugin>/<name>`, as `podVolumesExist` goes through it.
+
+use super::Look;
+use crate::{
+    host::mounts::touchable,
+    observation::{Fault, HostPath, PodDir, Seen, VolData, VolumeDir},
+    sys::{self, Entry, EntryKind},
+};
+
+/// The plugin whose volumes are mounted one directory deeper.
+const CSI: &str = "kubernetes.io/csi";
+/// Entries of an unmounted directory are counted up to this.
+const COUNT_CAP: usize = 100;
+
+/// Fills `volumes` and `strays`.
+pub(super) fn fill(dir: &mut PodDir, look: &Look<'_>, volumes: &HostPath) {
+    let plugins = match look.list(volumes) {
+        Seen::Seen(plugins) => plugins,
+        // The kubelet takes that for a pod without volumes.
+        Seen::Missing => Vec::new(),
+        Seen::Failed(fault) => {
+            dir.volumes = Seen::Failed(fault);
+            return;
+        }
+    };
+    let mut found = Vec::new();
+    for plugin in plugins {
+        let path = volumes.join(&plugin.name);
+        if matches!(plugin.kind, EntryKind::Other | EntryKind::Link) {
+            dir.strays.push(path);
+            continue;
+        }
+        let name = plugin.name.to_string_lossy().replace('~', "/");
+        for entry in look.list_or_note(&path, &mut dir.faults) {
+            found.push(volume(look, &name, &path, &entry));
+        }
+    }
+    dir.volumes = Seen::Seen(found);
+}
+
+fn volume(look: &Look<'_>, plugin: &str, above: &HostPath, entry: &Entry) -> VolumeDir {
+    let path = above.join(&entry.name);
+    let csi = plugin == CSI;
+    let target = if csi { csi_target(look, &path) } else { Seen::Seen(path.clone()) };
+    let mounted = match &target {
+        // The kubelet would follow the link; where it leads cannot be known to be safe.
+        Seen::Seen(_) if entry.kind == EntryKind::Link => {
+            Seen::Failed(Fault::new(path.show(), "is a symbolic link, which is not followed"))
+        }
+        Seen::Seen(target) => look.is_mounted(target),
+        Seen::Missing => Seen::Missing,
+        Seen::Failed(fault) => Seen::Failed(fault.clone()),
+    };
+    let entries = match (&target, &mounted) {
+        (Seen::Seen(target), Seen::Seen(false)) => count(look, target),
+        _ => None,
+    };
+    let vol_data = if csi { read_beside(look, &path) } else { VolData::NotCsi };
+    let name = entry.name.to_string_lossy().into_owned();
+    VolumeDir { plugin: plugin.to_owned(), name, path, target, mounted, vol_data, entries }
+}
+
+/// `<path>/mount`, if there is one. It is found by listing, which does not touch what is mounted
+/// there.
+fn csi_target(look: &Look<'_>, path: &HostPath) -> Seen<HostPath> {
+    match look.list(path) {
+        Seen::Seen(entries) if entries.iter().any(|entry| entry.name == "mount") => Seen::Seen(path.join("mount")),
+        Seen::Seen(_) | Seen::Missing => Seen::Missing,
+        Seen::Failed(fault) => Seen::Failed(fault),
+    }
+}
+
+fn read_beside(look: &Look<'_>, path: &HostPath) -> VolData {
+    match touchable(look.mounts, path) {
+        Ok(()) => super::read_vol_data(look.view, &path.join("vol_data.json")),
+        Err(fault) => VolData::Failed(fault),
+    }
+}
+
+/// `None` when it is no directory, cannot be read, or is mounted after all: an old kubelet does
+/// not see a bind mount within one file system, and what is in there is not ours to list.
+fn count(look: &Look<'_>, target: &HostPath) -> Option<u32> {
+    if touchable(look.mounts, target).is_err() || look.mounts.iter().any(|mount| mount.mount_point == *target) {
+        return None;
+    }
+    // The table is some time old; the kernel is asked once more right before the directory is
+    // opened.
+    let at = look.view.at(target);
+    if sys::is_mount_root(&at).ok()? == Some(true) {
+        return None;
+    }
+    let entries = sys::list_capped(&at, COUNT_CAP).ok()?;
+    u32::try_from(entries.len()).ok()
+}

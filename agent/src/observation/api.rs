@@ -1,0 +1,61 @@
+//! What the API server says of the pods of this node.
+
+use findings::PodUid;
+use serde::{Deserialize, Serialize};
+
+/// The API server's view of this node.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct ApiFacts {
+    /// All pods bound to this node.
+    pub pods: Vec<ApiPod>,
+    /// `status.nodeInfo.kubeletVersion` of the Node.
+    pub kubelet_version: Option<String>,
+    /// Volumes that were asked for, because their `vol_data.json` is of no use.
+    pub volumes: Vec<PersistentVolume>,
+    /// `status.nodeInfo.bootID` of the Node: whether it is this machine.
+    pub boot_id: Option<String>,
+}
+
+/// The CSI part of a PersistentVolume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersistentVolume {
+    /// Its name, which is also the name of the volume's directory.
+    pub name: String,
+    /// `spec.csi.driver`.
+    pub driver: String,
+    /// `spec.csi.volumeHandle`.
+    pub handle: String,
+}
+
+/// One pod, with what the judgement needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiPod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The uid the *node* uses: for mirror pods the hash of the manifest
+    /// (`kubernetes.io/config.mirror`), else the API's uid.
+    pub uid: PodUid,
+    /// Set when its deletion was requested.
+    pub deletion: Option<Deletion>,
+    /// `status.phase`.
+    pub phase: String,
+    /// What must be removed before the object can go.
+    pub finalizers: Vec<String>,
+    /// Whether it mirrors a static pod; the kubelet removes those in another way.
+    pub mirror: bool,
+    /// Names of the resource claims (DRA) it uses.
+    pub claims: Vec<String>,
+    /// Persistent volume claims and CSI volumes by pod volume name.
+    pub volumes: Vec<String>,
+}
+
+/// A requested deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deletion {
+    /// `metadata.deletionTimestamp`, which already includes the grace period, in milliseconds.
+    pub deadline_ms: u64,
+    /// `metadata.deletionGracePeriodSeconds`.
+    pub grace_s: u64,
+}

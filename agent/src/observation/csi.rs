@@ -1,0 +1,55 @@
+//! CSI drivers and block devices.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Dev, HostPath, Seen, VolData};
+
+/// A CSI driver's registration socket in `plugins_registry`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CsiDriver {
+    /// The socket.
+    pub socket: HostPath,
+    /// What it said of itself (`GetInfo`): the driver's name and its endpoint.
+    pub info: Seen<CsiDriverInfo>,
+}
+
+/// A driver's own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CsiDriverInfo {
+    /// The driver's name.
+    pub name: String,
+    /// Its CSI socket.
+    pub endpoint: HostPath,
+    /// Whether something listens on that socket.
+    pub listens: Seen<bool>,
+}
+
+/// A staged volume: `<root-dir>/plugins/kubernetes.io/csi/<driver>/<sha256>/globalmount`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StagingMount {
+    /// The driver's directory name.
+    pub driver: String,
+    /// Where it is mounted.
+    pub path: HostPath,
+    /// Its file system.
+    pub dev: Dev,
+    /// The `vol_data.json` beside it.
+    pub vol_data: VolData,
+    /// Mount points below `pods/` that show the same file system.
+    pub used_by: Vec<HostPath>,
+}
+
+/// A loop device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopDevice {
+    /// `/dev/loop0`.
+    pub device: String,
+    /// Its number.
+    pub dev: Dev,
+    /// Its backing file.
+    pub file: HostPath,
+    /// The backing file has been deleted.
+    pub deleted: bool,
+    /// Devices built on it (`/sys/block/loop0/holders`).
+    pub holders: Vec<String>,
+}

@@ -1,0 +1,129 @@
+//! Who keeps a mount from being unmounted, and the servers behind FUSE mounts.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Dev, HostPath, Owner, Seen};
+
+/// The search for the holders of one mount.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HolderSearch {
+    /// Where it is mounted in the kubelet's namespace.
+    pub mount_point: HostPath,
+    /// Its file system.
+    pub dev: Dev,
+    /// Who holds it.
+    pub holders: Vec<Holder>,
+    /// How many processes were looked at.
+    pub looked_at: u32,
+    /// How many could not be looked at (no right, or gone in between).
+    pub unreadable: u32,
+    /// Whether mappings were searched too (in the disposable child); `Failed` when the child did
+    /// not come back, `Missing` when it was not needed.
+    pub mappings: Seen<u32>,
+}
+
+/// A process (or a device) that holds a mount.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its pid; 0 for the kernel itself (a loop device).
+    pub pid: u32,
+    /// Clock ticks after boot.
+    pub start_ticks: u64,
+    /// Its name.
+    pub comm: String,
+    /// Its state letter.
+    pub state: char,
+    /// By what it holds the mount.
+    pub how: How,
+    /// Whether it holds the kubelet's own mount or a copy.
+    pub copy: Copy,
+    /// Inode of its mount namespace.
+    pub mount_ns: u64,
+    /// Whom it belongs to.
+    pub owner: Owner,
+}
+
+/// By what a mount is held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum How {
+    /// An open descriptor.
+    Fd {
+        /// Its number.
+        fd: u32,
+        /// Where its link points.
+        path: HostPath,
+    },
+    /// Its working directory.
+    Cwd(HostPath),
+    /// Its root directory.
+    Root(HostPath),
+    /// The program it runs.
+    Exe(HostPath),
+    /// A mapped file whose descriptor is closed.
+    Mapping(HostPath),
+    /// A loop device with a backing file in the mount.
+    Loop {
+        /// `/dev/loop0`.
+        device: String,
+        /// The backing file.
+        file: HostPath,
+    },
+}
+
+/// Which of the mount's copies is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Copy {
+    /// The kubelet's own.
+    Original,
+    /// A copy in another mount namespace that propagation ties to it: holding it makes the
+    /// kubelet's `umount` fail.
+    Propagated,
+    /// A copy that nothing ties to it: it does not block `umount`, but keeps the device in use.
+    Private,
+    /// Already detached (`umount -l`): it keeps the file system alive, not the path.
+    Detached,
+}
+
+/// One FUSE connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FuseConnection {
+    /// Its number: the minor of the file system's device, the name in `/sys/fs/fuse/connections`.
+    pub number: u32,
+    /// Requests nobody has answered yet.
+    pub waiting: Seen<u32>,
+    /// The processes that hold `/dev/fuse` open for this connection.
+    pub servers: Vec<FuseServer>,
+    /// Whether `servers` is exact (`fuse_connection` in fdinfo, newer kernels). When not,
+    /// `servers` holds every process with `/dev/fuse` open.
+    pub exact: bool,
+    /// How it answers a plain `stat` in the disposable child.
+    pub probe: Seen<FuseProbe>,
+}
+
+/// A process that serves FUSE.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FuseServer {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Its state letter; `T` is stopped.
+    pub state: char,
+    /// The kernel function its leader sleeps in.
+    pub wchan: Seen<String>,
+    /// Milliseconds since it started.
+    pub age_ms: u64,
+    /// Whom it belongs to.
+    pub owner: Owner,
+}
+
+/// How a FUSE file system answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FuseProbe {
+    /// It answered.
+    Answers,
+    /// `ENOTCONN`: the server is gone.
+    Dead,
+    /// No answer before the deadline.
+    Silent,
+}

@@ -1,0 +1,113 @@
+//! Mounts, as `/proc/<pid>/mountinfo` tells them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{HostPath, Seen};
+
+/// A device number, as in mountinfo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Dev {
+    /// Major number; 0 for file systems without a block device.
+    pub major: u32,
+    /// Minor number; for FUSE it is also the number of the connection.
+    pub minor: u32,
+}
+
+impl std::fmt::Display for Dev {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// One line of mountinfo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Unique in its namespace while it exists; reused later.
+    pub id: u32,
+    /// The mount it is mounted on.
+    pub parent: u32,
+    /// The file system.
+    pub dev: Dev,
+    /// Which directory of the file system is mounted.
+    pub root: HostPath,
+    /// Where.
+    pub mount_point: HostPath,
+    /// `ext4`, `fuse.s3fs`.
+    pub fs_type: String,
+    /// What the file system is made of, under somebody else's control.
+    pub source: HostPath,
+    /// Peer group, when it is shared.
+    pub shared: Option<u32>,
+    /// The peer group it receives from, when it is a slave.
+    pub master: Option<u32>,
+    /// The mount is read-only.
+    pub read_only: bool,
+    /// The file system itself is read-only.
+    pub super_read_only: bool,
+}
+
+impl Mount {
+    /// The number of the FUSE connection behind it.
+    pub fn fuse_connection(&self) -> Option<u32> {
+        (self.fs_type == "fuse" || self.fs_type == "fuseblk" || self.fs_type.starts_with("fuse."))
+            .then_some(self.dev.minor)
+    }
+
+    /// Whether some process or machine must answer before this file system does: no path on it
+    /// may be touched.
+    pub fn needs_server(&self) -> bool {
+        const NETWORK: [&str; 14] = [
+            "nfs",
+            "nfs4",
+            "cifs",
+            "smb3",
+            "smbfs",
+            "ceph",
+            "9p",
+            "afs",
+            "glusterfs",
+            "lustre",
+            "ocfs2",
+            "gfs2",
+            "beegfs",
+            "virtiofs",
+        ];
+        self.fuse_connection().is_some() || NETWORK.contains(&self.fs_type.as_str())
+    }
+
+    /// Whether it is the root file system the runtime made for this container.
+    pub fn is_rootfs_of(&self, container: &str) -> bool {
+        self.mount_point.as_bytes().ends_with(format!("/{container}/rootfs").as_bytes())
+    }
+
+    /// Whether it is NFS.
+    pub fn is_nfs(&self) -> bool {
+        matches!(self.fs_type.as_str(), "nfs" | "nfs4")
+    }
+}
+
+/// The mounts of one mount namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountTable {
+    /// Inode of the namespace.
+    pub ns: u64,
+    /// Through which process it was read.
+    pub through_pid: u32,
+    /// How many mounts it had in all.
+    pub total: usize,
+    /// Those that were kept.
+    pub mounts: Vec<Mount>,
+}
+
+/// The tables that were read.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct MountTables {
+    /// The kubelet's namespace: its truth. Kept: everything at or below the kubelet's directory,
+    /// the mounts above it, and file systems that need a server.
+    pub kubelet: Seen<MountTable>,
+    /// Pid 1's namespace, when it is another one; kept: at or below the kubelet's directory.
+    pub init: Seen<MountTable>,
+    /// Namespaces of suspects' processes and of holders. Kept: file systems that need a server
+    /// and copies of mounts below the kubelet's directory.
+    pub others: Vec<MountTable>,
+}

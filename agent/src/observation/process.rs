@@ -1,0 +1,111 @@
+//! Processes and their threads.
+
+use findings::PodUid;
+use serde::{Deserialize, Serialize};
+
+use super::{HostPath, Seen};
+
+/// A process, with the threads that are worth a word.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its pid as the agent sees it.
+    pub pid: u32,
+    /// Clock ticks after boot; with the pid it names the process for good.
+    pub start_ticks: u64,
+    /// Milliseconds since it started.
+    pub age_ms: u64,
+    /// Its name, at most 15 bytes, chosen by itself.
+    pub comm: String,
+    /// The leader's state letter.
+    pub state: char,
+    /// Its parent.
+    pub parent: u32,
+    /// How many threads it has, the leader included.
+    pub thread_count: u32,
+    /// SIGKILL is pending for the whole process (`ShdPnd` bit 9).
+    pub kill_pending: bool,
+    /// The leader has begun to exit (`PF_EXITING`): on cgroup v1 it shows `/` as its cgroup.
+    pub exiting: bool,
+    /// Its pids from the agent's namespace inwards; the last is 1 for the init of a container.
+    pub ns_pids: Vec<u32>,
+    /// Inode of its pid namespace.
+    pub pid_ns: Option<u64>,
+    /// Inode of its mount namespace, seen through any living thread.
+    pub mount_ns: Option<u64>,
+    /// The threads that were read: all of a suspect's, only the leader of others.
+    pub threads: Vec<Thread>,
+    /// Whom it belongs to.
+    pub owner: Owner,
+}
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its thread id.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Its state letter.
+    pub state: char,
+    /// SIGKILL is pending for this thread or its process.
+    pub kill_pending: bool,
+    /// The kernel function it sleeps in; empty when it runs.
+    pub wchan: Seen<String>,
+    /// The system call it is in.
+    pub syscall: Seen<Syscall>,
+    /// The kernel stack, only with CAP_SYS_ADMIN and only for threads in D.
+    pub stack: Seen<Vec<String>>,
+    /// How often it has been taken off a processor; a task that does not run keeps the number.
+    pub switches: u64,
+    /// Seen twice in the same place, a moment apart, and it has not run in between.
+    pub steady: bool,
+    /// The file its system call works on, when its first argument is a descriptor.
+    pub works_on: Option<OpenFile>,
+}
+
+impl Thread {
+    /// Whether it waits for something in the kernel that may never come: uninterruptibly, or
+    /// (still) interruptibly for a FUSE server.
+    pub fn waits(&self) -> bool {
+        self.state == 'D' || (self.state == 'S' && self.wchan.get().is_some_and(|wchan| wchan == "request_wait_answer"))
+    }
+}
+
+/// A system call in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Syscall {
+    /// Its number on this architecture.
+    pub number: i64,
+    /// Its first argument.
+    pub first_argument: u64,
+}
+
+/// An open descriptor, known without touching the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenFile {
+    /// The descriptor.
+    pub fd: u32,
+    /// Where the link points, in the process's own view.
+    pub path: HostPath,
+    /// The mount it was opened through (`fdinfo`).
+    pub mount_id: Option<u32>,
+}
+
+/// Whom a process belongs to, from its cgroup.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Owner {
+    /// A container of a pod.
+    Pod {
+        /// The pod.
+        uid: PodUid,
+        /// The runtime's container id, when the cgroup tells.
+        container: Option<String>,
+    },
+    /// A systemd unit.
+    Unit(String),
+    /// Neither: a login, a kernel thread, a process started by hand.
+    #[default]
+    Host,
+    /// The cgroup could not be read, or says `/` because the process is exiting (v1).
+    Unknown,
+}

@@ -1,0 +1,102 @@
+//! What the container runtime says.
+
+use findings::PodRef;
+use serde::{Deserialize, Serialize};
+
+use super::{CgroupDriver, HostPath, Seen};
+
+/// The runtime's answer to version, list of sandboxes, list of containers.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct RuntimeFacts {
+    /// `containerd`, `cri-o`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Which cgroup driver it uses, when it tells.
+    pub cgroup_driver: Option<CgroupDriver>,
+    /// Conditions that do not hold (`NetworkReady`), with their message.
+    pub unready: Vec<(String, String)>,
+    /// All sandboxes with a valid pod uid.
+    pub sandboxes: Vec<Sandbox>,
+    /// All containers with a valid pod uid.
+    pub containers: Vec<Container>,
+}
+
+/// One pod sandbox.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sandbox {
+    /// The runtime's id.
+    pub id: String,
+    /// The pod.
+    pub pod: PodRef,
+    /// READY; otherwise NOTREADY.
+    pub ready: bool,
+    /// Milliseconds since the epoch.
+    pub created_ms: u64,
+    /// The pid of its pause process; asked only for suspects, 0 when it has none.
+    pub pid: Seen<u32>,
+    /// The network namespace the runtime made for it; asked only for suspects, `Missing` for a
+    /// pod on the host's network.
+    pub network: Seen<NetworkNamespace>,
+}
+
+/// The network namespace of a sandbox. The runtime removes it only after the CNI plugins have
+/// torn the network down, so one that is left of a stopped sandbox is an unfinished tear-down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkNamespace {
+    /// Where it is pinned: `/var/run/netns/cni-…`.
+    pub path: HostPath,
+    /// Whether something is mounted there still. What cannot be looked at makes the whole
+    /// `Failed`.
+    pub pinned: bool,
+}
+
+/// One container.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Container {
+    /// The runtime's id.
+    pub id: String,
+    /// The sandbox it runs in.
+    pub sandbox: String,
+    /// The pod.
+    pub pod: PodRef,
+    /// Its name in the pod.
+    pub name: String,
+    /// Its state.
+    pub state: ContainerState,
+    /// Milliseconds since the epoch.
+    pub created_ms: u64,
+    /// `io.kubernetes.pod.terminationGracePeriod`, in seconds.
+    pub grace_s: Option<u64>,
+    /// Whether it has a preStop hook.
+    pub pre_stop: bool,
+    /// The pid of its init; asked only for suspects, 0 when it has none.
+    pub pid: Seen<u32>,
+    /// When it ended, milliseconds since the epoch; asked only for suspects.
+    pub finished_ms: Option<u64>,
+}
+
+/// `runtime.v1.ContainerState`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ContainerState {
+    /// Made, not started.
+    Created,
+    /// Started, and the runtime has not seen it end.
+    Running,
+    /// Ended.
+    Exited,
+    /// The runtime could not load its state.
+    Unknown,
+}
+
+impl ContainerState {
+    /// In the CRI's words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ContainerState::Created => "CREATED",
+            ContainerState::Running => "RUNNING",
+            ContainerState::Exited => "EXITED",
+            ContainerState::Unknown => "UNKNOWN",
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Pod directories: `<root-dir>/pods/<uid>`.
+
+use findings::PodUid;
+use serde::{Deserialize, Serialize};
+
+use super::{Fault, HostPath, Seen};
+
+/// One pod's directory, as far as it can tell something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PodDir {
+    /// Its name is the pod's uid.
+    pub uid: PodUid,
+    /// Milliseconds since the epoch when it was last changed.
+    pub changed_ms: u64,
+    /// `volumes/<plugin>/<name>`; `Missing` when the pod was not looked into.
+    pub volumes: Seen<Vec<VolumeDir>>,
+    /// Entries of `volumes/` that are no directory: the kubelet fails on them for ever.
+    pub strays: Vec<HostPath>,
+    /// `volume-subpaths/<volume>/<container>/<index>`.
+    pub sub_paths: Vec<SubPath>,
+    /// `volumeDevices/<plugin>/<name>` (raw block).
+    pub devices: Vec<HostPath>,
+    /// What could not be read.
+    pub faults: Vec<Fault>,
+}
+
+/// One volume's directory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VolumeDir {
+    /// `kubernetes.io/csi`, with the `~` turned back.
+    pub plugin: String,
+    /// The PV's name, or the pod volume's name when it is inline.
+    pub name: String,
+    /// The directory.
+    pub path: HostPath,
+    /// The path the kubelet looks at: `<path>/mount` for CSI, else `path`. `Missing` when a CSI
+    /// volume has no `mount`.
+    pub target: Seen<HostPath>,
+    /// Whether the target is a mount point, as the kernel says (statx) or, for file systems that
+    /// may not be touched, as mountinfo says.
+    pub mounted: Seen<bool>,
+    /// `vol_data.json` (CSI only).
+    pub vol_data: VolData,
+    /// How many entries an unmounted directory holds, counted up to 100. For CSI, those of
+    /// `mount`.
+    pub entries: Option<u32>,
+}
+
+/// The file in which the kubelet remembers a CSI volume.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum VolData {
+    /// Not a CSI volume.
+    #[default]
+    NotCsi,
+    /// Read.
+    Read(CsiVolume),
+    /// There is none.
+    Missing,
+    /// There is one that the kubelet cannot use.
+    Unusable(String),
+    /// It could not be read.
+    Failed(Fault),
+}
+
+/// What `vol_data.json` says.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CsiVolume {
+    /// `driverName`.
+    pub driver: String,
+    /// `volumeHandle`.
+    pub handle: String,
+    /// `specVolID`: the PV's name.
+    pub spec_id: String,
+    /// `attachmentID`.
+    pub attachment: String,
+    /// `nodeName`.
+    pub node: String,
+    /// `volumeLifecycleMode`.
+    pub lifecycle: String,
+}
+
+/// A subPath's bind mount.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SubPath {
+    /// The volume's name.
+    pub volume: String,
+    /// The container that uses it.
+    pub container: String,
+    /// Its path.
+    pub path: HostPath,
+    /// Whether it is a mount point, by mountinfo or statx.
+    pub mounted: Seen<bool>,
+    /// Whether it is a file: `rmdir` fails on it (kubelet ≤ 1.35).
+    pub is_file: bool,
+}

@@ -1,0 +1,119 @@
+//! The kubelet's flags and configuration file, as far as they matter here.
+
+use serde::Deserialize;
+
+/// The flags that are used.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct KubeletFlags {
+    /// `--root-dir`; it has no counterpart in the configuration file.
+    pub root_dir: Option<String>,
+    /// `--config`.
+    pub config: Option<String>,
+    /// `--container-runtime-endpoint`, also a setting of the file.
+    pub runtime_endpoint: Option<String>,
+    /// `--cgroup-root`, also a setting of the file.
+    pub cgroup_root: Option<String>,
+    /// `--cgroup-driver`, also a setting of the file.
+    pub cgroup_driver: Option<String>,
+    /// `--hostname-override`: the node's name.
+    pub hostname_override: Option<String>,
+    /// `--kubeconfig`.
+    pub kubeconfig: Option<String>,
+    /// `--healthz-port`, also a setting of the file; 0 switches it off.
+    pub healthz_port: Option<u16>,
+}
+
+/// Reads `--name=value` and `--name value`; the last one wins, as in the kubelet.
+pub fn kubelet_flags(arguments: &[String]) -> KubeletFlags {
+    let value = |name: &str| {
+        let mut found = None;
+        for (index, argument) in arguments.iter().enumerate() {
+            // k3s hands its kubelet's flags through: --kubelet-arg=root-dir=/data/kubelet
+            let own = argument.trim_start_matches('-');
+            let own = own.strip_prefix("kubelet-arg=").unwrap_or(own);
+            let Some(rest) = own.strip_prefix(name) else { continue };
+            if let Some(value) = rest.strip_prefix('=') {
+                found = Some(value.to_owned());
+            } else if rest.is_empty() {
+                found = arguments.get(index + 1).cloned();
+            }
+        }
+        found
+    };
+    KubeletFlags {
+        root_dir: value("root-dir"),
+        config: value("config"),
+        runtime_endpoint: value("container-runtime-endpoint"),
+        cgroup_root: value("cgroup-root"),
+        cgroup_driver: value("cgroup-driver"),
+        hostname_override: value("hostname-override"),
+        kubeconfig: value("kubeconfig"),
+        healthz_port: value("healthz-port").and_then(|port| port.parse().ok()),
+    }
+}
+
+/// The settings of `KubeletConfiguration` that are used.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct KubeletConfig {
+    /// `unix:///run/containerd/containerd.sock`.
+    pub container_runtime_endpoint: Option<String>,
+    /// The cgroup below which `kubepods` lies.
+    pub cgroup_root: Option<String>,
+    /// `systemd` or `cgroupfs`.
+    pub cgroup_driver: Option<String>,
+    /// Port of `/healthz` on 127.0.0.1, 10248 unless set; 0 switches it off.
+    pub healthz_port: Option<u16>,
+}
+
+/// Parses the configuration file, YAML or JSON.
+pub fn kubelet_config(text: &str) -> Result<KubeletConfig, String> {
+    serde_saphyr::from_str(text).map_err(|error| findings::clean(&error.to_string(), 200))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_both_forms_of_a_flag() {
+        let line = [
+            "/usr/bin/kubelet",
+            "--root-dir=/data/kubelet",
+            "--config",
+            "/etc/k.yaml",
+            "--root-dir-x=no",
+            "-v=2",
+            "--config",
+        ];
+        let flags = kubelet_flags(&line.map(str::to_owned));
+        assert_eq!(flags.root_dir.as_deref(), Some("/data/kubelet"));
+        assert_eq!(flags.config.as_deref(), None, "the last --config has no value");
+    }
+
+    #[test]
+    fn reads_yaml_and_json() {
+        let yaml = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupDriver: systemd\nhealthzPort: 0\nevictionHard:\n  nodefs.available: 10%\n";
+        let config = kubelet_config(yaml).unwrap();
+        assert_eq!((config.cgroup_driver.as_deref(), config.healthz_port), (Some("systemd"), Some(0)));
+        let json = r#"{"kind":"KubeletConfiguration","containerRuntimeEndpoint":"unix:///run/crio/crio.sock"}"#;
+        assert_eq!(
+            kubelet_config(json).unwrap().container_runtime_endpoint.as_deref(),
+            Some("unix:///run/crio/crio.sock")
+        );
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        assert!(kubelet_config("cgroupDriver: [").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,200}") {
+            let _ = kubelet_config(&text);
+            let _ = kubelet_flags(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! `/proc/<pid>/mountinfo` (proc_pid_mountinfo(5)).
+//!
+//! The procfs crate is not used here: it refuses a whole table because of one byte that is no
+//! UTF-8, so that any tenant could blind the agent, and it keeps `\040` in mount points.
+
+use std::borrow::Cow;
+
+use crate::observation::{Dev, HostPath, Mount};
+
+/// The mounts that were kept of one table.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Parsed {
+    /// Those that were kept, in the kernel's order.
+    pub mounts: Vec<Mount>,
+    /// How many lines could be read, kept or not.
+    pub total: usize,
+    /// How many lines were of another form and were left out.
+    pub odd: usize,
+}
+
+/// One line, not yet copied.
+#[derive(Clone, Copy, Debug)]
+pub struct RawMount<'a> {
+    /// Unique in the system while it exists.
+    pub id: u32,
+    /// The mount it is mounted on.
+    pub parent: u32,
+    /// The file system.
+    pub dev: Dev,
+    /// Peer group, when it is shared.
+    pub shared: Option<u32>,
+    /// The peer group it receives from.
+    pub master: Option<u32>,
+    root: &'a [u8],
+    mount_point: &'a [u8],
+    options: &'a [u8],
+    fs_type: &'a [u8],
+    source: &'a [u8],
+    super_options: &'a [u8],
+}
+
+impl<'a> RawMount<'a> {
+    /// Which directory of the file system is mounted.
+    pub fn root(&self) -> Cow<'a, [u8]> {
+        unescape(self.root)
+    }
+
+    /// Where it is mounted; the `//deleted` that the kernel adds is kept.
+    pub fn mount_point(&self) -> Cow<'a, [u8]> {
+        unescape(self.mount_point)
+    }
+
+    /// The type of the file system, as the kernel names it.
+    pub fn fs_type(&self) -> &'a [u8] {
+        self.fs_type
+    }
+
+    /// The options of the file system; for a cgroup v1 hierarchy they hold its controllers.
+    pub fn super_options(&self) -> &'a [u8] {
+        self.super_options
+    }
+
+    /// Whether this is a type for which [`Mount::needs_server`] holds.
+    pub fn needs_server(&self) -> bool {
+        // `Mount` has the one list of types; only few lines come so far.
+        const LOCAL: [&[u8]; 8] = [b"overlay", b"tmpfs", b"proc", b"sysfs", b"ext4", b"xfs", b"cgroup", b"cgroup2"];
+        !LOCAL.contains(&self.fs_type) && self.to_mount().needs_server()
+    }
+
+    /// Copies it.
+    pub fn to_mount(&self) -> Mount {
+        let read_only = |options: &[u8]| options.split(|b| *b == b',').any(|option| option == b"ro");
+        Mount {
+            id: self.id,
+            parent: self.parent,
+            dev: self.dev,
+            root: HostPath::new(self.root()),
+            mount_point: HostPath::new(self.mount_point()),
+            fs_type: String::from_utf8_lossy(&unescape(self.fs_type)).into_owned(),
+            source: HostPath::new(unescape(self.source)),
+            shared: self.shared,
+            master: self.master,
+            read_only: read_only(self.options),
+            super_read_only: read_only(self.super_options),
+        }
+    }
+}
+
+/// Parses a table and keeps the mounts that `keep` wants. A line that is not kept costs no
+/// allocation, and an odd line costs only itself.
+pub fn mounts(bytes: &[u8], mut keep: impl FnMut(&RawMount<'_>) -> bool) -> Parsed {
+    let mut parsed = Parsed::default();
+    for line in bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+        match raw(line) {
+            Some(mount) => {
+                parsed.total += 1;
+                if keep(&mount) {
+                    parsed.mounts.push(mount.to_mount());
+                }
+            }
+            None => parsed.odd += 1,
+        }
+    }
+    parsed
+}
+
+/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
+fn raw(line: &[u8]) -> Option<RawMount<'_>> {
+    let mut fields = line.split(|b| *b == b' ');
+    let id = number(fields.next()?)?;
+    let parent = number(fields.next()?)?;
+    let dev = dev(fields.next()?)?;
+    let root = fields.next()?;
+    let mount_point = fields.next()?;
+    let options = fields.next()?;
+    let (mut shared, mut master) = (None, None);
+    loop {
+        let field = fields.next()?;
+        if field == b"-" {
+            break;
+        }
+        if let Some(group) = field.strip_prefix(b"shared:") {
+            shared = number(group);
+        } else if let Some(group) = field.strip_prefix(b"master:") {
+            master = number(group);
+        }
+    }
+    let fs_type = fields.next()?;
+    // A file system may write no source at all: two spaces, or the line ends here.
+    let source = fields.next().unwrap_or_default();
+    let super_options = fields.next().unwrap_or_default();
+    if mount_point.is_empty() || fs_type.is_empty() {
+        return None;
+    }
+    Some(RawMount { id, parent, dev, shared, master, root, mount_point, options, fs_type, source, super_options })
+}
+
+fn dev(field: &[u8]) -> Option<Dev> {
+    let colon = field.iter().position(|b| *b == b':')?;
+    Some(Dev { major: number(&field[..colon])?, minor: number(&field[colon + 1..])? })
+}
+
+fn number(field: &[u8]) -> Option<u32> {
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// Undoes the kernel's `mangle`: a backslash and three octal digits stand for one byte.
+fn unescape(field: &[u8]) -> Cow<'_, [u8]> {
+    if !field.contains(&b'\\') {
+        return Cow::Borrowed(field);
+    }
+    let mut plain = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((first, after)) = rest.split_first() {
+        match (first, octal(after)) {
+            (b'\\', Some(byte)) => {
+                plain.push(byte);
+                rest = &after[3..];
+            }
+            _ => {
+                plain.push(*first);
+                rest = after;
+            }
+        }
+    }
+    Cow::Owned(plain)
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    let digits = digits.get(..3)?;
+    digits.iter().try_fold(0_u8, |byte, digit| {
+        let value = digit.checked_sub(b'0').filter(|value| *value < 8)?;
+        byte.checked_mul(8)?.checked_add(value)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! `/proc/<pid>/status` (proc_pid_status(5)).
+
+/// The fields that are used.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Status {
+    /// The pids from the reader's namespace inwards (`NSpid`, Linux ≥ 4.1).
+    pub ns_pids: Vec<u32>,
+    /// SIGKILL pending for this thread.
+    pub kill_pending_thread: bool,
+    /// SIGKILL pending for the whole process.
+    pub kill_pending_process: bool,
+    /// Voluntary and other context switches together.
+    pub switches: u64,
+}
+
+/// Bit of SIGKILL (9) in a signal mask.
+const SIGKILL: u64 = 1 << (9 - 1);
+
+/// Parses the file; a field that is absent or odd stays at its default.
+pub fn status(bytes: &[u8]) -> Status {
+    let mut parsed = Status::default();
+    for line in bytes.split(|b| *b == b'\n') {
+        let Some(colon) = line.iter().position(|b| *b == b':') else { continue };
+        let (name, value) = (&line[..colon], String::from_utf8_lossy(&line[colon + 1..]));
+        let kill_pending = || u64::from_str_radix(value.trim(), 16).is_ok_and(|mask| mask & SIGKILL != 0);
+        match name {
+            b"NSpid" => parsed.ns_pids = value.split_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
+            b"SigPnd" => parsed.kill_pending_thread = kill_pending(),
+            b"ShdPnd" => parsed.kill_pending_process = kill_pending(),
+            b"voluntary_ctxt_switches" | b"nonvoluntary_ctxt_switches" => {
+                parsed.switches = parsed.switches.saturating_add(value.trim().parse().unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+    parsed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_a_recorded_task() {
+        let file = b"Name:\tls\nState:\tD (disk sleep)\nNSpid:\t15731\t7\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\n";
+        let parsed = status(file);
+        assert_eq!(parsed.ns_pids, [15731, 7]);
+        assert!(parsed.kill_pending_thread && !parsed.kill_pending_process);
+    }
+
+    #[test]
+    fn a_name_cannot_forge_a_field() {
+        // The kernel escapes newlines in Name.
+        let parsed = status(b"Name:\ta\\nShdPnd:\t0000000000000100\nShdPnd:\t0000000000000000\n");
+        assert!(!parsed.kill_pending_process);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let _ = status(&bytes);
+        }
+    }
+}

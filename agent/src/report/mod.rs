@@ -1,0 +1,12 @@
+//! Findings as words: the tree for people, JSON for scripts.
+
+mod explain;
+mod json;
+mod style;
+mod tree;
+mod wrap;
+
+pub use explain::explain;
+pub use json::json;
+pub use style::Style;
+pub use tree::{Detail, tree};

@@ -1,0 +1,105 @@
+//! A short name for a path that is too long for a socket's address.
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::fd::{AsRawFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::read::named;
+
+/// The longest path in a unix socket's address, without the final zero (`sockaddr_un`).
+const LONGEST: usize = 107;
+
+/// A path to a socket that fits into an address. Holds the socket's directory open when the path
+/// itself is too long, so it must not outlive the question and is not for pods' volumes.
+#[derive(Debug)]
+pub struct SocketPath {
+    path: PathBuf,
+    _directory: Option<OwnedFd>,
+}
+
+impl SocketPath {
+    /// Prepares the path; the directory of a long one must exist and be local.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        if path.as_os_str().len() <= LONGEST {
+            return Ok(SocketPath { path: path.to_owned(), _directory: None });
+        }
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        let name = path.file_name().unwrap_or(OsStr::new("."));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(parent, flags, Mode::empty()).map_err(|error| named(parent, error.into()))?;
+        let short = PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd())).join(name);
+        Ok(SocketPath { path: short, _directory: Some(fd) })
+    }
+
+    /// The path to connect to, as long as this lives.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Whether something listens on the unix socket at `path`; never waits.
+pub fn listens(path: &Path) -> io::Result<bool> {
+    Ok(listener(path)?.is_some())
+}
+
+/// Who listens on the unix socket at `path`, `None` when nobody does; never waits. The pid is that
+/// of the process that called `listen`, 0 when its queue is full and the kernel does not say.
+pub fn listener(path: &Path) -> io::Result<Option<u32>> {
+    use rustix::{
+        io::Errno,
+        net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with},
+    };
+    let short = SocketPath::new(path)?;
+    let error = |error: Errno| named(path, error.into());
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(error)?;
+    let address = SocketAddrUnix::new(short.path()).map_err(error)?;
+    match connect(&socket, &address) {
+        Ok(()) => {
+            let peer = rustix::net::sockopt::socket_peercred(&socket).map_err(error)?;
+            Ok(Some(u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0)))
+        }
+        // A full queue: it listens, and does not accept.
+        Err(Errno::AGAIN) => Ok(Some(0)),
+        Err(Errno::CONNREFUSED) => Ok(None),
+        Err(other) => Err(error(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_long_path_is_shortened_and_works() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("d".repeat(120));
+        std::fs::create_dir(&deep).unwrap();
+        let path = deep.join("s");
+        let short = SocketPath::new(&path).unwrap();
+        let listener = UnixListener::bind(short.path()).unwrap();
+        assert!(listens(&path).unwrap());
+        drop(listener);
+        assert!(!listens(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(listens(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_full_queue_does_not_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let socket =
+            rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(&path).unwrap()).unwrap();
+        rustix::net::listen(&socket, 0).unwrap();
+        let _first = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        assert!(listens(&path).unwrap());
+    }
+}

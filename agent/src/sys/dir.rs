@@ -1,0 +1,69 @@
+//! Listing a directory without touching what it lists.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
+};
+
+use rustix::fs::{Dir, FileType, Mode, OFlags};
+
+use super::read::named;
+
+/// One entry, as the directory itself describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: OsString,
+    /// Its kind, from the directory and not from a `stat` of the entry.
+    pub kind: EntryKind,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// Anything else.
+    Other,
+    /// The file system does not tell.
+    Unknown,
+}
+
+/// All entries of `path`. Never follows a link at `path` itself.
+pub fn list(path: &Path) -> io::Result<Vec<Entry>> {
+    list_capped(path, usize::MAX)
+}
+
+/// The first `cap` entries of `path`.
+pub fn list_capped(path: &Path, cap: usize) -> io::Result<Vec<Entry>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
+    entries(fd, cap).map_err(|error| named(path, error))
+}
+
+/// The entries of an open directory; the descriptor is used up.
+pub(super) fn entries(fd: OwnedFd, cap: usize) -> io::Result<Vec<Entry>> {
+    let mut found = Vec::new();
+    for entry in Dir::new(fd)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        if found.len() == cap {
+            break;
+        }
+        let kind = match entry.file_type() {
+            FileType::Directory => EntryKind::Directory,
+            FileType::Symlink => EntryKind::Link,
+            FileType::Unknown => EntryKind::Unknown,
+            _ => EntryKind::Other,
+        };
+        found.push(Entry { name: OsStr::from_bytes(name).to_owned(), kind });
+    }
+    Ok(found)
+}

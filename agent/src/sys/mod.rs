@@ -1,0 +1,18 @@
+//! The only place that opens files: capped reads, listings and links that cannot hang as long as
+//! the caller stays off file systems that need a server.
+
+mod anchor;
+mod clock;
+mod dir;
+mod only_stdio;
+mod proc_dir;
+mod read;
+mod statx;
+
+pub use anchor::{SocketPath, listener, listens};
+pub use clock::{now_ms, ticks_per_second, uptime_ms};
+pub use dir::{Entry, EntryKind, list, list_capped};
+pub use only_stdio::close_all_but_stdio;
+pub use proc_dir::{ProcDir, pids};
+pub use read::{errno, is_gone, read_capped, read_link, read_text};
+pub use statx::{FileFacts, file_facts, is_mount_root};

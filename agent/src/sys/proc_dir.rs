@@ -1,0 +1,121 @@
+//! One process's directory in `/proc`, held open: a pid that is reused in between cannot mix two
+//! processes into one fact.
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::{
+    dir::{Entry, entries},
+    read::{named, read_all},
+};
+
+/// An open `/proc/<pid>` or `/proc/<pid>/task/<tid>`.
+pub struct ProcDir {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl ProcDir {
+    /// Opens the directory of `pid`.
+    pub fn open(pid: u32) -> io::Result<Self> {
+        Self::at(PathBuf::from(format!("/proc/{pid}")))
+    }
+
+    /// Opens the directory of one thread.
+    pub fn open_thread(pid: u32, tid: u32) -> io::Result<Self> {
+        Self::at(PathBuf::from(format!("/proc/{pid}/task/{tid}")))
+    }
+
+    fn at(path: PathBuf) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| named(&path, error.into()))?;
+        Ok(ProcDir { fd, path })
+    }
+
+    /// Its path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads one of its files. Only those that cannot block are allowed: the others
+    /// (`cmdline`, `maps`, …) wait for the process's memory lock, which a task in D may hold.
+    pub fn read(&self, file: &str, cap: usize) -> io::Result<Vec<u8>> {
+        debug_assert!(may_be_read(file), "{file} can block for ever");
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.fd, file, flags, Mode::empty());
+        let opened = opened.map_err(|error| named(&self.path.join(file), error.into()))?;
+        read_all(&opened, cap).map_err(|error| named(&self.path.join(file), error))
+    }
+
+    /// Where one of its links points (`cwd`, `fd/3`, `ns/mnt`), without following it.
+    pub fn link(&self, name: &str) -> io::Result<Vec<u8>> {
+        let target = rustix::fs::readlinkat(&self.fd, name, Vec::with_capacity(256));
+        target.map(|target| target.into_bytes()).map_err(|error| named(&self.path.join(name), error.into()))
+    }
+
+    /// Lists one of its directories (`fd`, `fdinfo`, `task`).
+    pub fn list(&self, name: &str) -> io::Result<Vec<Entry>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty());
+        let fd = fd.map_err(|error| named(&self.path.join(name), error.into()))?;
+        entries(fd, usize::MAX).map_err(|error| named(&self.path.join(name), error))
+    }
+
+    /// The inode of one of its namespaces (`mnt`, `pid`).
+    pub fn namespace(&self, kind: &str) -> io::Result<u64> {
+        let link = self.link(&format!("ns/{kind}"))?;
+        let number = link.split(|b| *b == b'[').nth(1).and_then(|rest| rest.strip_suffix(b"]"));
+        let number = number.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse().ok());
+        number.ok_or_else(|| named(&self.path, io::Error::other("the namespace link has an unknown form")))
+    }
+}
+
+/// What was measured to answer at once even when the process's memory lock is held for ever.
+fn may_be_read(file: &str) -> bool {
+    const SAFE: [&str; 12] = [
+        "children",
+        "stat",
+        "status",
+        "statm",
+        "comm",
+        "wchan",
+        "stack",
+        "syscall",
+        "mountinfo",
+        "cgroup",
+        "limits",
+        "io",
+    ];
+    SAFE.contains(&file) || file.starts_with("fdinfo/")
+}
+
+/// All process ids.
+pub fn pids() -> io::Result<Vec<u32>> {
+    let entries = super::list(Path::new("/proc"))?;
+    Ok(entries.iter().filter_map(|entry| entry.name.to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_this_process() {
+        let me = ProcDir::open(std::process::id()).unwrap();
+        assert!(me.read("stat", 4096).unwrap().starts_with(std::process::id().to_string().as_bytes()));
+        assert!(me.namespace("mnt").unwrap() > 0);
+        assert!(!me.list("fd").unwrap().is_empty());
+    }
+
+    #[test]
+    fn keeps_off_what_can_block() {
+        for file in ["cmdline", "environ", "maps", "smaps", "smaps_rollup", "numa_maps", "pagemap", "map_files"] {
+            assert!(!may_be_read(file), "{file}");
+        }
+    }
+}

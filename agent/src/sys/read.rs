@@ -1,0 +1,110 @@
+//! Reads with a bound: tenants decide how long a mount table or a file gets.
+
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
+};
+
+use rustix::fs::{Mode, OFlags};
+
+/// Reads at most `cap` bytes of the file at `path`. More than that is an error, not a truncation:
+/// half a mount table would be a wrong fact.
+///
+/// The file is opened without blocking and without becoming a controlling terminal.
+pub fn read_capped(path: &Path, cap: usize) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
+    read_all(&file, cap).map_err(|error| named(path, error))
+}
+
+/// Like [`read_capped`], as text; bytes that are no UTF-8 are replaced.
+pub fn read_text(path: &Path, cap: usize) -> io::Result<String> {
+    read_capped(path, cap).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Where the link at `path` points, without following it.
+pub fn read_link(path: &Path) -> io::Result<Vec<u8>> {
+    let target = rustix::fs::readlink(path, Vec::with_capacity(256)).map_err(|error| named(path, error.into()))?;
+    Ok(target.into_bytes())
+}
+
+/// Reads an open file to its end, at most `cap` bytes.
+pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
+    // /proc and /sys give no length beforehand; most of their files fit into one page.
+    let mut bytes = vec![0; cap.min(4096)];
+    let mut length = 0;
+    loop {
+        if length == bytes.len() {
+            if length > cap {
+                break;
+            }
+            bytes.resize((length * 2).min(cap + 1), 0);
+        }
+        match rustix::io::read(file, &mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(n) => length += n,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if length > cap {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("is longer than {cap} bytes")));
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// An error with the path it happened at.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}")]
+struct Named {
+    path: String,
+    source: io::Error,
+}
+
+/// Puts the path into the error, keeping its kind and its number.
+pub(super) fn named(path: &Path, error: io::Error) -> io::Error {
+    let path = findings::clean(&String::from_utf8_lossy(path.as_os_str().as_bytes()), 300);
+    io::Error::new(error.kind(), Named { path, source: error })
+}
+
+/// The system's error number, also of an error that carries a path.
+pub fn errno(error: &io::Error) -> Option<i32> {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Named>());
+    inner.map_or(error.raw_os_error(), |named| named.source.raw_os_error())
+}
+
+/// Whether what was asked for is not there, or not any more: no such file, no such process.
+pub fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || errno(error) == Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_more_than_the_cap() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, vec![b'x'; 5000]).unwrap();
+        assert_eq!(read_capped(&path, 5000).unwrap().len(), 5000);
+        assert_eq!(read_capped(&path, 4999).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_fifo_does_not_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, Mode::from(0o600), 0).unwrap();
+        assert_eq!(read_capped(&path, 10).unwrap(), b"");
+    }
+
+    #[test]
+    fn an_error_names_the_path() {
+        let error = read_capped(Path::new("/proc/nothing-here"), 10).unwrap_err();
+        assert!(error.to_string().contains("/proc/nothing-here"));
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

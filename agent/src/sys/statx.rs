@@ -1,0 +1,61 @@
+//! `statx` that asks no server: the call the kubelet itself uses since 1.30.
+
+use std::{io, path::Path};
+
+use rustix::fs::{AtFlags, CWD, FileType, StatxAttributes, StatxFlags};
+
+use super::read::named;
+
+/// Whether the kernel says that `path` is the root of a mount (`STATX_ATTR_MOUNT_ROOT`, Linux
+/// ≥ 5.8). `None` when this kernel does not tell.
+///
+/// Answers at once on a hung FUSE mount and succeeds on a dead one. Not to be used on NFS or 9p,
+/// whose path walk may ask the server.
+pub fn is_mount_root(path: &Path) -> io::Result<Option<bool>> {
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
+    let answer = rustix::fs::statx(CWD, path, flags, StatxFlags::empty());
+    let answer = answer.map_err(|error| named(path, error.into()))?;
+    if !answer.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) {
+        return Ok(None);
+    }
+    Ok(Some(answer.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)))
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Whether it is a directory.
+    pub is_directory: bool,
+    /// Whether it is a regular file.
+    pub is_file: bool,
+    /// Its length in bytes.
+    pub length: u64,
+    /// Milliseconds since the epoch of its last change.
+    pub changed_ms: u64,
+}
+
+/// What the file at `path` is, from what the kernel has in its cache. Only for local file systems.
+pub fn file_facts(path: &Path) -> io::Result<FileFacts> {
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
+    let answer = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::SIZE | StatxFlags::MTIME);
+    let answer = answer.map_err(|error| named(path, error.into()))?;
+    let kind = FileType::from_raw_mode(answer.stx_mode.into());
+    let changed = answer.stx_mtime;
+    Ok(FileFacts {
+        is_directory: kind == FileType::Directory,
+        is_file: kind == FileType::RegularFile,
+        length: answer.stx_size,
+        changed_ms: u64::try_from(changed.tv_sec).unwrap_or(0) * 1000 + u64::from(changed.tv_nsec) / 1_000_000,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proc_is_a_mount_and_etc_passwd_is_not() {
+        assert_eq!(is_mount_root(Path::new("/proc")).unwrap(), Some(true));
+        assert_eq!(is_mount_root(Path::new("/etc/passwd")).unwrap(), Some(false));
+    }
+}

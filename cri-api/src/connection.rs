@@ -1,0 +1,97 @@
+//! One gRPC connection over a unix socket, with deadlines.
+
+use std::{path::Path, time::Duration};
+
+use tonic::{
+    Code, Request,
+    client::Grpc,
+    transport::{Channel, Endpoint},
+};
+
+/// The kubelet's own limit for one CRI message, in bytes (tonic's default of 4 MiB is too small
+/// for a node with many pods).
+const MAX_MESSAGE: usize = 16 << 20;
+
+/// Why a call to the runtime gave no answer.
+#[derive(Debug, Clone)]
+pub enum RpcError {
+    /// The socket does not exist or nobody listens on it.
+    Unreachable(String),
+    /// The runtime accepted the call and did not answer before the deadline.
+    TimedOut(Duration),
+    /// The runtime answers, but does not have this call (an older version).
+    Unimplemented,
+    /// The object asked for does not exist (any more).
+    NotFound,
+    /// Any other answer, in the runtime's own words.
+    Failed(String),
+}
+
+impl std::fmt::Display for RpcError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RpcError::Unreachable(why) => write!(f, "cannot be reached: {why}"),
+            RpcError::TimedOut(limit) => write!(f, "did not answer within {limit:?}"),
+            RpcError::Unimplemented => f.write_str("does not have this call"),
+            RpcError::NotFound => f.write_str("does not know this object"),
+            RpcError::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for RpcError {}
+
+/// A lazily opened connection: the first call connects.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    channel: Channel,
+    deadline: Duration,
+}
+
+impl Connection {
+    /// Prepares a connection to the unix socket at `socket`; every call gets `deadline`.
+    pub fn new(socket: &Path, deadline: Duration) -> Result<Self, RpcError> {
+        let uri = format!("unix://{}", socket.display());
+        let endpoint = Endpoint::from_shared(uri).map_err(|error| RpcError::Unreachable(error.to_string()))?;
+        let channel = endpoint.connect_timeout(deadline).connect_lazy();
+        Ok(Self { channel, deadline })
+    }
+
+    /// Calls one unary method, for example `/runtime.v1.RuntimeService/Version`.
+    pub async fn call<Q, A>(&self, method: &'static str, question: Q) -> Result<A, RpcError>
+    where
+        Q: prost::Message + Send + Sync + 'static,
+        A: prost::Message + Default + Send + Sync + 'static,
+    {
+        let answer = async {
+            let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE);
+            grpc.ready().await.map_err(|error| RpcError::Unreachable(innermost(&error)))?;
+            let path = http::uri::PathAndQuery::from_static(method);
+            let codec = tonic_prost::ProstCodec::<Q, A>::default();
+            grpc.unary(Request::new(question), path, codec).await.map(tonic::Response::into_inner).map_err(from_status)
+        };
+        // Our own timer, not the endpoint's: it also covers a connect that never finishes.
+        match tokio::time::timeout(self.deadline, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(RpcError::TimedOut(self.deadline)),
+        }
+    }
+}
+
+fn from_status(status: tonic::Status) -> RpcError {
+    match status.code() {
+        Code::Unavailable => RpcError::Unreachable(innermost(&status)),
+        Code::Unimplemented => RpcError::Unimplemented,
+        Code::NotFound => RpcError::NotFound,
+        _ => RpcError::Failed(status.message().to_owned()),
+    }
+}
+
+/// tonic wraps "connection refused" three times; only the innermost says what happened.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}

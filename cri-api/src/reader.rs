@@ -1,0 +1,57 @@
+//! The calls the agent makes; none of them changes anything.
+
+use std::{path::Path, time::Duration};
+
+use crate::{Connection, RpcError, message::*};
+
+/// A runtime that is only looked at.
+#[derive(Clone, Debug)]
+pub struct RuntimeReader(Connection);
+
+impl RuntimeReader {
+    /// Prepares the connection; the first call opens it.
+    pub fn new(socket: &Path, deadline: Duration) -> Result<Self, RpcError> {
+        Connection::new(socket, deadline).map(Self)
+    }
+
+    /// The runtime's name and version: the cheapest question, so also the test whether it answers.
+    pub async fn version(&self) -> Result<VersionResponse, RpcError> {
+        self.0.call("/runtime.v1.RuntimeService/Version", VersionRequest::default()).await
+    }
+
+    /// The runtime's conditions.
+    pub async fn status(&self) -> Result<StatusResponse, RpcError> {
+        self.0.call("/runtime.v1.RuntimeService/Status", StatusRequest::default()).await
+    }
+
+    /// Which cgroup driver it uses; older runtimes answer [`RpcError::Unimplemented`].
+    pub async fn runtime_config(&self) -> Result<RuntimeConfigResponse, RpcError> {
+        self.0.call("/runtime.v1.RuntimeService/RuntimeConfig", RuntimeConfigRequest {}).await
+    }
+
+    /// All sandboxes of the node.
+    pub async fn sandboxes(&self) -> Result<Vec<PodSandbox>, RpcError> {
+        let answer: ListPodSandboxResponse =
+            self.0.call("/runtime.v1.RuntimeService/ListPodSandbox", ListPodSandboxRequest {}).await?;
+        Ok(answer.items)
+    }
+
+    /// All containers of the node.
+    pub async fn containers(&self) -> Result<Vec<Container>, RpcError> {
+        let answer: ListContainersResponse =
+            self.0.call("/runtime.v1.RuntimeService/ListContainers", ListContainersRequest {}).await?;
+        Ok(answer.containers)
+    }
+
+    /// One container with the runtime's additions (its pid).
+    pub async fn container_status(&self, id: &str) -> Result<ContainerStatusResponse, RpcError> {
+        let question = ContainerStatusRequest { container_id: id.to_owned(), verbose: true };
+        self.0.call("/runtime.v1.RuntimeService/ContainerStatus", question).await
+    }
+
+    /// One sandbox with the runtime's additions (its pid).
+    pub async fn sandbox_status(&self, id: &str) -> Result<PodSandboxStatusResponse, RpcError> {
+        let question = PodSandboxStatusRequest { pod_sandbox_id: id.to_owned(), verbose: true };
+        self.0.call("/runtime.v1.RuntimeService/PodSandboxStatus", question).await
+    }
+}

@@ -1,0 +1,217 @@
+//! The sandbox, its network or a claimed device does not go.
+
+use crate::{Advice, Area, Cause, Danger, Gate, Proven};
+
+causes! {
+    /// The containers have ended, the sandbox stays.
+    SANDBOX_NOT_STOPPED = Cause {
+        id: "SandboxNotStopped",
+        area: Area::Gate(Gate::SandboxStopped),
+        title: "The pod's sandbox does not stop",
+        meaning: "No application process is left, but the sandbox (the pause process) is still there and \
+            StopPodSandbox does not succeed. The kubelet repeats it and goes no further. Usually the shim of the \
+            sandbox hangs.",
+        proof: "CRI says the sandbox is READY past the deadline while the pod's cgroup holds only the pause process, \
+            or nothing; no network failure is known.",
+        safe: &[
+            Advice {
+                text: "Read the FailedKillPod events of the pod: they carry the runtime's reason",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Ask the runtime once more and read its answer",
+                command: Some("crictl stopp {sandbox}"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Restart the runtime; running containers stay",
+                command: Some("systemctl restart {runtime_unit}"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Kill the shim of this sandbox, pid {shim_pid}; no application process is left under it",
+                command: Some("kill -9 {shim_pid}"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "crictl rmp -f of the sandbox",
+            breaks: "The runtime forgets the sandbox while its network addresses, mounts and shim may remain.",
+        },
+        sources: &["containerd#8847", "containerd#10755"],
+        event_reason: "PodSandboxNotStopped",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The CNI plugin's DEL fails.
+    CNI_TEARDOWN_FAILING = Cause {
+        id: "CniTeardownFailing",
+        area: Area::Gate(Gate::SandboxStopped),
+        title: "The network of the sandbox cannot be torn down",
+        meaning: "All containers have ended, but the CNI plugin fails to release the pod's network: its binary, its \
+            daemon or its address store is missing, or it needs an API server it cannot reach. Each StopPodSandbox \
+            fails with it, and the kubelet repeats it without end.",
+        proof: "All containers are EXITED and the sandbox is NOTREADY (containerd), while FailedKillPod \
+            events or the log of the kubelet or runtime say: failed to destroy network for sandbox. The CRI state \
+            alone does not show this.",
+        safe: &[
+            Advice {
+                text: "Read the runtime's message: it names the plugin that fails",
+                command: Some("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Repair or reinstall the CNI plugin (binary, daemon, credentials); the next retry then succeeds",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Deleting the network namespace or the CNI configuration by hand",
+            breaks: "The plugin then cannot find what to release: addresses and interfaces leak, and a missing \
+                configuration blocks every pod of the node.",
+        },
+        sources: &["multus#669", "spidernet-cni-plugins#47", "calico#7272", "calico#7647", "containerd-cri#732"],
+        event_reason: "PodNetworkTeardownFailing",
+        diagnosis: Proven::Lab("cni-del"),
+    };
+
+    /// The runtime has no CNI configuration.
+    CNI_NOT_INITIALIZED = Cause {
+        id: "CniNotInitialized",
+        area: Area::Gate(Gate::SandboxStopped),
+        title: "The runtime has no CNI configuration",
+        meaning: "The runtime has found no CNI configuration, so it can neither make nor release a pod network. \
+            containerd fails StopPodSandbox with this, so terminating pods wait as well as new ones.",
+        proof: "FailedKillPod or the runtime's log says cni plugin not initialized or cni config not initialized, or \
+            CRI Status reports NetworkReady=false; /etc/cni/net.d holds no configuration.",
+        safe: &[
+            Advice {
+                text: "See what the CNI configuration directory holds",
+                command: Some("ls -la /etc/cni/net.d"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Bring the CNI installer of this cluster back (its DaemonSet pod on this node): it writes the \
+                    configuration, and the next retry succeeds",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Putting a made-up configuration into /etc/cni/net.d",
+            breaks: "The runtime uses another plugin than the one that made the pods' networks: releases go wrong and \
+                new pods get wrong addresses.",
+        },
+        sources: &["containerd#8774", "cri-tools#1687"],
+        event_reason: "PodNetworkTeardownFailing",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The path of the network namespace is empty, typically after a reboot.
+    NETNS_PATH_MISSING = Cause {
+        id: "NetnsPathMissing",
+        area: Area::Gate(Gate::SandboxStopped),
+        title: "The sandbox's network namespace path is missing",
+        meaning: "The runtime or CNI plugin is asked to release a network whose namespace path is empty or gone, \
+            usually after a reboot. A plugin that treats this as an error makes every StopPodSandbox fail, although \
+            nothing is left to release.",
+        proof: "FailedKillPod or the runtime's log says opening netns pinned at : open : no such file, or the netns \
+            path of the sandbox does not exist.",
+        safe: &[
+            Advice {
+                text: "Read the runtime's message for this sandbox",
+                command: Some("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Upgrade the CNI plugin or CRI-O to a release that accepts a missing namespace on release",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Creating a file at the missing path",
+            breaks: "The plugin works on a namespace that is not the pod's and may remove addresses of others.",
+        },
+        sources: &["cilium#40459", "kubernetes#133081"],
+        event_reason: "PodNetworkTeardownFailing",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The pinned network namespace cannot be removed because another mount namespace holds it.
+    NETNS_BUSY = Cause {
+        id: "NetnsBusy",
+        area: Area::Gate(Gate::SandboxStopped),
+        title: "The sandbox's network namespace file is busy",
+        meaning: "The file that pins the pod's network namespace is also mounted in another mount namespace. On old \
+            kernels (CentOS and RHEL 7) it then cannot be removed, so StopPodSandbox fails. Today's kernels do not \
+            have this problem.",
+        proof: "The runtime's log says failed to remove network namespace for sandbox … device or resource busy, and \
+            /proc/<other>/mountinfo shows the same /var/run/netns/cni-* mount.",
+        safe: &[
+            Advice {
+                text: "Let the kernel detach such mounts (RHEL and CentOS 7)",
+                command: Some("sysctl -w fs.may_detach_mounts=1"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Restart {owner} (pid {pid}), whose mount namespace holds the copy",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Upgrade to a newer kernel",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "umount -l of everything below /var/run/netns",
+            breaks: "Namespaces of running pods lose their pin, and their networks can no longer be released.",
+        },
+        sources: &["containerd#3667", "imroc/learning-kubernetes#33"],
+        event_reason: "PodNetworkTeardownFailing",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The DRA driver of a claim does not answer or is not registered.
+    DRA_DRIVER_GONE = Cause {
+        id: "DraDriverGone",
+        area: Area::Gate(Gate::DevicesUnprepared),
+        title: "The driver of a claimed device is gone",
+        meaning: "All containers have ended. The kubelet must ask the DRA driver to release the pod's devices, and \
+            that driver is not registered or fails. By design the kubelet waits for it: a device must not be handed \
+            on before it is released.",
+        proof: "All containers are EXITED while the API phase is not terminal, and dra_manager_state in the kubelet's \
+            root lists a claim of this pod. A missing driver socket, or the kubelet's message, names the driver.",
+        safe: &[
+            Advice {
+                text: "Bring the DRA driver of the claim back (its DaemonSet pod on this node); the kubelet asks again \
+                    within 15 s",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "The driver is {driver}; the claim is {claim}",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If the driver is there and answers, restart the kubelet: 1.34 can be stuck with an idle \
+                    connection (kubernetes#133920); containers keep running",
+                command: Some("systemctl restart {kubelet_unit}"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Deleting dra_manager_state or the ResourceClaim's finalizer",
+            breaks: "The device counts as free while it is still set up for the old pod; the next pod may get it \
+                unclean, or in use.",
+        },
+        sources: &["kubernetes#129402", "kubernetes#139772", "kubernetes#131957", "kubernetes#133920"],
+        event_reason: "PodDevicesNotReleased",
+        diagnosis: Proven::Observation,
+    };
+}

@@ -1,0 +1,85 @@
+//! The cause registry: everything the project can diagnose.
+//!
+//! One entry per cause, in one file per area. `docs/causes.md` is generated from here, the remedy
+//! a finding prints is a template of its entry with the names filled in, and event reasons, metric
+//! labels and runbook links are fields of it.
+
+#[macro_use]
+mod entry;
+mod cgroup;
+mod containers;
+mod node;
+mod volumes;
+
+pub use cgroup::*;
+pub use containers::*;
+pub use entry::{Advice, Area, Cause, CauseRef, Danger, Proven, UnknownCause};
+pub use node::*;
+pub use volumes::*;
+
+/// Every cause, in the order of the gates.
+pub static REGISTRY: &[&[&Cause]] = &[containers::ALL, volumes::ALL, cgroup::ALL, node::ALL];
+
+/// Every cause, flat.
+pub fn all() -> impl Iterator<Item = &'static Cause> {
+    REGISTRY.iter().flat_map(|area| area.iter().copied())
+}
+
+/// The cause with this id.
+pub fn find(id: &str) -> Option<&'static Cause> {
+    all().find(|cause| cause.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn ids_are_unique_and_in_camel_case() {
+        let mut seen = HashSet::new();
+        for cause in all() {
+            assert!(seen.insert(cause.id), "{} stands twice", cause.id);
+            assert!(
+                cause.id.starts_with(|c: char| c.is_ascii_uppercase())
+                    && cause.id.chars().all(|c| c.is_ascii_alphanumeric()),
+                "{}",
+                cause.id
+            );
+        }
+    }
+
+    #[test]
+    fn every_cause_says_everything() {
+        for cause in all() {
+            let Cause { id, title, meaning, proof, safe, danger, sources, event_reason, .. } = cause;
+            assert!(!title.ends_with('.') && title.len() > 8, "{id}: title");
+            assert!(meaning.ends_with('.'), "{id}: meaning");
+            assert!(proof.ends_with('.'), "{id}: proof");
+            assert!(!safe.is_empty(), "{id}: no safe remedy");
+            assert!(!danger.action.is_empty() && danger.breaks.ends_with('.'), "{id}: danger");
+            assert!(!sources.is_empty(), "{id}: no source");
+            assert!(event_reason.len() <= 128 && !event_reason.is_empty(), "{id}: event reason");
+        }
+    }
+
+    #[test]
+    fn every_placeholder_is_closed() {
+        for cause in all() {
+            for advice in cause.safe {
+                let template = advice.command.unwrap_or_default();
+                assert_eq!(template.matches('{').count(), template.matches('}').count(), "{}: {template}", cause.id);
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_is_told_to_remove_recursively() {
+        for cause in all() {
+            for advice in cause.safe {
+                let command = advice.command.unwrap_or_default();
+                assert!(!command.contains("rm -r") && !command.contains("--force"), "{}: {command}", cause.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A gate that is blocked, why, and what to do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Cause, CauseRef, Gate, quote_for_shell};
+
+/// A cause found at work, with its evidence and the way out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The entry of the registry.
+    pub cause: CauseRef,
+    /// The gate it blocks; none for a state of the node.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate: Option<Gate>,
+    /// Whether the evidence proves it or only makes it likely.
+    pub confidence: Confidence,
+    /// From what the user knows (a container, a volume) down to the root cause, which is last.
+    pub chain: Vec<Link>,
+    /// Which source said what.
+    pub evidence: Vec<Evidence>,
+    /// What to do and what not to do.
+    pub remedy: Remedy,
+    /// Equal for findings with the same root, so that many victims show one root.
+    pub root: String,
+}
+
+/// How far the evidence carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Confidence {
+    /// The registry's proof is complete.
+    Proven,
+    /// A part of the proof could not be had; the evidence says which.
+    Probable,
+}
+
+/// One step of the chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// Who: `pid 338 ls`, `fuse mount /mnt/media (0:40, s3fs)`.
+    pub subject: String,
+    /// In which state: `D (uninterruptible) in request_wait_answer, SIGKILL pending`.
+    pub state: String,
+}
+
+/// What one source said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The source: a file, a call.
+    pub source: String,
+    /// Its words, bounded and cleaned.
+    pub says: String,
+}
+
+/// What to do and what not to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remedy {
+    /// Safest first.
+    pub steps: Vec<Step>,
+    /// The tempting act.
+    pub dont: String,
+    /// What it breaks.
+    pub breaks: String,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The advice.
+    pub text: String,
+    /// The exact command, with the names filled in and quoted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub command: Option<String>,
+    /// False when no test of the project has executed this advice.
+    pub tested: bool,
+}
+
+impl Remedy {
+    /// Fills the cause's templates with `names`; values are quoted for the shell in commands and
+    /// cleaned in text. A step whose placeholder is not among
+    /// `names`, or whose value cannot be quoted, is left out: half a command
+    /// is worse than none.
+    pub fn fill(cause: &'static Cause, names: &[(&str, String)]) -> Remedy {
+        let steps = cause
+            .safe
+            .iter()
+            .filter_map(|advice| {
+                let text = fill(advice.text, names, |value| Some(crate::clean(value, 200)))?;
+                let command = match advice.command {
+                    Some(template) => Some(fill(template, names, quote_for_shell)?),
+                    None => None,
+                };
+                Some(Step { text, command, tested: matches!(advice.proven, crate::Proven::Lab(_)) })
+            })
+            .collect();
+        Remedy { steps, dont: cause.danger.action.to_owned(), breaks: cause.danger.breaks.to_owned() }
+    }
+}
+
+fn fill(template: &str, names: &[(&str, String)], show: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut filled = String::with_capacity(template.len() + 32);
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}')?;
+        let (_, value) = names.iter().find(|(known, _)| *known == name)?;
+        filled.push_str(before);
+        filled.push_str(&show(value)?);
+        rest = after;
+    }
+    filled.push_str(rest);
+    Some(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fills_and_quotes() {
+        let names = [("target", "/a b".to_owned())];
+        assert_eq!(fill("umount {target}", &names, quote_for_shell).unwrap(), "umount '/a b'");
+    }
+
+    #[test]
+    fn half_a_command_is_none() {
+        assert_eq!(fill("kill {pid}", &[], quote_for_shell), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! The words that the agent and the aggregator share: gates, verdicts, causes, findings.
+//!
+//! Nothing here reads or writes anything. A [`Finding`] points to a [`Cause`] of the
+//! [registry](cause::REGISTRY); whatever names a cause (documents, metric labels, event reasons,
+//! alert links) takes its words from there.
+
+pub mod cause;
+mod finding;
+mod gate;
+mod ids;
+mod report;
+mod text;
+mod verdict;
+
+pub use cause::{Advice, Area, Cause, CauseRef, Danger, Proven};
+pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
+pub use gate::Gate;
+pub use ids::{PodRef, PodUid};
+pub use report::{GateState, GateView, NodeFinding, NodeReport, PodReport, Unknown};
+pub use text::{clean, duration, quote_for_shell};
+pub use verdict::Verdict;

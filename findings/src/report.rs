@@ -1,0 +1,99 @@
+//! The answer for one node. Its JSON is the stable schema, version [`NodeReport::SCHEMA`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, Gate, PodRef, Verdict};
+
+/// What holds what on one node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeReport {
+    /// Grows when a field changes its meaning or goes away; new fields do not count.
+    pub schema: u32,
+    /// The node's name, as far as it is known.
+    pub node: String,
+    /// When the node was looked at (RFC 3339, UTC).
+    pub at: String,
+    /// The worst of the pods' and the node's verdicts.
+    pub verdict: Verdict,
+    /// Pods that should be gone, the stuck ones first.
+    pub pods: Vec<PodReport>,
+    /// Causes that are a state of the node, each once.
+    pub node_findings: Vec<NodeFinding>,
+    /// What could not be looked at, and what that hides.
+    pub unknown: Vec<Unknown>,
+    /// What is worth knowing and is no finding: no kubelet here, another mount namespace.
+    pub notes: Vec<String>,
+}
+
+impl NodeReport {
+    /// The version of the JSON schema.
+    pub const SCHEMA: u32 = 1;
+}
+
+/// One pod that should be gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PodReport {
+    /// Which pod.
+    pub pod: PodRef,
+    /// Whether it is stuck.
+    pub verdict: Verdict,
+    /// The first gate that is not met.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate: Option<Gate>,
+    /// Why it should be gone, in words: `deletion requested, deadline passed 2d4h ago`.
+    pub gone_because: String,
+    /// Seconds since its deadline passed; negative before it. Absent when the API did not tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub overdue_seconds: Option<i64>,
+    /// Every gate, with what is known of it.
+    pub gates: Vec<GateView>,
+    /// What blocks it; several when several things block the same gate.
+    pub findings: Vec<Finding>,
+    /// What could not be looked at for this pod.
+    pub unknown: Vec<Unknown>,
+}
+
+/// What is known of one gate of one pod.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GateView {
+    /// Which gate.
+    pub gate: Gate,
+    /// How it stands.
+    pub state: GateState,
+    /// A few words: `2 mounts`.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub detail: String,
+}
+
+/// How a gate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GateState {
+    /// Its condition holds.
+    Met,
+    /// Its condition does not hold, and the kubelet waits for it.
+    Blocked,
+    /// The kubelet waits at an earlier gate.
+    NotReached,
+    /// A source that would tell did not answer.
+    Unknown,
+}
+
+/// A state of the node and the pods it holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeFinding {
+    /// What it is.
+    pub finding: Finding,
+    /// The pods it holds; empty when it holds none yet.
+    pub pods: Vec<PodRef>,
+}
+
+/// Something that could not be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unknown {
+    /// The source that failed: `CRI /run/containerd/containerd.sock`.
+    pub source: String,
+    /// Why, and what to do about it.
+    pub why: String,
+    /// What it hides.
+    pub hides: String,
+}

@@ -1,0 +1,92 @@
+//! Making text from elsewhere safe to show, and numbers easy to read.
+
+/// Bounds `text` to `limit` characters and replaces what could steer a terminal, an event or a
+/// page: control characters, bidirectional overrides, zero-width characters.
+///
+/// Process names, paths, volume names and API strings are under somebody else's control; all of
+/// them pass through here before they are shown. The middle is cut, because both ends of a path
+/// tell something.
+pub fn clean(text: &str, limit: usize) -> String {
+    let mut shown: Vec<char> = Vec::with_capacity(text.len().min(limit * 4));
+    for c in text.chars() {
+        match c {
+            '\n' => shown.extend("\\n".chars()),
+            '\t' => shown.extend("\\t".chars()),
+            c if c.is_control() || is_invisible(c) => shown.extend(format!("\\u{{{:x}}}", c as u32).chars()),
+            c => shown.push(c),
+        }
+    }
+    if shown.len() <= limit {
+        return shown.into_iter().collect();
+    }
+    let keep = limit.saturating_sub(1);
+    let head = keep / 2;
+    let tail = keep - head;
+    shown[..head].iter().copied().chain(['…']).chain(shown[shown.len() - tail..].iter().copied()).collect()
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffd}')
+}
+
+/// Quotes one word for a POSIX shell. `None` for a word with characters that cannot be shown as
+/// they are: `$'…'` would be needed, which not every `sh` knows, and a command that looks other
+/// than it is must not be printed.
+pub fn quote_for_shell(word: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%^=".contains(c);
+    if word.chars().any(|c| c.is_control() || is_invisible(c)) {
+        return None;
+    }
+    if !word.is_empty() && word.chars().all(plain) {
+        return Some(word.to_owned());
+    }
+    Some(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+/// A duration with its two largest units: `2d4h`, `35m`, `12s`.
+pub fn duration(seconds: u64) -> String {
+    let (d, h, m, s) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+    let two = |a: u64, x: char, b: u64, y: char| if b == 0 { format!("{a}{x}") } else { format!("{a}{x}{b}{y}") };
+    match () {
+        () if d > 0 => two(d, 'd', h, 'h'),
+        () if h > 0 => two(h, 'h', m, 'm'),
+        () if m > 0 => two(m, 'm', s, 's'),
+        () => format!("{s}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_what_could_steer_a_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\nc", 99), "a\\u{1b}[31mb\\nc");
+        assert_eq!(clean("\u{202e}exe", 99), "\\u{202e}exe");
+    }
+
+    #[test]
+    fn cuts_the_middle() {
+        assert_eq!(clean("abcdefghij", 5), "ab…ij");
+        assert_eq!(clean("abcde", 5), "abcde");
+    }
+
+    #[test]
+    fn quotes_for_the_shell() {
+        let quoted = |word: &str| quote_for_shell(word).unwrap();
+        assert_eq!(quoted("/var/lib/kubelet"), "/var/lib/kubelet");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("~root"), "'~root'");
+        assert_eq!(quoted("$(reboot)"), "'$(reboot)'");
+        assert_eq!(quote_for_shell("a\nb"), None);
+    }
+
+    #[test]
+    fn names_two_units() {
+        assert_eq!(duration(2 * 86_400 + 4 * 3_600 + 5), "2d4h");
+        assert_eq!(duration(60), "1m");
+        assert_eq!(duration(7), "7s");
+    }
+}

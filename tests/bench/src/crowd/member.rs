@@ -1,0 +1,64 @@
+//! One process of the crowd and what it has open.
+
+use std::{
+    convert::Infallible,
+    fs::File,
+    os::fd::{AsFd, OwnedFd},
+};
+
+use anyhow::Context as _;
+use nix::{
+    sys::{
+        epoll::{Epoll, EpollCreateFlags},
+        eventfd::EventFd,
+        socket::{AddressFamily, SockFlag, SockType, socketpair},
+    },
+    unistd::{dup2_stderr, dup2_stdin, dup2_stdout, pause, pipe, write},
+};
+
+use super::namespace::Files;
+
+/// How many files a process has open: /dev/null three times, this many regular files, four
+/// sockets, four ends of pipes, an eventfd and an epoll instance make 25.
+const REGULAR: usize = 12;
+
+/// A process with everything open.
+pub struct Member {
+    _open: Vec<OwnedFd>,
+    _epoll: Epoll,
+    _event: EventFd,
+}
+
+impl Member {
+    /// Opens everything and says so; `number` decides which files.
+    pub fn new(files: &Files, number: usize, ready: &OwnedFd) -> anyhow::Result<Self> {
+        let null = File::options().read(true).write(true).open("/dev/null").context("open /dev/null")?;
+        dup2_stdin(&null)?;
+        dup2_stdout(&null)?;
+        let mut open = Vec::new();
+        for at in 0..REGULAR {
+            open.push(files.open(number * REGULAR + at)?.into());
+        }
+        for _ in 0..2 {
+            let (one, other) =
+                socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::empty()).context("make sockets")?;
+            open.extend([one, other]);
+            let (one, other) = pipe().context("make a pipe")?;
+            open.extend([one, other]);
+        }
+        let epoll = Epoll::new(EpollCreateFlags::empty()).context("make an epoll instance")?;
+        let event = EventFd::new().context("make an eventfd")?;
+        // Errors go to the log until here.
+        dup2_stderr(&null)?;
+        write(ready.as_fd(), b".").context("say that all is open")?;
+        nix::unistd::close(std::os::fd::AsRawFd::as_raw_fd(ready)).context("close the pipe")?;
+        Ok(Self { _open: open, _epoll: epoll, _event: event })
+    }
+
+    /// Sleeps until it is killed.
+    pub fn live(self) -> anyhow::Result<Infallible> {
+        loop {
+            pause();
+        }
+    }
+}

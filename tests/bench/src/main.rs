@@ -1,0 +1,67 @@
+//! Measures `check` on a crowded node, beside `lsof` and `fuser`.
+
+mod compare;
+mod crowd;
+mod fork;
+mod hold;
+mod interrupt;
+mod machine;
+mod measure;
+mod overlooked;
+mod report;
+mod stage;
+mod stats;
+
+use clap::{Parser, Subcommand};
+
+use compare::Compare;
+
+/// Measures the agent on a crowded node and prints Markdown.
+#[derive(Debug, Parser)]
+struct Args {
+    #[command(subcommand)]
+    command: Option<Part>,
+    #[command(flatten)]
+    compare: Compare,
+}
+
+/// The parts of this program's own processes.
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// Takes away what an earlier run left
+    Clean {
+        /// End with the code of an interrupted program
+        #[arg(long, hide = true)]
+        interrupted: bool,
+    },
+    #[command(hide = true)]
+    Crowd,
+    #[command(hide = true)]
+    Measure(measure::Measure),
+    #[command(hide = true)]
+    Hold(hold::Hold),
+}
+
+fn main() -> anyhow::Result<()> {
+    if let Some(outcome) = lab::standin::take_over() {
+        return outcome;
+    }
+    let Args { command, compare } = Args::parse();
+    match command {
+        None => {
+            interrupt::watch(compare.dir.clone())?;
+            print!("{}", compare.run()?);
+            Ok(())
+        }
+        Some(Part::Clean { interrupted }) => {
+            compare::clean(&compare.dir)?;
+            if interrupted {
+                std::process::exit(130);
+            }
+            Ok(())
+        }
+        Some(Part::Crowd) => crowd::run(),
+        Some(Part::Measure(part)) => part.run(),
+        Some(Part::Hold(part)) => part.run(),
+    }
+}

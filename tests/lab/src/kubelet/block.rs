@@ -1,0 +1,47 @@
+//! How the kubelet takes away a raw block volume.
+
+use std::{
+    fs, io,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::Context as _;
+
+use super::volumes::{is_mount, unmount};
+use crate::{node::loop_devices, volume};
+
+/// Detaches the loop device that locks the volume, then removes the bound device and the link.
+pub fn tear_down(kubelet_root: &Path, pod_dir: &Path, pod_uid: &str, name: &str) -> anyhow::Result<()> {
+    let device = volume::block_device(kubelet_root, name, pod_uid);
+    detach(&device).with_context(|| {
+        let path = device.with_file_name("");
+        format!(
+            "UnmapVolume.UnmapBlockVolume failed: blkUtil.DetachFileDevice failed. \
+             globalUnmapPath:{}, podUID: {pod_uid}, bindMount: true",
+            path.display()
+        )
+    })?;
+    if is_mount(&device)? {
+        unmount(&device)?;
+    }
+    remove(&device)?;
+    remove(&volume::block_link(pod_dir, name))
+}
+
+fn detach(file: &Path) -> anyhow::Result<()> {
+    for device in loop_devices(file) {
+        let output = Command::new("losetup").arg("-d").arg(&device).stdin(Stdio::null()).output().context("losetup")?;
+        anyhow::ensure!(output.status.success(), "losetup: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,145 @@
+//! The lab's command line.
+
+mod prove;
+
+use std::{path::Path, process::ExitCode};
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use lab::{
+    Layout, Node, PodRef,
+    scenario::{self, Scenario, Staged},
+};
+
+/// Makes pods really stuck on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "lab")]
+struct Cli {
+    /// The node's directory.
+    #[arg(long, env = "WHY_TERMINATING_LAB_DIR", default_value = "/run/why-terminating-lab", global = true)]
+    dir: std::path::PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show all scenarios.
+    List,
+    /// Make a node and stage scenarios on it.
+    Up {
+        /// Scenarios, see `lab list`; none for an empty node.
+        names: Vec<String>,
+    },
+    /// Take the node away with everything on it, also after a crash.
+    Down {
+        /// Accepted for the reader's sake: a node is always taken away as a whole.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show the flags with which the agent looks at the node.
+    Env,
+    /// Stage scenarios, run a command line on them, and take the node away. Other labs wait.
+    With {
+        /// The scenarios.
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// For `sh -c`; `$LAB_AGENT_ARGS` are the flags with which the agent looks at the node.
+        #[arg(long)]
+        run: String,
+    },
+    /// Stage scenarios one by one, cure each with what the lab knows to work, and see the pods go.
+    Prove {
+        /// Scenarios; none for all.
+        names: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = lab::standin::take_over().unwrap_or_else(|| run(Cli::parse()));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    match cli.command {
+        Command::List => {
+            for scenario in scenario::ALL {
+                println!("{:<22} {}", scenario.name, scenario.about);
+            }
+            Ok(())
+        }
+        Command::Up { names } => up(&cli.dir, &named(&names)?),
+        Command::Down { .. } => Node::remove(&cli.dir),
+        Command::Env => env(&cli.dir),
+        Command::With { names, run } => with(&cli.dir, &named(&names)?, &run),
+        Command::Prove { names } => prove::prove(&cli.dir, &chosen(&names)?),
+    }
+}
+
+fn named(names: &[String]) -> anyhow::Result<Vec<&'static Scenario>> {
+    names
+        .iter()
+        .map(|name| scenario::find(name).with_context(|| format!("no scenario {name:?}: see `lab list`")))
+        .collect()
+}
+
+fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Scenario>> {
+    if names.is_empty() { Ok(scenario::ALL.iter().collect()) } else { named(names) }
+}
+
+fn up(dir: &Path, scenarios: &[&Scenario]) -> anyhow::Result<()> {
+    let node = Node::up(dir)?;
+    for scenario in scenarios {
+        let staged = (scenario.stage)(&node).with_context(|| format!("stage {}", scenario.name))?;
+        describe(scenario, &staged);
+    }
+    println!("why-terminating-agent check {}", node.agent_args().join(" "));
+    node.keep();
+    Ok(())
+}
+
+fn with(dir: &Path, scenarios: &[&Scenario], command: &str) -> anyhow::Result<()> {
+    let node = Node::up(dir)?;
+    for scenario in scenarios {
+        (scenario.stage)(&node).with_context(|| format!("stage {}", scenario.name))?;
+    }
+    let status = std::process::Command::new("sh")
+        .args(["-c", command])
+        .env("LAB_AGENT_ARGS", node.agent_args().join(" "))
+        .env("KUBECONFIG", node.layout().kubeconfig())
+        .status()
+        .context("run sh")?;
+    node.down()?;
+    anyhow::ensure!(status.success(), "`{command}` ended with {status}");
+    Ok(())
+}
+
+fn describe(scenario: &Scenario, staged: &Staged) {
+    println!("{}: {}", scenario.name, scenario.about);
+    for PodRef { namespace, name, uid } in &staged.pods {
+        println!("  pod {namespace}/{name} {uid}");
+    }
+    for expect in &staged.expect {
+        let (gate, cause) = (expect.gate.unwrap_or("-"), expect.cause.unwrap_or("-"));
+        println!("  expect {} {gate} {cause}, naming {}", expect.verdict, expect.names.join(" "));
+    }
+    println!("  cure {:?}", staged.cure);
+    for command in &staged.known_good {
+        println!("  known to work: {command}");
+    }
+}
+
+fn env(dir: &Path) -> anyhow::Result<()> {
+    let node = Node::open(dir)?;
+    let layout: &Layout = node.layout();
+    println!("export WHY_TERMINATING_LAB_DIR='{}'", layout.dir().display());
+    println!("export KUBECONFIG='{}'", layout.kubeconfig().display());
+    println!("export LAB_AGENT_ARGS='{}'", node.agent_args().join(" "));
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! One staged node.
+
+mod api;
+mod cleanup;
+mod containerd;
+mod fusectl;
+mod kubelet;
+mod layout;
+mod pods;
+mod turn;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+pub use api::{kubelet_version, mark_terminal, volume_object};
+pub use cleanup::loop_devices;
+pub use kubelet::Restart;
+pub use layout::Layout;
+
+use nix::sys::signal::Signal;
+
+use turn::Turn;
+
+use crate::{Launch, cgroup, mounts, process, runtime::RuntimeClient, wait_for};
+
+/// The Node object's name.
+pub const NODE_NAME: &str = "lab-node";
+/// Names the node's directory, for the lab's commands and stand-ins.
+pub const DIR_VARIABLE: &str = "WHY_TERMINATING_LAB_DIR";
+/// The node's directory unless another is named.
+pub const DEFAULT_DIR: &str = "/run/why-terminating-lab";
+/// Sets another version for the kubelet stand-in.
+pub const VERSION_VARIABLE: &str = "WHY_TERMINATING_LAB_KUBELET_VERSION";
+
+/// A node that is taken away again when this value goes out of scope, unless it is kept.
+pub struct Node {
+    layout: Layout,
+    runtime: RuntimeClient,
+    keep: bool,
+    /// Nobody else makes or removes a node meanwhile; none for a node that is only looked at.
+    _turn: Option<Turn>,
+}
+
+impl Node {
+    /// Makes a node in `dir`. What an earlier lab left there is removed first.
+    pub fn up(dir: &Path) -> anyhow::Result<Self> {
+        anyhow::ensure!(nix::unistd::geteuid().is_root(), "the lab makes mounts and cgroups: run it as root");
+        let turn = Turn::take()?;
+        let layout = Layout::new(dir);
+        cleanup::remove(&layout).context("remove an earlier node")?;
+        fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
+        let runtime = RuntimeClient::new(&layout.socket(), Duration::from_secs(30))?;
+        // From here on a failure cleans up: the value exists.
+        let node = Self { layout, runtime, keep: false, _turn: Some(turn) };
+        node.start()?;
+        Ok(node)
+    }
+
+    /// The node that another process made in `dir`.
+    pub fn open(dir: &Path) -> anyhow::Result<Self> {
+        let layout = Layout::new(dir);
+        anyhow::ensure!(layout.binary().exists(), "there is no lab in {}: `lab up` makes one", dir.display());
+        let runtime = RuntimeClient::new(&layout.socket(), Duration::from_secs(30))?;
+        Ok(Self { layout, runtime, keep: true, _turn: None })
+    }
+
+    /// Leaves the node there when this value goes out of scope.
+    pub fn keep(mut self) {
+        self.keep = true;
+    }
+
+    /// Takes the node away and says what could not be removed.
+    pub fn down(mut self) -> anyhow::Result<()> {
+        self.keep = true;
+        cleanup::remove(&self.layout)
+    }
+
+    /// Takes away whatever an earlier lab left in `dir`.
+    pub fn remove(dir: &Path) -> anyhow::Result<()> {
+        let _turn = Turn::take()?;
+        cleanup::remove(&Layout::new(dir))
+    }
+
+    /// Its paths.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Waits until the runtime has read its network configuration.
+    pub fn wait_network(&self) -> anyhow::Result<()> {
+        wait_for("the runtime has a network", Duration::from_secs(10), || {
+            Ok(self.runtime.network_ready()?.then_some(()))
+        })
+    }
+
+    /// Its API objects.
+    pub fn store(&self) -> apiserver::Store {
+        apiserver::Store::new(self.layout.api())
+    }
+
+    /// The flags with which the agent looks at this node.
+    pub fn agent_args(&self) -> Vec<String> {
+        vec![
+            format!("--cri-endpoint=unix://{}", self.layout.socket().display()),
+            format!("--kubelet-root={}", self.layout.kubelet_root().display()),
+            format!("--kubeconfig={}", self.layout.kubeconfig().display()),
+            format!("--node-name={NODE_NAME}"),
+        ]
+    }
+
+    /// Starts a stand-in process and returns its pid.
+    pub fn launch(&self, launch: Launch) -> anyhow::Result<i32> {
+        launch.start(&self.layout)
+    }
+
+    /// The pid of the kubelet stand-in.
+    pub fn kubelet_pid(&self) -> anyhow::Result<i32> {
+        let path = self.layout.kubelet_pid();
+        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        Ok(text.trim().parse()?)
+    }
+
+    /// The pid of the container runtime.
+    pub fn containerd_pid(&self) -> anyhow::Result<i32> {
+        let path = self.layout.containerd().join("pid");
+        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        Ok(text.trim().parse()?)
+    }
+
+    fn start(&self) -> anyhow::Result<()> {
+        let layout = &self.layout;
+        mounts::make_shared(layout.dir())?;
+        for dir in ["bin", "log", "mnt", "pods", "waits", "pod-logs", "cni/bin", "cni/net.d"] {
+            create(&layout.dir().join(dir))?;
+        }
+        for dir in ["pods", "plugins/kubernetes.io/csi", "plugins_registry"] {
+            create(&layout.kubelet_root().join(dir))?;
+        }
+        let own = std::env::current_exe().context("find the lab's own binary")?;
+        fs::copy(&own, layout.binary()).with_context(|| format!("copy {}", own.display()))?;
+        fusectl::provide(layout)?;
+        cgroup::create(&format!("{}/kubepods/burstable", cgroup::PODS))?;
+        let containerd = containerd::start(layout)?;
+        fs::write(layout.containerd().join("pid"), containerd.to_string())?;
+        api::start(layout)?;
+        kubelet::start(layout, Restart::default()).map(|_| ())
+    }
+
+    /// Ends the kubelet stand-in and starts it again in other circumstances; returns its pid.
+    pub fn restart_kubelet(&self, restart: Restart) -> anyhow::Result<i32> {
+        let pid = self.kubelet_pid()?;
+        process::signal(pid, Signal::SIGKILL)?;
+        process::wait_end(pid)?;
+        kubelet::start(&self.layout, restart)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        if let Err(error) = cleanup::remove(&self.layout) {
+            eprintln!("lab: {error:#}");
+        }
+    }
+}
+
+/// The node's directory that the environment names, else the default.
+pub fn default_dir() -> PathBuf {
+    std::env::var_os(DIR_VARIABLE).map_or_else(|| PathBuf::from(DEFAULT_DIR), PathBuf::from)
+}
+
+fn create(dir: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))
+}

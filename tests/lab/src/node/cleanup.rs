@@ -1,0 +1,163 @@
+//! Taking a node away, whatever state it is in.
+//!
+//! Nothing here trusts the memory of the process that made the node: processes are found by their
+//! cgroups, mounts by the mount table, loop devices by their backing files.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use nix::sys::signal::Signal;
+
+use super::{Layout, fusectl};
+use crate::{cgroup, mounts, process, wait_for};
+
+/// Removes everything; goes on after a failure, so that one leftover does not cause more.
+pub fn remove(layout: &Layout) -> anyhow::Result<()> {
+    let shim_sockets = shim_sockets(layout);
+    let mut failures = Vec::new();
+    let mut attempt = |what: &str, outcome: anyhow::Result<()>| {
+        if let Err(error) = outcome {
+            failures.push(format!("{what}: {error:#}"));
+        }
+    };
+    attempt("abort FUSE connections", abort_fuse(layout));
+    attempt("thaw cgroups", cgroup::thaw(cgroup::PODS));
+    attempt("end processes", end_processes(layout));
+    attempt("detach loop devices", detach_loops(layout));
+    attempt("remove network namespaces", remove_network_namespaces(layout));
+    attempt("unmount", mounts::unmount_all(layout.dir()));
+    attempt("unmount fusectl", fusectl::withdraw(layout));
+    attempt("remove cgroups", cgroup::remove_all(&units(layout)));
+    for socket in shim_sockets {
+        let _ = fs::remove_file(socket);
+    }
+    attempt("remove the directory", remove_dir(layout));
+    anyhow::ensure!(failures.is_empty(), "the lab could not remove everything:\n  {}", failures.join("\n  "));
+    Ok(())
+}
+
+/// Ends every wait for a FUSE server of the lab, so that processes can die.
+fn abort_fuse(layout: &Layout) -> anyhow::Result<()> {
+    // A mount may exist only in the namespace of one process of the lab.
+    let mut seen = mounts::below(layout.dir())?;
+    for pid in cgroup::all_processes()? {
+        let foreign = mounts::seen_by(pid).unwrap_or_default();
+        seen.extend(foreign.into_iter().filter(|mount| mount.target.starts_with(layout.dir())));
+    }
+    let connections: BTreeSet<String> = seen
+        .into_iter()
+        .filter(|mount| mount.kind.starts_with("fuse"))
+        .filter_map(|mount| mount.device.strip_prefix("0:").map(str::to_owned))
+        .collect();
+    for connection in connections {
+        fusectl::abort(&connection);
+    }
+    Ok(())
+}
+
+fn end_processes(layout: &Layout) -> anyhow::Result<()> {
+    // First those that would start others again.
+    for pid in recorded_pids(layout) {
+        end(pid)?;
+    }
+    wait_for("all processes of the lab end", Duration::from_secs(20), || {
+        let left = cgroup::all_processes()?;
+        for &pid in &left {
+            end(pid)?;
+        }
+        Ok(left.is_empty().then_some(()))
+    })
+    .with_context(|| {
+        let left = cgroup::all_processes().unwrap_or_default();
+        let states: Vec<String> =
+            left.iter().map(|&pid| format!("{pid} {:?} {}", process::state(pid), process::wait_channel(pid))).collect();
+        format!("still there: {}", states.join(", "))
+    })
+}
+
+fn end(pid: i32) -> anyhow::Result<()> {
+    process::signal(pid, Signal::SIGKILL)?;
+    process::signal(pid, Signal::SIGCONT)
+}
+
+/// The kubelet stand-in, if the recorded pid is still a process of the lab.
+fn recorded_pids(layout: &Layout) -> Vec<i32> {
+    let own = cgroup::all_processes().unwrap_or_default();
+    let text = fs::read_to_string(layout.kubelet_pid()).unwrap_or_default();
+    text.trim().parse().ok().into_iter().filter(|pid| own.contains(pid)).collect()
+}
+
+/// Shims listen outside of containerd's state directory; each bundle says where.
+fn shim_sockets(layout: &Layout) -> Vec<PathBuf> {
+    let bundles = fs::read_dir(layout.bundles()).into_iter().flatten().flatten();
+    bundles
+        .filter_map(|bundle| fs::read_to_string(bundle.path().join("address")).ok())
+        .filter_map(|address| address.trim().strip_prefix("unix://").map(PathBuf::from))
+        .collect()
+}
+
+/// A pinned network namespace is an empty file in /run/netns with a mount on it.
+fn remove_network_namespaces(layout: &Layout) -> anyhow::Result<()> {
+    let text = fs::read_to_string(layout.network_namespaces()).unwrap_or_default();
+    for path in text.lines().map(Path::new) {
+        // The mount table knows it by its real path, CNI perhaps by one through /var/run.
+        let Ok(path) = path.canonicalize() else { continue };
+        if mounts::is_mounted(&path)? {
+            mounts::unmount(&path).with_context(|| format!("unmount {}", path.display()))?;
+        }
+        fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))?;
+        // Only if it is empty.
+        let _ = path.parent().map(fs::remove_dir);
+    }
+    Ok(())
+}
+
+/// Detaches loop devices whose file is below the node's directory.
+fn detach_loops(layout: &Layout) -> anyhow::Result<()> {
+    for device in loop_devices(layout.dir()) {
+        let status = Command::new("losetup")
+            .arg("--detach")
+            .arg(&device)
+            .stdin(Stdio::null())
+            .status()
+            .context("run losetup")?;
+        anyhow::ensure!(status.success(), "losetup could not detach {}", device.display());
+    }
+    Ok(())
+}
+
+/// The loop devices whose file is at or below `dir`.
+pub fn loop_devices(dir: &Path) -> Vec<PathBuf> {
+    let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    devices
+        .filter(|device| {
+            let file = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+            Path::new(file.trim_end()).starts_with(dir)
+        })
+        .map(|device| Path::new("/dev").join(device.file_name()))
+        .collect()
+}
+
+/// The services that were started: each has a log.
+fn units(layout: &Layout) -> Vec<String> {
+    let logs = fs::read_dir(layout.dir().join("log")).into_iter().flatten().flatten();
+    logs.filter_map(|log| Some(log.path().file_stem()?.to_str()?.to_owned())).collect()
+}
+
+/// Deletes the directory, and refuses while anything is mounted below it: deleting would then
+/// delete what is mounted.
+fn remove_dir(layout: &Layout) -> anyhow::Result<()> {
+    let dir = layout.dir();
+    if !dir.exists() {
+        return Ok(());
+    }
+    let left = mounts::below(dir)?;
+    anyhow::ensure!(left.is_empty(), "something is still mounted below {}: {left:?}", dir.display());
+    fs::remove_dir_all(dir).with_context(|| format!("delete {}", dir.display()))
+}

@@ -1,0 +1,88 @@
+//! Looking at and ending single processes.
+
+use std::{fs, time::Duration};
+
+use anyhow::Context as _;
+use nix::{
+    errno::Errno,
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use crate::wait_for;
+
+/// A task's state letter, as in `/proc/<pid>/stat`; nothing when there is no such task.
+pub fn state(pid: i32) -> Option<char> {
+    task_state(&format!("/proc/{pid}/stat"))
+}
+
+/// The state letter of one thread.
+pub fn thread_state(pid: i32, tid: i32) -> Option<char> {
+    task_state(&format!("/proc/{pid}/task/{tid}/stat"))
+}
+
+fn task_state(path: &str) -> Option<char> {
+    parse_state(&fs::read_to_string(path).ok()?)
+}
+
+/// The name in front of the state may itself hold blanks and parentheses.
+fn parse_state(stat: &str) -> Option<char> {
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+/// In which kernel function a task sleeps.
+pub fn wait_channel(pid: i32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default()
+}
+
+/// The threads of a process.
+pub fn threads(pid: i32) -> Vec<i32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The children of a process' main thread.
+pub fn children(pid: i32) -> Vec<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// The parent of a process.
+pub fn parent(pid: i32) -> anyhow::Result<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).with_context(|| format!("read process {pid}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("PPid:")).context("a status has a PPid")?;
+    Ok(line.trim().parse()?)
+}
+
+/// Sends a signal; a process that is gone is no error.
+pub fn signal(pid: i32, signal: Signal) -> anyhow::Result<()> {
+    match kill(Pid::from_raw(pid), signal) {
+        Ok(()) | Err(Errno::ESRCH) => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("send {signal} to process {pid}")),
+    }
+}
+
+/// Waits until a process is in one of the states, for example `"D"`.
+pub fn wait_state(pid: i32, states: &str) -> anyhow::Result<()> {
+    wait_for(&format!("process {pid} is in state {states}"), Duration::from_secs(10), || {
+        Ok(state(pid).filter(|&state| states.contains(state)).map(|_| ()))
+    })
+}
+
+/// Waits until a process has ended; a zombie counts, its parent takes it away.
+pub fn wait_end(pid: i32) -> anyhow::Result<()> {
+    wait_for(&format!("process {pid} ends"), Duration::from_secs(10), || {
+        Ok(matches!(state(pid), None | Some('Z' | 'X')).then_some(()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_follows_the_last_parenthesis() {
+        assert_eq!(parse_state("12 (a) R (b)) D 1 12"), Some('D'));
+        assert_eq!(parse_state("12 (cat"), None);
+    }
+}

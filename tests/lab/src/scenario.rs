@@ -1,0 +1,174 @@
+//! The ways in which a pod gets stuck.
+
+mod cgroups;
+mod csi;
+mod frozen;
+mod fuse;
+mod holders;
+mod leftovers;
+mod lifecycle;
+mod namespaces;
+mod nested;
+mod network;
+mod pid_namespace;
+mod runtime;
+mod support;
+
+use std::fmt;
+
+use crate::{Gate, Node, PodRef};
+
+/// One way to get stuck (or, to be compared with, not to).
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What is staged, in one line.
+    pub about: &'static str,
+    /// Makes it so, and returns only when it is so.
+    pub stage: fn(&Node) -> anyhow::Result<Staged>,
+}
+
+/// What was staged.
+#[derive(Debug)]
+pub struct Staged {
+    /// The pods it is about.
+    pub pods: Vec<PodRef>,
+    /// What a right diagnosis says; empty when there is nothing to say.
+    pub expect: Vec<Expect>,
+    /// What makes it go on.
+    pub cure: Cure,
+    /// Command lines that the lab knows to be a cure, whatever a diagnosis prints: with them the
+    /// lab tests itself.
+    pub known_good: Vec<String>,
+    /// Whether the pods go away, after the cure or without one.
+    pub ends: bool,
+}
+
+/// What a right diagnosis says about one pod, or about the node.
+#[derive(Clone, Debug)]
+pub struct Expect {
+    /// The pod; nothing for a finding about the node.
+    pub pod_uid: Option<String>,
+    /// `Stuck`, `Progressing` or `CannotTell`.
+    pub verdict: &'static str,
+    /// The gate that is not passed.
+    pub gate: Option<&'static str>,
+    /// The cause's id.
+    pub cause: Option<&'static str>,
+    /// Pids, paths, devices and cgroups that the finding must name.
+    pub names: Vec<String>,
+}
+
+/// What makes the kubelet go on.
+pub enum Cure {
+    /// The command lines that the diagnosis prints.
+    Printed,
+    /// Something that is no command line.
+    ByHand(fn(&Node) -> anyhow::Result<()>),
+    /// Nothing is stuck.
+    None,
+}
+
+impl fmt::Debug for Cure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cure::Printed => "Printed",
+            Cure::ByHand(_) => "ByHand",
+            Cure::None => "None",
+        })
+    }
+}
+
+impl Staged {
+    /// A pod that is stuck at `gate` because of `cause`.
+    pub(crate) fn stuck(pod: PodRef, gate: Gate, cause: &'static str, names: Vec<String>) -> Self {
+        let expect = Expect {
+            pod_uid: Some(pod.uid.clone()),
+            verdict: "Stuck",
+            gate: Some(gate.name()),
+            cause: Some(cause),
+            names,
+        };
+        Self { pods: vec![pod], expect: vec![expect], cure: Cure::Printed, known_good: Vec::new(), ends: true }
+    }
+
+    /// Pods of which nothing is to be said.
+    pub(crate) fn fine(pods: Vec<PodRef>) -> Self {
+        Self { pods, expect: Vec::new(), cure: Cure::None, known_good: Vec::new(), ends: false }
+    }
+
+    /// Something of the node.
+    pub(crate) fn node(cause: &'static str, names: Vec<String>) -> Self {
+        let expect = Expect { pod_uid: None, verdict: "Stuck", gate: None, cause: Some(cause), names };
+        Self { pods: Vec::new(), expect: vec![expect], cure: Cure::Printed, known_good: Vec::new(), ends: true }
+    }
+
+    /// Adds a command line that is known to be a cure.
+    pub(crate) fn cured_by(mut self, command: impl Into<String>) -> Self {
+        self.known_good.push(command.into());
+        self
+    }
+
+    /// No command line is the cure, but this is.
+    pub(crate) fn by_hand(mut self, cure: fn(&Node) -> anyhow::Result<()>) -> Self {
+        self.cure = Cure::ByHand(cure);
+        self
+    }
+}
+
+/// All scenarios.
+pub const ALL: &[Scenario] = &[
+    lifecycle::HEALTHY,
+    lifecycle::GRACE,
+    fuse::DSTATE_FUSE,
+    fuse::PIDNS_INIT,
+    pid_namespace::ZOMBIE_FOREIGN_PARENT,
+    fuse::ZOMBIE_LEADER,
+    runtime::SHIM_STOPPED,
+    runtime::SHIM_KILLED,
+    runtime::CONTAINERD_STOPPED,
+    frozen::FROZEN_V1,
+    frozen::FROZEN_V2,
+    network::CNI_DEL,
+    lifecycle::FORCE_DELETED,
+    runtime::ROOTFS_BUSY,
+    holders::CWD,
+    holders::OPEN_FD,
+    holders::MAPPED_FILE,
+    nested::NESTED_MOUNT,
+    namespaces::PROPAGATED_COPY,
+    namespaces::PRIVATE_COPY,
+    csi::FUSE_DEAD,
+    csi::FUSE_HUNG_VOLUME,
+    csi::VOL_DATA_MISSING,
+    csi::VOL_DATA_EMPTY,
+    csi::CSI_SOCKET_MISSING,
+    csi::CSI_LEFT_MOUNTED,
+    leftovers::GLOBALMOUNT_LEFT,
+    leftovers::LOOP_LEFT,
+    holders::SUBPATH_BUSY,
+    nested::STRAY_FILE,
+    leftovers::ORPHAN_DIR,
+    nested::KUBELET_NAMESPACE,
+    cgroups::CGROUP_DSTATE,
+    cgroups::NESTED_CGROUP,
+];
+
+/// The scenario of that name.
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    ALL.iter().find(|scenario| scenario.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = ALL.iter().map(|scenario| scenario.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+    }
+}

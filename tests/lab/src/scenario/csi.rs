@@ -1,0 +1,150 @@
+//! A CSI volume that is not unpublished.
+
+use std::fs;
+
+use anyhow::Context as _;
+use nix::sys::signal::Signal;
+
+use super::{Scenario, Staged, support};
+use crate::{
+    Gate, Launch, Node, PodSpec, process,
+    standin::csi::Manner,
+    volume::{self, CSI_DRIVER, CsiVolume},
+};
+
+/// The kubelet's note about the volume is gone.
+pub const VOL_DATA_MISSING: Scenario = Scenario {
+    name: "vol-data-missing",
+    about: "vol_data.json of a CSI volume is gone",
+    stage: |node| bad_vol_data(node, "vol-data-missing", "VolDataMissing", |volume| fs::remove_file(&volume.data)),
+};
+
+/// The kubelet's note about the volume is empty.
+pub const VOL_DATA_EMPTY: Scenario = Scenario {
+    name: "vol-data-empty",
+    about: "vol_data.json of a CSI volume is empty, as after a power loss",
+    stage: |node| bad_vol_data(node, "vol-data-empty", "VolDataUnusable", |volume| fs::write(&volume.data, "")),
+};
+
+/// The driver is gone.
+pub const CSI_SOCKET_MISSING: Scenario = Scenario {
+    name: "csi-socket-missing",
+    about: "the CSI driver of a volume was uninstalled before the volume was unpublished",
+    stage: csi_socket_missing,
+};
+
+/// The driver says that it has, and has not.
+pub const CSI_LEFT_MOUNTED: Scenario = Scenario {
+    name: "csi-left-mounted",
+    about: "the CSI driver said OK and left the volume mounted",
+    stage: csi_left_mounted,
+};
+
+/// The FUSE server of a volume is dead.
+pub const FUSE_DEAD: Scenario = Scenario {
+    name: "fuse-dead",
+    about: "the volume is a FUSE mount whose server died, and its CSI driver fails over that",
+    stage: fuse_dead,
+};
+
+/// The FUSE server of a volume does not answer someone who therefore holds the volume.
+pub const FUSE_HUNG_VOLUME: Scenario = Scenario {
+    name: "fuse-hung-volume",
+    about: "the volume is a FUSE mount whose server does not answer a process of the host",
+    stage: fuse_hung_volume,
+};
+
+/// Starts the lab's CSI driver and waits until it can be found.
+pub fn start_driver(node: &Node, manner: Manner) -> anyhow::Result<i32> {
+    let root = node.layout().kubelet_root();
+    let registration = root.join("plugins_registry").join(format!("{CSI_DRIVER}-reg.sock"));
+    let manner = match manner {
+        Manner::Proper => "proper",
+        Manner::Blunt => "blunt",
+        Manner::Leaves => "leaves",
+    };
+    let launch = Launch::stand_in("csi-driver")
+        .args(["stand-in", "csi-driver", "--name", CSI_DRIVER, "--manner", manner, "--socket"])
+        .arg(root.join("plugins").join(CSI_DRIVER).join("csi.sock"))
+        .arg("--registration")
+        .arg(&registration);
+    let driver = node.launch(launch)?;
+    support::wait_exists(&registration)?;
+    Ok(driver)
+}
+
+fn bad_vol_data(
+    node: &Node,
+    name: &str,
+    cause: &'static str,
+    spoil: fn(&CsiVolume) -> std::io::Result<()>,
+) -> anyhow::Result<Staged> {
+    start_driver(node, Manner::Proper)?;
+    let mut spec = PodSpec::sleeping(name);
+    let volume = node.csi_volume(&mut spec, "pvc-data")?;
+    node.run(&spec)?;
+    spoil(&volume).with_context(|| format!("spoil {}", volume.data.display()))?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let path = volume.data.display().to_string();
+    let cure = format!("printf '%s' '{}' > {path}", volume::vol_data("pvc-data"));
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, cause, vec![path]).cured_by(cure))
+}
+
+fn csi_socket_missing(node: &Node) -> anyhow::Result<Staged> {
+    let driver = start_driver(node, Manner::Proper)?;
+    let mut spec = PodSpec::sleeping("csi-socket-missing");
+    node.csi_volume(&mut spec, "pvc-data")?;
+    node.run(&spec)?;
+    process::signal(driver, Signal::SIGKILL)?;
+    process::wait_end(driver)?;
+    let root = node.layout().kubelet_root();
+    fs::remove_dir_all(root.join("plugins").join(CSI_DRIVER)).context("remove the driver's socket")?;
+    fs::remove_file(root.join("plugins_registry").join(format!("{CSI_DRIVER}-reg.sock")))
+        .context("remove the driver's registration")?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let names = vec![CSI_DRIVER.to_owned()];
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CsiDriverNotRegistered", names)
+        .by_hand(|node| start_driver(node, Manner::Proper).map(|_| ())))
+}
+
+/// The kubelet forgets the volume without removing `vol_data.json`, so after the unmount the pod
+/// goes, but its directory stays as an orphan until that file is moved away as well.
+fn csi_left_mounted(node: &Node) -> anyhow::Result<Staged> {
+    start_driver(node, Manner::Leaves)?;
+    let mut spec = PodSpec::sleeping("csi-left-mounted");
+    let volume = node.csi_volume(&mut spec, "pvc-data")?;
+    node.run(&spec)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let path = volume.target.display().to_string();
+    let cure = format!("umount {path} && rm {}", volume.data.display());
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CsiUnpublishLeftMount", vec![path]).cured_by(cure))
+}
+
+fn fuse_dead(node: &Node) -> anyhow::Result<Staged> {
+    start_driver(node, Manner::Proper)?;
+    let mut spec = PodSpec::sleeping("fuse-dead");
+    let volume = node.csi_directory(&mut spec, "pvc-data")?;
+    let fuse = support::fuse_mount(node, "s3fs", &volume.target)?;
+    node.run(&spec)?;
+    process::signal(fuse.server, Signal::SIGKILL)?;
+    process::wait_end(fuse.server)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let path = volume.target.display().to_string();
+    let cure = format!("umount {path}");
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "FuseServerGone", vec![path]).cured_by(cure))
+}
+
+/// The driver is one that unmounts without looking first: after the abort it finds a dead mount.
+fn fuse_hung_volume(node: &Node) -> anyhow::Result<Staged> {
+    start_driver(node, Manner::Blunt)?;
+    let mut spec = PodSpec::sleeping("fuse-hung-volume");
+    let volume = node.csi_directory(&mut spec, "pvc-data")?;
+    let fuse = support::fuse_mount(node, "s3fs", &volume.target)?;
+    node.run(&spec)?;
+    let launch = Launch::stand_in("backup").args(["stand-in", "hold", "--read"]).arg(volume.target.join("hang"));
+    let reader = node.launch(launch)?;
+    support::wait_fuse_wait(reader)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let names = vec![fuse.server.to_string(), volume.target.display().to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "FuseServerNotResponding", names).cured_by(fuse.abort_command()))
+}

@@ -1,0 +1,77 @@
+//! The cgroup freezer holds the pod's tasks.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+
+use super::{Scenario, Staged};
+use crate::{Gate, Node, PodSpec, cgroup, wait_for};
+
+/// Frozen by version 1: not even SIGKILL arrives.
+pub const FROZEN_V1: Scenario = Scenario {
+    name: "frozen-v1",
+    about: "the pod's cgroup is frozen (v1): SIGKILL waits for the thaw",
+    stage: frozen_v1,
+};
+
+/// Frozen by version 2: SIGKILL arrives, the stop signal does not. So the pod is not stuck for
+/// ever, but its grace period passes unused.
+pub const FROZEN_V2: Scenario = Scenario {
+    name: "frozen-v2",
+    about: "the container's cgroup is frozen (v2): the stop signal waits, so the whole grace period passes",
+    stage: frozen_v2,
+};
+
+/// The pod's cgroup, not the container's: runc thaws the container's own before it kills.
+fn frozen_v1(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("frozen-v1");
+    node.run(&spec)?;
+    let file = cgroup::below(Path::new("/sys/fs/cgroup/freezer"), &spec.pod.cgroup()).join("freezer.state");
+    freeze_v1(&file)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    let cgroup = file.with_file_name("");
+    let names = vec![cgroup.display().to_string().trim_end_matches('/').to_owned()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "CgroupFrozen", names)
+        .cured_by(format!("echo THAWED > {}", file.display())))
+}
+
+fn frozen_v2(node: &Node) -> anyhow::Result<Staged> {
+    let grace = Duration::from_secs(600);
+    let command = ["/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 1; done"];
+    let spec = PodSpec::new("frozen-v2").container(&command).grace(grace);
+    let pod = node.run(&spec)?;
+    let cgroup = v2_cgroup(pod.app()?.pid)?;
+    fs::write(cgroup.join("cgroup.freeze"), "1").with_context(|| format!("freeze {}", cgroup.display()))?;
+    wait_for("the cgroup is frozen", Duration::from_secs(5), || {
+        let events = fs::read_to_string(cgroup.join("cgroup.events"))?;
+        Ok(events.contains("frozen 1").then_some(()))
+    })?;
+    node.delete_with_deadline(&spec, jiff::Timestamp::now() + grace)?;
+    node.wait_held(&spec.pod, Gate::ContainersStopped)?;
+    let path = cgroup.display().to_string();
+    let cure = format!("echo 0 > {path}/cgroup.freeze");
+    let mut staged = Staged::stuck(spec.pod, Gate::ContainersStopped, "CgroupFrozen", vec![path]).cured_by(cure);
+    staged.expect.iter_mut().for_each(|expect| expect.verdict = "Progressing");
+    Ok(staged)
+}
+
+/// Freezes a version 1 cgroup, given its `freezer.state`.
+pub fn freeze_v1(file: &Path) -> anyhow::Result<()> {
+    fs::write(file, "FROZEN").with_context(|| format!("freeze {}", file.display()))?;
+    wait_for(&format!("{} says FROZEN", file.display()), Duration::from_secs(5), || {
+        Ok(fs::read_to_string(file)?.starts_with("FROZEN").then_some(()))
+    })
+}
+
+/// A process' cgroup in the version 2 hierarchy.
+fn v2_cgroup(pid: i32) -> anyhow::Result<PathBuf> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::")).context("this machine has no cgroup v2")?;
+    let roots = cgroup::hierarchies()?;
+    let root = roots.into_iter().find(|root| root.join("cgroup.controllers").exists());
+    Ok(cgroup::below(&root.context("the cgroup v2 hierarchy is not mounted")?, path))
+}

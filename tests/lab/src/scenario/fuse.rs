@@ -1,0 +1,81 @@
+//! A task of the pod waits for a FUSE server that never answers.
+
+use std::time::Duration;
+
+use super::{Scenario, Staged, support};
+use crate::{Gate, Node, PodSpec, process, wait_for};
+
+/// The container's init itself waits.
+pub const DSTATE_FUSE: Scenario = Scenario {
+    name: "dstate-fuse",
+    about: "the container's process waits for a FUSE server that never answers, and cannot be killed",
+    stage: dstate_fuse,
+};
+
+/// A child of the container's init waits, and the init waits for it.
+pub const PIDNS_INIT: Scenario = Scenario {
+    name: "pidns-init",
+    about: "the container's init is dead and waits for a child that waits for a FUSE server",
+    stage: pidns_init,
+};
+
+/// A thread waits while its process looks like a zombie.
+pub const ZOMBIE_LEADER: Scenario = Scenario {
+    name: "zombie-leader",
+    about: "the container's process is a zombie whose second thread waits for a FUSE server",
+    stage: zombie_leader,
+};
+
+const CAUSE: &str = "FuseServerNotResponding";
+
+fn dstate_fuse(node: &Node) -> anyhow::Result<Staged> {
+    let media = node.layout().mnt("media");
+    let fuse = support::fuse_mount(node, "s3fs", &media)?;
+    let spec = PodSpec::new("dstate-fuse").container(&["/bin/cat", "/media/hang"]).mount(&media, "/media");
+    let task = node.run(&spec)?.app()?.pid;
+    support::wait_fuse_wait(task)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(task, "D")?;
+    let names = vec![task.to_string(), fuse.server.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
+fn pidns_init(node: &Node) -> anyhow::Result<Staged> {
+    let media = node.layout().mnt("media");
+    let fuse = support::fuse_mount(node, "s3fs", &media)?;
+    let command = ["/bin/sh", "-c", "cat /media/hang & wait"];
+    let spec = PodSpec::new("pidns-init").container(&command).mount(&media, "/media");
+    let init = node.run(&spec)?.app()?.pid;
+    let child = wait_for("the container's init has a child", Duration::from_secs(5), || {
+        Ok(process::children(init).first().copied())
+    })?;
+    support::wait_fuse_wait(child)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(child, "D")?;
+    support::wait_stack(init, "zap_pid_ns_processes")?;
+    let names = vec![child.to_string(), fuse.server.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
+fn zombie_leader(node: &Node) -> anyhow::Result<Staged> {
+    let media = node.layout().mnt("media");
+    let fuse = support::fuse_mount(node, "s3fs", &media)?;
+    // The lab's binary is not in the image; it is shown to the container with its libraries.
+    let bin = node.layout().binary().with_file_name("");
+    let spec = PodSpec::new("zombie-leader")
+        .container(&["/lab/lab", "stand-in", "reader", "/media/hang"])
+        .mount(&media, "/media")
+        .mount(&bin, "/lab")
+        .mount("/lib".as_ref(), "/lib")
+        .mount("/lib64".as_ref(), "/lib64");
+    let leader = node.run(&spec)?.app()?.pid;
+    let thread = wait_for("the reader has a second thread", Duration::from_secs(5), || {
+        Ok(process::threads(leader).into_iter().find(|&tid| tid != leader))
+    })?;
+    support::wait_fuse_wait(thread)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(leader, "Z")?;
+    anyhow::ensure!(process::thread_state(leader, thread) == Some('D'), "thread {thread} is not in state D");
+    let names = vec![thread.to_string(), fuse.server.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}

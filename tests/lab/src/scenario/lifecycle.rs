@@ -1,0 +1,76 @@
+//! Pods that are not stuck, and one that nobody counts any more.
+
+use std::time::Duration;
+
+use super::{Cure, Expect, Scenario, Staged, support};
+use crate::{Gate, Node, PodSpec};
+
+/// A running pod, and one that ended as it should.
+pub const HEALTHY: Scenario = Scenario {
+    name: "healthy",
+    about: "one pod runs, another ended in the normal way: nothing to say",
+    stage: healthy,
+};
+
+/// A pod that is asked to end and takes its time.
+pub const GRACE: Scenario =
+    Scenario { name: "grace", about: "the pod was deleted a moment ago and is inside its grace period", stage: grace };
+
+/// A container whose pod was deleted by force.
+pub const FORCE_DELETED: Scenario = Scenario {
+    name: "force-deleted",
+    about: "the pod was deleted by force: the API does not know it, its container runs on",
+    stage: force_deleted,
+};
+
+fn healthy(node: &Node) -> anyhow::Result<Staged> {
+    let running = PodSpec::sleeping("healthy");
+    node.run(&running)?;
+    let mut finished = PodSpec::sleeping("finished");
+    node.empty_dir(&mut finished, "scratch", true)?;
+    node.run(&finished)?;
+    node.delete(&finished)?;
+    node.wait_gone(&finished.pod, Duration::from_secs(20))?;
+    Ok(Staged::fine(vec![running.pod]))
+}
+
+fn grace(node: &Node) -> anyhow::Result<Staged> {
+    let patience = Duration::from_secs(600);
+    let spec = PodSpec::new("grace").container(&["/bin/sh", "-c", "trap '' TERM; sleep 2147483647"]).grace(patience);
+    node.run(&spec)?;
+    node.delete_with_deadline(&spec, jiff::Timestamp::now() + patience)?;
+    node.wait_held(&spec.pod, Gate::ContainersStopped)?;
+    let mut staged = Staged::stuck(spec.pod, Gate::ContainersStopped, "GracePeriodRunning", Vec::new());
+    staged.expect.iter_mut().for_each(|expect| expect.verdict = "Progressing");
+    staged.cure = Cure::None;
+    staged.ends = false;
+    Ok(staged)
+}
+
+fn force_deleted(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("force-deleted");
+    let pod = node.run(&spec)?;
+    node.force_delete(&spec.pod)?;
+    support::age(&pod.dir)?;
+    let container = pod.app()?;
+    let names = vec![container.pid.to_string(), container.id.clone()];
+    let expect = Expect {
+        pod_uid: Some(spec.pod.uid.clone()),
+        verdict: "Stuck",
+        gate: Some(Gate::ContainersStopped.name()),
+        cause: Some("ForceDeletedStillRunning"),
+        names,
+    };
+    Ok(Staged {
+        pods: vec![spec.pod],
+        expect: vec![expect],
+        cure: Cure::ByHand(restart_kubelet),
+        known_good: Vec::new(),
+        ends: true,
+    })
+}
+
+/// A kubelet that has been restarted finds the pod in the runtime and not in the API, and ends it.
+fn restart_kubelet(node: &Node) -> anyhow::Result<()> {
+    node.adopt(&PodSpec::sleeping("force-deleted"))
+}

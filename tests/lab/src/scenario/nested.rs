@@ -1,0 +1,70 @@
+//! Something in the volume's place that the kubelet cannot take away.
+
+use std::fs;
+
+use anyhow::Context as _;
+
+use super::{Scenario, Staged, support};
+use crate::{Gate, Node, PodSpec, Restart, mounts};
+
+/// A mount below an emptyDir.
+pub const NESTED_MOUNT: Scenario =
+    Scenario { name: "nested-mount", about: "something is mounted below an emptyDir of the pod", stage: nested_mount };
+
+/// A file where a plugin's directory should be.
+pub const STRAY_FILE: Scenario = Scenario {
+    name: "stray-file",
+    about: "a regular file lies directly in the pod's volumes directory",
+    stage: stray_file,
+};
+
+/// A mount below an emptyDir that only the kubelet sees.
+pub const KUBELET_NAMESPACE: Scenario = Scenario {
+    name: "kubelet-namespace",
+    about: "the kubelet has a mount namespace of its own, and something is mounted there below an emptyDir",
+    stage: kubelet_namespace,
+};
+
+fn nested_mount(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("nested-mount");
+    let volume = node.empty_dir(&mut spec, "scratch", false)?;
+    let nested = volume.join("inner");
+    mounts::tmpfs(&nested)?;
+    node.run(&spec)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let path = nested.display().to_string();
+    let cure = format!("umount {path}");
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "NestedMount", vec![path]).cured_by(cure))
+}
+
+fn stray_file(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("stray-file");
+    node.empty_dir(&mut spec, "scratch", true)?;
+    let file = node.run(&spec)?.dir.join("volumes/backup.log");
+    fs::write(&file, "something\n").with_context(|| format!("write {}", file.display()))?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let path = file.display().to_string();
+    let cure = format!("rm {path}");
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "StrayFileInVolumes", vec![path]).cured_by(cure))
+}
+
+fn kubelet_namespace(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("kubelet-namespace");
+    let volume = node.empty_dir(&mut spec, "scratch", false)?;
+    let nested = volume.join("inner");
+    fs::create_dir(&nested).context("create the nested directory")?;
+    node.run(&spec)?;
+    let kubelet = node.restart_kubelet(Restart::in_own_mount_namespace())?;
+    let path = nested.display().to_string();
+    let inside = format!("nsenter --mount=/proc/{kubelet}/ns/mnt");
+    support::shell(&format!("{inside} mount -t tmpfs tmpfs {path}"))?;
+    anyhow::ensure!(!mounts::is_mounted(&nested)?, "the mount is seen by the host as well");
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    Ok(Staged::stuck(
+        spec.pod,
+        Gate::VolumesUnmounted,
+        "MountHiddenFromKubelet",
+        vec![path.clone(), kubelet.to_string()],
+    )
+    .cured_by(format!("{inside} umount {path}")))
+}

@@ -1,0 +1,63 @@
+//! Gate SandboxStopped: the pod's network is not taken down.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
+
+use anyhow::Context as _;
+use serde_json::json;
+
+use super::{Scenario, Staged};
+use crate::{Gate, Node, PodSpec};
+
+/// The CNI plugin fails at DEL.
+pub const CNI_DEL: Scenario =
+    Scenario { name: "cni-del", about: "the CNI plugin fails to release the pod's network", stage: cni_del };
+
+/// Where distributions put the CNI plugins.
+const INSTALLED: [&str; 2] = ["/opt/cni/bin/loopback", "/usr/lib/cni/loopback"];
+/// The plugin's file name, and its type in the configuration.
+const PLUGIN: &str = "lab-net";
+
+fn cni_del(node: &Node) -> anyhow::Result<Staged> {
+    let dir = node.layout().cni();
+    let loopback = INSTALLED.iter().find(|path| fs::exists(path).unwrap_or(false));
+    let loopback = loopback.context("the CNI plugin loopback is not installed (containernetworking-plugins)")?;
+    symlink(loopback, dir.join("bin/loopback")).context("provide the CNI plugin loopback")?;
+    write_plugin(
+        node,
+        "echo '{\"cniVersion\":\"0.4.0\",\"code\":11,\"msg\":\"address store is not available\"}'; exit 1",
+    )?;
+    let configuration = json!({"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": PLUGIN}]});
+    fs::write(dir.join("net.d/10-lab.conflist"), serde_json::to_vec(&configuration)?).context("configure CNI")?;
+    node.wait_network()?;
+    let spec = PodSpec::sleeping("cni-del").own_network();
+    let pod = node.run(&spec)?;
+    node.delete_until(&spec, Gate::SandboxStopped)?;
+    Ok(Staged::stuck(spec.pod, Gate::SandboxStopped, "CniTeardownFailing", vec![pod.sandbox]).by_hand(repair))
+}
+
+/// ADD answers as a plugin that gave the pod an address.
+fn write_plugin(node: &Node, del: &str) -> anyhow::Result<()> {
+    let path = node.layout().cni().join("bin").join(PLUGIN);
+    let namespaces = node.layout().network_namespaces();
+    let namespaces = namespaces.display();
+    let script = format!(
+        r#"#!/bin/sh
+cat > /dev/null
+case $CNI_COMMAND in
+VERSION) echo '{{"cniVersion":"0.4.0","supportedVersions":["0.3.1","0.4.0"]}}' ;;
+ADD) echo "$CNI_NETNS" >> '{namespaces}'
+  echo '{{"cniVersion":"0.4.0","interfaces":[{{"name":"'"$CNI_IFNAME"'","sandbox":"'"$CNI_NETNS"'"}}],"ips":[{{"version":"4","interface":0,"address":"10.244.0.9/24"}}]}}' ;;
+DEL) {del} ;;
+esac
+"#
+    );
+    fs::write(&path, script).with_context(|| format!("write {}", path.display()))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).context("make the CNI plugin executable")
+}
+
+fn repair(node: &Node) -> anyhow::Result<()> {
+    write_plugin(node, "true")
+}

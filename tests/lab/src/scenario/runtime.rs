@@ -1,0 +1,87 @@
+//! The runtime, or its shim, does not do its part.
+
+use nix::sys::signal::Signal;
+
+use super::{Scenario, Staged, support};
+use crate::{Gate, Launch, Node, PodSpec, process};
+
+/// The shim is stopped.
+pub const SHIM_STOPPED: Scenario = Scenario {
+    name: "shim-stopped",
+    about: "the containerd-shim of the pod is stopped and answers nothing",
+    stage: shim_stopped,
+};
+
+/// The shim is dead and containerd cannot notice. A containerd that runs, or is started again,
+/// cleans up after a lost shim at once and kills the container, so this is the only lasting form.
+pub const SHIM_KILLED: Scenario = Scenario {
+    name: "shim-killed",
+    about: "the containerd-shim of the pod was killed while containerd is stopped, so nobody cleans up after it",
+    stage: shim_killed,
+};
+
+/// The container's root file system is in use.
+pub const ROOTFS_BUSY: Scenario = Scenario {
+    name: "rootfs-busy",
+    about: "the container's process is gone, but a process of the host stands in its root file system",
+    stage: rootfs_busy,
+};
+
+/// containerd is stopped.
+pub const CONTAINERD_STOPPED: Scenario = Scenario {
+    name: "containerd-stopped",
+    about: "containerd is stopped: it accepts connections and answers nothing",
+    stage: containerd_stopped,
+};
+
+fn shim_stopped(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("shim-stopped");
+    let shim = process::parent(node.run(&spec)?.app()?.pid)?;
+    process::signal(shim, Signal::SIGSTOP)?;
+    process::wait_state(shim, "T")?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "ShimNotResponding", vec![shim.to_string()])
+        .cured_by(format!("kill -CONT {shim}")))
+}
+
+fn shim_killed(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("shim-killed");
+    let init = node.run(&spec)?.app()?.pid;
+    let (shim, containerd) = (process::parent(init)?, node.containerd_pid()?);
+    process::signal(containerd, Signal::SIGSTOP)?;
+    process::wait_state(containerd, "T")?;
+    process::signal(shim, Signal::SIGKILL)?;
+    process::wait_end(shim)?;
+    anyhow::ensure!(process::state(init) == Some('S'), "the container's init {init} did not survive its shim");
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    let mut staged =
+        Staged::node("RuntimeNotResponding", vec![containerd.to_string()]).cured_by(format!("kill -CONT {containerd}"));
+    staged.pods.push(spec.pod);
+    Ok(staged)
+}
+
+fn rootfs_busy(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("rootfs-busy");
+    let pod = node.run(&spec)?;
+    let container = pod.app()?;
+    let rootfs = node.layout().bundles().join(&container.id).join("rootfs");
+    let holder = node.launch(Launch::stand_in("scanner").args(["stand-in", "hold", "--cwd"]).arg(&rootfs))?;
+    support::wait_link(&format!("/proc/{holder}/cwd"), &rootfs)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_end(container.pid)?;
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "RootfsBusy", vec![holder.to_string()])
+        .cured_by(format!("kill {holder}")))
+}
+
+fn containerd_stopped(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("containerd-stopped");
+    node.run(&spec)?;
+    let containerd = node.containerd_pid()?;
+    process::signal(containerd, Signal::SIGSTOP)?;
+    process::wait_state(containerd, "T")?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    let mut staged =
+        Staged::node("RuntimeNotResponding", vec![containerd.to_string()]).cured_by(format!("kill -CONT {containerd}"));
+    staged.pods.push(spec.pod);
+    Ok(staged)
+}

@@ -1,0 +1,120 @@
+//! What several scenarios use.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, SystemTime},
+};
+
+use anyhow::Context as _;
+
+use crate::{Launch, Node, mounts, process, wait_for};
+
+/// How long staging waits for the kernel.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A FUSE mount and its server.
+pub struct FuseMount {
+    /// The server's pid.
+    pub server: i32,
+    /// The connection's number in `/sys/fs/fuse/connections`.
+    pub connection: String,
+}
+
+impl FuseMount {
+    /// The command that ends all waiting for the server.
+    pub fn abort_command(&self) -> String {
+        format!("echo 1 > /sys/fs/fuse/connections/{}/abort", self.connection)
+    }
+}
+
+/// Starts a FUSE server, called `name` in `comm` and in the mount table.
+pub fn fuse_mount(node: &Node, name: &str, target: &Path) -> anyhow::Result<FuseMount> {
+    fs::create_dir_all(target).with_context(|| format!("create {}", target.display()))?;
+    let launch = Launch::stand_in(name).args(["stand-in", "hangfs", "--source", name]).arg(target);
+    let server = node.launch(launch)?;
+    let device = wait_for("the FUSE server has mounted", LIMIT, || {
+        let mounted = mounts::below(target)?;
+        Ok(mounted.into_iter().find(|mount| mount.target == target).map(|mount| mount.device))
+    })?;
+    let connection = device.strip_prefix("0:").context("a FUSE mount has an anonymous device")?.to_owned();
+    Ok(FuseMount { server, connection })
+}
+
+/// Waits until a task waits for a FUSE server that has taken its request.
+pub fn wait_fuse_wait(pid: i32) -> anyhow::Result<()> {
+    wait_for(&format!("process {pid} waits for its FUSE server"), LIMIT, || {
+        Ok((process::wait_channel(pid) == "request_wait_answer").then_some(()))
+    })
+}
+
+/// Waits until a link of `/proc` points to `target`.
+pub fn wait_link(link: &str, target: &Path) -> anyhow::Result<()> {
+    wait_for(&format!("{link} points to {}", target.display()), LIMIT, || {
+        Ok(fs::read_link(link).ok().filter(|found| found == target).map(|_| ()))
+    })
+}
+
+/// Waits until a process has a file open.
+pub fn wait_open(pid: i32, file: &Path) -> anyhow::Result<()> {
+    wait_for(&format!("process {pid} has {} open", file.display()), LIMIT, || {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut targets = descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok());
+        Ok(targets.any(|target| target == file).then_some(()))
+    })
+}
+
+/// Waits until a process has a file mapped and not open.
+pub fn wait_mapped(pid: i32, file: &Path) -> anyhow::Result<()> {
+    let path = file.display().to_string();
+    wait_for(&format!("process {pid} has {path} mapped"), LIMIT, || {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        Ok(maps.lines().any(|line| line.ends_with(&path)).then_some(()))
+    })?;
+    wait_for(&format!("process {pid} has closed {path}"), LIMIT, || {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut targets = descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok());
+        Ok((!targets.any(|target| target == file)).then_some(()))
+    })
+}
+
+/// Waits until a task sleeps somewhere below this kernel function. The wait channel alone would
+/// not do: an init that waits for a child of its own shows `do_wait` there.
+pub fn wait_stack(pid: i32, function: &str) -> anyhow::Result<()> {
+    wait_for(&format!("process {pid} sleeps in {function}"), LIMIT, || {
+        let stack = fs::read_to_string(format!("/proc/{pid}/stack")).unwrap_or_default();
+        Ok(stack.contains(function).then_some(()))
+    })
+}
+
+/// Waits until a file exists.
+pub fn wait_exists(path: &Path) -> anyhow::Result<()> {
+    wait_for(&format!("{} exists", path.display()), LIMIT, || Ok(path.exists().then_some(())))
+}
+
+/// Says so when a process shares the lab's mount namespace.
+pub fn ensure_own_mount_namespace(pid: i32) -> anyhow::Result<()> {
+    let inode =
+        |path: String| fs::metadata(&path).map(|namespace| namespace.ino()).with_context(|| format!("look at {path}"));
+    let (its, ours) = (inode(format!("/proc/{pid}/ns/mnt"))?, inode("/proc/self/ns/mnt".to_owned())?);
+    anyhow::ensure!(its != ours, "process {pid} is in the lab's own mount namespace");
+    Ok(())
+}
+
+/// Runs a command line.
+pub fn shell(command: &str) -> anyhow::Result<()> {
+    let output = Command::new("sh").args(["-c", command]).stdin(Stdio::null()).output().context("run sh")?;
+    let why = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "`{command}` failed: {why}");
+    Ok(())
+}
+
+/// Makes something look as if nobody had touched it for a day: a directory that was left a moment
+/// ago is one that the kubelet has not come round to yet.
+pub fn age(path: &Path) -> anyhow::Result<()> {
+    let yesterday = SystemTime::now() - Duration::from_secs(24 * 3600);
+    let file = fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    file.set_modified(yesterday).with_context(|| format!("set the time of {}", path.display()))
+}

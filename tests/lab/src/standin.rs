@@ -1,0 +1,70 @@
+//! The lab's processes: its own binary, executed again in another part.
+
+pub mod csi;
+mod foreign_parent;
+mod hangfs;
+mod hold;
+mod reader;
+mod serve_api;
+
+use std::ffi::OsStr;
+
+use clap::{Parser, Subcommand};
+
+use crate::{kubelet::Kubelet, launch::Launcher};
+
+/// A part that the binary can play.
+#[derive(Debug, Parser)]
+#[command(name = "stand-in")]
+struct StandIn {
+    #[command(subcommand)]
+    part: Part,
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// Starts another process and ends.
+    Launcher(Launcher),
+    /// The API server double.
+    Apiserver(serve_api::ServeApi),
+    /// A FUSE server that does not answer everything.
+    Hangfs(hangfs::HangFs),
+    /// A process that holds something.
+    Hold(hold::Hold),
+    /// A process whose second thread reads a file.
+    Reader(reader::Reader),
+    /// A process outside of a pid namespace with a child in it.
+    ForeignParent(foreign_parent::ForeignParent),
+    /// A CSI driver's node part.
+    CsiDriver(csi::CsiDriver),
+}
+
+/// If this process was started as a stand-in, plays the part and returns how it ended; otherwise
+/// nothing. To be called before anything else: threads of the caller would be in the way.
+pub fn take_over() -> Option<anyhow::Result<()>> {
+    let mut args = std::env::args_os();
+    let name = args.next()?;
+    if std::path::Path::new(&name).file_name() == Some(OsStr::new("kubelet")) {
+        return Some(Kubelet::parse().run());
+    }
+    if args.next()? != "stand-in" {
+        return None;
+    }
+    let part = StandIn::parse_from(std::env::args_os().skip(1)).part;
+    Some(match part {
+        Part::Launcher(part) => part.run(),
+        Part::Apiserver(part) => part.run(),
+        Part::Hangfs(part) => part.run(),
+        Part::Hold(part) => part.run(),
+        Part::Reader(part) => part.run(),
+        Part::ForeignParent(part) => part.run(),
+        Part::CsiDriver(part) => part.run(),
+    })
+}
+
+/// Does nothing until killed.
+fn wait_forever() -> ! {
+    loop {
+        std::thread::park();
+    }
+}

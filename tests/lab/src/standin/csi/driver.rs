@@ -1,0 +1,122 @@
+//! The driver as a process.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::Context as _;
+use tokio::net::UnixListener;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::{Status, transport::Server};
+
+use super::{
+    NodeUnpublishVolumeRequest, NodeUnpublishVolumeResponse, PluginInfo,
+    serve::{Answers, NodeService, Registration},
+};
+use crate::mounts;
+
+/// The node part of a CSI driver.
+#[derive(Debug, clap::Args)]
+pub struct CsiDriver {
+    /// The driver's name.
+    #[arg(long)]
+    name: String,
+    /// Its own socket.
+    #[arg(long)]
+    socket: PathBuf,
+    /// The socket by which the kubelet finds it.
+    #[arg(long)]
+    registration: PathBuf,
+    /// What it does when it is asked to unpublish a volume.
+    #[arg(long, value_enum)]
+    manner: Manner,
+}
+
+/// How a driver unpublishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Manner {
+    /// It unmounts, and looks at the target first, as most drivers do.
+    Proper,
+    /// It unmounts whatever is there.
+    Blunt,
+    /// It says that it has, and has not.
+    Leaves,
+}
+
+impl CsiDriver {
+    /// Serves until it is killed.
+    pub fn run(self) -> anyhow::Result<()> {
+        let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        executor.block_on(self.serve())
+    }
+
+    async fn serve(self) -> anyhow::Result<()> {
+        let own = listen(&self.socket)?;
+        let registration = listen(&self.registration)?;
+        let answers: Arc<dyn Answers> = Arc::new(self);
+        let node = Server::builder().add_service(NodeService(Arc::clone(&answers))).serve_with_incoming(own);
+        let register = Server::builder().add_service(Registration(answers)).serve_with_incoming(registration);
+        tokio::try_join!(node, register).context("serve")?;
+        Ok(())
+    }
+}
+
+impl Answers for CsiDriver {
+    fn info(&self) -> PluginInfo {
+        PluginInfo {
+            r#type: "CSIPlugin".to_owned(),
+            name: self.name.clone(),
+            endpoint: self.socket.display().to_string(),
+            supported_versions: vec!["1.0.0".to_owned()],
+        }
+    }
+
+    fn unpublish(&self, request: &NodeUnpublishVolumeRequest) -> Result<NodeUnpublishVolumeResponse, Status> {
+        let target = Path::new(&request.target_path);
+        let outcome = match self.manner {
+            Manner::Proper => look(target).and_then(|()| unpublish(target)),
+            Manner::Blunt => unpublish(target),
+            Manner::Leaves => Ok(()),
+        };
+        outcome.map_err(|error| Status::internal(format!("{error:#}")))?;
+        Ok(NodeUnpublishVolumeResponse {})
+    }
+}
+
+/// The look at the target is what makes drivers fail on a FUSE mount whose server is dead.
+fn look(target: &Path) -> anyhow::Result<()> {
+    match fs::metadata(target) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("stat {}", target.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unpublish(target: &Path) -> anyhow::Result<()> {
+    if mounts::is_mounted(target)? {
+        mounts::unmount(target).with_context(|| format!("umount: {}", target.display()))?;
+    }
+    match fs::remove_dir(target) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", target.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn listen(socket: &Path) -> anyhow::Result<UnixListenerStream> {
+    if let Some(dir) = socket.parent() {
+        fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
+    }
+    match fs::remove_file(socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("remove the old {}", socket.display()));
+        }
+        _ => {}
+    }
+    let listener = UnixListener::bind(socket).with_context(|| format!("listen on {}", socket.display()))?;
+    Ok(UnixListenerStream::new(listener))
+}

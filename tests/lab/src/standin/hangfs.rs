@@ -1,0 +1,113 @@
+//! A FUSE server that takes some requests and never answers them.
+//!
+//! Once a server has read a request, the process that waits for the answer cannot be killed. This
+//! is how a network file system's client looks when its backend is gone. The protocol is that of
+//! `linux/fuse.h`, version 7.31; only what a reader of two files needs is served.
+
+mod protocol;
+
+use std::{
+    fs::File,
+    io::{Read as _, Write as _},
+    os::{fd::AsRawFd as _, unix::net::UnixStream},
+    path::PathBuf,
+    thread,
+};
+
+use anyhow::Context as _;
+use nix::{
+    errno::Errno,
+    mount::{MsFlags, mount},
+};
+
+use protocol::{Inode, Operation, Request, attributes, entry, init, opened};
+
+/// Larger than the largest request.
+const BUFFER: usize = 1 << 20;
+
+/// Serves the files `ok`, which can be read, and `hang`, whose readers wait forever.
+#[derive(Debug, clap::Args)]
+pub struct HangFs {
+    /// Where to mount.
+    target: PathBuf,
+    /// What the mount table shall call the server, for example `s3fs`.
+    #[arg(long)]
+    source: String,
+}
+
+impl HangFs {
+    /// Serves until the mount or the connection is gone.
+    pub fn run(self) -> anyhow::Result<()> {
+        let mut device =
+            File::options().read(true).write(true).open("/dev/fuse").context("open /dev/fuse: is FUSE available?")?;
+        let options = format!("fd={},rootmode=40000,user_id=0,group_id=0,allow_other", device.as_raw_fd());
+        let kind = format!("fuse.{}", self.source);
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        mount(Some(self.source.as_str()), &self.target, Some(kind.as_str()), flags, Some(options.as_str()))
+            .with_context(|| format!("mount at {}", self.target.display()))?;
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let length = match device.read(&mut buffer) {
+                Ok(length) => length,
+                Err(error) => match error.raw_os_error().map(Errno::from_raw) {
+                    Some(Errno::EINTR | Errno::ENOENT) => continue,
+                    Some(Errno::ENODEV | Errno::ECONNABORTED) => return Ok(()),
+                    _ => return Err(error).context("read a request"),
+                },
+            };
+            let request = buffer.get(..length).and_then(Request::parse).context("a request is too short")?;
+            match answer(&request) {
+                Answer::Data(data) => reply(&mut device, request.unique, 0, &data)?,
+                Answer::Error(errno) => reply(&mut device, request.unique, -(errno as i32), &[])?,
+                Answer::Nothing => {}
+                Answer::Never => {
+                    thread::spawn(wait_for_backend);
+                }
+            }
+        }
+    }
+}
+
+/// What the server does with a request.
+enum Answer {
+    Data(Vec<u8>),
+    Error(Errno),
+    /// The protocol wants no reply.
+    Nothing,
+    /// The protocol wants one, but it does not come.
+    Never,
+}
+
+fn answer(request: &Request<'_>) -> Answer {
+    match request.operation {
+        Operation::Init => Answer::Data(init(request)),
+        Operation::Lookup => match Inode::named(request.argument) {
+            Some(inode) => Answer::Data(entry(inode)),
+            None => Answer::Error(Errno::ENOENT),
+        },
+        Operation::GetAttributes => Answer::Data(attributes(Inode(request.node))),
+        Operation::Open => Answer::Data(opened()),
+        Operation::Read if request.node == Inode::HANG.0 => Answer::Never,
+        Operation::Read => Answer::Data(b"something\n".to_vec()),
+        Operation::ReadDirectory | Operation::Close => Answer::Data(Vec::new()),
+        Operation::Silent => Answer::Nothing,
+        Operation::Other => Answer::Error(Errno::ENOSYS),
+    }
+}
+
+fn reply(device: &mut File, unique: u64, error: i32, data: &[u8]) -> anyhow::Result<()> {
+    let message = protocol::reply(unique, error, data);
+    match device.write(&message) {
+        Ok(_) => Ok(()),
+        // The one who asked was interrupted meanwhile.
+        Err(error) if error.raw_os_error() == Some(Errno::ENOENT as i32) => Ok(()),
+        Err(error) => Err(error).context("answer a request"),
+    }
+}
+
+/// Sleeps in a socket, as the thread of a real server whose backend does not answer.
+fn wait_for_backend() -> anyhow::Result<()> {
+    let (mut here, _backend) = UnixStream::pair()?;
+    here.read_exact(&mut [0])?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! A process of the host that holds something of a pod.
+
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+};
+
+use anyhow::Context as _;
+use nix::mount::MsFlags;
+
+use crate::mounts;
+
+/// Holds what it is told to, until it is killed.
+#[derive(Debug, clap::Args)]
+pub struct Hold {
+    /// First enter a mount namespace of its own, with this propagation.
+    #[arg(long, value_enum)]
+    namespace: Option<Propagation>,
+    /// Make this the working directory.
+    #[arg(long)]
+    cwd: Option<PathBuf>,
+    /// Keep this file open.
+    #[arg(long)]
+    open: Option<PathBuf>,
+    /// Map this file and close it.
+    #[arg(long)]
+    map: Option<PathBuf>,
+    /// Read this file.
+    #[arg(long)]
+    read: Option<PathBuf>,
+}
+
+/// How a mount namespace learns of mounts of the one it was copied from.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Propagation {
+    /// Mounts and unmounts of the host arrive.
+    Slave,
+    /// Nothing arrives.
+    Private,
+}
+
+impl Hold {
+    /// Runs until it is killed.
+    pub fn run(self) -> anyhow::Result<()> {
+        if let Some(propagation) = self.namespace {
+            mounts::enter_namespace(match propagation {
+                Propagation::Slave => MsFlags::MS_SLAVE,
+                Propagation::Private => MsFlags::MS_PRIVATE,
+            })?;
+        }
+        if let Some(dir) = &self.cwd {
+            nix::unistd::chdir(dir).with_context(|| format!("go to {}", dir.display()))?;
+        }
+        let _open = match &self.open {
+            Some(path) => Some(File::open(path).with_context(|| format!("open {}", path.display()))?),
+            None => None,
+        };
+        if let Some(path) = &self.map {
+            map(path)?;
+        }
+        if let Some(path) = &self.read {
+            fs::read(path).with_context(|| format!("read {}", path.display()))?;
+        }
+        super::wait_forever()
+    }
+}
+
+/// The mapping stays when the file descriptor is closed at the end.
+#[expect(unsafe_code, reason = "mmap has no safe form; nothing ever reads or writes through this mapping")]
+fn map(path: &PathBuf) -> anyhow::Result<()> {
+    use std::os::fd::AsRawFd as _;
+    let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
+    // SAFETY: a new mapping at an address of the kernel's choice overlaps with nothing, the file
+    // descriptor is open, and the address is thrown away.
+    let address =
+        unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+    anyhow::ensure!(address != libc::MAP_FAILED, "map {}: {}", path.display(), std::io::Error::last_os_error());
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Asking the real binary.
+
+use std::{
+    path::PathBuf,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+use findings::NodeReport;
+use lab::Node;
+
+/// However much is dead at once, the answer comes within this time.
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// What the binary answered.
+pub struct Answer {
+    /// As JSON.
+    pub report: NodeReport,
+    /// As a person reads it.
+    pub text: String,
+    /// The exit code.
+    pub code: i32,
+}
+
+/// Runs `check` on the lab's node.
+pub fn check(node: &Node) -> anyhow::Result<Answer> {
+    let (json, code) = run(node, "json")?;
+    let (text, _) = run(node, "wide")?;
+    let report = serde_json::from_str(&json).with_context(|| format!("the answer is no report: {json}"))?;
+    Ok(Answer { report, text, code })
+}
+
+fn run(node: &Node, output: &str) -> anyhow::Result<(String, i32)> {
+    let binary = binary()?;
+    let before = Instant::now();
+    let done = Command::new(&binary).arg("check").args(node.agent_args()).args(["-o", output]).output();
+    let done = done.with_context(|| format!("run {}", binary.display()))?;
+    let took = before.elapsed();
+    let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
+    ensure!(took < LIMIT, "check took {took:?}: {complaint}");
+    let code = done.status.code().with_context(|| format!("check died: {}", done.status))?;
+    ensure!(code != 1, "check failed: {complaint}");
+    Ok((String::from_utf8(done.stdout)?, code))
+}
+
+/// The agent, built beside this test.
+fn binary() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let directory = own.parent().and_then(|deps| deps.parent()).context("the test stands in no target directory")?;
+    let path = directory.join("why-terminating-agent");
+    ensure!(path.exists(), "{} does not exist: run `cargo build --workspace` first", path.display());
+    Ok(path)
+}

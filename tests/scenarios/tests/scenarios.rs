@@ -1,0 +1,60 @@
+//! Every scenario of the lab is a test: stage it, ask the real binary, compare, type the remedy as
+//! it was printed, and see that the pod goes and the finding with it.
+
+mod ask;
+mod compare;
+mod cure;
+mod together;
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::Context;
+use lab::{
+    Node,
+    scenario::{self, Scenario},
+};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// How long the kubelet stand-in may take to get a cured pod out.
+const GONE: Duration = Duration::from_secs(20);
+
+fn main() -> ExitCode {
+    // The lab's own processes are this binary again.
+    if let Some(ended) = lab::standin::take_over() {
+        return match ended {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error:#}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let mut arguments = Arguments::from_args();
+    // All of them use the same node, the same cgroups and the same kernel.
+    arguments.test_threads = Some(1);
+    let mut trials: Vec<Trial> =
+        scenario::ALL.iter().map(|scenario| trial(scenario.name, move || run(scenario))).collect();
+    trials.push(trial("everything-dead-at-once", together::everything_dead));
+    trials.push(trial("not-a-leak-itself", together::not_a_leak));
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn trial(name: &'static str, test: impl Fn() -> anyhow::Result<()> + Send + 'static) -> Trial {
+    Trial::test(name, move || test().map_err(|error| Failed::from(format!("{error:#}"))))
+}
+
+fn run(scenario: &Scenario) -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let staged = (scenario.stage)(&node).context("stage the situation")?;
+    let answer = ask::check(&node)?;
+    compare::expected(&staged, &answer).with_context(|| format!("the answer was:\n{}", answer.text))?;
+    cure::apply(scenario, &node, &staged, &answer).with_context(|| format!("the answer was:\n{}", answer.text))?;
+    if staged.ends {
+        for pod in &staged.pods {
+            node.wait_gone(pod, GONE).context("after the remedy")?;
+        }
+        let after = ask::check(&node)?;
+        compare::clear(&staged, &after).with_context(|| format!("after the remedy the answer was:\n{}", after.text))?;
+    }
+    node.down().context("take the node down")
+}

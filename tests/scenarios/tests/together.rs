@@ -1,0 +1,65 @@
+//! What only shows when several things happen at once.
+
+use std::{
+    process::{Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use anyhow::{Context, ensure};
+use lab::{Node, scenario};
+
+use super::ask;
+
+/// A hung FUSE volume, a task in D, a stopped shim and a stopped containerd: the answer comes in
+/// time (`ask` measures it), and no process of the agent stays behind.
+pub fn everything_dead() -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    for name in ["dstate-fuse", "fuse-hung-volume", "shim-stopped", "containerd-stopped"] {
+        let scenario = scenario::find(name).with_context(|| format!("the lab has no scenario {name}"))?;
+        (scenario.stage)(&node).with_context(|| format!("stage {name}"))?;
+    }
+    let answer = ask::check(&node)?;
+    ensure!(answer.code == 2, "the exit code is {}:\n{}", answer.code, answer.text);
+    let silent = answer.report.node_findings.iter().any(|found| found.finding.cause.id == "RuntimeNotResponding");
+    ensure!(silent, "the runtime's silence is not told:\n{}", answer.text);
+    let left = Command::new("pgrep").args(["-x", "why-terminating"]).output()?;
+    ensure!(left.stdout.is_empty(), "processes of the agent are left: {}", String::from_utf8_lossy(&left.stdout));
+    node.down().context("take the node down")
+}
+
+/// While `check` runs again and again, a volume can be mounted and unmounted: the agent holds no
+/// descriptor, working directory or mount in it.
+pub fn not_a_leak() -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let staged = (scenario::find("cwd").context("the lab has no scenario cwd")?.stage)(&node)?;
+    let pod = staged.pods.first().context("cwd stages a pod")?;
+    let volume =
+        node.layout().kubelet_root().join("pods").join(&pod.uid).join("volumes/kubernetes.io~empty-dir/looked-at");
+    std::fs::create_dir_all(&volume)?;
+    let busy = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        let looker = scope.spawn(|| {
+            while busy.load(Ordering::Relaxed) {
+                ask::check(&node)?;
+            }
+            anyhow::Ok(())
+        });
+        let tried = (0..200).try_for_each(|_| {
+            run("mount", &["-t", "tmpfs", "looked-at"], &volume)?;
+            std::thread::sleep(Duration::from_millis(5));
+            run("umount", &[], &volume)
+        });
+        busy.store(false, Ordering::Relaxed);
+        looker.join().map_err(|_| anyhow::anyhow!("the thread that looks died"))??;
+        tried
+    })?;
+    std::fs::remove_dir(&volume)?;
+    node.down().context("take the node down")
+}
+
+fn run(program: &str, args: &[&str], path: &std::path::Path) -> anyhow::Result<()> {
+    let done = Command::new(program).args(args).arg(path).stdin(Stdio::null()).output()?;
+    ensure!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr));
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! The repository's own rules.
+
+mod paths;
+mod purity;
+mod registry;
+mod scenarios;
+mod size;
+mod sources;
+mod traces;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use sources::Source;
+
+/// Checks every rule and names all that is broken.
+pub fn run(root: &Path) -> Result<()> {
+    let sources = sources::tracked(root)?;
+    let mut broken = purity::check(&sources);
+    broken.extend(size::check(&sources));
+    broken.extend(registry::check());
+    broken.extend(scenarios::check(&sources));
+    broken.extend(traces::check(&sources));
+    if broken.is_empty() {
+        return Ok(());
+    }
+    for rule in &broken {
+        eprintln!("{rule}");
+    }
+    bail!("{} rules of the repository are broken", broken.len());
+}

@@ -1,0 +1,86 @@
+//! The registry's templates: only known placeholders, and never a remedy that may end up empty.
+
+use findings::cause::all;
+use findings::{Advice, Cause, Proven};
+
+/// What the judgement knows how to fill in.
+const PLACEHOLDERS: &[&str] = &[
+    "pid",
+    "tid",
+    "comm",
+    "parent_pid",
+    "shim_pid",
+    "server_pid",
+    "server",
+    "connection",
+    "path",
+    "mount",
+    "target",
+    "device",
+    "container",
+    "sandbox",
+    "pod",
+    "uid",
+    "volume",
+    "driver",
+    "plugin_dir",
+    "json",
+    "cgroup",
+    "unit",
+    "kubelet_unit",
+    "runtime_unit",
+    "claim",
+    "node",
+    "note",
+    "owner",
+];
+
+pub fn check() -> Vec<String> {
+    all().flat_map(broken_in).collect()
+}
+
+fn broken_in(cause: &'static Cause) -> Vec<String> {
+    let mut broken = Vec::new();
+    for advice in cause.safe {
+        for name in placeholders(advice) {
+            if !PLACEHOLDERS.contains(&name) {
+                broken.push(format!("{}: unknown placeholder {{{name}}}", cause.id));
+            }
+        }
+        if advice.text.ends_with('.') || advice.text.len() < 12 {
+            broken.push(format!("{}: not an imperative sentence without a full stop: {}", cause.id, advice.text));
+        }
+        if advice.command.is_none() && matches!(advice.proven, Proven::Lab(_)) && cause.diagnosis != advice.proven {
+            broken.push(format!("{}: the lab proves no advice that has no command: {}", cause.id, advice.text));
+        }
+    }
+    if !cause.safe.iter().any(|advice| placeholders(advice).is_empty()) {
+        broken.push(format!("{}: every step needs a placeholder, so the remedy may end up empty", cause.id));
+    }
+    let said_to_the_end = [cause.title, cause.meaning, cause.proof, cause.danger.action, cause.danger.breaks];
+    if said_to_the_end.iter().any(|words| PLACEHOLDERS.iter().any(|name| words.contains(&format!("{{{name}}}")))) {
+        broken.push(format!("{}: only steps have placeholders", cause.id));
+    }
+    broken
+}
+
+fn placeholders(advice: &Advice) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for template in [Some(advice.text), advice.command].into_iter().flatten() {
+        let mut rest = template;
+        while let Some((_, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').unwrap_or((after, ""));
+            names.push(name);
+            rest = after;
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_registry_keeps_its_rules() {
+        assert_eq!(super::check(), Vec::<String>::new());
+    }
+}
