@@ -390,3 +390,98 @@ fn an_empty_cgroup_is_told_by_its_driver() {
     seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods/pod{UID}"));
     assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
 }
+
+#[test]
+fn a_task_that_moved_between_two_looks_is_no_cause() {
+    let mut seen = sample::running();
+    block(&mut seen, INIT, "io_schedule");
+    seen.processes[0].threads[0].steady = false;
+    assert_eq!(causes(&seen), Vec::<&str>::new());
+}
+
+#[test]
+fn a_busy_fuse_volume_with_a_server_that_answers_is_not_accused() {
+    let mut seen = sample::mounted("fuse.s3fs");
+    volume(&mut seen).vol_data = VolData::NotCsi;
+    let mut connection = fuse_connection(41, 5, vec![server(4111, 'S')]);
+    connection.probe = Seen::Seen(FuseProbe::Answers);
+    seen.fuse = vec![connection.clone()];
+    assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+    connection.probe = Seen::Seen(FuseProbe::Silent);
+    seen.fuse = vec![connection.clone()];
+    assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+    connection.probe = Seen::Seen(FuseProbe::Dead);
+    seen.fuse = vec![connection];
+    assert_eq!(causes(&seen), ["FuseServerGone"]);
+}
+
+#[test]
+fn a_search_that_found_no_server_is_only_probable() {
+    let mut seen = sample::mounted("fuse.s3fs");
+    volume(&mut seen).vol_data = VolData::NotCsi;
+    seen.fuse = vec![fuse_connection(41, 0, Vec::new())];
+    let finding = crate::gates::judge(&seen).pods[0].findings[0].clone();
+    assert_eq!((finding.cause.id, finding.confidence), ("FuseServerGone", Confidence::Probable));
+}
+
+#[test]
+fn nobody_is_told_to_kill_what_a_node_needs() {
+    for (pid, comm) in
+        [(1, "systemd"), (77, "anything"), (500, "containerd"), (501, "containerd-shim"), (502, "conmon")]
+    {
+        let mut seen = sample::mounted("ext4");
+        let holder = Holder {
+            pid,
+            start_ticks: 1,
+            comm: comm.into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/x")),
+            copy: Copy::Propagated,
+            mount_ns: 9,
+            owner: Owner::Host,
+        };
+        seen.holders[0].holders.push(holder);
+        let report = crate::gates::judge(&seen);
+        let steps = report.pods.iter().flat_map(|pod| &pod.findings).flat_map(|finding| &finding.remedy.steps);
+        let commands: Vec<&String> = steps.filter_map(|step| step.command.as_ref()).collect();
+        assert!(commands.iter().all(|command| !command.contains(&format!("kill {pid}"))), "{comm}: {commands:?}");
+        assert!(commands.iter().all(|command| !command.contains(&format!("kill -9 {pid}"))), "{comm}: {commands:?}");
+    }
+}
+
+#[test]
+fn a_loop_device_of_a_pod_that_runs_is_not_left() {
+    let mut seen = sample::running();
+    seen.loops = vec![LoopDevice {
+        device: "/dev/loop0".into(),
+        dev: Dev { major: 7, minor: 0 },
+        file: HostPath::from(format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv/dev/{UID}").as_str()),
+        deleted: false,
+        holders: Vec::new(),
+    }];
+    assert_eq!(crate::gates::judge(&seen).node_findings, []);
+    let mut gone = sample::node();
+    gone.loops = seen.loops;
+    assert_eq!(crate::gates::judge(&gone).node_findings[0].finding.cause.id, "LoopDeviceLeft");
+}
+
+#[test]
+fn a_cgroup_task_in_d_for_an_unknown_reason() {
+    let mut seen = sample::deleted();
+    let mut task = process(900, "sync", 'S', 1);
+    task.threads[0].state = 'D';
+    task.threads[0].wchan = Seen::Seen("io_schedule".into());
+    seen.processes.push(task);
+    let tree = vec![CgroupNode { below: HostPath::default(), procs: vec![900], freezer: Freezer::Thawed }];
+    let dir = CgroupDir {
+        path: HostPath::from("/sys/fs/cgroup/kubepods/pod"),
+        hierarchy: "v2".into(),
+        known_to_runtime: true,
+        cpu_at_minimum: None,
+        tree: Seen::Seen(tree),
+    };
+    seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
+    assert_eq!(causes(&seen), ["CgroupHeldByTask"]);
+    seen.processes[0].state = 'Z';
+    assert_eq!(causes(&seen), ["CgroupHeldByThread"]);
+}

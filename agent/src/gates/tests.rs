@@ -144,3 +144,91 @@ fn an_observation_survives_being_saved() {
     assert_eq!(again, seen);
     assert_eq!(judge(&again), judge(&seen));
 }
+
+#[test]
+fn a_mirror_of_a_healthy_static_pod_is_only_an_object() {
+    let mut seen = sample::running();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].mirror = true;
+    api.pods[0].finalizers = vec!["example.com/hold".into()];
+    let pod = &judge(&seen).pods[0];
+    assert_eq!(pod.gate, Some(Gate::ObjectRemoved));
+    assert_eq!(sample::causes(&seen), ["FinalizersRemain"]);
+}
+
+#[test]
+fn an_old_kubelet_accuses_no_process_inside_the_grace_period() {
+    let mut seen = sample::running();
+    let tree = vec![CgroupNode { below: HostPath::default(), procs: vec![sample::INIT], freezer: Freezer::Thawed }];
+    let dir = CgroupDir {
+        path: HostPath::from("/sys/fs/cgroup/kubepods/pod"),
+        hierarchy: "v2".into(),
+        known_to_runtime: true,
+        cpu_at_minimum: None,
+        tree: Seen::Seen(tree),
+    };
+    seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.kubelet_version = Some("v1.26.15".into());
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
+    assert_eq!(sample::causes(&seen), ["GracePeriodRunning"]);
+}
+
+#[test]
+fn volumes_that_could_not_be_read_are_not_unmounted() {
+    let mut seen = sample::mounted("ext4");
+    let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+    dirs[0].volumes = Seen::Failed(Fault::new("volumes", "Input/output error"));
+    let pod = &judge(&seen).pods[0];
+    assert_eq!((pod.gate, pod.verdict), (Some(Gate::VolumesUnmounted), Verdict::CannotTell));
+    assert!(pod.unknown[0].why.contains("Input/output error"));
+}
+
+#[test]
+fn cgroups_that_could_not_be_read_are_not_removed() {
+    let mut seen = sample::deleted();
+    seen.cgroups = Seen::Failed(Fault::new("cgroups", "no kubepods cgroup was found"));
+    let pod = &judge(&seen).pods[0];
+    assert_eq!((pod.gate, pod.verdict), (Some(Gate::CgroupRemoved), Verdict::CannotTell));
+}
+
+#[test]
+fn a_network_that_could_not_be_seen_is_not_torn_down() {
+    let mut seen = sample::mounted("ext4");
+    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    runtime.sandboxes[0].network = Seen::Failed(Fault::new("CRI", "did not answer"));
+    let pod = &judge(&seen).pods[0];
+    assert_eq!((pod.gate, pod.verdict), (Some(Gate::SandboxStopped), Verdict::CannotTell));
+}
+
+#[test]
+fn a_runtime_that_is_only_slow_is_probable() {
+    let mut seen = sample::deleted();
+    seen.runtime = Seen::Failed(Fault::new("CRI", "did not answer within 1.5s"));
+    let process = RuntimeProcess { pid: 90, comm: "containerd".into(), state: 'S' };
+    seen.node.runtime_process = Seen::Seen(process);
+    let confidence = |seen: &Observation| judge(seen).node_findings[0].finding.confidence;
+    assert_eq!(confidence(&seen), findings::Confidence::Probable);
+    seen.node.runtime_process = Seen::Seen(RuntimeProcess { pid: 90, comm: "containerd".into(), state: 'T' });
+    assert_eq!(confidence(&seen), findings::Confidence::Proven);
+    // Alone, and with nothing held, it is a doubt and no fact.
+    seen.node.runtime_process = Seen::Missing;
+    seen.api = Seen::Missing;
+    assert_eq!(judge(&seen).verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn a_pod_just_past_its_deadline_is_given_the_time_to_go() {
+    let mut seen = sample::mounted("ext4");
+    seen.csi = Seen::Seen(Vec::new());
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - 5_000, grace_s: 30 });
+    assert_eq!(sample::verdict(&seen), Verdict::Progressing);
+}
+
+#[test]
+fn a_pod_that_was_not_looked_into_is_not_judged() {
+    let mut seen = sample::mounted("ext4");
+    seen.looked_into.clear();
+    assert_eq!(judge(&seen).pods, []);
+}

@@ -159,6 +159,12 @@ fn open_file(dir: &ProcDir, fd: u32) -> Option<OpenFile> {
     Some(OpenFile { fd, path, mount_id })
 }
 
+/// Whether a SIGKILL is pending for a process or its leader: one read, to pick few among many.
+pub fn is_killed(pid: u32) -> bool {
+    let status = ProcDir::open(pid).and_then(|dir| dir.read("status", MEDIUM)).map(|bytes| parse::status(&bytes));
+    status.is_ok_and(|status| status.kill_pending_process || status.kill_pending_thread)
+}
+
 /// The children of a process, where the kernel tells them (`CONFIG_PROC_CHILDREN`).
 pub fn children(pid: u32) -> std::collections::BTreeSet<u32> {
     let threads = ProcDir::open(pid).and_then(|dir| dir.list("task")).unwrap_or_default();

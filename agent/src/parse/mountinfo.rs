@@ -104,6 +104,22 @@ pub fn mounts(bytes: &[u8], mut keep: impl FnMut(&RawMount<'_>) -> bool) -> Pars
     parsed
 }
 
+/// Like [`mounts`], but of lines that hold `mark` somewhere; the others are not even parsed, and
+/// not counted.
+pub fn mounts_with(bytes: &[u8], mark: &[u8], mut keep: impl FnMut(&RawMount<'_>) -> bool) -> Vec<Mount> {
+    let mut kept = Vec::new();
+    let mut rest = bytes;
+    while let Some(at) = memchr::memmem::find(rest, mark) {
+        let start = memchr::memrchr(b'\n', &rest[..at]).map_or(0, |newline| newline + 1);
+        let end = memchr::memchr(b'\n', &rest[at..]).map_or(rest.len(), |newline| at + newline);
+        if let Some(mount) = raw(&rest[start..end]).filter(|mount| keep(mount)) {
+            kept.push(mount.to_mount());
+        }
+        rest = &rest[end..];
+    }
+    kept
+}
+
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
 fn raw(line: &[u8]) -> Option<RawMount<'_>> {
     let mut fields = line.split(|b| *b == b' ');

@@ -13,6 +13,6 @@ pub use anchor::{SocketPath, listener, listens};
 pub use clock::{now_ms, ticks_per_second, uptime_ms};
 pub use dir::{Entry, EntryKind, list, list_capped};
 pub use only_stdio::close_all_but_stdio;
-pub use proc_dir::{ProcDir, pids};
+pub use proc_dir::{ProcDir, ProcList, pids};
 pub use read::{errno, is_gone, read_capped, read_link, read_text};
 pub use statx::{FileFacts, file_facts, is_mount_root};

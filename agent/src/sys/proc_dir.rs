@@ -2,8 +2,9 @@
 //! processes into one fact.
 
 use std::{
+    ffi::{OsStr, OsString},
     io,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::ffi::OsStringExt},
     path::{Path, PathBuf},
 };
 
@@ -58,6 +59,13 @@ impl ProcDir {
         target.map(|target| target.into_bytes()).map_err(|error| named(&self.path.join(name), error.into()))
     }
 
+    /// Opens one of its directories, to read several links in it without walking the path again.
+    pub fn open_list(&self, name: &str) -> io::Result<ProcList> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty());
+        fd.map(|fd| ProcList { fd }).map_err(|error| named(&self.path.join(name), error.into()))
+    }
+
     /// Lists one of its directories (`fd`, `fdinfo`, `task`).
     pub fn list(&self, name: &str) -> io::Result<Vec<Entry>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -72,6 +80,31 @@ impl ProcDir {
         let number = link.split(|b| *b == b'[').nth(1).and_then(|rest| rest.strip_suffix(b"]"));
         let number = number.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse().ok());
         number.ok_or_else(|| named(&self.path, io::Error::other("the namespace link has an unknown form")))
+    }
+}
+
+/// An open directory of links, `fd`.
+pub struct ProcList {
+    fd: OwnedFd,
+}
+
+impl ProcList {
+    /// The names in it.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let dir = rustix::fs::Dir::read_from(&self.fd)?;
+        let mut names = Vec::new();
+        for entry in dir {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if !name.starts_with(b".") {
+                names.push(OsString::from_vec(name));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Where one of its links points, without following it.
+    pub fn link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
+        Ok(rustix::fs::readlinkat(&self.fd, name, Vec::with_capacity(256))?.into_bytes())
     }
 }
 

@@ -4,7 +4,7 @@ mod servers;
 #[cfg(test)]
 mod tests;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, io, path::PathBuf, time::Duration};
 
 use super::{HostView, child::Prober};
 use crate::{
@@ -12,14 +12,23 @@ use crate::{
     sys,
 };
 
+/// Where a server is likely found, so that it is found soon.
+#[derive(Clone, Debug, Default)]
+pub struct Hints {
+    /// Names that a server may have: the subtypes of the mounts (`s3fs` of `fuse.s3fs`).
+    pub names: BTreeSet<String>,
+    /// The mount namespace most servers live in: the kubelet's.
+    pub mount_ns: Option<u64>,
+}
+
 /// What is known of the connections `numbers` (`Mount::fuse_connection`), in their order, all
 /// from the kernel. Their servers are searched among all processes, 3.2 µs per descriptor; with
 /// no number nothing is done.
-pub fn connections(numbers: &[u32], view: &HostView) -> Vec<FuseConnection> {
+pub fn connections(numbers: &[u32], hints: &Hints, view: &HostView) -> Vec<FuseConnection> {
     if numbers.is_empty() {
         return Vec::new();
     }
-    let servers = servers::search();
+    let servers = servers::search(numbers, hints);
     let connection = |number: &u32| FuseConnection {
         number: *number,
         waiting: waiting(*number, view),

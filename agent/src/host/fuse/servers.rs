@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::Hints;
 use crate::{
     host::{
         holders::each_descriptor,
@@ -41,27 +42,47 @@ impl Servers {
     }
 }
 
-/// Looks at every process.
-pub(super) fn search() -> Servers {
-    let mut found = Vec::new();
-    let mut unreadable = 0;
-    for pid in sys::pids().unwrap_or_default() {
+/// Looks at the processes, the likely ones first, until every wanted connection has a server that
+/// the kernel ties to it; where it does not tell, at all of them.
+pub(super) fn search(wanted: &[u32], hints: &Hints) -> Servers {
+    let mut servers = Servers { found: Vec::new(), unreadable: 0 };
+    for pid in in_order(hints) {
+        let is_found = |number: &u32| servers.found.iter().any(|(told, _)| *told == Some(*number));
+        if wanted.iter().all(is_found) {
+            break;
+        }
         // A zombie holds nothing; others that may not be seen are no servers we could name.
         let Ok((dir, _)) = living(pid) else { continue };
         // `living` has read its namespace, which needs the same right as its descriptors.
         if dir.list("fd").is_err_and(|error| !sys::is_gone(&error)) {
-            unreadable += 1;
+            servers.unreadable += 1;
             continue;
         }
         let numbers = connections_of(&dir);
-        if numbers.is_empty() {
-            continue;
-        }
-        if let Some(server) = server(pid, &dir) {
-            found.extend(numbers.into_iter().map(|number| (number, server.clone())));
+        if let (false, Some(server)) = (numbers.is_empty(), server(pid, &dir)) {
+            servers.found.extend(numbers.into_iter().map(|number| (number, server.clone())));
         }
     }
-    Servers { found, unreadable }
+    servers
+}
+
+/// By how likely they serve: those of the right name and namespace, of the namespace, of the name,
+/// and the rest.
+fn in_order(hints: &Hints) -> Vec<u32> {
+    let mut pids = sys::pids().unwrap_or_default();
+    pids.sort_by_cached_key(|pid| {
+        let Ok(dir) = ProcDir::open(*pid) else { return 4 };
+        let lives_there = hints.mount_ns.is_some() && dir.namespace("mnt").ok() == hints.mount_ns;
+        let comm = dir.read("comm", 64).unwrap_or_default();
+        let is_called_so = hints.names.iter().any(|name| comm.trim_ascii_end() == name.as_bytes());
+        match (lives_there, is_called_so) {
+            (true, true) => 0,
+            (true, false) => 1,
+            (false, true) => 2,
+            (false, false) => 3,
+        }
+    });
+    pids
 }
 
 /// The connections a process has descriptors of.

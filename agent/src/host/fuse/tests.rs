@@ -57,7 +57,7 @@ impl Served {
 
     fn connection(&self) -> FuseConnection {
         let number = self.mount.fuse_connection().unwrap();
-        let mut seen = connections(&[number], &self.view());
+        let mut seen = connections(&[number], &Hints::default(), &self.view());
         assert_eq!((seen.len(), seen[0].number), (1, number));
         seen.remove(0)
     }
@@ -120,7 +120,7 @@ fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
 
 #[test]
 fn no_number_costs_nothing_and_an_unknown_one_is_missing() {
-    assert!(connections(&[], &HostView::default()).is_empty());
+    assert!(connections(&[], &Hints::default(), &HostView::default()).is_empty());
     let mut ns = Namespace::new();
     let view = HostView::new(format!("/proc/{}/root", ns.pid()));
     if ns.attempt("mount -t fusectl ctl /sys/fs/fuse/connections").1 == 0 {

@@ -13,7 +13,7 @@ use super::space::{MountCopy, Namespace, Space};
 use crate::{
     host::mounts::within,
     observation::{Copy, Dev, HostPath, Mount},
-    parse::mountinfo::{RawMount, mounts},
+    parse::mountinfo::{RawMount, mounts, mounts_with},
 };
 
 /// What to look for on behalf of one target.
@@ -38,7 +38,7 @@ pub(super) fn spaces(targets: &[Mount], kubelet_ns: u64, tables: &[Namespace]) -
 /// Which peer group is a slave of which, as far as one namespace tells.
 fn edges(namespace: &Namespace) -> BTreeSet<(u32, u32)> {
     let mut edges = BTreeSet::new();
-    mounts(&namespace.table.bytes, |mount| {
+    mounts_with(&namespace.table.bytes, b"master:", |mount| {
         edges.extend(mount.master.zip(mount.shared));
         false
     });
@@ -89,8 +89,21 @@ fn place(parent: &Mount, mount_point: &[u8]) -> Option<Vec<u8>> {
     Some([root.strip_suffix(b"/").unwrap_or(root), below].concat())
 }
 
+/// Most namespaces have neither the file system nor a peer of the place: a search for their marks
+/// costs less than reading every line.
+fn may_have_any(bytes: &[u8], wanted: &[Wanted]) -> bool {
+    wanted.iter().any(|wanted| {
+        let marks = std::iter::once(format!(" {} ", wanted.dev))
+            .chain(wanted.groups.iter().flat_map(|group| [format!("shared:{group} "), format!("master:{group} ")]));
+        marks.into_iter().any(|mark| memchr::memmem::find(bytes, mark.as_bytes()).is_some())
+    })
+}
+
 fn space(namespace: &Namespace, wanted: &[Wanted]) -> Option<Space> {
     let bytes = &namespace.table.bytes;
+    if !may_have_any(bytes, wanted) {
+        return None;
+    }
     let mut tied: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); wanted.len()];
     let parents = mounts(bytes, |mount| {
         let mut any = false;

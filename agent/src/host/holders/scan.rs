@@ -68,9 +68,10 @@ pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Found) {
 
 /// Every descriptor of a process and where its link points; none when it may not be seen.
 pub(in crate::host) fn each_descriptor(dir: &ProcDir, mut see: impl FnMut(u32, &[u8])) {
-    for entry in dir.list("fd").unwrap_or_default() {
-        let Some(fd) = entry.name.to_str().and_then(|name| name.parse().ok()) else { continue };
-        if let Ok(path) = dir.link(&format!("fd/{fd}")) {
+    let Ok(list) = dir.open_list("fd") else { return };
+    for name in list.names().unwrap_or_default() {
+        let Some(fd) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        if let Ok(path) = list.link(&name) {
             see(fd, &path);
         }
     }

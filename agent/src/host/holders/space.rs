@@ -78,6 +78,8 @@ pub(super) fn tables(
 fn preferred(pids: &[u32]) -> Vec<u32> {
     let in_chroot = |pid: &u32| ProcDir::open(*pid).and_then(|dir| dir.link("root")).is_ok_and(|root| root != b"/");
     let mut few: Vec<u32> = pids.iter().copied().take(8).collect();
-    few.sort_by_cached_key(in_chroot);
+    if let Some(free) = few.iter().position(|pid| !in_chroot(pid)) {
+        few.swap(0, free);
+    }
     few
 }

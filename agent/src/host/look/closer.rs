@@ -59,13 +59,13 @@ impl Looker<'_> {
         self.read_volumes(seen, &suspects);
         self.ask_volumes(seen, &suspects).await;
         seen.node.dra_pods = self.dra_pods(&seen.node.kubelet_root, &suspects);
+        if let (true, Some(table)) = (targets::has_csi(seen, &suspects), seen.mounts.kubelet.get()) {
+            seen.csi = csi::drivers(&self.view, &seen.node.kubelet_root, table, CSI_DEADLINE).await;
+        }
         self.search_holders(seen, &suspects);
         self.read_holders(seen).await;
         self.read_task_mounts(seen);
         self.read_fuse(seen, &suspects);
-        if let (true, Some(table)) = (targets::has_csi(seen, &suspects), seen.mounts.kubelet.get()) {
-            seen.csi = csi::drivers(&self.view, &seen.node.kubelet_root, table, CSI_DEADLINE).await;
-        }
     }
 
     fn suspects(&self, seen: &Observation) -> BTreeSet<PodUid> {
@@ -83,9 +83,8 @@ impl Looker<'_> {
             cgroups::read_tree(&self.view, dir);
             pids.extend(dir.tree.get().into_iter().flatten().flat_map(|node| node.procs.iter().copied()));
         }
-        let leaders = pids.into_iter().filter_map(|pid| processes::process(pid, Depth::Leader).get().cloned());
-        let is_killed = |p: &Process| p.kill_pending || p.threads.iter().any(|thread| thread.kill_pending);
-        seen.processes = leaders.filter(is_killed).collect();
+        let killed = pids.into_iter().filter(|pid| processes::is_killed(*pid));
+        seen.processes = killed.filter_map(|pid| processes::process(pid, Depth::Leader).get().cloned()).collect();
     }
 
     async fn read_processes(&mut self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
@@ -204,7 +203,10 @@ impl Looker<'_> {
         if numbers.is_empty() {
             return;
         }
-        seen.fuse = fuse::connections(&numbers.into_iter().collect::<Vec<_>>(), &self.view);
+        let mounts = seen.mounts.others.iter().flat_map(|table| &table.mounts).chain(&volumes);
+        let names = mounts.filter_map(|mount| mount.fs_type.strip_prefix("fuse.")).map(str::to_owned).collect();
+        let hints = fuse::Hints { names, mount_ns: seen.mounts.kubelet.get().map(|table| table.ns) };
+        seen.fuse = fuse::connections(&numbers.into_iter().collect::<Vec<_>>(), &hints, &self.view);
         // Requests that wait, and a server that cannot be found, prove nothing: a busy file system
         // always has some waiting. Only the file system itself can say, and it is asked in a child.
         let is_doubtful = |c: &FuseConnection| !c.exact || c.servers.is_empty() || c.waiting.get() != Some(&0);

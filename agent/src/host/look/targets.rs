@@ -59,6 +59,19 @@ pub fn lost_containers(seen: &Observation, suspects: &BTreeSet<PodUid>) -> Vec<S
     containers.filter(|c| suspects.contains(&c.pod.uid)).filter(is_lost).map(|c| c.id.clone()).collect()
 }
 
+/// Whether the kubelet does not even try to unmount this volume: then nobody needs to hold it, and
+/// the dearest search is spared.
+fn is_explained(seen: &Observation, volume: &VolumeDir) -> bool {
+    match &volume.vol_data {
+        VolData::Missing | VolData::Unusable(_) => true,
+        VolData::Read(data) => seen.csi.get().is_some_and(|drivers| {
+            let is_this = |driver: &CsiDriver| driver.info.get().is_some_and(|info| info.name == data.driver);
+            drivers.iter().all(|driver| driver.info.fault().is_none() && !is_this(driver))
+        }),
+        VolData::NotCsi | VolData::Failed(_) => false,
+    }
+}
+
 /// The mounts somebody may hold: volumes and subPaths of pods of which nothing runs any more, and
 /// the root file systems of lost containers.
 pub fn busy(seen: &Observation, suspects: &BTreeSet<PodUid>, rootfs: &[String]) -> Vec<Mount> {
@@ -72,7 +85,8 @@ pub fn busy(seen: &Observation, suspects: &BTreeSet<PodUid>, rootfs: &[String]) 
     let mut paths: BTreeSet<HostPath> = BTreeSet::new();
     let dirs = seen.pod_dirs.get().into_iter().flatten();
     for dir in dirs.filter(|dir| suspects.contains(&dir.uid) && !runs(&dir.uid)) {
-        paths.extend(dir.volumes.get().into_iter().flatten().filter_map(|volume| volume.target.get().cloned()));
+        let open = dir.volumes.get().into_iter().flatten().filter(|volume| !is_explained(seen, volume));
+        paths.extend(open.filter_map(|volume| volume.target.get().cloned()));
         paths.extend(dir.sub_paths.iter().map(|sub_path| sub_path.path.clone()));
     }
     let of_container = |mount: &&Mount| rootfs.iter().any(|id| mount.is_rootfs_of(id));

@@ -102,11 +102,6 @@ impl MountReader {
             return Ok(Arc::clone(table));
         }
         let bytes = dir.read("mountinfo", TABLE_CAP)?;
-        let odd = mounts(&bytes, |_| false).odd;
-        if odd > 0 {
-            let why = format!("{odd} lines of an unknown form were left out");
-            self.faults.push(Fault::new(dir.path().join("mountinfo").display().to_string(), why));
-        }
         let root = dir.link("root").unwrap_or_else(|_| b"/".to_vec());
         let table = Arc::new(Table { ns, through_pid: pid, root, bytes });
         if self.kept_bytes + table.bytes.len() <= KEEP_CAP {
@@ -123,7 +118,10 @@ impl MountReader {
             Seen::Missing => return Seen::Missing,
             Seen::Failed(fault) => return Seen::Failed(Fault::new(source, fault.why)),
         };
-        let Parsed { mounts, total, .. } = with_parents(&table.bytes, keep);
+        let Parsed { mounts, total, odd } = with_parents(&table.bytes, keep);
+        if odd > 0 && self.faults.iter().all(|fault| fault.source != source) {
+            self.faults.push(Fault::new(source, format!("{odd} lines of an unknown form were left out")));
+        }
         Seen::Seen(MountTable { ns: table.ns, through_pid: table.through_pid, total, mounts })
     }
 }

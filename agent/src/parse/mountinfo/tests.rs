@@ -124,3 +124,14 @@ proptest! {
         prop_assert_eq!(&mount.mount_point.as_bytes()[1..], path.as_slice());
     }
 }
+
+#[test]
+fn a_mark_picks_its_lines() {
+    let table = b"1 0 8:1 / / rw shared:1 - ext4 /dev/a rw\n\
+        2 1 8:2 / /b rw master:1 - ext4 /dev/b rw\n\
+        3 1 8:3 / /c rw master:2 - ext4 /dev/c rw";
+    let ids = |mark: &[u8]| mounts_with(table, mark, |_| true).iter().map(|mount| mount.id).collect::<Vec<_>>();
+    assert_eq!(ids(b"master:"), [2, 3]);
+    assert_eq!(ids(b" 8:1 "), [1]);
+    assert!(ids(b"nothing").is_empty());
+}
