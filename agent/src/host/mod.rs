@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod block;
+pub mod census;
 pub mod cgroups;
 pub mod child;
 pub mod csi;

@@ -174,16 +174,6 @@ pub fn children(pid: u32) -> std::collections::BTreeSet<u32> {
     numbers.flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
-/// The processes in one of these pid namespaces: the only way to find, on cgroup v1, the exiting
-/// members of a container and the children that somebody outside put into it.
-pub fn members(pid_namespaces: &[u64]) -> io::Result<Vec<u32>> {
-    let is_member = |pid: &u32| {
-        let namespace = ProcDir::open(*pid).and_then(|dir| dir.namespace("pid"));
-        namespace.is_ok_and(|inode| pid_namespaces.contains(&inode))
-    };
-    Ok(sys::pids()?.into_iter().filter(is_member).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,12 +205,5 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         assert_eq!(process(child.id(), Depth::Threads), Seen::Missing);
-    }
-
-    #[test]
-    fn finds_the_members_of_our_namespace() {
-        let ours = ProcDir::open(std::process::id()).unwrap().namespace("pid").unwrap();
-        assert!(members(&[ours]).unwrap().contains(&std::process::id()));
-        assert!(members(&[1]).unwrap().is_empty());
     }
 }

@@ -4,6 +4,7 @@
 mod anchor;
 mod clock;
 mod dir;
+mod listmount;
 mod only_stdio;
 mod proc_dir;
 mod read;
@@ -12,6 +13,7 @@ mod statx;
 pub use anchor::{SocketPath, listener, listens};
 pub use clock::{now_ms, ticks_per_second, uptime_ms};
 pub use dir::{Entry, EntryKind, list, list_capped};
+pub use listmount::{has_mount_after, unique_mount_id};
 pub use only_stdio::close_all_but_stdio;
 pub use proc_dir::{ProcDir, ProcList, pids};
 pub use read::{errno, is_gone, read_capped, read_link, read_text};

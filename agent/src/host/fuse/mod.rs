@@ -6,7 +6,7 @@ mod tests;
 
 use std::{collections::BTreeSet, io, path::PathBuf, time::Duration};
 
-use super::{HostView, child::Prober};
+use super::{HostView, census::Census, child::Prober};
 use crate::{
     observation::{Fault, FuseConnection, HostPath, Mount, Seen},
     sys,
@@ -14,7 +14,9 @@ use crate::{
 
 /// Where a server is likely found, so that it is found soon.
 #[derive(Clone, Debug, Default)]
-pub struct Hints {
+pub struct Hints<'a> {
+    /// Who lives where, if it is known already.
+    pub census: Option<&'a Census>,
     /// Names that a server may have: the subtypes of the mounts (`s3fs` of `fuse.s3fs`).
     pub names: BTreeSet<String>,
     /// The mount namespace most servers live in: the kubelet's.
@@ -24,7 +26,7 @@ pub struct Hints {
 /// What is known of the connections `numbers` (`Mount::fuse_connection`), in their order, all
 /// from the kernel. Their servers are searched among all processes, 3.2 µs per descriptor; with
 /// no number nothing is done.
-pub fn connections(numbers: &[u32], hints: &Hints, view: &HostView) -> Vec<FuseConnection> {
+pub fn connections(numbers: &[u32], hints: &Hints<'_>, view: &HostView) -> Vec<FuseConnection> {
     if numbers.is_empty() {
         return Vec::new();
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Hints;
 use crate::{
     host::{
+        census::Census,
         holders::each_descriptor,
         mounts::living,
         processes::{owner, wchan},
@@ -44,7 +45,7 @@ impl Servers {
 
 /// Looks at the processes, the likely ones first, until every wanted connection has a server that
 /// the kernel ties to it; where it does not tell, at all of them.
-pub(super) fn search(wanted: &[u32], hints: &Hints) -> Servers {
+pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     let mut servers = Servers { found: Vec::new(), unreadable: 0 };
     for pid in in_order(hints) {
         let is_found = |number: &u32| servers.found.iter().any(|(told, _)| *told == Some(*number));
@@ -66,23 +67,24 @@ pub(super) fn search(wanted: &[u32], hints: &Hints) -> Servers {
     servers
 }
 
-/// By how likely they serve: those of the right name and namespace, of the namespace, of the name,
-/// and the rest.
-fn in_order(hints: &Hints) -> Vec<u32> {
-    let mut pids = sys::pids().unwrap_or_default();
-    pids.sort_by_cached_key(|pid| {
-        let Ok(dir) = ProcDir::open(*pid) else { return 4 };
-        let lives_there = hints.mount_ns.is_some() && dir.namespace("mnt").ok() == hints.mount_ns;
-        let comm = dir.read("comm", 64).unwrap_or_default();
-        let is_called_so = hints.names.iter().any(|name| comm.trim_ascii_end() == name.as_bytes());
-        match (lives_there, is_called_so) {
-            (true, true) => 0,
-            (true, false) => 1,
-            (false, true) => 2,
-            (false, false) => 3,
+/// By how likely they serve: those of the namespace, of the right name first, then the rest.
+fn in_order(hints: &Hints<'_>) -> Vec<u32> {
+    let taken;
+    let census = match hints.census {
+        Some(census) => census,
+        None => {
+            taken = Census::take();
+            &taken
         }
-    });
-    pids
+    };
+    let is_called_so = |pid: &u32| {
+        let comm = ProcDir::open(*pid).and_then(|dir| dir.read("comm", 64)).unwrap_or_default();
+        hints.names.iter().any(|name| comm.trim_ascii_end() == name.as_bytes())
+    };
+    let there = hints.mount_ns.and_then(|ns| census.by_mount_ns.get(&ns)).cloned().unwrap_or_default();
+    let (named, others): (Vec<u32>, Vec<u32>) = there.into_iter().partition(is_called_so);
+    let elsewhere = census.by_mount_ns.iter().filter(|(ns, _)| Some(**ns) != hints.mount_ns);
+    named.into_iter().chain(others).chain(elsewhere.flat_map(|(_, pids)| pids.iter().copied())).collect()
 }
 
 /// The connections a process has descriptors of.

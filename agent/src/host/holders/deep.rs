@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{
-    Options, Processes,
+    Options,
     found::{Found, Who},
     scan::{descriptors, directories, each_descriptor, mount_id},
     sockets,
     space::{Namespace, Space},
 };
 use crate::{
-    host::{child::Prober, mounts::living},
+    host::{census::Census, child::Prober, mounts::living},
     observation::{Copy, HostPath, How, Mount},
     parse::mountinfo::mounts,
     sys::ProcDir,
@@ -25,7 +25,7 @@ pub(super) fn search(
     targets: &[Mount],
     spaces: &[Space],
     tables: &[Namespace],
-    all: &Processes,
+    all: &Census,
     options: &Options<'_>,
     found: &mut Found,
 ) {
@@ -71,9 +71,9 @@ fn threads(space: &Space, spaces: &[Space], found: &mut Found) {
 
 /// Processes in namespaces without a copy: a descriptor stays on its mount when its process moves
 /// to another namespace.
-fn elsewhere(spaces: &[Space], all: &Processes, found: &mut Found) {
+fn elsewhere(spaces: &[Space], all: &Census, found: &mut Found) {
     let known: BTreeSet<u64> = spaces.iter().map(|space| space.ns).collect();
-    for pid in all.by_namespace.iter().filter(|(ns, _)| !known.contains(ns)).flat_map(|(_, pids)| pids) {
+    for pid in all.by_mount_ns.iter().filter(|(ns, _)| !known.contains(ns)).flat_map(|(_, pids)| pids) {
         if let Ok((dir, ns)) = living(*pid) {
             descriptors(&Who { pid: *pid, dir: &dir, ns }, spaces, found);
         }

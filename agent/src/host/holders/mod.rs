@@ -22,19 +22,13 @@ mod space;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use found::Found;
 pub(super) use scan::each_descriptor;
 
-use super::{
-    child::Prober,
-    mounts::{MountReader, living},
-};
-use crate::{
-    observation::{Copy, HolderSearch, Mount, MountTable, Seen},
-    sys,
-};
+use super::{census::Census, child::Prober, mounts::MountReader};
+use crate::observation::{Copy, HolderSearch, Mount, MountTable, Seen};
 
 /// How to search.
 #[derive(Clone, Copy)]
@@ -42,6 +36,8 @@ pub struct Options<'a> {
     /// Who may look for mapped files and detached mounts when nothing else holds the mount;
     /// `None` to leave that out.
     pub prober: Option<&'a Prober>,
+    /// Who lives where, if it is known already.
+    pub census: Option<&'a Census>,
     /// How long such a child may take.
     pub deadline: Duration,
     /// The most holders that are kept for one mount; those that block come first.
@@ -50,7 +46,7 @@ pub struct Options<'a> {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { prober: None, deadline: Duration::from_secs(2), at_most: 100 }
+        Options { prober: None, census: None, deadline: Duration::from_secs(2), at_most: 100 }
     }
 }
 
@@ -67,44 +63,34 @@ pub fn search(
     if targets.is_empty() {
         return Vec::new();
     }
-    let all = Processes::list();
-    let tables = space::tables(&all.by_namespace, kubelet, reader);
-    let spaces = copies::spaces(targets, kubelet.ns, &tables);
+    let taken;
+    let all = match options.census {
+        Some(census) => census,
+        None => {
+            taken = Census::take();
+            &taken
+        }
+    };
+    let mut tables = Vec::new();
+    let mut spaces = Vec::new();
     let mut found = Found::new(targets);
-    for space in &spaces {
-        scan::processes(space, &spaces, &mut found);
+    // First only namespaces that have a mount as young as a target: a copy is made with its
+    // original or later. What has an older original elsewhere is found when nobody else is.
+    for floor in [space::floor(targets, kubelet), None] {
+        let known: Vec<u64> = spaces.iter().map(|space: &space::Space| space.ns).collect();
+        tables = space::tables(&all.by_mount_ns, kubelet, floor, reader);
+        spaces = copies::spaces(targets, kubelet.ns, &tables);
+        for space in spaces.iter().filter(|space| !known.contains(&space.ns)) {
+            scan::processes(space, &spaces, &mut found);
+        }
+        let all_explained = (0..targets.len()).all(|target| found.explains(target));
+        if floor.is_none() || all_explained {
+            break;
+        }
     }
     loops::backing_files(&spaces, kubelet.ns, &mut found);
-    deep::search(targets, &spaces, &tables, &all, options, &mut found);
+    deep::search(targets, &spaces, &tables, all, options, &mut found);
     found.finish(all.unreadable, options.at_most)
-}
-
-/// All processes but this one, by mount namespace.
-struct Processes {
-    by_namespace: BTreeMap<u64, Vec<u32>>,
-    unreadable: u32,
-}
-
-impl Processes {
-    fn list() -> Self {
-        let mut all = Processes { by_namespace: BTreeMap::new(), unreadable: 0 };
-        let me = std::process::id();
-        for pid in sys::pids().unwrap_or_default().into_iter().filter(|pid| *pid != me) {
-            match living(pid) {
-                Ok((_, ns)) => all.by_namespace.entry(ns).or_default().push(pid),
-                // Gone, or a zombie that holds nothing.
-                Err(error) if is_gone(&error) => {}
-                Err(_) => all.unreadable += 1,
-            }
-        }
-        all
-    }
-}
-
-/// The process has gone, or has no files any more.
-fn is_gone(error: &std::io::Error) -> bool {
-    // Errors that carry their path have lost their number: ESRCH is known by its text.
-    sys::is_gone(error)
 }
 
 /// A search in which nobody was found yet.

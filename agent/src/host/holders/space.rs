@@ -1,11 +1,11 @@
 //! One mount namespace, as far as it matters for the search.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use crate::{
     host::mounts::{MountReader, Table, covering, within},
     observation::{Copy, HostPath, Mount, MountTable},
-    sys::ProcDir,
+    sys::{self, ProcDir},
 };
 
 /// A namespace in which at least one target has a copy.
@@ -54,10 +54,29 @@ pub(super) struct Namespace {
     pub table: Arc<Table>,
 }
 
-/// The table of every namespace that has processes, the kubelet's first.
+/// Copies that a mount propagates to are numbered with it, some of them before it: the one it was
+/// propagated from, and what other mounts were made at the same moment.
+const MARGIN: u64 = 1024;
+
+/// The unique number from which on mounts may be copies of one of `targets`; `None` where this
+/// kernel does not tell, or where asking could wait for a server.
+pub(super) fn floor(targets: &[Mount], kubelet: &MountTable) -> Option<u64> {
+    let root = PathBuf::from(format!("/proc/{}/root", kubelet.through_pid));
+    let number = |target: &Mount| {
+        let path = target.mount_point.as_path().strip_prefix("/").ok()?;
+        let is_safe = !target.needs_server() || target.fuse_connection().is_some();
+        is_safe.then(|| sys::unique_mount_id(&root.join(path)).ok()).flatten()
+    };
+    let numbers: Option<Vec<u64>> = targets.iter().map(number).collect();
+    numbers?.into_iter().min().map(|youngest| youngest.saturating_sub(MARGIN))
+}
+
+/// The table of every namespace that has processes and, if `floor` is given, a mount above it; the
+/// kubelet's first.
 pub(super) fn tables(
     by_namespace: &BTreeMap<u64, Vec<u32>>,
     kubelet: &MountTable,
+    floor: Option<u64>,
     reader: &mut MountReader,
 ) -> Vec<Namespace> {
     let mut tables = Vec::new();
@@ -66,6 +85,11 @@ pub(super) fn tables(
         tables.push(Namespace { pids: kubelets, table });
     }
     for (_, pids) in by_namespace.iter().filter(|(ns, _)| **ns != kubelet.ns) {
+        // A failure to tell is no reason to leave it out.
+        let is_older = |floor| pids.first().is_some_and(|pid| sys::has_mount_after(*pid, floor).is_ok_and(|any| !any));
+        if floor.is_some_and(is_older) {
+            continue;
+        }
         if let Some(table) = preferred(pids).into_iter().find_map(|pid| reader.table(pid).ok()) {
             tables.push(Namespace { pids: pids.clone(), table });
         }

@@ -4,6 +4,7 @@
 mod copies;
 
 use super::*;
+use crate::host::mounts::living;
 use crate::{
     host::{child::tests::prober, mounts::staged::Namespace},
     observation::{HostPath, How},

@@ -8,7 +8,9 @@ use super::{Looker, targets};
 use crate::{
     gates,
     host::{
-        api, cgroups, csi, fuse, holders,
+        api,
+        census::Census,
+        cgroups, csi, fuse, holders,
         processes::{self, Depth},
         runtime, volumes,
     },
@@ -94,10 +96,8 @@ impl Looker<'_> {
         let namespaces: Vec<u64> =
             seen.processes.iter().filter(|p| is_dying(p) && p.ns_pids.len() > 1).filter_map(|p| p.pid_ns).collect();
         if !namespaces.is_empty() {
-            match processes::members(&namespaces) {
-                Ok(members) => self.add_processes(seen, &members.into_iter().collect(), Depth::Threads),
-                Err(error) => self.faults.push(Fault::new("/proc", error)),
-            }
+            let members = self.census().members(&namespaces).collect();
+            self.add_processes(seen, &members, Depth::Threads);
         }
         // A shim with one thread in D is as good as hung, so its threads count too.
         let parents = seen.processes.iter().map(|process| process.parent).filter(|pid| *pid > 1).collect();
@@ -192,7 +192,13 @@ impl Looker<'_> {
         if targets.is_empty() {
             return;
         }
-        let options = holders::Options { prober: Some(self.prober), deadline: HOLDERS_DEADLINE, ..Default::default() };
+        let census = self.census.get_or_init(Census::take);
+        let options = holders::Options {
+            prober: Some(self.prober),
+            census: Some(census),
+            deadline: HOLDERS_DEADLINE,
+            ..Default::default()
+        };
         seen.holders = holders::search(&targets, table, &mut self.reader, &options);
     }
 
@@ -205,7 +211,11 @@ impl Looker<'_> {
         }
         let mounts = seen.mounts.others.iter().flat_map(|table| &table.mounts).chain(&volumes);
         let names = mounts.filter_map(|mount| mount.fs_type.strip_prefix("fuse.")).map(str::to_owned).collect();
-        let hints = fuse::Hints { names, mount_ns: seen.mounts.kubelet.get().map(|table| table.ns) };
+        let hints = fuse::Hints {
+            census: Some(self.census()),
+            names,
+            mount_ns: seen.mounts.kubelet.get().map(|table| table.ns),
+        };
         seen.fuse = fuse::connections(&numbers.into_iter().collect::<Vec<_>>(), &hints, &self.view);
         // Requests that wait, and a server that cannot be found, prove nothing: a busy file system
         // always has some waiting. Only the file system itself can say, and it is asked in a child.

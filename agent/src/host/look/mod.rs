@@ -17,7 +17,9 @@ use crate::{
 pub use options::{Options, PodFilter};
 pub use saved::{load, save};
 
-use super::{HostView, api, block, cgroups, child::Prober, csi, kubelet, mounts::MountReader, runtime, volumes};
+use super::{
+    HostView, api, block, census::Census, cgroups, child::Prober, csi, kubelet, mounts::MountReader, runtime, volumes,
+};
 
 /// What the steps share.
 struct Looker<'a> {
@@ -25,6 +27,7 @@ struct Looker<'a> {
     prober: &'a Prober,
     view: HostView,
     settings: kubelet::Settings,
+    census: std::cell::OnceCell<Census>,
     reader: MountReader,
     faults: Vec<Fault>,
 }
@@ -42,7 +45,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     let cri_socket = place::cri_socket(options, &settings, &view);
     let name = place::node_name(options, &settings);
     let reader = MountReader::new(kubelet_root.clone());
-    let mut looker = Looker { options, prober, view, settings, reader, faults };
+    let mut looker = Looker { options, prober, view, settings, census: Default::default(), reader, faults };
 
     // The node is listed before the API server is asked: a pod that appears in between is known to
     // the API server, and is not taken for one that it has forgotten.
@@ -154,6 +157,11 @@ impl Looker<'_> {
         let ended = || Fault::new(format!("/proc/{first}/mountinfo"), "the process has ended; look again");
         let kubelet = if table == Seen::Missing { Seen::Failed(ended()) } else { table };
         MountTables { kubelet, init, others: Vec::new() }
+    }
+
+    /// Who lives where; taken when first needed.
+    fn census(&self) -> &Census {
+        self.census.get_or_init(Census::take)
     }
 
     /// The host's own mounts, when the kubelet lives in another mount namespace: pid 1's, or ours

@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-pub(super) use living::living;
+pub(super) use living::{living, living_in};
 pub(super) use path::within;
 pub use path::{covering, touchable, way};
 
