@@ -111,7 +111,7 @@ fn proven_by(cause: &Cause) -> String {
         Proven::Observation => "The diagnosis: a saved observation made after the reference; \
             the lab does not stage it."
             .to_owned(),
-        Proven::Untested => "The diagnosis: no test yet.".to_owned(),
+        Proven::Untested => "Not diagnosed yet: the entry is here to be looked up.".to_owned(),
     };
     for (number, advice) in (1..).zip(cause.safe.iter()) {
         if let Proven::Lab(scenario) = advice.proven {

@@ -28,9 +28,6 @@ pub fn find(view: &PodView) -> Vec<Finding> {
             }
         }
     }
-    if found.is_empty() {
-        found.extend(unknown_hierarchy(view));
-    }
     let is_empty = |node: &CgroupNode| node.procs.is_empty();
     let all_seen = view.cgroup.is_some_and(|cgroup| {
         cgroup.dirs.iter().all(|dir| dir.tree.get().is_some_and(|tree| tree.iter().all(is_empty)))
@@ -135,11 +132,12 @@ fn held(
 
 /// Left only in hierarchies that runc does not know: nobody will ever remove it, and the pod does
 /// not wait for it.
-fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
+pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
     let cause = &cause::CGROUP_HIERARCHY_UNKNOWN;
     let found = runtime::named(view, Found::new(cause, GATE))
+        .probable()
         .link(
             format!("cgroup {}", words::path(&dir.path)),
             format!("ROOT CAUSE {}: the runtime does not know hierarchy {}", cause.id, dir.hierarchy),

@@ -21,6 +21,8 @@ pub mod shim;
 pub mod stray;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_rare;
 pub mod uninterruptible;
 pub mod volume;
 pub mod words;

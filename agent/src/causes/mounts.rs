@@ -161,3 +161,19 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
         |mount: &&Mount| mount.mount_point.as_bytes().ends_with(b"//deleted") && mount.mount_point.is_below(&sub_paths);
     view.kubelet_mounts().iter().filter(is_deleted).map(finding).collect()
 }
+
+/// A subPath on NFS whose file handle the server has forgotten (`ESTALE`).
+pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
+    let fault = sub_path.mounted.fault().filter(|fault| fault.why.contains(&format!("os error {ESTALE}")))?;
+    let cause = &cause::SUB_PATH_STALE_HANDLE;
+    let found = runtime::named(view, Found::new(cause, GATE))
+        .link(words::path(&sub_path.path), format!("ROOT CAUSE {}: its file handle is stale", cause.id))
+        .evidence(sub_path.path.show(), &fault.why)
+        .name("volume", &sub_path.volume)
+        .name_if("path", sub_path.path.as_str())
+        .root(sub_path.path.show());
+    Some(found.finish())
+}
+
+/// "Stale file handle", the same number on every architecture but a few old ones.
+const ESTALE: i32 = 116;

@@ -233,6 +233,8 @@ fn a_cgroup_in_a_hierarchy_the_runtime_does_not_know_holds_nothing() {
     seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
     let pod = &crate::gates::judge(&seen).pods[0];
     assert_ne!(pod.gate, Some(findings::Gate::CgroupRemoved));
+    let report = crate::gates::judge(&seen);
+    assert_eq!(report.node_findings[0].finding.cause.id, "CgroupHierarchyUnknown");
 }
 
 #[test]

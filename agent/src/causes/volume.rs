@@ -51,6 +51,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     let Some(dir) = view.dir else { return Vec::new() };
     let mut found = stray::find(view, dir);
     found.extend(mounts::deleted_sub_paths(view));
+    found.extend(dir.sub_paths.iter().filter_map(|sub_path| mounts::stale_sub_path(view, sub_path)));
     let busy = dir.sub_paths.iter().filter(|sub_path| sub_path.mounted.get() == Some(&true));
     found.extend(busy.filter_map(|sub_path| sub_path_busy(view, sub_path)));
     for volume in dir.volumes.get().into_iter().flatten() {

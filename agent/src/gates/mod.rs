@@ -9,13 +9,16 @@ mod tests;
 mod version;
 mod view;
 
-use findings::{NodeReport, Unknown, Verdict};
+use findings::{NodeFinding, NodeReport, Unknown, Verdict};
 
 pub use candidates::{Candidate, Why, candidates};
 pub use version::KubeletMinor;
 pub use view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS};
 
-use crate::observation::{Observation, Seen};
+use crate::{
+    causes::cgroup,
+    observation::{Observation, Seen},
+};
 
 /// Judges a whole observation.
 pub fn judge(seen: &Observation) -> NodeReport {
@@ -25,7 +28,10 @@ pub fn judge(seen: &Observation) -> NodeReport {
     let looked_into = candidates.iter().filter(|candidate| seen.looked_into.contains(&candidate.pod.uid));
     let views: Vec<PodView> = looked_into.map(|candidate| PodView::new(seen, candidate, kubelet)).collect();
     let mut pods: Vec<_> = views.iter().map(pod::judge).filter(|report| report.verdict != Verdict::Clear).collect();
-    let (node_findings, notes) = node::judge(seen, &mut pods);
+    let (mut node_findings, notes) = node::judge(seen, &mut pods);
+    node_findings.extend(
+        views.iter().filter_map(cgroup::unknown_hierarchy).map(|finding| NodeFinding { finding, pods: Vec::new() }),
+    );
     pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
     let unknown = unknowns(seen);
     let worst = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Clear);

@@ -5,7 +5,7 @@ use findings::{Confidence, Finding, GateState, NodeFinding, PodReport, PodUid, V
 use super::RETRY_WINDOW_MS;
 use crate::{
     causes::{block, kubelet, runtime, words},
-    observation::{Observation, Seen, VolData},
+    observation::{Container, ContainerState, Observation, Seen, VolData},
 };
 
 const RETRY_WINDOW: i64 = RETRY_WINDOW_MS as i64;
@@ -34,6 +34,7 @@ pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> (Vec<NodeFinding>, V
     found.extend(
         staging_left(seen).into_iter().chain(loops_left(seen)).map(|finding| NodeFinding { finding, pods: Vec::new() }),
     );
+    found.extend(static_names(seen).into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
     found.extend(shared_roots(pods));
     notes.extend(namespace_note(seen));
     (found, notes)
@@ -134,6 +135,36 @@ fn loops_left(seen: &Observation) -> Vec<Finding> {
         is_volume && uid.is_some_and(|uid| !uid.is_static() && !is_known(&uid))
     };
     seen.loops.iter().filter(is_left).map(|device| block::loop_left(seen, device, None)).collect()
+}
+
+/// A static pod was changed, and the containers of its old manifest still run: the new one may not
+/// start before the old uid has let the name go (`allowStaticPodStart`).
+fn static_names(seen: &Observation) -> Vec<Finding> {
+    let Some(runtime) = seen.runtime.get() else { return Vec::new() };
+    let running = |c: &&Container| c.state == ContainerState::Running && c.pod.uid.is_static();
+    let running: Vec<&Container> = runtime.containers.iter().filter(running).collect();
+    let is_older = |one: &Container, other: &Container| {
+        one.pod.uid != other.pod.uid
+            && (&one.pod.namespace, &one.pod.name) == (&other.pod.namespace, &other.pod.name)
+            && one.created_ms < other.created_ms
+    };
+    let held = running.iter().filter(|one| running.iter().any(|other| is_older(one, other)));
+    let cause = &cause::STATIC_POD_NAME_HELD;
+    let finding = |container: &&Container| {
+        runtime::finding(seen, cause, None, |found| {
+            found
+                .probable()
+                .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
+                .link(
+                    format!("container {}", container.name),
+                    format!("ROOT CAUSE {}: of the older uid {}", cause.id, container.pod.uid),
+                )
+                .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
+                .name("container", &container.id)
+                .root(&container.pod.uid)
+        })
+    };
+    held.map(finding).collect()
 }
 
 fn namespace_note(seen: &Observation) -> Option<String> {

@@ -219,7 +219,7 @@ fn cgroups(view: &PodView) -> Look {
     } else {
         format!("{processes} {}", if processes == 1 { "process" } else { "processes" })
     };
-    // A hierarchy the runtime does not know is left for ever and holds nothing.
+    // A hierarchy the runtime does not know is left for ever and does not hold the pod.
     look(Gate::CgroupRemoved, !only_unknown, detail, || cgroup::find(view))
 }
 

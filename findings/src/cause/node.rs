@@ -227,6 +227,6 @@ causes! {
         },
         sources: &["containerd#8774", "cri-tools#1687"],
         event_reason: "NodeNetworkNotReady",
-        diagnosis: Proven::Observation,
+        diagnosis: Proven::Untested,
     };
 }

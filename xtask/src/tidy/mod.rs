@@ -1,5 +1,6 @@
 //! The repository's own rules.
 
+mod diagnosis;
 mod paths;
 mod purity;
 mod registry;
@@ -21,6 +22,7 @@ pub fn run(root: &Path) -> Result<()> {
     broken.extend(size::check(&sources));
     broken.extend(registry::check());
     broken.extend(scenarios::check(&sources));
+    broken.extend(diagnosis::check(&sources));
     broken.extend(traces::check(&sources));
     if broken.is_empty() {
         return Ok(());

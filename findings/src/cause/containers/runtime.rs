@@ -193,7 +193,7 @@ causes! {
         },
         sources: &["containerd#7496", "containerd#8931", "containerd#9309", "containerd#8954"],
         event_reason: "PodShimLeaked",
-        diagnosis: Proven::Observation,
+        diagnosis: Proven::Untested,
     };
 
     /// CRI-O's stop loop for a container makes no progress.
@@ -290,7 +290,7 @@ causes! {
         },
         sources: &["gvisor#9834", "kata-runtime#2611", "containerd-wasm-shims#207"],
         event_reason: "PodSandboxedGuestGone",
-        diagnosis: Proven::Observation,
+        diagnosis: Proven::Untested,
     };
 
     /// The runtime could not load the container's state.

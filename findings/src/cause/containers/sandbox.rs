@@ -137,7 +137,7 @@ causes! {
         },
         sources: &["cilium#40459", "kubernetes#133081"],
         event_reason: "PodNetworkTeardownFailing",
-        diagnosis: Proven::Observation,
+        diagnosis: Proven::Untested,
     };
 
     /// The pinned network namespace cannot be removed because another mount namespace holds it.
@@ -173,7 +173,7 @@ causes! {
         },
         sources: &["containerd#3667", "imroc/learning-kubernetes#33"],
         event_reason: "PodNetworkTeardownFailing",
-        diagnosis: Proven::Observation,
+        diagnosis: Proven::Untested,
     };
 
     /// The DRA driver of a claim does not answer or is not registered.

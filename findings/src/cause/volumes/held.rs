@@ -183,7 +183,7 @@ causes! {
         },
         sources: &["kubernetes#51835", "openshift/origin#16160", "kubernetes#36983"],
         event_reason: "PodVolumeBusy",
-        diagnosis: Proven::Observation,
+        diagnosis: Proven::Untested,
     };
 
     /// A private copy of a mount keeps the device claimed after the unmount.
@@ -216,7 +216,7 @@ causes! {
         },
         sources: &["reference: experiment, block device after umount with a private copy elsewhere"],
         event_reason: "PodDeviceInUse",
-        diagnosis: Proven::Observation,
+        diagnosis: Proven::Untested,
     };
 
     /// Something is mounted below the volume.

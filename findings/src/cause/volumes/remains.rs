@@ -190,7 +190,7 @@ causes! {
             "seagate-exos-x-csi#141", "dell-csm#666", "dell-csm#896", "hpe-common-host-libs#238", "kubernetes#59946",
         ],
         event_reason: "PodBlockDeviceBusy",
-        diagnosis: Proven::Observation,
+        diagnosis: Proven::Untested,
     };
 
     /// The staged mount of a volume stays after the pod's own mount has gone.
