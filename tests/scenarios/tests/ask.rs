@@ -25,16 +25,29 @@ pub struct Answer {
 
 /// Runs `check` on the lab's node.
 pub fn check(node: &Node) -> anyhow::Result<Answer> {
-    let (json, code) = run(node, "json")?;
-    let (text, _) = run(node, "wide")?;
+    check_with(node, &[])
+}
+
+/// Runs `check` on the lab's node with more flags.
+pub fn check_with(node: &Node, flags: &[&str]) -> anyhow::Result<Answer> {
+    let (json, code) = run(node, flags, "json")?;
+    let (text, _) = run(node, flags, "wide")?;
     let report = serde_json::from_str(&json).with_context(|| format!("the answer is no report: {json}"))?;
     Ok(Answer { report, text, code })
 }
 
-fn run(node: &Node, output: &str) -> anyhow::Result<(String, i32)> {
+/// Runs `judge` on a saved observation.
+pub fn judge(file: &str) -> anyhow::Result<Answer> {
+    let done = Command::new(binary()?).args(["judge", file, "-o", "json"]).output().context("run judge")?;
+    let text = String::from_utf8(done.stdout)?;
+    let report = serde_json::from_str(&text).with_context(|| format!("the answer is no report: {text}"))?;
+    Ok(Answer { report, text, code: done.status.code().context("judge died")? })
+}
+
+fn run(node: &Node, flags: &[&str], output: &str) -> anyhow::Result<(String, i32)> {
     let binary = binary()?;
     let before = Instant::now();
-    let done = Command::new(&binary).arg("check").args(node.agent_args()).args(["-o", output]).output();
+    let done = Command::new(&binary).arg("check").args(node.agent_args()).args(flags).args(["-o", output]).output();
     let done = done.with_context(|| format!("run {}", binary.display()))?;
     let took = before.elapsed();
     let complaint = String::from_utf8_lossy(&done.stderr).into_owned();

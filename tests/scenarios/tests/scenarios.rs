@@ -36,6 +36,8 @@ fn main() -> ExitCode {
         scenario::ALL.iter().map(|scenario| trial(scenario.name, move || run(scenario))).collect();
     trials.push(trial("everything-dead-at-once", together::everything_dead));
     trials.push(trial("not-a-leak-itself", together::not_a_leak));
+    trials.push(trial("without-the-api", together::without_api));
+    trials.push(trial("judged-again", together::judged_again));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

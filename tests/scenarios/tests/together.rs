@@ -63,3 +63,38 @@ fn run(program: &str, args: &[&str], path: &std::path::Path) -> anyhow::Result<(
     ensure!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr));
     Ok(())
 }
+
+/// The storage engineer's case: no API server is asked, and the node itself shows what is stuck.
+pub fn without_api() -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    for name in ["healthy", "dstate-fuse", "cwd"] {
+        let scenario = scenario::find(name).with_context(|| format!("the lab has no scenario {name}"))?;
+        (scenario.stage)(&node).with_context(|| format!("stage {name}"))?;
+    }
+    let answer = ask::check_with(&node, &["--api", "off"])?;
+    let found: Vec<&str> =
+        answer.report.pods.iter().flat_map(|pod| &pod.findings).map(|finding| finding.cause.0.id).collect();
+    ensure!(answer.code == 2, "the exit code is {}:\n{}", answer.code, answer.text);
+    ensure!(answer.report.pods.len() == 2, "other pods than the stuck ones are reported:\n{}", answer.text);
+    for cause in ["FuseServerNotResponding", "VolumeHeldByProcess"] {
+        ensure!(found.contains(&cause), "{cause} is not found:\n{}", answer.text);
+    }
+    node.down().context("take the node down")
+}
+
+/// An observation that was saved gives the same answer again, without the node.
+pub fn judged_again() -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    (scenario::find("cwd").context("the lab has no scenario cwd")?.stage)(&node)?;
+    let file = node.layout().dir().join("observation.json");
+    let path = file.to_str().context("the lab's directory is text")?;
+    let answer = ask::check_with(&node, &["--save-observation", path])?;
+    let again = ask::judge(path)?;
+    ensure!(again.code == answer.code, "judge ends with {}, check with {}", again.code, answer.code);
+    ensure!(
+        again.report.pods.iter().map(|p| &p.findings).eq(answer.report.pods.iter().map(|p| &p.findings)),
+        "{}",
+        again.text
+    );
+    node.down().context("take the node down")
+}

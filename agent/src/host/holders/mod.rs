@@ -2,8 +2,7 @@
 //!
 //! `umount` fails with "busy" when something holds the mount itself *or a copy that propagation
 //! ties to it*: the kernel's `propagate_mount_busy` goes through the peers and slaves of the
-//! mount it stands on, in every mount namespace, and that is why `fuser` on the host may name
-//! nobody. The submodule `copies` finds them by the same rule.
+//! mount it stands on, in every mount namespace. The submodule `copies` finds them by the same rule.
 //!
 //! All is passive: mountinfo, links and fdinfo resolve no path, so the holders of a dead NFS or
 //! FUSE mount can be found too. Only what is left when nobody was found (mapped files, detached
