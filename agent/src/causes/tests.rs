@@ -474,15 +474,7 @@ fn a_cgroup_task_in_d_for_an_unknown_reason() {
     task.threads[0].state = 'D';
     task.threads[0].wchan = Seen::Seen("io_schedule".into());
     seen.processes.push(task);
-    let tree = vec![CgroupNode { below: HostPath::default(), procs: vec![900], freezer: Freezer::Thawed }];
-    let dir = CgroupDir {
-        path: HostPath::from("/sys/fs/cgroup/kubepods/pod"),
-        hierarchy: "v2".into(),
-        known_to_runtime: true,
-        cpu_at_minimum: None,
-        tree: Seen::Seen(tree),
-    };
-    seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
+    seen.cgroups = sample::cgroup(&[900]);
     assert_eq!(causes(&seen), ["CgroupHeldByTask"]);
     seen.processes[0].state = 'Z';
     assert_eq!(causes(&seen), ["CgroupHeldByThread"]);

@@ -42,15 +42,7 @@ fn forgotten() -> Observation {
 fn a_live_process_in_the_cgroup() {
     let mut seen = sample::deleted();
     seen.processes.push(process(900, "sync", 'S', 1));
-    let tree = vec![CgroupNode { below: HostPath::default(), procs: vec![900], freezer: Freezer::Thawed }];
-    let dir = CgroupDir {
-        path: HostPath::from("/sys/fs/cgroup/kubepods/pod"),
-        hierarchy: "v2".into(),
-        known_to_runtime: true,
-        cpu_at_minimum: None,
-        tree: Seen::Seen(tree),
-    };
-    seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
+    seen.cgroups = sample::cgroup(&[900]);
     assert_eq!(causes(&seen), ["CgroupProcessAlive"]);
 }
 

@@ -159,15 +159,7 @@ fn a_mirror_of_a_healthy_static_pod_is_only_an_object() {
 #[test]
 fn an_old_kubelet_accuses_no_process_inside_the_grace_period() {
     let mut seen = sample::running();
-    let tree = vec![CgroupNode { below: HostPath::default(), procs: vec![sample::INIT], freezer: Freezer::Thawed }];
-    let dir = CgroupDir {
-        path: HostPath::from("/sys/fs/cgroup/kubepods/pod"),
-        hierarchy: "v2".into(),
-        known_to_runtime: true,
-        cpu_at_minimum: None,
-        tree: Seen::Seen(tree),
-    };
-    seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
+    seen.cgroups = sample::cgroup(&[sample::INIT]);
     let Seen::Seen(api) = &mut seen.api else { unreachable!() };
     api.kubelet_version = Some("v1.26.15".into());
     api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });

@@ -1,6 +1,6 @@
 //! Which process lives in which namespaces: taken once per look, used by several searches.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::mounts::living_in;
 use crate::sys::{self, ProcDir};
@@ -34,6 +34,11 @@ impl Census {
             }
         }
         census
+    }
+
+    /// The one that is known already, or a new one.
+    pub fn known_or_taken(known: Option<&Census>) -> Cow<'_, Census> {
+        known.map_or_else(|| Cow::Owned(Census::take()), Cow::Borrowed)
     }
 
     /// The members of these pid namespaces: the only way to find, on cgroup v1, the exiting

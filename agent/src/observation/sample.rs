@@ -241,6 +241,19 @@ pub fn process(pid: u32, comm: &str, state: char, parent: u32) -> Process {
     }
 }
 
+/// The pod's cgroup with these processes in it.
+pub fn cgroup(procs: &[u32]) -> Seen<Vec<PodCgroup>> {
+    let node = CgroupNode { below: HostPath::default(), procs: procs.to_vec(), freezer: Freezer::Thawed };
+    let dir = CgroupDir {
+        path: HostPath::from("/sys/fs/cgroup/kubepods/pod"),
+        hierarchy: "v2".into(),
+        known_to_runtime: true,
+        cpu_at_minimum: None,
+        tree: Seen::Seen(vec![node]),
+    };
+    Seen::Seen(vec![PodCgroup { uid: pod().uid, dirs: vec![dir] }])
+}
+
 /// Puts the first thread of `pid` into D in `wchan` with a SIGKILL pending.
 pub fn block(seen: &mut Observation, pid: u32, wchan: &str) {
     let process = seen.processes.iter_mut().find(|process| process.pid == pid).unwrap();

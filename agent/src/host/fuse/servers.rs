@@ -69,14 +69,7 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
 
 /// By how likely they serve: those of the namespace, of the right name first, then the rest.
 fn in_order(hints: &Hints<'_>) -> Vec<u32> {
-    let taken;
-    let census = match hints.census {
-        Some(census) => census,
-        None => {
-            taken = Census::take();
-            &taken
-        }
-    };
+    let census = Census::known_or_taken(hints.census);
     let is_called_so = |pid: &u32| {
         let comm = ProcDir::open(*pid).and_then(|dir| dir.read("comm", 64)).unwrap_or_default();
         hints.names.iter().any(|name| comm.trim_ascii_end() == name.as_bytes())

@@ -62,14 +62,7 @@ pub fn search(
     if targets.is_empty() {
         return Vec::new();
     }
-    let taken;
-    let all = match options.census {
-        Some(census) => census,
-        None => {
-            taken = Census::take();
-            &taken
-        }
-    };
+    let all = Census::known_or_taken(options.census);
     let mut tables = Vec::new();
     let mut spaces = Vec::new();
     let mut found = Found::new(targets);
@@ -88,7 +81,7 @@ pub fn search(
         }
     }
     loops::backing_files(&spaces, kubelet.ns, &mut found);
-    deep::search(targets, &spaces, &tables, all, options, &mut found);
+    deep::search(targets, &spaces, &tables, &all, options, &mut found);
     found.finish(all.unreadable, options.at_most)
 }
 
