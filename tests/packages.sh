@@ -13,28 +13,35 @@ need() { # command, package
 }
 need containerd containerd
 need runc runc
-need busybox busybox-static
 need losetup mount
-need mkfs.ext4 e2fsprogs
-need python3 python3
 need unshare util-linux
+need pgrep procps
+need python3 python3
 need lsof lsof
 need fuser psmisc
 need cc build-essential
+[ -x /usr/lib/cni/loopback ] || [ -x /opt/cni/bin/loopback ] || missing="$missing containernetworking-plugins"
 # The images are built around a busybox without shared libraries.
-if command -v busybox >/dev/null 2>&1 && ldd "$(command -v busybox)" >/dev/null 2>&1; then
+if ! command -v busybox >/dev/null 2>&1 || ldd "$(command -v busybox)" >/dev/null 2>&1; then
 	missing="$missing busybox-static"
 fi
-command -v cargo >/dev/null 2>&1 || [ -x "$HOME/.cargo/bin/cargo" ] || missing="$missing rustup"
 
 if [ -n "$missing" ]; then
 	echo "installing:$missing"
 	apt-get update -q >/dev/null
 	# shellcheck disable=SC2086
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >/dev/null
-	case "$missing" in
-	*rustup*) rustup default stable ;;
-	esac
+fi
+
+if ! command -v cargo >/dev/null 2>&1; then
+	if apt-get update -q >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
+		echo "installing: rustup"
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends rustup >/dev/null
+		rustup default stable
+	else
+		echo "Rust 1.95 or newer is needed and this distribution does not package rustup: see https://rustup.rs" >&2
+		exit 1
+	fi
 fi
 
 # FUSE is a module on some machines.
