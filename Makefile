@@ -1,8 +1,7 @@
 # The commands people type. Each installs what it misses (Debian and Ubuntu packages, by name).
 
-CARGO ?= cargo
-AGENT := target/debug/why-terminating-agent
-LAB := target/debug/lab
+CARGO ?= $(or $(shell command -v cargo),$(HOME)/.cargo/bin/cargo)
+export TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: demo test bench docs packages build clean-lab
 
@@ -33,4 +32,4 @@ packages:
 
 ## Take down whatever a killed test left behind
 clean-lab:
-	$(LAB) down --all
+	$(TARGET)/debug/lab down --all

@@ -7,6 +7,11 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
+if [ ! -d /sys/fs/cgroup/pids ]; then
+	echo "The lab needs the cgroup v1 hierarchies (boot with systemd.unified_cgroup_hierarchy=0); this machine has v2 only." >&2
+	exit 1
+fi
+
 missing=""
 need() { # command, package
 	command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
@@ -33,7 +38,7 @@ if [ -n "$missing" ]; then
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >/dev/null
 fi
 
-if ! command -v cargo >/dev/null 2>&1; then
+if ! command -v cargo >/dev/null 2>&1 && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
 	if apt-get update -q >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
 		echo "installing: rustup"
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends rustup >/dev/null

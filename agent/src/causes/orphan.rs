@@ -76,7 +76,14 @@ pub fn directory(view: &PodView) -> Option<Finding> {
             ),
         );
     for volume in volumes.iter().take(4) {
-        let what = volume.entries.map_or("mounted or unreadable".to_owned(), |entries| format!("{entries} entries"));
+        let what = match (volume.mounted.get(), volume.entries) {
+            (Some(true), _) => "mounted".to_owned(),
+            (Some(false), Some(entries)) => {
+                format!("not mounted, {}", words::count(entries as usize, "entry", "entries"))
+            }
+            (Some(false), None) => "not mounted, nothing to list".to_owned(),
+            (None, _) => "could not be looked at".to_owned(),
+        };
         found = found.evidence(volume.path.show(), what);
     }
     let found = found

@@ -3,10 +3,7 @@
 use findings::{Finding, cause};
 
 use super::{Found, words};
-use crate::{
-    gates::PodView,
-    observation::{Observation, Seen},
-};
+use crate::{gates::PodView, observation::Observation};
 
 /// Fills in the pod, the node and the units of kubelet and runtime.
 pub(super) fn named(view: &PodView, found: Found) -> Found {
@@ -35,7 +32,7 @@ pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
 /// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any
 /// other failure is only a source that said nothing.
 pub fn find(seen: &Observation) -> Option<Finding> {
-    let Seen::Failed(fault) = &seen.runtime else { return None };
+    let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     let is_refused = ["Connection refused", "No such file"].iter().any(|words| fault.why.contains(words));
     if is_refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;

@@ -101,10 +101,12 @@ fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         only: pod.clone(),
     };
     let seen = look_in_time(options)?;
+    let exit = answer(&seen, pod.as_ref(), output)?;
+    // The answer first: a full disk must not keep it back.
     if let Some(file) = save_observation {
         look::save(&seen, &file)?;
     }
-    answer(&seen, pod.as_ref(), output)
+    Ok(exit)
 }
 
 /// Looks in a thread of its own, so that not even a read that never returns keeps the answer back.
@@ -131,7 +133,11 @@ fn look_in_time(options: look::Options) -> anyhow::Result<Observation> {
 fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyhow::Result<Exit> {
     let mut report = gates::judge(seen);
     if let Some(only) = only {
-        narrow(&mut report, only);
+        narrow(&mut report, seen, only);
+        if let ([], false, Some(note)) = (report.pods.as_slice(), output == Output::Json, report.notes.last()) {
+            write(&format!("{note}\n"))?;
+            return Ok(report.verdict.into());
+        }
     }
     let style = Style::choose(std::io::stdout().is_terminal(), std::env::var_os("NO_COLOR").as_deref());
     let text = match output {
@@ -144,16 +150,33 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
 }
 
 /// Leaves one pod and what holds it.
-fn narrow(report: &mut NodeReport, only: &PodFilter) {
+fn narrow(report: &mut NodeReport, seen: &Observation, only: &PodFilter) {
     report.pods.retain(|pod| only.matches(&pod.pod));
     report.node_findings.retain(|found| found.pods.iter().any(|pod| only.matches(pod)));
-    if report.pods.is_empty() {
-        report.notes.push("this pod is not among those that should be gone from this node".to_owned());
-    }
-    let worst = report.pods.iter().map(|pod| pod.verdict).max();
-    report.verdict = match worst {
+    report.verdict = match report.pods.iter().map(|pod| pod.verdict).max() {
         Some(verdict) => verdict,
-        None if report.unknown.is_empty() => Verdict::Clear,
-        None => Verdict::CannotTell,
+        None if is_known(seen, only) && report.unknown.is_empty() => {
+            report.notes.push(format!("Pod {only}: nothing asks for it to go. Other pods were not judged."));
+            Verdict::Clear
+        }
+        None => {
+            report.notes.push(format!(
+                "Pod {only}: no such pod was found on node {}. Other pods were not judged.",
+                report.node
+            ));
+            Verdict::CannotTell
+        }
     };
+}
+
+/// Whether the API server or the runtime knows this pod on this node.
+fn is_known(seen: &Observation, only: &PodFilter) -> bool {
+    let of_api = seen.api.get().into_iter().flat_map(|api| &api.pods).any(|pod| only.matches(&pod.to_ref()));
+    of_api
+        || seen
+            .runtime
+            .get()
+            .into_iter()
+            .flat_map(|runtime| &runtime.sandboxes)
+            .any(|sandbox| only.matches(&sandbox.pod))
 }

@@ -38,11 +38,10 @@ pub fn candidates(seen: &Observation) -> Vec<Candidate> {
     let local = local_pods(seen);
     match seen.api.get() {
         Some(api) => {
-            let requested = api.pods.iter().filter_map(|pod| {
-                let uid = pod.uid.clone();
-                let pod_ref = PodRef { namespace: Some(pod.namespace.clone()), name: Some(pod.name.clone()), uid };
-                Some(Candidate { pod: pod_ref, why: Why::DeletionRequested(pod.deletion?) })
-            });
+            let requested = api
+                .pods
+                .iter()
+                .filter_map(|pod| Some(Candidate { pod: pod.to_ref(), why: Why::DeletionRequested(pod.deletion?) }));
             let known = |uid: &PodUid| api.pods.iter().any(|pod| pod.uid == *uid);
             let unknown = local.into_iter().filter(|(uid, _)| !known(uid) && !uid.is_static());
             requested.chain(unknown.map(|(_, pod)| Candidate { pod, why: Why::NotInApi })).collect()

@@ -16,7 +16,7 @@ pub use version::KubeletMinor;
 pub use view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS};
 
 use crate::{
-    causes::cgroup,
+    causes::{cgroup, runtime},
     observation::{Observation, Seen},
 };
 
@@ -76,6 +76,8 @@ fn unknowns(seen: &Observation) -> Vec<Unknown> {
         }
     };
     add(seen.api.fault(), "which pods have a deletion request; use --api off to judge by what the node itself shows");
+    let untold = seen.runtime.fault().filter(|_| runtime::find(seen).is_none());
+    add(untold, "containers and sandboxes; check --cri-endpoint");
     add(seen.pod_dirs.fault(), "volumes and orphaned pod directories");
     add(seen.cgroups.fault(), "the pods' cgroups and so their processes");
     add(seen.mounts.kubelet.fault(), "every mount");

@@ -170,7 +170,8 @@ fn sandboxes(view: &PodView) -> Look {
         return unknown(Gate::SandboxStopped, "whether its network is torn down could not be seen");
     }
     let ready = view.sandboxes.iter().filter(|sandbox| sandbox.ready).count();
-    look(Gate::SandboxStopped, sandbox::is_blocked(view), format!("{ready} READY"), || sandbox::find(view))
+    let detail = if ready > 0 { format!("{ready} READY") } else { "stopped, its network is still there".to_owned() };
+    look(Gate::SandboxStopped, sandbox::is_blocked(view), detail, || sandbox::find(view))
 }
 
 fn devices(view: &PodView) -> Look {

@@ -94,6 +94,7 @@ fn thread(pid: u32, tid: u32) -> Option<Thread> {
     let status = parse::status(&dir.read("status", MEDIUM).ok()?);
     let asleep = matches!(stat.state, 'D' | 'S' | 'I' | 'T');
     let uninterruptible = stat.state == 'D';
+    let killed = status.kill_pending_thread || status.kill_pending_process || stat.exiting();
     let wchan = if asleep { wchan(&dir) } else { Seen::Missing };
     let waits_for_fuse = wchan.get().is_some_and(|wchan| wchan == "request_wait_answer");
     let syscall = if uninterruptible || waits_for_fuse { syscall(&dir) } else { Seen::Missing };
@@ -106,7 +107,8 @@ fn thread(pid: u32, tid: u32) -> Option<Thread> {
         wchan,
         switches: status.switches,
         steady: false,
-        stack: if uninterruptible { stack(&dir) } else { Seen::Missing },
+        // A dying init sleeps in S; only its stack may say for what.
+        stack: if uninterruptible || killed { stack(&dir) } else { Seen::Missing },
         syscall,
         works_on,
     })

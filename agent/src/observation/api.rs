@@ -1,6 +1,6 @@
 //! What the API server says of the pods of this node.
 
-use findings::PodUid;
+use findings::{PodRef, PodUid};
 use serde::{Deserialize, Serialize};
 
 /// The API server's view of this node.
@@ -49,6 +49,13 @@ pub struct ApiPod {
     pub claims: Vec<String>,
     /// Persistent volume claims and CSI volumes by pod volume name.
     pub volumes: Vec<String>,
+}
+
+impl ApiPod {
+    /// Which pod it is.
+    pub fn to_ref(&self) -> PodRef {
+        PodRef { namespace: Some(self.namespace.clone()), name: Some(self.name.clone()), uid: self.uid.clone() }
+    }
 }
 
 /// A requested deletion.

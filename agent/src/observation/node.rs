@@ -18,6 +18,8 @@ pub struct NodeFacts {
     pub kubelet_root: HostPath,
     /// The socket of the container runtime; `Missing` when none was found.
     pub cri_socket: Seen<HostPath>,
+    /// Whether it is the one the kubelet uses, and not another that the user named.
+    pub cri_socket_is_kubelets: bool,
     /// The process that listens on it; asked only when the runtime did not answer.
     pub runtime_process: Seen<RuntimeProcess>,
     /// Which cgroup hierarchies are mounted.

@@ -48,6 +48,7 @@ pub fn node() -> Observation {
             cri_socket: Seen::Seen(HostPath::from("/run/containerd/containerd.sock")),
             cgroup_mounts: vec![CgroupMount { mount_point: HostPath::from("/sys/fs/cgroup"), v1: None }],
             dra_pods: Seen::Missing,
+            cri_socket_is_kubelets: true,
             runtime_process: Seen::Missing,
             init_mount_ns: Some(1),
         },

@@ -99,7 +99,20 @@ fn one_pod(out: &mut String, pod: &PodReport, report: &NodeReport, detail: Detai
         Verdict::Clear => "Clear".to_owned(),
     };
     let gate = pod.gate.map_or(String::new(), |gate| format!(" at gate {gate}"));
-    line(out, &format!("{} {}: {verdict}{lasting}{gate} ({})", style.strong("Pod"), pod.pod, pod.gone_because));
+    let head = format!("{} {}: {verdict}{lasting}{gate}", style.strong("Pod"), pod.pod);
+    // "Stuck for 2d4h" has said when the deadline passed.
+    let why = pod
+        .gone_because
+        .split_once(" ago, ")
+        .filter(|_| !lasting.is_empty())
+        .map_or(pod.gone_because.as_str(), |(_, rest)| rest);
+    let plain = format!("Pod {}: {}{lasting}{gate} ({why})", pod.pod, pod.verdict);
+    if plain.chars().count() <= WIDTH {
+        line(out, &format!("{head} ({why})"));
+    } else {
+        line(out, &head);
+        filled(out, "  ", &format!("({why})"));
+    }
     if pod.pod.name.is_some() && detail == Detail::Wide {
         line(out, &style.faint(&format!("  uid {}", pod.pod.uid)));
     }
@@ -138,18 +151,21 @@ fn finding(out: &mut String, finding: &Finding, detail: Detail, style: Style) {
         }
     }
     line(out, "");
+    let several = finding.remedy.steps.len() > 1;
     for (index, step) in finding.remedy.steps.iter().enumerate() {
-        let head = if index == 0 { "  Do     " } else { "  or     " };
+        // The order counts: the safest is first, and some steps prepare the next.
+        let number = if several { format!("{}. ", index + 1) } else { String::new() };
+        let head = format!("  {:<7}{number}", if index == 0 { "Do" } else { "" });
         let untested = if step.tested { "" } else { " (untested)" };
         let colon = if step.command.is_some() { ":" } else { "" };
-        filled(out, head, &format!("{}{untested}{colon}", step.text));
+        filled(out, &head, &format!("{}{untested}{colon}", step.text));
         if let Some(command) = &step.command {
             // Never wrapped: it is pasted.
-            line(out, &format!("{}{}", " ".repeat(ADVICE_COLUMN + 2), style.strong(command)));
+            line(out, &format!("{}{}", " ".repeat(ADVICE_COLUMN + 5), style.strong(command)));
         }
     }
     filled(out, "  Don't  ", &format!("{}: {}", finding.remedy.dont, finding.remedy.breaks));
-    line(out, &format!("  More   docs/causes.md#{}", finding.cause.id.to_lowercase()));
+    line(out, &format!("  More   why-terminating-agent causes {}", finding.cause.id));
 }
 
 /// Two columns where they fit, else the state below its subject.

@@ -12,8 +12,8 @@ causes! {
         meaning: "The containers count as ended, but a task in the pod's cgroup waits in the kernel in state D. It \
             accepts the kubelet's SIGKILL without dying. A cgroup with a task in it cannot be removed: rmdir says \
             busy, and the kubelet repeats it every 10 to 15 s.",
-        proof: "cgroup.procs of the pod's cgroup or a child names a pid; one of its threads is D with the same wchan \
-            in two looks at least 30 s apart and has SIGKILL (0x100) pending.",
+        proof: "cgroup.procs of the pod's cgroup or a child names a pid; one of its threads is D and has not run \
+            between two looks a quarter of a second apart, and no FUSE or NFS wait is recognised.",
         safe: &[
             Advice {
                 text: "See which kernel function pid {pid} waits in",
@@ -55,8 +55,8 @@ causes! {
         meaning: "The main thread of a process has ended and shows as a zombie, but another of its threads still \
             lives, usually in state D. A plain zombie blocks nothing; this one stays in cgroup.procs and the cgroup \
             cannot be removed.",
-        proof: "cgroup.procs names a pid whose /proc/<pid>/stat says Z, and /proc/<pid>/task has a further thread \
-            whose stat is not Z or X, in two looks at least 30 s apart.",
+        proof: "cgroup.procs names a pid whose /proc/<pid>/stat says Z, and a further thread of it is D and has not \
+            run between two looks a quarter of a second apart.",
         safe: &[
             Advice {
                 text: "See which kernel function thread {tid} waits in",
@@ -92,8 +92,8 @@ causes! {
         meaning: "The pod's cgroup has child cgroups that are not removed, made by a privileged container or a \
             nested runtime (docker in docker, systemd in a container). A cgroup with children cannot be removed, and \
             the kubelet or systemd does not get all of them.",
-        proof: "A directory below the pod's cgroup exists in two looks at least 30 s apart, and no task is in the \
-            pod's cgroup or any child (cgroup.events says populated 0).",
+        proof: "A directory below the pod's cgroup exists, and no process is in the pod's cgroup or any child. The \
+            kubelet's next try may remove it, so it is only probable.",
         safe: &[
             Advice {
                 text: "See the child cgroups",

@@ -10,8 +10,8 @@ causes! {
         title: "The kubelet does not run",
         meaning: "No kubelet process was found on this node. Nobody stops containers, unmounts volumes or reports a \
             status, so every terminating pod here stays as it is. The containers themselves may run on.",
-        proof: "The scan of /proc was complete and found no kubelet (nor a k3s, rke2, k0s or microk8s process that \
-            contains one), in two looks at least 30 s apart.",
+        proof: "The scan of /proc was complete, saw the host's processes, and found no kubelet (nor a k3s, rke2, \
+            k0s or microk8s process that contains one) outside of pods.",
         safe: &[
             Advice {
                 text: "Read why it ended",
@@ -47,8 +47,8 @@ causes! {
         meaning: "The kubelet runs, but its main loop stands still, usually in a stat or statfs on a mount whose NFS \
             or FUSE server does not answer. Housekeeping is part of this loop, so one dead mount stops every pod of \
             the node. Kubelets since 1.30 are less prone to it, because they use statx.",
-        proof: "A thread of the kubelet is D in two looks at least 30 s apart with a file system wait in wchan, or \
-            /healthz fails at syncloop: sync Loop took longer than expected.",
+        proof: "/healthz of the kubelet fails at syncloop (sync Loop took longer than expected), or the kubelet's \
+            process is stopped (T).",
         safe: &[
             Advice {
                 text: "See which kernel function the kubelet's thread {tid} waits in",
@@ -133,8 +133,7 @@ causes! {
         meaning: "The runtime's socket does not exist or refuses connections, so the runtime does not run or listens \
             elsewhere. The kubelet can neither list nor stop containers. The containers themselves may run on under \
             their shims.",
-        proof: "connect() to the CRI socket that the kubelet uses gives ENOENT or ECONNREFUSED, in two looks at least \
-            30 s apart.",
+        proof: "connect() to the CRI socket that the kubelet uses gives ENOENT or ECONNREFUSED.",
         safe: &[
             Advice {
                 text: "Read why the runtime ended",

@@ -2,7 +2,7 @@
 
 mod prove;
 
-use std::{path::Path, process::ExitCode};
+use std::{io::Write, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
@@ -70,7 +70,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::List => {
             for scenario in scenario::ALL {
-                println!("{:<22} {}", scenario.name, scenario.about);
+                // A reader that has gone away (`| head`) is no failure.
+                let _ = writeln!(std::io::stdout(), "{:<22} {}", scenario.name, scenario.about);
             }
             Ok(())
         }

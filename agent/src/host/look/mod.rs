@@ -82,6 +82,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
             name,
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),
             kubelet,
+            cri_socket_is_kubelets: place::is_kubelets(options, &looker.settings),
             cri_socket,
             runtime_process,
             dra_pods: Seen::Missing,

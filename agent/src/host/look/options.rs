@@ -43,3 +43,14 @@ impl PodFilter {
         }
     }
 }
+
+impl std::fmt::Display for PodFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PodFilter::Uid(uid) => uid.fmt(f),
+            PodFilter::Name(namespace, name) => {
+                write!(f, "{}/{}", findings::clean(namespace, 63), findings::clean(name, 253))
+            }
+        }
+    }
+}

@@ -86,6 +86,13 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, view: &HostVi
     told.or_else(usual).map_or(Seen::Missing, Seen::Seen)
 }
 
+/// Whether the socket that is asked is the one the kubelet uses: only then does its silence mean
+/// that the kubelet waits.
+pub fn is_kubelets(options: &Options, settings: &kubelet::Settings) -> bool {
+    let told = options.cri_socket.clone().map(HostPath::from);
+    told.is_none() || settings.runtime_socket().or(settings.flavour.runtime_socket().map(HostPath::from)) == told
+}
+
 /// An answer about another machine is worse than none: every pod here would seem forgotten. The
 /// boot id settles it; without it, a list that shares no pod with this node is not this node's.
 pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: Option<String>) -> Seen<ApiFacts> {

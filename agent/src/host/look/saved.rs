@@ -1,6 +1,6 @@
 //! Observations on disk.
 
-use std::path::Path;
+use std::{io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
 use anyhow::Context;
 
@@ -11,11 +11,15 @@ pub fn load(path: &Path) -> anyhow::Result<Observation> {
     const MAX: usize = 256 << 20;
     let bytes = sys::read_capped(path, MAX).context("reading the observation")?;
     serde_json::from_slice(&bytes)
-        .with_context(|| format!("{} is no observation that `check --save-observation` wrote", path.display()))
+        .with_context(|| format!("{} is not an observation written by `check --save-observation`", path.display()))
 }
 
 /// Writes an observation where the user wants it.
 pub fn save(seen: &Observation, path: &Path) -> anyhow::Result<()> {
     let json = serde_json::to_vec(seen).context("saving the observation")?;
-    std::fs::write(path, json).with_context(|| format!("writing {}", path.display()))
+    // Names of processes and files are nobody else's business.
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+    let written = file.and_then(|mut file| file.write_all(&json));
+    written.with_context(|| format!("writing {}", path.display()))
 }

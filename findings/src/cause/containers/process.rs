@@ -49,9 +49,11 @@ causes! {
         meaning: "A task waits for a FUSE server that has read its request and does not answer. From then on the \
             wait cannot be interrupted: SIGKILL stays pending and the task stays in state D. Neither the container \
             nor a mount that this task uses can go before the server answers, ends, or its connection is aborted.",
-        proof: "/proc/<pid>/task/<tid>/stat says D and wchan request_wait_answer (or another FUSE wait) in two looks \
-            at least 30 s apart, SigPnd or ShdPnd in status holds SIGKILL (0x100), and \
-            /sys/fs/fuse/connections/<minor>/waiting is above 0 for the mount's minor in mountinfo.",
+        proof: "A thread is D in a FUSE wait (request_wait_answer, fuse_*), holds a pending SIGKILL, and has not \
+            run between two looks a quarter of a second apart; the mount comes from the descriptor of its system \
+            call, else from the one mount it can see whose /sys/fs/fuse/connections/<minor>/waiting is above 0. For \
+            a volume: its server is stopped (T), or a stat in a disposable child gets no answer. Several possible \
+            mounts, or a holder that is not being killed, make it only probable.",
         safe: &[
             Advice {
                 text: "If {server} (pid {server_pid}) is only stopped (state T), let it run again",
@@ -90,8 +92,9 @@ causes! {
         title: "An NFS server does not answer",
         meaning: "A task waits inside the NFS client for a server that does not answer. The task is in state D and \
             does not act on SIGKILL, so the container cannot end. An unmount of the same file system waits as well.",
-        proof: "/proc/<pid>/task/<tid>/stat says D in two looks at least 30 s apart, wchan or stack names nfs or rpc \
-            functions, and mountinfo shows the nfs mount that the task uses.",
+        proof: "A thread is D in an nfs or rpc function, holds a pending SIGKILL (or is the kubelet's umount), and \
+            has not run between two looks a quarter of a second apart; mountinfo shows the NFS mount it uses. With \
+            several NFS mounts it is only probable which.",
         safe: &[
             Advice {
                 text: "Bring the NFS server, or the network to it, back: the waiting tasks then go on by themselves",
@@ -134,8 +137,9 @@ causes! {
         meaning: "A task of the pod waits in the kernel in state D: for a local disk, a device driver, or a file \
             system that was not recognised. The kernel acts on SIGKILL only when this wait ends. Until then the \
             container stays RUNNING and StopContainer runs into its deadline.",
-        proof: "The same thread (pid, tid, start time) is D with the same wchan in two looks at least 30 s apart, \
-            SIGKILL (0x100) is pending in SigPnd or ShdPnd of its status, and no FUSE or NFS wait is recognised.",
+        proof: "A thread is D with SIGKILL pending in SigPnd or ShdPnd, in the same kernel function and with the \
+            same count of context switches in two looks a quarter of a second apart, and no FUSE or NFS wait is \
+            recognised.",
         safe: &[
             Advice {
                 text: "See which kernel function pid {pid} waits in",
@@ -214,8 +218,8 @@ causes! {
         title: "The shim does not reap the container's init",
         meaning: "The container's init has ended and is a zombie. Its parent, the shim, does not collect it, so the \
             runtime never hears of the exit and keeps the container RUNNING. The shim hangs.",
-        proof: "CRI says RUNNING; /proc/<init>/stat says Z, its task directory has no live thread, and its PPid is \
-            the containerd-shim of the sandbox, in two looks at least 30 s apart.",
+        proof: "CRI says RUNNING; /proc/<init>/stat says Z with a single thread, and its parent is the shim of the \
+            sandbox.",
         safe: &[
             Advice {
                 text: "Ask shim pid {shim_pid} for a stack dump first: it shows where the shim hangs",
@@ -294,8 +298,8 @@ causes! {
         meaning: "The runtime started a container and its helper, runc init, never became the application: it is \
             frozen or in state D. The container is not running in the usual sense, but the process keeps the start, \
             the stop and the cgroup busy.",
-        proof: "A process in the pod's cgroup has the comm runc:[1:CHILD] or runc:[2:INIT]; it is D in two looks at \
-            least 30 s apart, or waits in __refrigerator, or its v1 freezer.state is FROZEN.",
+        proof: "A process in the pod's cgroup still has the comm runc:[1:CHILD] or runc:[2:INIT] although the pod's \
+            deadline has passed.",
         safe: &[
             Advice {
                 text: "Thaw the cgroup if it is frozen (v1); runc init then dies or goes on",

@@ -55,8 +55,8 @@ causes! {
         meaning: "The shim of this sandbox has died, but the container's init lives on with another parent. \
             containerd normally notices this and cleans up within seconds. If it lasts, containerd has missed it \
             (it was down, or could not load the shim again), and no stop request can reach the container.",
-        proof: "No process is the shim of this sandbox (-id <sandbox>), the container's init lives and its PPid is 1 \
-            or a subreaper, and this holds in two looks at least 30 s apart while CRI says RUNNING.",
+        proof: "CRI says RUNNING, and the container's init lives in a pid namespace of its own with pid 1 as its \
+            parent: the shim that started it, and would be its parent, is gone.",
         safe: &[
             Advice {
                 text: "Wait a minute and look again: containerd usually cleans up after a lost shim by itself",
