@@ -1,12 +1,12 @@
 //! One node: what holds every pod that should be gone.
 //!
 //! ```text
-//! host/ (one module per source)  →  observation (plain data)  →  gates/ + causes/ (pure)  →  report/ (table, json)
+//! host/ (one module per source)  →  observation (plain data)  →  view/ + causes/ + gates/ (pure)  →  report/ (table, json)
 //! ```
 //!
 //! Invariants, held by `cargo run -p xtask -- tidy`:
 //!
-//! * `gates` and `causes` import nothing that reads or writes: a saved [`observation::Observation`]
+//! * `view`, `causes` and `gates` import nothing that reads or writes: a saved [`observation::Observation`]
 //!   gives the same answer on any machine.
 //! * No file is opened outside `sys` and `host`.
 //! * Nothing is read that a dead file server or a task in D could block: no `cmdline`, `environ`,
@@ -21,3 +21,4 @@ pub mod observation;
 pub mod parse;
 pub mod report;
 pub mod sys;
+pub mod view;

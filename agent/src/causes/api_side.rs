@@ -3,7 +3,7 @@
 use findings::{Finding, Gate, cause};
 
 use super::{Found, runtime};
-use crate::gates::{PodView, RETRY_WINDOW_MS};
+use crate::view::{PodView, RETRY_WINDOW_MS};
 
 /// The kubelet has not reported the final status: the phase in the API is not terminal.
 pub fn status_not_reported(view: &PodView) -> Option<Finding> {

@@ -4,8 +4,8 @@ use findings::{Finding, Gate, Link, cause};
 
 use super::{Found, kill, runtime, uninterruptible, words};
 use crate::{
-    gates::PodView,
     observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process},
+    view::PodView,
 };
 
 const GATE: Option<Gate> = Some(Gate::CgroupRemoved);

@@ -4,8 +4,8 @@ use findings::{Finding, Gate, Link, cause};
 
 use super::{Found, cgroup, holder, pid_namespace, runtime, shim, uninterruptible, words};
 use crate::{
-    gates::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
     observation::{CgroupNode, Container, ContainerState, Freezer, Process, Seen},
+    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
 };
 
 const GATE: Option<Gate> = Some(Gate::ContainersStopped);
@@ -161,7 +161,7 @@ pub fn in_time(view: &PodView) -> Vec<Finding> {
 
 fn grace(view: &PodView) -> Option<Finding> {
     let left = -view.overdue_ms()?;
-    let crate::gates::Why::DeletionRequested(deletion) = view.why else { return None };
+    let crate::view::Why::DeletionRequested(deletion) = view.why else { return None };
     let container = running(view).into_iter().next()?;
     let left = u64::try_from(left).unwrap_or(0) / 1000;
     let cause = &cause::GRACE_PERIOD_RUNNING;

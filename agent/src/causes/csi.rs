@@ -4,8 +4,8 @@ use findings::{Finding, Link, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
-    gates::PodView,
     observation::{Mount, PersistentVolume, VolData, VolumeDir},
+    view::PodView,
 };
 
 /// `vol_data.json` is missing or of no use: the kubelet cannot even build the operation and fails

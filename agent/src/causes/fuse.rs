@@ -4,8 +4,8 @@ use findings::{Finding, Gate, Link, cause, clean};
 
 use super::{Found, runtime, words};
 use crate::{
-    gates::PodView,
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Seen, Thread},
+    view::PodView,
 };
 
 /// Functions of the kernel's FUSE client in which a task waits for the server.

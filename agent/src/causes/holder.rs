@@ -4,8 +4,8 @@ use findings::{Cause, Finding, Link, cause};
 
 use super::{Found, kill, runtime, uninterruptible, volume::GATE, words};
 use crate::{
-    gates::PodView,
     observation::{Container, Copy, Holder, HostPath, How, Mount, Owner, SubPath, VolumeDir},
+    view::PodView,
 };
 
 /// Who holds a volume's mount.

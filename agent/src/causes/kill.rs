@@ -1,6 +1,6 @@
 //! Whom a person may be told to kill.
 
-use crate::{gates::PodView, observation::Process};
+use crate::{observation::Process, view::PodView};
 
 /// Programs of which a node lives: containers, or all of them, would go with them.
 const NEEDED: [&str; 10] = [

@@ -4,8 +4,8 @@ use findings::{Finding, Link, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
-    gates::PodView,
     observation::{HostPath, Mount, SubPath, VolumeDir},
+    view::PodView,
 };
 
 /// A mount lies below the volume: neither `umount` of the volume nor `rmdir` can succeed.

@@ -4,8 +4,8 @@ use findings::{Finding, Gate, Link, cause};
 
 use super::{Found, runtime, words};
 use crate::{
-    gates::PodView,
     observation::{Mount, Process, Thread},
+    view::PodView,
 };
 
 /// Functions of the kernel's NFS and RPC clients in which a task waits for the server.

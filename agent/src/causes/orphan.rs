@@ -4,8 +4,8 @@ use findings::{Finding, Gate, cause};
 
 use super::{Found, container, runtime, words};
 use crate::{
-    gates::{PodView, Why},
     observation::{Container, ContainerState, HostPath, VolData, VolumeDir},
+    view::{PodView, Why},
 };
 
 /// Its containers run although the API server has forgotten it: a replacement elsewhere may

@@ -6,7 +6,7 @@
 use findings::{Finding, Gate, Link, cause};
 
 use super::{Found, kill, runtime, uninterruptible, words};
-use crate::{gates::PodView, observation::Process};
+use crate::{observation::Process, view::PodView};
 
 /// What keeps the namespace of `init` from ending.
 pub fn find(

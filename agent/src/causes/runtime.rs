@@ -3,7 +3,7 @@
 use findings::{Finding, cause};
 
 use super::{Found, words};
-use crate::{gates::PodView, observation::Observation};
+use crate::{observation::Observation, view::PodView};
 
 /// Fills in the pod, the node and the units of kubelet and runtime.
 pub(super) fn named(view: &PodView, found: Found) -> Found {

@@ -4,8 +4,8 @@ use findings::{Finding, Gate, Link, cause};
 
 use super::{Found, kill::is_shim, runtime, shim, uninterruptible, words};
 use crate::{
-    gates::PodView,
     observation::{ContainerState, Sandbox},
+    view::PodView,
 };
 
 const GATE: Option<Gate> = Some(Gate::SandboxStopped);

@@ -3,7 +3,7 @@
 use findings::{Finding, Gate, Link, cause};
 
 use super::{Found, kill::is_shim, runtime, words};
-use crate::{gates::PodView, observation::Process};
+use crate::{observation::Process, view::PodView};
 
 /// Judges the parent of a container's (or a sandbox's) init.
 pub fn find(

@@ -4,7 +4,7 @@
 use findings::{Finding, cause};
 
 use super::{Found, runtime, volume::GATE, words};
-use crate::{gates::PodView, observation::PodDir};
+use crate::{observation::PodDir, view::PodView};
 
 /// One finding per stray entry.
 pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {

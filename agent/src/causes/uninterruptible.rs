@@ -5,8 +5,8 @@ use findings::{Finding, Gate, Link, cause};
 
 use super::{Found, fuse, nfs, runtime, words};
 use crate::{
-    gates::PodView,
     observation::{Mount, Process, Thread},
+    view::PodView,
 };
 
 /// The causes behind the tasks in D among `processes`; tasks that wait for the same thing give

@@ -4,8 +4,8 @@ use findings::{Confidence, Finding, Gate, Link, cause};
 
 use super::{Found, block, csi, fuse, holder, mounts, nfs, runtime, stray, words};
 use crate::{
-    gates::{PodView, UNMOUNT_RETRY_MS},
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
+    view::{PodView, UNMOUNT_RETRY_MS},
 };
 
 /// The gate of every finding here.

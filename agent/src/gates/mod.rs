@@ -1,23 +1,17 @@
 //! The kubelet's gates, in its order and by its version. Pure: what was seen goes in, what holds
 //! each pod comes out.
 
-mod candidates;
 mod node;
 mod pod;
 #[cfg(test)]
 mod tests;
-mod version;
-mod view;
 
 use findings::{NodeFinding, NodeReport, Unknown, Verdict};
-
-pub use candidates::{Candidate, Why, candidates};
-pub use version::KubeletMinor;
-pub use view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS};
 
 use crate::{
     causes::{cgroup, runtime},
     observation::{Observation, Seen},
+    view::{KubeletMinor, PodView, candidates, kubelet_minor},
 };
 
 /// Judges a whole observation.
@@ -51,14 +45,6 @@ pub fn judge(seen: &Observation) -> NodeReport {
         unknown,
         notes,
     }
-}
-
-/// The kubelet's version: what the API server says of the node, else what the kubelet says of
-/// itself, else the newest.
-pub fn kubelet_minor(seen: &Observation) -> KubeletMinor {
-    let from_api = seen.api.get().and_then(|api| api.kubelet_version.as_deref());
-    let from_kubelet = seen.node.kubelet.get().and_then(|kubelet| kubelet.version.get()).map(String::as_str);
-    from_api.into_iter().chain(from_kubelet).find_map(KubeletMinor::parse).unwrap_or(KubeletMinor::NEWEST)
 }
 
 fn time(ms: u64) -> String {

@@ -2,10 +2,10 @@
 
 use findings::{Confidence, Finding, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
 
-use super::RETRY_WINDOW_MS;
 use crate::{
     causes::{block, kubelet, runtime, words},
     observation::{Container, ContainerState, Observation, Seen, VolData},
+    view::RETRY_WINDOW_MS,
 };
 
 const RETRY_WINDOW: i64 = RETRY_WINDOW_MS as i64;

@@ -2,10 +2,10 @@
 
 use findings::{Confidence, Finding, Gate, GateState, GateView, PodReport, Unknown, Verdict};
 
-use super::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why};
 use crate::{
     causes::{api_side, cgroup, container, orphan, sandbox, volume},
     observation::{ContainerState, Sandbox, Seen},
+    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
 
 /// How one gate stands, before the order of the gates is taken into account.

@@ -1,4 +1,7 @@
 //! `/proc/<pid>/stat` and `/proc/<pid>/task/<tid>/stat` (proc_pid_stat(5)).
+//!
+//! Not by the procfs crate: its parser takes the place of a parenthesis for granted and panics on a
+//! cut line, and it reads all 52 fields of every process.
 
 /// The fields that are used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,7 @@
 //! `/proc/<pid>/status` (proc_pid_status(5)).
+//!
+//! Not by the procfs crate: it refuses the whole file because of a name that is no UTF-8, so that
+//! any process could hide its pending signals.
 
 /// The fields that are used.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

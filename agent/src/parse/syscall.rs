@@ -1,15 +1,17 @@
 //! `/proc/<pid>/syscall` and `/proc/<pid>/stack`.
 
+use procfs::FromRead;
+
 use crate::observation::Syscall;
 
-/// Parses `<number> <arg0> … <sp> <pc>`; `None` for a running task or one outside a system call.
+/// The system call a task is in; `None` for a running task or one outside a system call.
 pub fn syscall(bytes: &[u8]) -> Option<Syscall> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let mut fields = text.split_whitespace();
-    let number: i64 = fields.next()?.parse().ok()?;
-    let first = fields.next()?.strip_prefix("0x")?;
-    let first_argument = u64::from_str_radix(first, 16).ok()?;
-    (number >= 0).then_some(Syscall { number, first_argument })
+    match procfs::process::Syscall::from_read(bytes).ok()? {
+        procfs::process::Syscall::Blocked { syscall_number, argument_registers, .. } if syscall_number >= 0 => {
+            Some(Syscall { number: syscall_number, first_argument: argument_registers[0] })
+        }
+        _ => None,
+    }
 }
 
 /// The descriptor a system call works on, for the calls whose first argument is one.

@@ -7,7 +7,7 @@ use super::paths::{is_below, named};
 const IMPURE: &[&str] =
     &["std::fs", "std::process", "std::net", "tokio", "kube", "nix", "rustix", "crate::host", "crate::sys"];
 
-const PURE: &[&str] = &["agent/src/gates", "agent/src/causes", "agent/src/parse", "findings"];
+const PURE: &[&str] = &["agent/src/view", "agent/src/gates", "agent/src/causes", "agent/src/parse", "findings"];
 
 /// The crates among [`IMPURE`], as a manifest names them.
 const IMPURE_CRATES: &[&str] = &["tokio", "kube", "nix", "rustix"];

@@ -6,7 +6,6 @@ use findings::PodUid;
 
 use super::{Looker, targets};
 use crate::{
-    gates,
     host::{
         api,
         census::Census,
@@ -15,7 +14,7 @@ use crate::{
         runtime, volumes,
     },
     observation::*,
-    sys,
+    sys, view,
 };
 
 /// Registration sockets answer at once or not at all.
@@ -72,7 +71,7 @@ impl Looker<'_> {
 
     fn suspects(&self, seen: &Observation) -> BTreeSet<PodUid> {
         let wanted = |pod: &findings::PodRef| self.options.only.as_ref().is_none_or(|only| only.matches(pod));
-        let candidates = gates::candidates(seen).into_iter();
+        let candidates = view::candidates(seen).into_iter();
         candidates.filter(|candidate| wanted(&candidate.pod)).map(|candidate| candidate.pod.uid).collect()
     }
 
@@ -150,7 +149,7 @@ impl Looker<'_> {
     }
 
     fn read_volumes(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
-        let minor = gates::kubelet_minor(seen);
+        let minor = view::kubelet_minor(seen);
         let (Seen::Seen(dirs), Some(table)) = (&mut seen.pod_dirs, seen.mounts.kubelet.get()) else { return };
         for dir in dirs.iter_mut().filter(|dir| suspects.contains(&dir.uid)) {
             volumes::look_into(dir, &self.view, &seen.node.kubelet_root, table, minor.0);

@@ -1,5 +1,7 @@
 //! What changed between kubelets.
 
+use crate::observation::Observation;
+
 /// A kubelet's minor version, `36` for v1.36.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KubeletMinor(pub u32);
@@ -27,6 +29,14 @@ impl KubeletMinor {
     pub fn recognises_mounts_by_device(self) -> bool {
         self.0 <= 29
     }
+}
+
+/// The kubelet's version: what the API server says of the node, else what the kubelet says of
+/// itself, else the newest.
+pub fn kubelet_minor(seen: &Observation) -> KubeletMinor {
+    let from_api = seen.api.get().and_then(|api| api.kubelet_version.as_deref());
+    let from_kubelet = seen.node.kubelet.get().and_then(|kubelet| kubelet.version.get()).map(String::as_str);
+    from_api.into_iter().chain(from_kubelet).find_map(KubeletMinor::parse).unwrap_or(KubeletMinor::NEWEST)
 }
 
 #[cfg(test)]
