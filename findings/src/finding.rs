@@ -40,6 +40,9 @@ pub struct Link {
     pub subject: String,
     /// In which state: `D (uninterruptible) in request_wait_answer, SIGKILL pending`.
     pub state: String,
+    /// Whether this is the root cause.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub root: bool,
 }
 
 /// What one source said.

@@ -15,7 +15,7 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
     let found = runtime::named(view, Found::new(cause, Some(Gate::StatusReported)))
         .probable()
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
-        .link("API server", format!("ROOT CAUSE {}: status.phase is still {}", cause.id, api.phase))
+        .blame("API server", format!("status.phase is still {}", api.phase))
         .evidence("status.phase", &api.phase)
         .root(view.uid());
     Some(found.finish())
@@ -28,7 +28,7 @@ pub fn finalizers(view: &PodView) -> Option<Finding> {
     let names: Vec<String> = api.finalizers.iter().take(8).map(|name| findings::clean(name, 120)).collect();
     let found = runtime::named(view, Found::new(cause, Some(Gate::ObjectRemoved)))
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
-        .link("API server", format!("ROOT CAUSE {}: finalizers {}", cause.id, names.join(", ")))
+        .blame("API server", format!("finalizers {}", names.join(", ")))
         .evidence("metadata.finalizers", names.join(", "))
         .root(view.uid());
     Some(found.finish())
@@ -49,10 +49,7 @@ pub fn devices(view: &PodView) -> Option<Finding> {
     let cause = &cause::DRA_DRIVER_GONE;
     let found = runtime::named(view, Found::new(cause, Some(Gate::DevicesUnprepared)))
         .probable()
-        .link(
-            format!("resource claims {claims}"),
-            format!("ROOT CAUSE {}: the kubelet has not been able to unprepare them", cause.id),
-        )
+        .blame(format!("resource claims {claims}"), "the kubelet has not been able to unprepare them")
         .evidence("dra_manager_state", "still lists this pod")
         .name_if("claim", (!claims.is_empty()).then_some(claims))
         .root(view.uid());

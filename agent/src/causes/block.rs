@@ -12,9 +12,9 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
         if device.holders.is_empty() { String::new() } else { format!("; used by {}", device.holders.join(", ")) };
     runtime::finding(seen, cause, gate, |found| {
         found
-            .link(
+            .blame(
                 format!("loop device {}", device.device),
-                format!("ROOT CAUSE {}: its backing file is {}{holders}", cause.id, words::path(&device.file)),
+                format!("its backing file is {}{holders}", words::path(&device.file)),
             )
             .evidence(
                 format!("/sys/block/{}/loop/backing_file", device.device.trim_start_matches("/dev/")),

@@ -29,8 +29,17 @@ impl Found {
 
     /// Adds a step of the chain, from what the user knows towards the root.
     pub fn link(mut self, subject: impl AsRef<str>, state: impl AsRef<str>) -> Self {
-        self.chain.push(Link { subject: clean(subject.as_ref(), 200), state: clean(state.as_ref(), 200) });
+        self.chain.push(Link { subject: clean(subject.as_ref(), 200), state: clean(state.as_ref(), 200), root: false });
         self
+    }
+
+    /// Adds the step that is the root cause.
+    pub fn blame(self, subject: impl AsRef<str>, state: impl AsRef<str>) -> Self {
+        let mut found = self.link(subject, state);
+        if let Some(last) = found.chain.last_mut() {
+            last.root = true;
+        }
+        found
     }
 
     /// Puts steps before those that are there.

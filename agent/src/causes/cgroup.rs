@@ -72,13 +72,9 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
     };
     let cause = &cause::CGROUP_FROZEN;
     let found = runtime::named(view, Found::new(cause, gate).after(head))
-        .link(
+        .blame(
             format!("cgroup {}", words::path(&path)),
-            format!(
-                "ROOT CAUSE {}: {word}, {} in it",
-                cause.id,
-                words::count(node.procs.len(), "process", "processes")
-            ),
+            format!("{word}, {} in it", words::count(node.procs.len(), "process", "processes")),
         )
         .evidence(file.show(), word)
         // Each version is thawed by another word, so each has a step of its own.
@@ -93,8 +89,11 @@ fn path(dir: &CgroupDir, node: &CgroupNode) -> HostPath {
 }
 
 fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Finding {
-    let head =
-        [Link { subject: format!("cgroup {}", words::path(path)), state: "cannot be removed: not empty".to_owned() }];
+    let head = [Link {
+        subject: format!("cgroup {}", words::path(path)),
+        state: "cannot be removed: not empty".to_owned(),
+        root: false,
+    }];
     let blocked = process.threads.iter().find(|thread| thread.state == 'D' && thread.steady);
     match blocked {
         Some(thread) => {
@@ -119,7 +118,7 @@ fn held(
     state: &str,
 ) -> Found {
     runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(words::process(process), format!("ROOT CAUSE {}: {state}", cause.id))
+        .blame(words::process(process), state)
         .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
         .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
         .name_if("pid", kill::may_be_killed(view, process.pid, &process.comm))
@@ -138,9 +137,9 @@ pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let cause = &cause::CGROUP_HIERARCHY_UNKNOWN;
     let found = runtime::named(view, Found::new(cause, GATE))
         .probable()
-        .link(
+        .blame(
             format!("cgroup {}", words::path(&dir.path)),
-            format!("ROOT CAUSE {}: the runtime does not know hierarchy {}", cause.id, dir.hierarchy),
+            format!("the runtime does not know hierarchy {}", dir.hierarchy),
         )
         .evidence(dir.path.show(), "left, and in no other hierarchy")
         .name_if("cgroup", dir.path.as_str())
@@ -159,7 +158,7 @@ fn children(view: &PodView) -> Option<Finding> {
     let path = path(dir, node);
     let found = runtime::named(view, Found::new(cause, GATE))
         .link(format!("cgroup {}", words::path(&dir.path)), "cannot be removed: it has children")
-        .link(format!("cgroup {}", words::path(&path)), format!("ROOT CAUSE {}: empty, and left", cause.id))
+        .blame(format!("cgroup {}", words::path(&path)), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
         .probable()
         .name_if("cgroup", path.as_str())
@@ -186,7 +185,7 @@ fn empty(view: &PodView) -> Option<Finding> {
     };
     let found = runtime::named(view, Found::new(cause, GATE))
         .probable()
-        .link(format!("cgroup {}", words::path(&dir.path)), format!("ROOT CAUSE {}: empty; {says}", cause.id))
+        .blame(format!("cgroup {}", words::path(&dir.path)), format!("empty; {says}"))
         .evidence(dir.path.show(), says)
         .name_if("unit", unit)
         .name_if("cgroup", dir.path.as_str())

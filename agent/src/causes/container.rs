@@ -51,7 +51,11 @@ pub(super) fn head(view: &PodView, container: &Container) -> Vec<Link> {
     let runtime = view.seen.runtime.get().map_or("cri", |runtime| runtime.name.as_str());
     let id = container.id.get(..12).unwrap_or(&container.id);
     let subject = format!("container {} ({runtime}://{id})", container.name);
-    vec![Link { subject: findings::clean(&subject, 120), state: format!("{} in the CRI", container.state.as_str()) }]
+    vec![Link {
+        subject: findings::clean(&subject, 120),
+        state: format!("{} in the CRI", container.state.as_str()),
+        root: false,
+    }]
 }
 
 /// Where it holds a container back: on v1 a frozen task does not even see SIGKILL. On v2 SIGKILL
@@ -85,10 +89,7 @@ fn lost_exit(
     // In CRI-O it is conmon that records the exit.
     let cause = if is_crio(view) { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(
-            format!("pid {pid}, init of the container"),
-            format!("ROOT CAUSE {}: it does not exist any more", cause.id),
-        )
+        .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
         .evidence(format!("/proc/{pid}"), "no such process")
         .name("container", &container.id)
@@ -112,10 +113,7 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
     let process = processes.iter().find(|process| process.comm.starts_with("runc:["))?;
     let cause = &cause::RUNC_INIT_STUCK;
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(
-            words::process(process),
-            format!("ROOT CAUSE {}: {}, it never became the container", cause.id, words::state(process.state)),
-        )
+        .blame(words::process(process), format!("{}, it never became the container", words::state(process.state)))
         .evidence(format!("/proc/{}/comm", process.pid), &process.comm)
         .name("pid", process.pid)
         .root(process.pid);
@@ -145,7 +143,7 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
         found = found.link(words::process(process), format!("{}, no SIGKILL pending", words::state(process.state)));
     }
     let found = found
-        .link("the kubelet and the runtime", format!("ROOT CAUSE {}: nobody has killed this container", cause.id))
+        .blame("the kubelet and the runtime", "nobody has killed this container")
         .evidence("/proc/<pid>/status of the container's processes", "no SIGKILL in SigPnd or ShdPnd")
         .name("container", &container.id)
         .root(&container.id);
@@ -167,7 +165,7 @@ fn grace(view: &PodView) -> Option<Finding> {
     let cause = &cause::GRACE_PERIOD_RUNNING;
     let hook = if container.pre_stop { ", it has a preStop hook" } else { "" };
     let found = runtime::named(view, Found::new(cause, GATE).after(&head(view, container)))
-        .link(
+        .blame(
             "grace period",
             format!("{} of {} left{hook}", findings::duration(left), findings::duration(deletion.grace_s)),
         )

@@ -19,7 +19,7 @@ pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     let file = volume.path.join("vol_data.json");
     let json = rewritten(view, volume);
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(words::path(&file), format!("ROOT CAUSE {}: {says}", cause.id))
+        .blame(words::path(&file), &says)
         .evidence(file.show(), &says)
         .name("volume", &volume.name)
         .name_if("path", file.as_str())
@@ -88,7 +88,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
     };
     let cause = &cause::CSI_DRIVER_NOT_REGISTERED;
     let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(format!("CSI driver {}", data.driver), format!("ROOT CAUSE {}: {state}", cause.id))
+        .blame(format!("CSI driver {}", data.driver), state)
         .evidence(volume.path.join("vol_data.json").show(), format!("driverName {}", data.driver))
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name("driver", &data.driver)
@@ -117,10 +117,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()
         .link(words::mount(mount), "mounted, and nothing holds it")
-        .link(
-            format!("CSI driver {}", data.driver),
-            format!("ROOT CAUSE {}: registered, and it has not unmounted this target", cause.id),
-        )
+        .blame(format!("CSI driver {}", data.driver), "registered, and it has not unmounted this target")
         .evidence("search for holders", "no process holds the mount")
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name("driver", &data.driver)
@@ -141,12 +138,9 @@ pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opt
     let target = volume.path.join("mount");
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()
-        .link(
+        .blame(
             format!("CSI driver {}", data.driver),
-            format!(
-                "ROOT CAUSE {}: registered; its target is not mounted, and the volume is still not cleaned up",
-                cause.id
-            ),
+            "registered; its target is not mounted, and the volume is still not cleaned up",
         )
         .evidence(target.show(), "not a mount point")
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))

@@ -31,7 +31,7 @@ pub fn not_responding(
         [mount] => of_mount(view, found, mount).finish(),
         [] => found
             .probable()
-            .link("a FUSE server", "ROOT CAUSE FuseServerNotResponding: no mount with waiting requests was found in the task's mount namespace")
+            .blame("a FUSE server", "no mount with waiting requests was found in the task's mount namespace")
             .root(format!("unknown:{}", process.pid))
             .finish(),
         several => {
@@ -39,7 +39,9 @@ pub fn not_responding(
             for mount in several {
                 found = found.link(words::mount(mount), "one of these does not answer");
             }
-            found.root(format!("one-of:{}", several.iter().map(|m| m.dev.to_string()).collect::<Vec<_>>().join(","))).finish()
+            found
+                .root(format!("one-of:{}", several.iter().map(|m| m.dev.to_string()).collect::<Vec<_>>().join(",")))
+                .finish()
         }
     }
 }
@@ -72,7 +74,7 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     let sure = |found: Found| if dead { found } else { found.probable() };
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
     let found = runtime::named(view, Found::new(cause, gate).after(head))
-        .link(words::mount(mount), format!("ROOT CAUSE {}: its server has died", cause.id))
+        .blame(words::mount(mount), "its server has died")
         .evidence(format!("FUSE connection {number}"), proof)
         .name("connection", number)
         .name_if("mount", mount.mount_point.as_str())
@@ -104,7 +106,7 @@ fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
     let found = if waiting.is_none() { found.probable() } else { found };
     match connection.map(servers) {
         Some(Servers::One(server)) => found
-            .link(format!("pid {} {}", server.pid, clean(&server.comm, 32)), server_state(server))
+            .blame(format!("pid {} {}", server.pid, clean(&server.comm, 32)), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
             // Only a stopped server is told to go on.
             .name_if("server_pid", matches!(server.state, 'T' | 't').then_some(server.pid))
@@ -113,15 +115,9 @@ fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
         Some(Servers::Several(servers)) => {
             let pids: Vec<String> =
                 servers.iter().take(8).map(|s| format!("{} {}", s.pid, clean(&s.comm, 32))).collect();
-            found.link(
-                "FUSE server",
-                format!(
-                    "ROOT CAUSE FuseServerNotResponding: one of pid {}; this kernel does not tell which",
-                    pids.join(", ")
-                ),
-            )
+            found.blame("FUSE server", format!("one of pid {}; this kernel does not tell which", pids.join(", ")))
         }
-        _ => found.link("FUSE server", "ROOT CAUSE FuseServerNotResponding: no process was found that serves it"),
+        _ => found.blame("FUSE server", "no process was found that serves it"),
     }
 }
 
@@ -164,9 +160,5 @@ fn server_state(server: &FuseServer) -> String {
         Seen::Seen(wchan) if !wchan.is_empty() => format!(" in {}", clean(wchan, 60)),
         _ => String::new(),
     };
-    format!(
-        "ROOT CAUSE FuseServerNotResponding: {}{place}, {}",
-        words::state(server.state),
-        words::owner(&server.owner)
-    )
+    format!("{}{place}, {}", words::state(server.state), words::owner(&server.owner))
 }

@@ -24,7 +24,7 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     let process = view.process(holder.pid)?;
     let thread = process.threads.iter().find(|thread| thread.waits() && thread.steady)?;
     let mut head = head.to_vec();
-    head.push(Link { subject: words::mount(mount), state: "cannot be unmounted: in use".to_owned() });
+    head.push(Link { subject: words::mount(mount), state: "cannot be unmounted: in use".to_owned(), root: false });
     let mut finding = uninterruptible::why(view, process, thread, &head, GATE);
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
     if !thread.kill_pending {
@@ -92,23 +92,19 @@ fn finding(
         .name_if("owner", words::stoppable_owner(&holder.owner));
     if let How::Loop { device, file } = &holder.how {
         return found
-            .link(
-                format!("loop device {device}"),
-                format!("ROOT CAUSE {}: its backing file is {}", cause.id, file.show()),
-            )
+            .blame(format!("loop device {device}"), format!("its backing file is {}", file.show()))
             .evidence(source, file.show())
             .name("device", device)
             .root(device)
             .finish();
     }
-    let state =
-        format!("ROOT CAUSE {}: {by}; {}, {}", cause.id, words::state(holder.state), words::owner(&holder.owner));
+    let state = format!("{by}; {}, {}", words::state(holder.state), words::owner(&holder.owner));
     let unit = match &holder.owner {
         Owner::Unit(unit) => Some(unit.clone()),
         _ => None,
     };
     found
-        .link(format!("pid {} {}", holder.pid, findings::clean(&holder.comm, 32)), state)
+        .blame(format!("pid {} {}", holder.pid, findings::clean(&holder.comm, 32)), state)
         .evidence(source, path.show())
         .evidence("mountinfo of the kubelet", mount.mount_point.show())
         .name_if("pid", kill::may_be_killed(view, holder.pid, &holder.comm))

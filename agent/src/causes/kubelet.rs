@@ -12,7 +12,7 @@ pub fn not_running(seen: &Observation) -> Option<Finding> {
     }
     let cause = &cause::KUBELET_NOT_RUNNING;
     let found = runtime::node_named(seen, Found::new(cause, None))
-        .link("kubelet", format!("ROOT CAUSE {}: no process of it was found", cause.id))
+        .blame("kubelet", "no process of it was found")
         .evidence("/proc/*/comm", "no kubelet, k3s, rke2 or kubelite outside of pods")
         .root("kubelet");
     Some(found.finish())
@@ -29,10 +29,7 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
         _ => return None,
     };
     let found = runtime::node_named(seen, Found::new(cause, None))
-        .link(
-            format!("pid {} {}", kubelet.pid, findings::clean(&kubelet.comm, 32)),
-            format!("ROOT CAUSE {}: {says}", cause.id),
-        )
+        .blame(format!("pid {} {}", kubelet.pid, findings::clean(&kubelet.comm, 32)), &says)
         .evidence(source, says)
         .name("pid", kubelet.pid)
         .root("kubelet");
@@ -46,10 +43,7 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
         kubelet.healthz.get().filter(|healthz| healthz.status != 200 && healthz.body.contains("pleg was last seen"))?;
     let cause = &cause::PLEG_STALLED;
     let found = runtime::node_named(seen, Found::new(cause, None))
-        .link(
-            format!("pid {} {}", kubelet.pid, findings::clean(&kubelet.comm, 32)),
-            format!("ROOT CAUSE {}: {}", cause.id, healthz.body),
-        )
+        .blame(format!("pid {} {}", kubelet.pid, findings::clean(&kubelet.comm, 32)), &healthz.body)
         .evidence("/healthz of the kubelet", &healthz.body)
         .name("pid", kubelet.pid)
         .root("kubelet");

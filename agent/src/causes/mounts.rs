@@ -16,7 +16,7 @@ pub fn nested(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Lin
             return finding;
         }
         runtime::named(view, Found::new(cause, GATE).after(head))
-            .link(words::mount(mount), format!("ROOT CAUSE {}: mounted below the volume", cause.id))
+            .blame(words::mount(mount), "mounted below the volume")
             .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
             .name("volume", &volume.name)
             .name_if("path", mount.mount_point.as_str())
@@ -38,7 +38,7 @@ fn only_in_kubelets(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
     }
     let cause = &cause::MOUNT_HIDDEN_FROM_KUBELET;
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(words::mount(mount), format!("ROOT CAUSE {}: in the kubelet's mount namespace, not in pid 1's", cause.id))
+        .blame(words::mount(mount), "in the kubelet's mount namespace, not in pid 1's")
         .evidence(format!("/proc/{}/mountinfo", kubelet.pid), mount.mount_point.show())
         .evidence("/proc/1/mountinfo", "does not have it")
         .name("volume", &volume.name)
@@ -53,7 +53,7 @@ pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> 
     let mount = view.mounts_below(&sub_path.path).into_iter().next()?;
     let cause = &cause::NESTED_MOUNT_UNDER_SUB_PATH;
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(words::mount(mount), format!("ROOT CAUSE {}: mounted below the subPath", cause.id))
+        .blame(words::mount(mount), "mounted below the subPath")
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
         .name("volume", &sub_path.volume)
         .name_if("path", mount.mount_point.as_str())
@@ -72,7 +72,7 @@ pub fn hidden(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Lin
     };
     let cause = &cause::MOUNT_HIDDEN_FROM_KUBELET;
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(format!("mount {}", words::path(target)), format!("ROOT CAUSE {}: {state}", cause.id))
+        .blame(format!("mount {}", words::path(target)), state)
         .evidence("/proc/1/mountinfo and the kubelet's mountinfo", state)
         .name("volume", &volume.name)
         .name("pid", 1)
@@ -92,7 +92,7 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
     };
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()
-        .link(words::path(target), format!("ROOT CAUSE {}: not a mount point, {says}", cause.id))
+        .blame(words::path(target), format!("not a mount point, {says}"))
         .evidence(target.show(), says)
         .name("volume", &volume.name)
         .name_if("path", target.as_str())
@@ -117,7 +117,7 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
         );
     }
     let found = found
-        .link(words::path(target), format!("ROOT CAUSE {}: {} mounts on this one path", cause.id, mounts.len()))
+        .blame(words::path(target), format!("{} mounts on this one path", mounts.len()))
         .name("volume", &volume.name)
         .name_if("path", root.as_str())
         .root(root.show());
@@ -133,7 +133,7 @@ pub fn read_only(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[
     }
     let cause = &cause::FILE_SYSTEM_READ_ONLY;
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(words::mount(mount), format!("ROOT CAUSE {}: the file system is read-only", cause.id))
+        .blame(words::mount(mount), "the file system is read-only")
         .evidence("mountinfo of the kubelet", format!("ro in the super options of {}", mount.mount_point.show()))
         .name("volume", &volume.name)
         .name_if("path", target.as_str())
@@ -148,10 +148,7 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
     let cause = &cause::SUB_PATH_TARGET_MISSING;
     let finding = |mount: &Mount| {
         runtime::named(view, Found::new(cause, GATE))
-            .link(
-                words::mount(mount),
-                format!("ROOT CAUSE {}: mounted, and its path does not exist any more", cause.id),
-            )
+            .blame(words::mount(mount), "mounted, and its path does not exist any more")
             .evidence("mountinfo of the kubelet", mount.mount_point.show())
             .name_if("path", mount.mount_point.as_str().map(|path| path.trim_end_matches("//deleted").to_owned()))
             .root(mount.mount_point.show())
@@ -167,7 +164,7 @@ pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let fault = sub_path.mounted.fault().filter(|fault| fault.why.contains(&format!("os error {ESTALE}")))?;
     let cause = &cause::SUB_PATH_STALE_HANDLE;
     let found = runtime::named(view, Found::new(cause, GATE))
-        .link(words::path(&sub_path.path), format!("ROOT CAUSE {}: its file handle is stale", cause.id))
+        .blame(words::path(&sub_path.path), "its file handle is stale")
         .evidence(sub_path.path.show(), &fault.why)
         .name("volume", &sub_path.volume)
         .name_if("path", sub_path.path.as_str())

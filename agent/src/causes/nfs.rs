@@ -31,7 +31,7 @@ pub fn not_responding(
     match mounts {
         [mount] => {
             found = found
-                .link(words::mount(mount), format!("ROOT CAUSE {}: {} does not answer", cause.id, mount.source.show()))
+                .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
                 .name_if("mount", mount.mount_point.as_str())
                 .name_if("path", mount.mount_point.as_str())
                 .root(mount.source.show());
@@ -44,7 +44,7 @@ pub fn not_responding(
                     format!("one of these servers does not answer: {}", mount.source.show()),
                 );
             }
-            found = found.link("an NFS server", format!("ROOT CAUSE {}", cause.id)).root(wchan);
+            found = found.blame("an NFS server", "").root(wchan);
         }
     }
     found.finish()
@@ -62,7 +62,7 @@ pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
     let umounts = view.seen.processes.iter().filter(|p| p.parent == kubelet && p.comm.starts_with("umount"));
     let (process, thread) = umounts.flat_map(|p| p.threads.iter().filter(waits).map(move |t| (p, t))).next()?;
     let mut head = head.to_vec();
-    head.push(Link { subject: words::task(process, thread), state: words::waiting(thread) });
+    head.push(Link { subject: words::task(process, thread), state: words::waiting(thread), root: false });
     // Which mount it unmounts stands in its command line, which is not read: with several on NFS
     // it may be another.
     let nfs: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();

@@ -16,14 +16,7 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
     let found =
         runtime::named(view, Found::new(cause, Some(Gate::ContainersStopped)).after(&container::head(view, container)))
-            .link(
-                "API server",
-                format!(
-                    "ROOT CAUSE {}: does not know this pod any more, and it runs (pid {})",
-                    cause.id,
-                    pids.join(", ")
-                ),
-            )
+            .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
             .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
             .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
             .evidence("terminationGracePeriodSeconds", grace(container))
@@ -61,7 +54,7 @@ pub fn directory(view: &PodView) -> Option<Finding> {
     };
     let holds = format!("{directories}, {mounted} mounted, {entries} entries in the rest");
     let mut found = runtime::named(view, Found::new(cause, Some(Gate::VolumesUnmounted)))
-        .link(words::path(&path), format!("ROOT CAUSE {}: its pod is in no API and no runtime; {holds}", cause.id))
+        .blame(words::path(&path), format!("its pod is in no API and no runtime; {holds}"))
         .evidence(path.show(), &holds)
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
         .evidence(
@@ -104,7 +97,7 @@ fn leftover_file(volumes: &[&VolumeDir]) -> Option<HostPath> {
 fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
     let cause = &cause::ORPHANED_SUB_PATH_FILE;
     runtime::named(view, Found::new(cause, Some(Gate::VolumesUnmounted)))
-        .link(words::path(path), format!("ROOT CAUSE {}: a file, and the kubelet tries rmdir", cause.id))
+        .blame(words::path(path), "a file, and the kubelet tries rmdir")
         .evidence(path.show(), "a regular file, not a mount point")
         .name_if("path", path.as_str())
         .root(path.show())

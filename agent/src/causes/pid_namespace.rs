@@ -21,6 +21,7 @@ pub fn find(
     head.push(Link {
         subject: format!("{}, init of the container", words::process(init)),
         state: "dying: waits in zap_pid_ns_processes for the last member of its pid namespace".to_owned(),
+        root: false,
     });
     let others: Vec<&Process> = processes.iter().copied().filter(|process| process.pid != init.pid).collect();
     let mut found = uninterruptible::find(view, &others, &head, gate);
@@ -45,11 +46,10 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
     let cause = &cause::PID_NAMESPACE_ZOMBIE_UNREAPED;
     let found = runtime::named(view, Found::new(cause, gate).after(head))
         .link(words::process(zombie), "Z (zombie): it has ended, nobody has reaped it")
-        .link(
+        .blame(
             words::process(parent),
             format!(
-                "ROOT CAUSE {}: its parent, outside of the container, {}, does not reap it; {}",
-                cause.id,
+                "its parent, outside of the container, {}, does not reap it; {}",
                 words::state(parent.state),
                 words::owner(&parent.owner)
             ),

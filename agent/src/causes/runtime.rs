@@ -37,7 +37,7 @@ pub fn find(seen: &Observation) -> Option<Finding> {
     if is_refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;
         let found = node_named(seen, Found::new(cause, None))
-            .link("container runtime", format!("ROOT CAUSE {}: nobody answers on its socket", cause.id))
+            .blame("container runtime", "nobody answers on its socket")
             .evidence(&fault.source, &fault.why)
             .root(&fault.source);
         return Some(found.finish());
@@ -48,14 +48,13 @@ pub fn find(seen: &Observation) -> Option<Finding> {
     let cause = &cause::RUNTIME_NOT_RESPONDING;
     let found = node_named(seen, Found::new(cause, None)).evidence(&fault.source, &fault.why).root(&fault.source);
     let Some(process) = seen.node.runtime_process.get() else {
-        let state = format!("ROOT CAUSE {}: accepts the connection and does not answer", cause.id);
-        return Some(found.probable().link("container runtime", state).finish());
+        let state = "accepts the connection and does not answer";
+        return Some(found.probable().blame("container runtime", state).finish());
     };
-    let state =
-        format!("ROOT CAUSE {}: {}; accepts the connection and does not answer", cause.id, words::state(process.state));
+    let state = format!("{}; accepts the connection and does not answer", words::state(process.state));
     let stopped = matches!(process.state, 'T' | 't');
     let found = found
-        .link(format!("pid {} {}", process.pid, findings::clean(&process.comm, 32)), state)
+        .blame(format!("pid {} {}", process.pid, findings::clean(&process.comm, 32)), state)
         .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
         .name_if("pid", stopped.then_some(process.pid));
     // One that is not stopped may only be slow.

@@ -31,7 +31,7 @@ fn network_is_left(sandbox: &Sandbox) -> bool {
 fn head(sandbox: &Sandbox) -> Vec<Link> {
     let id = sandbox.id.get(..12).unwrap_or(&sandbox.id);
     let state = if sandbox.ready { "READY in the CRI" } else { "NOTREADY in the CRI" };
-    vec![Link { subject: findings::clean(&format!("sandbox {id}"), 80), state: state.to_owned() }]
+    vec![Link { subject: findings::clean(&format!("sandbox {id}"), 80), state: state.to_owned(), root: false }]
 }
 
 fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
@@ -59,7 +59,7 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
     runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()
-        .link(subject, format!("ROOT CAUSE {}: {state}; all containers have ended", cause.id))
+        .blame(subject, format!("{state}; all containers have ended"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
         .name("sandbox", &sandbox.id)
         .name_if("shim_pid", parent.filter(|parent| is_shim(parent)).map(|shim| shim.pid))
@@ -73,10 +73,7 @@ fn network(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding> 
     let unready = runtime::network(view.seen);
     let cause = if unready.is_some() { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
     let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(
-            format!("network namespace {}", network.path.show()),
-            format!("ROOT CAUSE {}: still there, so CNI DEL has not succeeded", cause.id),
-        )
+        .blame(format!("network namespace {}", network.path.show()), "still there, so CNI DEL has not succeeded")
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name("sandbox", &sandbox.id)
         .name_if("path", network.path.as_str())
@@ -93,7 +90,7 @@ fn unknown_containers(view: &PodView) -> Vec<Finding> {
     let finding = |container: &&crate::observation::Container| {
         let cause = &cause::CONTAINER_STATE_UNKNOWN;
         runtime::named(view, Found::new(cause, GATE).after(&super::container::head(view, container)))
-            .link("container runtime", format!("ROOT CAUSE {}: it could not load this container's state", cause.id))
+            .blame("container runtime", "it could not load this container's state")
             .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
             .name("container", &container.id)
             .name("sandbox", &container.sandbox)

@@ -51,7 +51,7 @@ fn not_responding(
     let cause = &cause::SHIM_NOT_RESPONDING;
     runtime::named(view, Found::new(cause, gate).after(head))
         .link(format!("{}, init of the container", words::process(init)), words::state(init.state))
-        .link(words::process(shim), format!("ROOT CAUSE {}: {}", cause.id, words::state(shim.state)))
+        .blame(words::process(shim), words::state(shim.state))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
         .evidence(format!("/proc/{}/stat", init.pid), format!("its parent is pid {}", shim.pid))
         .name("shim_pid", shim.pid)
@@ -69,10 +69,7 @@ fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate:
             format!("{}, init of the container", words::process(init)),
             "Z (zombie): it has ended, nobody has reaped it",
         )
-        .link(
-            words::process(shim),
-            format!("ROOT CAUSE {}: its parent, {}, does not reap it", cause.id, words::state(shim.state)),
-        )
+        .blame(words::process(shim), format!("its parent, {}, does not reap it", words::state(shim.state)))
         .evidence(format!("/proc/{}/stat", init.pid), format!("state Z, 1 thread, parent {}", shim.pid))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
         .name("shim_pid", shim.pid)
@@ -89,10 +86,7 @@ fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Opti
             format!("{}, init of the container", words::process(init)),
             format!("{}, its parent is pid 1", words::state(init.state)),
         )
-        .link(
-            format!("shim of sandbox {}", sandbox.get(..12).unwrap_or(sandbox)),
-            format!("ROOT CAUSE {}: it has died", cause.id),
-        )
+        .blame(format!("shim of sandbox {}", sandbox.get(..12).unwrap_or(sandbox)), "it has died")
         .evidence(format!("/proc/{}/stat", init.pid), "parent 1: the shim that started it is gone")
         .name("pid", init.pid)
         .name("sandbox", sandbox)

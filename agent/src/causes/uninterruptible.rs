@@ -32,11 +32,13 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         head.push(Link {
             subject: words::process(process),
             state: format!("Z (zombie), but {} of its threads lives", process.thread_count.saturating_sub(1).max(1)),
+            root: false,
         });
     }
     head.push(Link {
         subject: words::task(process, thread),
         state: format!("{}; started {} ago", words::waiting(thread), findings::duration(process.age_ms / 1000)),
+        root: false,
     });
     match waits_on(view, process, thread) {
         WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate),
@@ -94,7 +96,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     runtime::named(view, Found::new(cause, gate).after(head))
-        .link("the kernel", format!("ROOT CAUSE {}: {function} does not return", cause.id))
+        .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
         .evidence(format!("/proc/{}/task/{}/wchan", process.pid, thread.tid), function)
         .name("pid", process.pid)

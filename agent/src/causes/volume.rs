@@ -76,7 +76,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
 /// `volume data (kubernetes.io/empty-dir)`.
 pub(super) fn head(volume: &VolumeDir, state: &str) -> Vec<Link> {
     let subject = findings::clean(&format!("volume {} ({})", volume.name, volume.plugin), 160);
-    vec![Link { subject, state: state.to_owned() }]
+    vec![Link { subject, state: state.to_owned(), root: false }]
 }
 
 fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
@@ -131,7 +131,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
     };
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()
-        .link(words::mount(mount), format!("ROOT CAUSE {}: nothing was found that holds it", cause.id))
+        .blame(words::mount(mount), "nothing was found that holds it")
         .evidence("search for holders", says)
         .name("volume", &volume.name)
         .name_if("path", mount.mount_point.as_str())
@@ -152,10 +152,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
     let cause = &cause::VOLUME_NOT_RECONSTRUCTED;
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()
-        .link(
-            words::mount(mount),
-            format!("ROOT CAUSE {}: the kubelet was started later and does not unmount it", cause.id),
-        )
+        .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
         .evidence("search for holders", "no process holds the mount")
         .name("volume", &volume.name)
@@ -193,10 +190,7 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
     let cause = &cause::VOLUME_PLUGIN_REMOVED;
     let target = volume.target.get().unwrap_or(&volume.path);
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .link(
-            format!("plugin {}", volume.plugin),
-            format!("ROOT CAUSE {}: kubelet 1.{} has no plugin of this name", cause.id, view.kubelet.0),
-        )
+        .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
         .name("volume", &volume.name)
         .name_if("path", target.as_str())
@@ -213,6 +207,7 @@ fn sub_path_busy(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
             160,
         ),
         state: "mounted".to_owned(),
+        root: false,
     }];
     holder::of_sub_path(view, sub_path, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
 }

@@ -106,7 +106,7 @@ fn staging_left(seen: &Observation) -> Vec<Finding> {
         runtime::finding(seen, cause, None, |found| {
             found
                 .probable()
-                .link(words::path(&staging.path), format!("ROOT CAUSE {}: staged for no pod of this node", cause.id))
+                .blame(words::path(&staging.path), "staged for no pod of this node")
                 .evidence(
                     "mountinfo of the kubelet",
                     format!("{} on {}, shown nowhere below pods/", staging.path.show(), staging.dev),
@@ -155,10 +155,7 @@ fn static_names(seen: &Observation) -> Vec<Finding> {
             found
                 .probable()
                 .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
-                .link(
-                    format!("container {}", container.name),
-                    format!("ROOT CAUSE {}: of the older uid {}", cause.id, container.pod.uid),
-                )
+                .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
                 .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
                 .name("container", &container.id)
                 .root(&container.pod.uid)

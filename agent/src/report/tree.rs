@@ -139,7 +139,7 @@ fn one_pod(out: &mut String, pod: &PodReport, report: &NodeReport, detail: Detai
 fn finding(out: &mut String, finding: &Finding, detail: Detail, style: Style) {
     line(out, "");
     for (depth, link) in finding.chain.iter().enumerate() {
-        one_link(out, depth, link, style);
+        one_link(out, depth, link, finding.cause.id, style);
     }
     if finding.confidence == Confidence::Probable {
         line(out, &style.faint("  Probable: a part of the proof could not be had."));
@@ -169,17 +169,18 @@ fn finding(out: &mut String, finding: &Finding, detail: Detail, style: Style) {
 }
 
 /// Two columns where they fit, else the state below its subject.
-fn one_link(out: &mut String, depth: usize, link: &Link, style: Style) {
+fn one_link(out: &mut String, depth: usize, link: &Link, cause: &str, style: Style) {
     let lead = if depth == 0 { "  ".to_owned() } else { format!("  {}└─ ", "   ".repeat(depth - 1)) };
     let subject = format!("{lead}{}", link.subject);
     let width = subject.chars().count();
-    let mark = |text: &str| match text.strip_prefix("ROOT CAUSE") {
+    let mark = |text: &str| match text.strip_prefix("ROOT CAUSE").filter(|_| link.root) {
         Some(rest) => format!("{}{rest}", style.bad("ROOT CAUSE")),
         None => text.to_owned(),
     };
     let beside = width + 2 <= STATE_COLUMN;
     let column = if beside { STATE_COLUMN } else { lead.chars().count() + 3 };
-    let mut lines = wrap(&link.state, WIDTH - column).into_iter();
+    let state = if link.root { format!("ROOT CAUSE {cause}: {}", link.state) } else { link.state.clone() };
+    let mut lines = wrap(&state, WIDTH - column).into_iter();
     if beside {
         let first = lines.next().unwrap_or_default();
         line(out, &format!("{subject}{}{}", " ".repeat(column - width), mark(&first)));

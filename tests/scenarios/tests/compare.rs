@@ -70,6 +70,10 @@ fn named<'a>(expect: &Expect, findings: impl Iterator<Item = &'a Finding>) -> an
             others.push(finding.cause.id);
             continue;
         }
+        ensure!(
+            finding.chain.last().is_some_and(|link| link.root),
+            "the chain of {cause} does not end at its root cause"
+        );
         let text = serde_json::to_string(finding)?;
         match expect.names.iter().find(|name| !text.contains(name.as_str())) {
             None => return Ok(()),
