@@ -44,7 +44,7 @@ pub fn not_responding(
                     format!("one of these servers does not answer: {}", mount.source.show()),
                 );
             }
-            found = found.blame("an NFS server", "").root(wchan);
+            found = found.blame("an NFS server", "which of these does not answer cannot be told").root(wchan);
         }
     }
     found.finish()

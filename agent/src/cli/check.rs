@@ -134,7 +134,10 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
     let mut report = gates::judge(seen);
     if let Some(only) = only {
         narrow(&mut report, seen, only);
-        if let ([], false, Some(note)) = (report.pods.as_slice(), output == Output::Json, report.notes.last()) {
+        let all_seen = report.unknown.is_empty();
+        if let ([], true, false, Some(note)) =
+            (report.pods.as_slice(), all_seen, output == Output::Json, report.notes.last())
+        {
             write(&format!("{note}\n"))?;
             return Ok(report.verdict.into());
         }
@@ -153,20 +156,18 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
 fn narrow(report: &mut NodeReport, seen: &Observation, only: &PodFilter) {
     report.pods.retain(|pod| only.matches(&pod.pod));
     report.node_findings.retain(|found| found.pods.iter().any(|pod| only.matches(pod)));
-    report.verdict = match report.pods.iter().map(|pod| pod.verdict).max() {
-        Some(verdict) => verdict,
-        None if is_known(seen, only) && report.unknown.is_empty() => {
-            report.notes.push(format!("Pod {only}: nothing asks for it to go. Other pods were not judged."));
-            Verdict::Clear
-        }
-        None => {
-            report.notes.push(format!(
-                "Pod {only}: no such pod was found on node {}. Other pods were not judged.",
-                report.node
-            ));
-            Verdict::CannotTell
-        }
+    let Some(worst) = report.pods.iter().map(|pod| pod.verdict).max() else {
+        let known = is_known(seen, only);
+        let says = match (known, report.unknown.is_empty()) {
+            (true, true) => "nothing asks for it to go".to_owned(),
+            (true, false) => "whether it should go cannot be told, see what is unknown".to_owned(),
+            (false, _) => format!("no such pod was found on node {}", report.node),
+        };
+        report.notes.push(format!("Pod {only}: {says}. Other pods were not judged."));
+        report.verdict = if known && report.unknown.is_empty() { Verdict::Clear } else { Verdict::CannotTell };
+        return;
     };
+    report.verdict = worst;
 }
 
 /// Whether the API server or the runtime knows this pod on this node.

@@ -23,9 +23,6 @@ pub fn judge(seen: &Observation) -> NodeReport {
     let views: Vec<PodView> = looked_into.map(|candidate| PodView::new(seen, candidate, kubelet)).collect();
     let mut pods: Vec<_> = views.iter().map(pod::judge).filter(|report| report.verdict != Verdict::Clear).collect();
     let (mut node_findings, notes) = node::judge(seen, &mut pods);
-    node_findings.extend(
-        views.iter().filter_map(cgroup::unknown_hierarchy).map(|finding| NodeFinding { finding, pods: Vec::new() }),
-    );
     pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
     let unknown = unknowns(seen);
     let worst = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Clear);
@@ -35,6 +32,12 @@ pub fn judge(seen: &Observation) -> NodeReport {
         () if unknown.is_empty() => worst,
         () => Verdict::CannotTell,
     };
+    // It holds nothing, so it says nothing of the verdict.
+    for finding in views.iter().filter_map(cgroup::unknown_hierarchy) {
+        if node_findings.iter().all(|known| known.finding.root != finding.root) {
+            node_findings.push(NodeFinding { finding, pods: Vec::new() });
+        }
+    }
     NodeReport {
         schema: NodeReport::SCHEMA,
         node: findings::clean(&seen.node.name, 253),

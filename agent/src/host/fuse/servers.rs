@@ -46,8 +46,11 @@ impl Servers {
 /// Looks at the processes, the likely ones first, until every wanted connection has a server that
 /// the kernel ties to it; where it does not tell, at all of them.
 pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
-    let mut servers = Servers { found: Vec::new(), unreadable: 0 };
-    for pid in in_order(hints) {
+    let census = Census::known_or_taken(hints.census);
+    // Whoever could not be looked at may be the server.
+    let unseen = census.unreadable as usize + usize::from(census.fault.is_some());
+    let mut servers = Servers { found: Vec::new(), unreadable: unseen };
+    for pid in in_order(&census, hints) {
         let is_found = |number: &u32| servers.found.iter().any(|(told, _)| *told == Some(*number));
         if wanted.iter().all(is_found) {
             break;
@@ -68,8 +71,7 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
 }
 
 /// By how likely they serve: those of the namespace, of the right name first, then the rest.
-fn in_order(hints: &Hints<'_>) -> Vec<u32> {
-    let census = Census::known_or_taken(hints.census);
+fn in_order(census: &Census, hints: &Hints<'_>) -> Vec<u32> {
     let is_called_so = |pid: &u32| {
         let comm = ProcDir::open(*pid).and_then(|dir| dir.read("comm", 64)).unwrap_or_default();
         hints.names.iter().any(|name| comm.trim_ascii_end() == name.as_bytes())

@@ -106,6 +106,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     };
     looker.look_closer(&mut seen).await;
     looker.faults.extend(looker.reader.faults().iter().cloned());
+    looker.faults.extend(looker.census.get().and_then(|census| census.fault.clone()));
     seen.faults = looker.faults;
     seen
 }
