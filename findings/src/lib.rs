@@ -10,6 +10,7 @@ mod gate;
 mod ids;
 mod report;
 mod text;
+mod thing;
 mod verdict;
 
 pub use cause::{Advice, Area, Cause, CauseRef, Danger, Proven};
@@ -18,4 +19,5 @@ pub use gate::Gate;
 pub use ids::{PodRef, PodUid};
 pub use report::{GateState, GateView, NodeFinding, NodeReport, PodReport, Unknown};
 pub use text::{clean, duration, quote_for_shell};
+pub use thing::{Subject, Thing};
 pub use verdict::Verdict;
