@@ -5,6 +5,7 @@
 //! alert links) takes its words from there.
 
 pub mod cause;
+pub mod event;
 mod finding;
 mod gate;
 mod ids;
