@@ -127,6 +127,9 @@ pub struct RunArgs {
     /// And then one per this time
     #[arg(long, env = "EVENT_REFILL", default_value = "30s", value_parser = interval)]
     pub event_refill: Duration,
+    /// News wait for a random part of this, so that nodes with the same trouble do not write together
+    #[arg(long, env = "EVENT_SPREAD", default_value = "30s", value_parser = spread)]
+    pub event_spread: Duration,
     /// So many findings are kept at most
     #[arg(long, env = "MAX_FINDINGS", default_value_t = 1000)]
     pub max_findings: usize,
@@ -146,6 +149,11 @@ fn listen(text: &str) -> Result<Listen, String> {
         return Ok(Listen::Off);
     }
     text.parse().map(Listen::At).map_err(|_| "give ADDRESS:PORT, [IPV6]:PORT or off".to_owned())
+}
+
+/// As an interval, and `0s` for none.
+fn spread(text: &str) -> Result<Duration, String> {
+    if text == "0s" { Ok(Duration::ZERO) } else { interval(text) }
 }
 
 /// `90s`, `15m`, `2h`: at least a millisecond, so that nothing turns without a pause.
