@@ -11,6 +11,7 @@
 //! The lab's own processes are the lab's binary again, under another name (see [`standin`]). A
 //! program that uses this crate must therefore start with [`standin::take_over`].
 
+pub mod agent_pod;
 pub mod cgroup;
 mod cri;
 mod image;
