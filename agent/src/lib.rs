@@ -20,5 +20,6 @@ pub mod host;
 pub mod observation;
 pub mod parse;
 pub mod report;
+pub mod run;
 pub mod sys;
 pub mod view;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, CauseRef, Gate, quote_for_shell};
+use crate::{Cause, CauseRef, Gate, Subject, Thing, clean, quote_for_shell};
 
 /// A cause found at work, with its evidence and the way out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,9 +40,20 @@ pub struct Link {
     pub subject: String,
     /// In which state: `D (uninterruptible) in request_wait_answer, SIGKILL pending`.
     pub state: String,
+    /// The subject as data: its pid, its path, its device.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub what: Option<Thing>,
     /// Whether this is the root cause.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub root: bool,
+}
+
+impl Link {
+    /// A step; every text is bounded and cleaned.
+    pub fn new(subject: impl Into<Subject>, state: impl AsRef<str>) -> Self {
+        let Subject { text, what } = subject.into();
+        Link { subject: clean(&text, 200), state: clean(state.as_ref(), 200), what, root: false }
+    }
 }
 
 /// What one source said.

@@ -5,11 +5,13 @@
 //! alert links) takes its words from there.
 
 pub mod cause;
+pub mod event;
 mod finding;
 mod gate;
 mod ids;
 mod report;
 mod text;
+mod thing;
 mod verdict;
 
 pub use cause::{Advice, Area, Cause, CauseRef, Danger, Proven};
@@ -18,4 +20,5 @@ pub use gate::Gate;
 pub use ids::{PodRef, PodUid};
 pub use report::{GateState, GateView, NodeFinding, NodeReport, PodReport, Unknown};
 pub use text::{clean, duration, quote_for_shell};
+pub use thing::{Subject, Thing};
 pub use verdict::Verdict;

@@ -13,7 +13,7 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
     runtime::finding(seen, cause, gate, |found| {
         found
             .blame(
-                format!("loop device {}", device.device),
+                words::loop_device(&device.device),
                 format!("its backing file is {}{holders}", words::path(&device.file)),
             )
             .evidence(

@@ -1,6 +1,6 @@
 //! Putting a finding together. Every text from elsewhere is cleaned here.
 
-use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, clean};
+use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, Subject, clean};
 
 /// A finding in the making.
 pub struct Found {
@@ -28,13 +28,13 @@ impl Found {
     }
 
     /// Adds a step of the chain, from what the user knows towards the root.
-    pub fn link(mut self, subject: impl AsRef<str>, state: impl AsRef<str>) -> Self {
-        self.chain.push(Link { subject: clean(subject.as_ref(), 200), state: clean(state.as_ref(), 200), root: false });
+    pub fn link(mut self, subject: impl Into<Subject>, state: impl AsRef<str>) -> Self {
+        self.chain.push(Link::new(subject, state));
         self
     }
 
     /// Adds the step that is the root cause.
-    pub fn blame(self, subject: impl AsRef<str>, state: impl AsRef<str>) -> Self {
+    pub fn blame(self, subject: impl Into<Subject>, state: impl AsRef<str>) -> Self {
         let mut found = self.link(subject, state);
         if let Some(last) = found.chain.last_mut() {
             last.root = true;

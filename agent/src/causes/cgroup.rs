@@ -73,7 +73,7 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
     let cause = &cause::CGROUP_FROZEN;
     let found = runtime::named(view, Found::new(cause, gate).after(head))
         .blame(
-            format!("cgroup {}", words::path(&path)),
+            words::cgroup(&path),
             format!("{word}, {} in it", words::count(node.procs.len(), "process", "processes")),
         )
         .evidence(file.show(), word)
@@ -89,11 +89,7 @@ fn path(dir: &CgroupDir, node: &CgroupNode) -> HostPath {
 }
 
 fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Finding {
-    let head = [Link {
-        subject: format!("cgroup {}", words::path(path)),
-        state: "cannot be removed: not empty".to_owned(),
-        root: false,
-    }];
+    let head = [Link::new(words::cgroup(path), "cannot be removed: not empty")];
     let blocked = process.threads.iter().find(|thread| thread.state == 'D' && thread.steady);
     match blocked {
         Some(thread) => {
@@ -137,10 +133,7 @@ pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let cause = &cause::CGROUP_HIERARCHY_UNKNOWN;
     let found = runtime::named(view, Found::new(cause, GATE))
         .probable()
-        .blame(
-            format!("cgroup {}", words::path(&dir.path)),
-            format!("the runtime does not know hierarchy {}", dir.hierarchy),
-        )
+        .blame(words::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
         .name_if("cgroup", dir.path.as_str())
         .name_if("path", dir.path.as_str())
@@ -157,8 +150,8 @@ fn children(view: &PodView) -> Option<Finding> {
     let cause = &cause::CGROUP_HELD_BY_CHILD;
     let path = path(dir, node);
     let found = runtime::named(view, Found::new(cause, GATE))
-        .link(format!("cgroup {}", words::path(&dir.path)), "cannot be removed: it has children")
-        .blame(format!("cgroup {}", words::path(&path)), "empty, and left")
+        .link(words::cgroup(&dir.path), "cannot be removed: it has children")
+        .blame(words::cgroup(&path), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
         .probable()
         .name_if("cgroup", path.as_str())
@@ -185,7 +178,7 @@ fn empty(view: &PodView) -> Option<Finding> {
     };
     let found = runtime::named(view, Found::new(cause, GATE))
         .probable()
-        .blame(format!("cgroup {}", words::path(&dir.path)), format!("empty; {says}"))
+        .blame(words::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)
         .name_if("unit", unit)
         .name_if("cgroup", dir.path.as_str())

@@ -1,6 +1,6 @@
 //! Gate `ContainersStopped`: why a container that should have ended is RUNNING.
 
-use findings::{Finding, Gate, Link, cause};
+use findings::{Finding, Gate, Link, Subject, Thing, cause};
 
 use super::{Found, cgroup, holder, pid_namespace, runtime, shim, uninterruptible, words};
 use crate::{
@@ -51,11 +51,8 @@ pub(super) fn head(view: &PodView, container: &Container) -> Vec<Link> {
     let runtime = view.seen.runtime.get().map_or("cri", |runtime| runtime.name.as_str());
     let id = container.id.get(..12).unwrap_or(&container.id);
     let subject = format!("container {} ({runtime}://{id})", container.name);
-    vec![Link {
-        subject: findings::clean(&subject, 120),
-        state: format!("{} in the CRI", container.state.as_str()),
-        root: false,
-    }]
+    let subject = Subject::new(findings::clean(&subject, 120), Thing::container(&container.id, &container.name));
+    vec![Link::new(subject, format!("{} in the CRI", container.state.as_str()))]
 }
 
 /// Where it holds a container back: on v1 a frozen task does not even see SIGKILL. On v2 SIGKILL

@@ -19,7 +19,7 @@ pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     let file = volume.path.join("vol_data.json");
     let json = rewritten(view, volume);
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .blame(words::path(&file), &says)
+        .blame(words::place(&file), &says)
         .evidence(file.show(), &says)
         .name("volume", &volume.name)
         .name_if("path", file.as_str())
@@ -88,7 +88,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
     };
     let cause = &cause::CSI_DRIVER_NOT_REGISTERED;
     let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .blame(format!("CSI driver {}", data.driver), state)
+        .blame(words::csi_driver(&data.driver), state)
         .evidence(volume.path.join("vol_data.json").show(), format!("driverName {}", data.driver))
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name("driver", &data.driver)
@@ -117,7 +117,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()
         .link(words::mount(mount), "mounted, and nothing holds it")
-        .blame(format!("CSI driver {}", data.driver), "registered, and it has not unmounted this target")
+        .blame(words::csi_driver(&data.driver), "registered, and it has not unmounted this target")
         .evidence("search for holders", "no process holds the mount")
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name("driver", &data.driver)
@@ -139,7 +139,7 @@ pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opt
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()
         .blame(
-            format!("CSI driver {}", data.driver),
+            words::csi_driver(&data.driver),
             "registered; its target is not mounted, and the volume is still not cleaned up",
         )
         .evidence(target.show(), "not a mount point")

@@ -93,7 +93,7 @@ fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
         format!("{n} {} waiting", if n == 1 { "request" } else { "requests" })
     });
     let found = found
-        .link(format!("fuse {}", words::mount(shown)), state)
+        .link(words::mount(shown).called("fuse "), state)
         .evidence(
             format!("/sys/fs/fuse/connections/{number}/waiting"),
             waiting.map_or("could not be read".to_owned(), |n| n.to_string()),
@@ -106,7 +106,7 @@ fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
     let found = if waiting.is_none() { found.probable() } else { found };
     match connection.map(servers) {
         Some(Servers::One(server)) => found
-            .blame(format!("pid {} {}", server.pid, clean(&server.comm, 32)), server_state(server))
+            .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
             // Only a stopped server is told to go on.
             .name_if("server_pid", matches!(server.state, 'T' | 't').then_some(server.pid))

@@ -24,7 +24,7 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     let process = view.process(holder.pid)?;
     let thread = process.threads.iter().find(|thread| thread.waits() && thread.steady)?;
     let mut head = head.to_vec();
-    head.push(Link { subject: words::mount(mount), state: "cannot be unmounted: in use".to_owned(), root: false });
+    head.push(Link::new(words::mount(mount), "cannot be unmounted: in use"));
     let mut finding = uninterruptible::why(view, process, thread, &head, GATE);
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
     if !thread.kill_pending {
@@ -92,7 +92,7 @@ fn finding(
         .name_if("owner", words::stoppable_owner(&holder.owner));
     if let How::Loop { device, file } = &holder.how {
         return found
-            .blame(format!("loop device {device}"), format!("its backing file is {}", file.show()))
+            .blame(words::loop_device(device), format!("its backing file is {}", file.show()))
             .evidence(source, file.show())
             .name("device", device)
             .root(device)
@@ -104,7 +104,7 @@ fn finding(
         _ => None,
     };
     found
-        .blame(format!("pid {} {}", holder.pid, findings::clean(&holder.comm, 32)), state)
+        .blame(words::pid(holder.pid, &holder.comm, holder.state), state)
         .evidence(source, path.show())
         .evidence("mountinfo of the kubelet", mount.mount_point.show())
         .name_if("pid", kill::may_be_killed(view, holder.pid, &holder.comm))

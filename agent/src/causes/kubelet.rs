@@ -29,7 +29,7 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
         _ => return None,
     };
     let found = runtime::node_named(seen, Found::new(cause, None))
-        .blame(format!("pid {} {}", kubelet.pid, findings::clean(&kubelet.comm, 32)), &says)
+        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &says)
         .evidence(source, says)
         .name("pid", kubelet.pid)
         .root("kubelet");
@@ -43,7 +43,7 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
         kubelet.healthz.get().filter(|healthz| healthz.status != 200 && healthz.body.contains("pleg was last seen"))?;
     let cause = &cause::PLEG_STALLED;
     let found = runtime::node_named(seen, Found::new(cause, None))
-        .blame(format!("pid {} {}", kubelet.pid, findings::clean(&kubelet.comm, 32)), &healthz.body)
+        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &healthz.body)
         .evidence("/healthz of the kubelet", &healthz.body)
         .name("pid", kubelet.pid)
         .root("kubelet");

@@ -72,7 +72,7 @@ pub fn hidden(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Lin
     };
     let cause = &cause::MOUNT_HIDDEN_FROM_KUBELET;
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
-        .blame(format!("mount {}", words::path(target)), state)
+        .blame(words::place(target).called("mount "), state)
         .evidence("/proc/1/mountinfo and the kubelet's mountinfo", state)
         .name("volume", &volume.name)
         .name("pid", 1)
@@ -92,7 +92,7 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
     };
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()
-        .blame(words::path(target), format!("not a mount point, {says}"))
+        .blame(words::place(target), format!("not a mount point, {says}"))
         .evidence(target.show(), says)
         .name("volume", &volume.name)
         .name_if("path", target.as_str())
@@ -117,7 +117,7 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
         );
     }
     let found = found
-        .blame(words::path(target), format!("{} mounts on this one path", mounts.len()))
+        .blame(words::place(target), format!("{} mounts on this one path", mounts.len()))
         .name("volume", &volume.name)
         .name_if("path", root.as_str())
         .root(root.show());
@@ -164,7 +164,7 @@ pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let fault = sub_path.mounted.fault().filter(|fault| fault.why.contains(&format!("os error {ESTALE}")))?;
     let cause = &cause::SUB_PATH_STALE_HANDLE;
     let found = runtime::named(view, Found::new(cause, GATE))
-        .blame(words::path(&sub_path.path), "its file handle is stale")
+        .blame(words::place(&sub_path.path), "its file handle is stale")
         .evidence(sub_path.path.show(), &fault.why)
         .name("volume", &sub_path.volume)
         .name_if("path", sub_path.path.as_str())

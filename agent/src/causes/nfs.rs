@@ -62,7 +62,7 @@ pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
     let umounts = view.seen.processes.iter().filter(|p| p.parent == kubelet && p.comm.starts_with("umount"));
     let (process, thread) = umounts.flat_map(|p| p.threads.iter().filter(waits).map(move |t| (p, t))).next()?;
     let mut head = head.to_vec();
-    head.push(Link { subject: words::task(process, thread), state: words::waiting(thread), root: false });
+    head.push(Link::new(words::task(process, thread), words::waiting(thread)));
     // Which mount it unmounts stands in its command line, which is not read: with several on NFS
     // it may be another.
     let nfs: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();

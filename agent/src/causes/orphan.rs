@@ -54,7 +54,7 @@ pub fn directory(view: &PodView) -> Option<Finding> {
     };
     let holds = format!("{directories}, {mounted} mounted, {entries} entries in the rest");
     let mut found = runtime::named(view, Found::new(cause, Some(Gate::VolumesUnmounted)))
-        .blame(words::path(&path), format!("its pod is in no API and no runtime; {holds}"))
+        .blame(words::place(&path), format!("its pod is in no API and no runtime; {holds}"))
         .evidence(path.show(), &holds)
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
         .evidence(
@@ -97,7 +97,7 @@ fn leftover_file(volumes: &[&VolumeDir]) -> Option<HostPath> {
 fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
     let cause = &cause::ORPHANED_SUB_PATH_FILE;
     runtime::named(view, Found::new(cause, Some(Gate::VolumesUnmounted)))
-        .blame(words::path(path), "a file, and the kubelet tries rmdir")
+        .blame(words::place(path), "a file, and the kubelet tries rmdir")
         .evidence(path.show(), "a regular file, not a mount point")
         .name_if("path", path.as_str())
         .root(path.show())

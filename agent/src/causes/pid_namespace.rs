@@ -18,11 +18,10 @@ pub fn find(
 ) -> Vec<Finding> {
     let Some(init) = init.filter(|init| waits_for_members(init)) else { return Vec::new() };
     let mut head = head.to_vec();
-    head.push(Link {
-        subject: format!("{}, init of the container", words::process(init)),
-        state: "dying: waits in zap_pid_ns_processes for the last member of its pid namespace".to_owned(),
-        root: false,
-    });
+    head.push(Link::new(
+        words::process(init).and(", init of the container"),
+        "dying: waits in zap_pid_ns_processes for the last member of its pid namespace",
+    ));
     let others: Vec<&Process> = processes.iter().copied().filter(|process| process.pid != init.pid).collect();
     let mut found = uninterruptible::find(view, &others, &head, gate);
     found.extend(others.iter().filter_map(|zombie| unreaped(view, init, zombie, &head, gate)));

@@ -54,7 +54,7 @@ pub fn find(seen: &Observation) -> Option<Finding> {
     let state = format!("{}; accepts the connection and does not answer", words::state(process.state));
     let stopped = matches!(process.state, 'T' | 't');
     let found = found
-        .blame(format!("pid {} {}", process.pid, findings::clean(&process.comm, 32)), state)
+        .blame(words::pid(process.pid, &process.comm, process.state), state)
         .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
         .name_if("pid", stopped.then_some(process.pid));
     // One that is not stopped may only be slow.

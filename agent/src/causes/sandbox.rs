@@ -1,6 +1,6 @@
 //! Gate `SandboxStopped`: a sandbox that runs, or a network that cannot be torn down.
 
-use findings::{Finding, Gate, Link, cause};
+use findings::{Finding, Gate, Link, Subject, Thing, cause};
 
 use super::{Found, kill::is_shim, runtime, shim, uninterruptible, words};
 use crate::{
@@ -31,7 +31,7 @@ fn network_is_left(sandbox: &Sandbox) -> bool {
 fn head(sandbox: &Sandbox) -> Vec<Link> {
     let id = sandbox.id.get(..12).unwrap_or(&sandbox.id);
     let state = if sandbox.ready { "READY in the CRI" } else { "NOTREADY in the CRI" };
-    vec![Link { subject: findings::clean(&format!("sandbox {id}"), 80), state: state.to_owned(), root: false }]
+    vec![Link::new(Subject::new(format!("sandbox {id}"), Thing::sandbox(&sandbox.id)), state)]
 }
 
 fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
@@ -55,7 +55,7 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     let cause = &cause::SANDBOX_NOT_STOPPED;
     let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
     let parent = pause.and_then(|pause| view.process(pause.parent));
-    let subject = pause.map_or("its pause process".to_owned(), words::process);
+    let subject = pause.map_or_else(|| "its pause process".into(), words::process);
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
     runtime::named(view, Found::new(cause, GATE).after(head))
         .probable()

@@ -50,7 +50,7 @@ fn not_responding(
 ) -> Finding {
     let cause = &cause::SHIM_NOT_RESPONDING;
     runtime::named(view, Found::new(cause, gate).after(head))
-        .link(format!("{}, init of the container", words::process(init)), words::state(init.state))
+        .link(words::process(init).and(", init of the container"), words::state(init.state))
         .blame(words::process(shim), words::state(shim.state))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
         .evidence(format!("/proc/{}/stat", init.pid), format!("its parent is pid {}", shim.pid))
@@ -65,10 +65,7 @@ fn not_responding(
 fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate: Option<Gate>) -> Finding {
     let cause = &cause::CONTAINER_INIT_UNREAPED;
     runtime::named(view, Found::new(cause, gate).after(head))
-        .link(
-            format!("{}, init of the container", words::process(init)),
-            "Z (zombie): it has ended, nobody has reaped it",
-        )
+        .link(words::process(init).and(", init of the container"), "Z (zombie): it has ended, nobody has reaped it")
         .blame(words::process(shim), format!("its parent, {}, does not reap it", words::state(shim.state)))
         .evidence(format!("/proc/{}/stat", init.pid), format!("state Z, 1 thread, parent {}", shim.pid))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
@@ -83,7 +80,7 @@ fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Opti
     let cause = &cause::SHIM_GONE;
     runtime::named(view, Found::new(cause, gate).after(head))
         .link(
-            format!("{}, init of the container", words::process(init)),
+            words::process(init).and(", init of the container"),
             format!("{}, its parent is pid 1", words::state(init.state)),
         )
         .blame(format!("shim of sandbox {}", sandbox.get(..12).unwrap_or(sandbox)), "it has died")

@@ -11,7 +11,7 @@ pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {
     let cause = &cause::STRAY_FILE_IN_VOLUMES;
     let finding = |path: &crate::observation::HostPath| {
         runtime::named(view, Found::new(cause, GATE))
-            .blame(words::path(path), "not a directory, so the kubelet's look at the volumes fails")
+            .blame(words::place(path), "not a directory, so the kubelet's look at the volumes fails")
             .evidence(path.show(), "not a directory")
             .name_if("path", path.as_str())
             .root(path.show())

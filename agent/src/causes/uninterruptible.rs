@@ -29,17 +29,15 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
 pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
     let mut head = head.to_vec();
     if thread.tid != process.pid && process.state == 'Z' {
-        head.push(Link {
-            subject: words::process(process),
-            state: format!("Z (zombie), but {} of its threads lives", process.thread_count.saturating_sub(1).max(1)),
-            root: false,
-        });
+        head.push(Link::new(
+            words::process(process),
+            format!("Z (zombie), but {} of its threads lives", process.thread_count.saturating_sub(1).max(1)),
+        ));
     }
-    head.push(Link {
-        subject: words::task(process, thread),
-        state: format!("{}; started {} ago", words::waiting(thread), findings::duration(process.age_ms / 1000)),
-        root: false,
-    });
+    head.push(Link::new(
+        words::task(process, thread),
+        format!("{}; started {} ago", words::waiting(thread), findings::duration(process.age_ms / 1000)),
+    ));
     match waits_on(view, process, thread) {
         WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate),
         WaitsOn::Nfs(mounts) => nfs::not_responding(view, &mounts, thread, process, &head, gate),

@@ -1,6 +1,6 @@
 //! Gate `VolumesUnmounted`: why a volume of the pod is still there.
 
-use findings::{Confidence, Finding, Gate, Link, cause};
+use findings::{Confidence, Finding, Gate, Link, Subject, Thing, cause};
 
 use super::{Found, block, csi, fuse, holder, mounts, nfs, runtime, stray, words};
 use crate::{
@@ -76,7 +76,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
 /// `volume data (kubernetes.io/empty-dir)`.
 pub(super) fn head(volume: &VolumeDir, state: &str) -> Vec<Link> {
     let subject = findings::clean(&format!("volume {} ({})", volume.name, volume.plugin), 160);
-    vec![Link { subject, state: state.to_owned(), root: false }]
+    vec![Link::new(Subject::new(subject, Thing::volume(&volume.name)), state)]
 }
 
 fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
@@ -201,13 +201,8 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
 /// The kubelet cleans subPaths before the volume; one that is busy stops it there.
 fn sub_path_busy(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let mount = view.mount_at(&sub_path.path)?;
-    let head = [Link {
-        subject: findings::clean(
-            &format!("subPath of volume {} in container {}", sub_path.volume, sub_path.container),
-            160,
-        ),
-        state: "mounted".to_owned(),
-        root: false,
-    }];
+    let subject =
+        findings::clean(&format!("subPath of volume {} in container {}", sub_path.volume, sub_path.container), 160);
+    let head = [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")];
     holder::of_sub_path(view, sub_path, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
 }

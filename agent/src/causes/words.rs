@@ -1,21 +1,28 @@
 //! How processes, mounts and owners are named in findings.
 
-use findings::{clean, duration};
+use findings::{Subject, Thing, clean, duration};
 
 use crate::observation::{HostPath, Mount, Owner, Process, Thread};
 
 /// `pid 338 ls`, or `pid 338 (thread 341) java` for a thread that is not the leader.
-pub fn task(process: &Process, thread: &Thread) -> String {
-    if thread.tid == process.pid {
+pub fn task(process: &Process, thread: &Thread) -> Subject {
+    let what = Thing::thread(process.pid, thread.tid, &process.comm, thread.state);
+    let words = if thread.tid == process.pid {
         format!("pid {} {}", process.pid, clean(&process.comm, 32))
     } else {
         format!("pid {} {} (thread {} {})", process.pid, clean(&process.comm, 32), thread.tid, clean(&thread.comm, 32))
-    }
+    };
+    Subject::new(words, what)
 }
 
 /// `pid 338 ls`.
-pub fn process(process: &Process) -> String {
-    format!("pid {} {}", process.pid, clean(&process.comm, 32))
+pub fn process(process: &Process) -> Subject {
+    pid(process.pid, &process.comm, process.state)
+}
+
+/// The same for a process of which less is known.
+pub fn pid(pid: u32, comm: &str, state: char) -> Subject {
+    Subject::new(format!("pid {pid} {}", clean(comm, 32)), Thing::process(pid, comm, state))
 }
 
 /// `D (uninterruptible) in request_wait_answer, SIGKILL pending`.
@@ -46,8 +53,29 @@ pub fn state(letter: char) -> &'static str {
 }
 
 /// `mount /mnt/media (0:40, fuse.s3fs)`.
-pub fn mount(mount: &Mount) -> String {
-    format!("mount {} ({}, {})", path(&mount.mount_point), mount.dev, clean(&mount.fs_type, 40))
+pub fn mount(mount: &Mount) -> Subject {
+    let words = format!("mount {} ({}, {})", path(&mount.mount_point), mount.dev, clean(&mount.fs_type, 40));
+    Subject::new(words, Thing::mount(&mount.mount_point.show(), mount.dev, &mount.fs_type))
+}
+
+/// A file or directory as the subject of a sentence.
+pub fn place(at: &HostPath) -> Subject {
+    Subject::new(path(at), Thing::path(&at.show()))
+}
+
+/// `cgroup …/pod96fb425e-…`.
+pub fn cgroup(at: &HostPath) -> Subject {
+    Subject::new(format!("cgroup {}", path(at)), Thing::cgroup(&at.show()))
+}
+
+/// `loop device /dev/loop0`.
+pub fn loop_device(device: &str) -> Subject {
+    Subject::new(format!("loop device {device}"), Thing::device(device))
+}
+
+/// `CSI driver ebs.csi.aws.com`.
+pub fn csi_driver(name: &str) -> Subject {
+    Subject::new(format!("CSI driver {}", clean(name, 80)), Thing::csi_driver(name))
 }
 
 /// The end of a path, whole components of it: a pod's uid and what stands before it are known.

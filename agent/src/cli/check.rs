@@ -96,8 +96,9 @@ fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         kubelet_root,
         cri_socket: cri_endpoint,
         host_root,
-        ask_api: api == ApiMode::Auto,
+        api: if api == ApiMode::Auto { look::ApiSource::Ask } else { look::ApiSource::Off },
         kubeconfig,
+        probe_fuse: true,
         only: pod.clone(),
     };
     let seen = look_in_time(options)?;

@@ -65,6 +65,7 @@ fn unknowns(seen: &Observation) -> Vec<Unknown> {
         }
     };
     add(seen.api.fault(), "which pods have a deletion request; use --api off to judge by what the node itself shows");
+    add(seen.api.get().and_then(|api| api.stale.as_ref()), "which pods were deleted or have ended since");
     let untold = seen.runtime.fault().filter(|_| runtime::find(seen).is_none());
     add(untold, "containers and sandboxes; check --cri-endpoint");
     add(seen.pod_dirs.fault(), "volumes and orphaned pod directories");

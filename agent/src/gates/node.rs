@@ -106,7 +106,7 @@ fn staging_left(seen: &Observation) -> Vec<Finding> {
         runtime::finding(seen, cause, None, |found| {
             found
                 .probable()
-                .blame(words::path(&staging.path), "staged for no pod of this node")
+                .blame(words::place(&staging.path), "staged for no pod of this node")
                 .evidence(
                     "mountinfo of the kubelet",
                     format!("{} on {}, shown nowhere below pods/", staging.path.show(), staging.dev),

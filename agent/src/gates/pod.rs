@@ -225,6 +225,9 @@ fn cgroups(view: &PodView) -> Look {
 }
 
 fn status(view: &PodView) -> Look {
+    if view.is_stale() {
+        return unknown(Gate::StatusReported, "the API server was not heard of late");
+    }
     let findings = api_side::status_not_reported(view);
     // Up to 1.26 the object may go with its phase still Running, and so may a mirror pod's.
     let open =
@@ -233,6 +236,9 @@ fn status(view: &PodView) -> Look {
 }
 
 fn object(view: &PodView) -> Look {
+    if view.is_stale() {
+        return unknown(Gate::ObjectRemoved, "the API server was not heard of late");
+    }
     let findings = api_side::finalizers(view);
     look(Gate::ObjectRemoved, view.api.is_some(), String::new(), || findings.into_iter().collect())
 }

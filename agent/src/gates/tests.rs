@@ -224,3 +224,24 @@ fn a_pod_that_was_not_looked_into_is_not_judged() {
     seen.looked_into.clear();
     assert_eq!(judge(&seen).pods, []);
 }
+
+#[test]
+fn an_old_answer_of_the_api_server_proves_no_absence_and_no_status() {
+    let stale = |seen: &mut Observation| {
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.stale = Some(Fault::new("API server", "not heard of for 5m"));
+    };
+    let mut seen = sample::running();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods.clear();
+    assert_eq!(judge(&seen).pods.len(), 1, "it is not in the API and runs");
+    stale(&mut seen);
+    assert!(judge(&seen).pods.is_empty(), "it may have been made since");
+    let mut seen = sample::deleted();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].finalizers.push("example.com/hold".into());
+    stale(&mut seen);
+    let report = judge(&seen);
+    assert_eq!((report.pods[0].verdict, report.pods[0].findings.len()), (Verdict::CannotTell, 0));
+    assert!(report.unknown.iter().any(|unknown| unknown.source == "API server"));
+}

@@ -166,7 +166,13 @@ async fn ask(credentials: Credentials, name: &str) -> anyhow::Result<ApiFacts> {
         bail!("{server} has no Node {name:?}; name this node with --node-name");
     };
     let LiteNodeInfo { kubelet_version, boot_id } = node.status.node_info;
-    Ok(ApiFacts { pods, kubelet_version, boot_id: boot_id.filter(|id| !id.is_empty()), volumes: Vec::new() })
+    Ok(ApiFacts {
+        pods,
+        kubelet_version,
+        boot_id: boot_id.filter(|id| !id.is_empty()),
+        volumes: Vec::new(),
+        stale: None,
+    })
 }
 
 async fn config(credentials: Credentials) -> anyhow::Result<Config> {

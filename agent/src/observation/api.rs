@@ -3,6 +3,8 @@
 use findings::{PodRef, PodUid};
 use serde::{Deserialize, Serialize};
 
+use super::Fault;
+
 /// The API server's view of this node.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct ApiFacts {
@@ -14,6 +16,10 @@ pub struct ApiFacts {
     pub volumes: Vec<PersistentVolume>,
     /// `status.nodeInfo.bootID` of the Node: whether it is this machine.
     pub boot_id: Option<String>,
+    /// Why this is not the server's word of now. Then a deletion request still stands, but a pod
+    /// that is missing here proves nothing, and a status may have changed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stale: Option<Fault>,
 }
 
 /// The CSI part of a PersistentVolume.

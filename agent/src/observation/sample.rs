@@ -57,6 +57,7 @@ pub fn node() -> Observation {
             kubelet_version: Some("v1.36.2".into()),
             boot_id: None,
             volumes: Vec::new(),
+            stale: None,
         }),
         runtime: Seen::Seen(RuntimeFacts { name: "containerd".into(), version: "2.1.0".into(), ..Default::default() }),
         pod_dirs: Seen::Seen(Vec::new()),
@@ -95,6 +96,7 @@ pub fn deleted() -> Observation {
         kubelet_version: Some("v1.36.2".into()),
         boot_id: None,
         volumes: Vec::new(),
+        stale: None,
     });
     seen
 }

@@ -1,5 +1,6 @@
 //! Findings as words: the tree for people, JSON for scripts.
 
+pub mod event;
 mod explain;
 mod json;
 mod style;

@@ -44,7 +44,11 @@ pub fn candidates(seen: &Observation) -> Vec<Candidate> {
                 .filter_map(|pod| Some(Candidate { pod: pod.to_ref(), why: Why::DeletionRequested(pod.deletion?) }));
             let known = |uid: &PodUid| api.pods.iter().any(|pod| pod.uid == *uid);
             let unknown = local.into_iter().filter(|(uid, _)| !known(uid) && !uid.is_static());
-            requested.chain(unknown.map(|(_, pod)| Candidate { pod, why: Why::NotInApi })).collect()
+            let forgotten = |pod: PodRef| match &api.stale {
+                None => Some(Candidate { pod, why: Why::NotInApi }),
+                Some(_) => without_api(seen, pod),
+            };
+            requested.chain(unknown.filter_map(|(_, pod)| forgotten(pod))).collect()
         }
         None => local.into_values().filter_map(|pod| without_api(seen, pod)).collect(),
     }

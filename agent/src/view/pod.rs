@@ -55,6 +55,11 @@ impl<'a> PodView<'a> {
         }
     }
 
+    /// Whether its API object may have changed since it was seen.
+    pub fn is_stale(&self) -> bool {
+        self.api.is_some() && self.seen.api.get().is_some_and(|api| api.stale.is_some())
+    }
+
     /// Its uid.
     pub fn uid(&self) -> &'a PodUid {
         &self.pod.uid

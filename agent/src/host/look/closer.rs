@@ -35,7 +35,7 @@ const MAX_DRA_STATE: usize = 16 << 20;
 impl Looker<'_> {
     /// Looks into the pods that should be gone.
     pub(super) async fn look_closer(&mut self, seen: &mut Observation) {
-        if seen.api.get().is_none() {
+        if seen.api.get().is_none_or(|api| api.stale.is_some()) {
             self.find_killed(seen);
         }
         let suspects = self.suspects(seen);
@@ -216,6 +216,9 @@ impl Looker<'_> {
             mount_ns: seen.mounts.kubelet.get().map(|table| table.ns),
         };
         seen.fuse = fuse::connections(&numbers.into_iter().collect::<Vec<_>>(), &hints, &self.view);
+        if !self.options.probe_fuse {
+            return;
+        }
         // Requests that wait, and a server that cannot be found, prove nothing: a busy file system
         // always has some waiting. Only the file system itself can say, and it is asked in a child.
         let is_doubtful = |c: &FuseConnection| !c.exact || c.servers.is_empty() || c.waiting.get() != Some(&0);

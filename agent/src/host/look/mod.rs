@@ -14,7 +14,7 @@ use crate::{
     sys::{self, ProcDir},
 };
 
-pub use options::{Options, PodFilter};
+pub use options::{ApiSource, Options, PodFilter};
 pub use saved::{load, save};
 
 use super::{
@@ -120,8 +120,10 @@ impl Looker<'_> {
     }
 
     async fn api(&self, node: &str) -> Seen<ApiFacts> {
-        if !self.options.ask_api {
-            return Seen::Missing;
+        match &self.options.api {
+            ApiSource::Off => return Seen::Missing,
+            ApiSource::Known(known) => return known.clone(),
+            ApiSource::Ask => {}
         }
         match self.credentials() {
             Some(credentials) => api::look(credentials, node).await,

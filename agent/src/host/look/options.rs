@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use findings::PodUid;
 
+use crate::observation::{ApiFacts, Seen};
+
 /// What the user said; everything else is found.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -15,12 +17,27 @@ pub struct Options {
     pub cri_socket: Option<PathBuf>,
     /// Where the host's root is mounted.
     pub host_root: Option<PathBuf>,
-    /// Whether to ask the API server.
-    pub ask_api: bool,
-    /// With which kubeconfig.
+    /// Where to learn which pods should be gone.
+    pub api: ApiSource,
+    /// With which kubeconfig the API server is asked.
     pub kubeconfig: Option<PathBuf>,
+    /// Whether a FUSE volume may be asked for its root directory, in the disposable child. One that
+    /// hangs for ever keeps the pod of an agent from ending, so only a person's check does it.
+    pub probe_fuse: bool,
     /// Look into this pod only.
     pub only: Option<PodFilter>,
+}
+
+/// Where to learn which pods should be gone.
+#[derive(Clone, Debug, Default)]
+pub enum ApiSource {
+    /// Nowhere: what the node itself shows.
+    #[default]
+    Off,
+    /// From the API server, asked during the look.
+    Ask,
+    /// From whoever watches it.
+    Known(Seen<ApiFacts>),
 }
 
 /// A pod the user asks for.

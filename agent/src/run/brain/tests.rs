@@ -1,0 +1,310 @@
+//! The agent through hours of trouble, in virtual time.
+
+use super::*;
+use crate::{
+    gates::judge,
+    observation::{ApiPod, Deletion, Fault, Observation, Seen, sample},
+    report::event::Draft,
+    run::{index::NodeWord, moment::tests::at},
+};
+
+/// A node, an API server and what goes wrong with them.
+struct World {
+    brain: Brain,
+    now: u64,
+    seen: Observation,
+    api: Api,
+    writes: Vec<(u64, Draft)>,
+    stored: Vec<Draft>,
+    looks: Vec<u64>,
+    turns: Vec<Turn>,
+    node_uid: String,
+    wall_offset_ms: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Api {
+    Up,
+    Down,
+    TooManyRequests(u64),
+    Forbidden,
+    Immutable,
+}
+
+fn word(uid: &str) -> NodeWord {
+    NodeWord { uid: uid.into(), kubelet_version: Some("v1.36.2".into()), boot_id: None }
+}
+
+fn pods(seen: &Observation) -> Vec<ApiPod> {
+    seen.api.get().unwrap().pods.clone()
+}
+
+/// Something that does not pass by itself, and a deadline at second 60.
+fn held() -> Observation {
+    let mut seen = sample::deleted();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].finalizers.push("example.com/hold".into());
+    api.pods[0].deletion = Some(Deletion { deadline_ms: at(60).wall_ms, grace_s: 30 });
+    seen
+}
+
+impl World {
+    fn new(seen: Observation, api: Api) -> Self {
+        let brain = Brain::new("node-7", Settings::default(), true, 7, at(0));
+        let mut world = World {
+            brain,
+            now: 0,
+            seen,
+            api,
+            writes: Vec::new(),
+            stored: Vec::new(),
+            looks: Vec::new(),
+            turns: Vec::new(),
+            node_uid: "7b0c".into(),
+            wall_offset_ms: 0,
+        };
+        if api != Api::Down {
+            world.tell_list();
+        }
+        world
+    }
+
+    fn moment(&self) -> Moment {
+        let now = at(self.now);
+        Moment { wall_ms: now.wall_ms.saturating_add_signed(self.wall_offset_ms), ..now }
+    }
+
+    fn tell_list(&mut self) {
+        self.answer(Answer::Told(Told::Begin));
+        pods(&self.seen).into_iter().for_each(|pod| self.answer(Answer::Told(Told::Listed(pod))));
+        self.answer(Answer::Told(Told::Complete));
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        let commands = self.brain.take(answer, self.moment());
+        self.turns.extend(self.brain.turns());
+        commands.into_iter().for_each(|command| self.execute(command));
+    }
+
+    fn execute(&mut self, command: Command) {
+        let down = self.api == Api::Down;
+        let refused = || "connection refused".to_owned();
+        let answer = match command {
+            Command::Look(facts) => {
+                self.looks.push(self.now);
+                let mut seen = self.seen.clone();
+                seen.at_ms = self.moment().wall_ms;
+                seen.api = facts.unwrap();
+                let report = judge(&seen);
+                let sight = Sight::new(self.moment(), &seen, &report);
+                let known = |uid: &PodUid| {
+                    seen.api.get().is_none_or(|api| api.stale.is_some() || api.pods.iter().any(|pod| pod.uid == *uid))
+                };
+                let forgotten = report.pods.iter().map(|pod| pod.pod.uid.clone()).filter(|uid| !known(uid)).collect();
+                let (complete, took) = (sight.complete, Duration::from_millis(40));
+                Answer::Looked(Box::new(Looked { at: self.moment(), took, complete, forgotten, report }))
+            }
+            Command::List if down => Answer::Listed(Err(refused())),
+            Command::List => Answer::Listed(Ok(pods(&self.seen))),
+            Command::GetNode if down => Answer::Node(Err(refused())),
+            Command::GetNode => Answer::Node(Ok(Some(word(&self.node_uid)))),
+            Command::ReadOwn if down => Answer::Own(Err(refused())),
+            Command::ReadOwn => Answer::Own(Ok(Vec::new())),
+            Command::Write(draft) => Answer::Wrote(self.write(*draft)),
+            Command::ReadExisting(_) => Answer::Existing(Ok(Some(Existing {
+                event_time: "2026-01-01T00:00:00.000000Z".into(),
+                note: "other words".into(),
+                count: 7,
+            }))),
+        };
+        self.answer(answer);
+    }
+
+    fn write(&mut self, draft: Draft) -> Wrote {
+        self.writes.push((self.now, draft.clone()));
+        match self.api {
+            Api::Down => Wrote::Busy { after: None },
+            Api::TooManyRequests(after) => Wrote::Busy { after: Some(Duration::from_secs(after)) },
+            Api::Forbidden => Wrote::Refused,
+            Api::Immutable if matches!(draft.note, crate::report::event::Note::New(_)) => Wrote::Differs,
+            Api::Up | Api::Immutable => {
+                let event_time = draft.event_time.clone();
+                self.stored.push(draft);
+                Wrote::Done { event_time }
+            }
+        }
+    }
+
+    /// Lets time pass, waking only when the brain wants to be woken.
+    fn until(&mut self, second: u64) {
+        let mut rounds = 0;
+        while self.now < second {
+            let wake = self.brain.wake(self.moment()).as_secs_f64().ceil() as u64;
+            self.now = (self.now + wake.max(1)).min(second);
+            self.answer(Answer::Time);
+            rounds += 1;
+            assert!(rounds < 20_000, "it is woken all the time");
+        }
+    }
+}
+
+#[test]
+fn a_pod_held_for_an_hour_is_told_twice_and_its_end_once() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(74);
+    assert!(world.stored.is_empty(), "its time is not up");
+    world.until(3600);
+    let kinds: Vec<(bool, Option<i32>)> =
+        world.stored.iter().map(|draft| (draft.warning, draft.series.as_ref().map(|series| series.0))).collect();
+    assert_eq!(kinds, [(true, None), (true, Some(2))], "{:?}", world.writes);
+    world.seen = sample::node();
+    world.answer(Answer::Told(Told::Gone(held().api.get().unwrap().pods[0].uid.clone())));
+    world.until(3610);
+    assert!(!world.stored.last().unwrap().warning, "it is looked at once when the object is gone");
+    assert_eq!(world.stored.len(), 3);
+}
+
+#[test]
+fn nothing_terminating_costs_no_write_and_few_looks() {
+    let mut world = World::new(sample::node(), Api::Up);
+    world.until(86_400);
+    assert!(world.writes.is_empty());
+    assert!(world.looks.len() < 180, "{}", world.looks.len());
+}
+
+#[test]
+fn an_hour_without_the_api_server_loses_nothing_and_makes_no_storm() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(50);
+    world.api = Api::Down;
+    world.answer(Answer::Told(Told::Broken("refused".into())));
+    world.until(3700);
+    assert!(world.stored.is_empty());
+    // The finding rests on the API server's word, which has grown old: nothing is claimed by it.
+    assert!(world.turns.is_empty());
+    world.api = Api::Up;
+    world.until(4800);
+    assert_eq!(world.stored.len(), 1);
+    assert!(world.writes.len() < 5, "{}", world.writes.len());
+}
+
+#[test]
+fn writes_that_fail_are_tried_less_and_less_often() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Forbidden;
+    world.until(3670);
+    assert!((8..=12).contains(&world.writes.len()), "{}", world.writes.len());
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::TooManyRequests(120);
+    world.until(1270);
+    assert!((5..=10).contains(&world.writes.len()), "{}", world.writes.len());
+    world.api = Api::Up;
+    world.until(1900);
+    assert_eq!(world.stored.len(), 1, "the latest state, once");
+}
+
+#[test]
+fn an_api_server_that_flaps_sees_each_state_once() {
+    let mut world = World::new(held(), Api::Up);
+    for round in 0..60 {
+        world.api = if round % 2 == 0 { Api::Down } else { Api::Up };
+        if world.api == Api::Down {
+            world.answer(Answer::Told(Told::Broken("reset".into())));
+        }
+        world.until(60 + round * 60);
+    }
+    assert!(world.stored.len() <= 3 && !world.stored.is_empty(), "{:?}", world.stored);
+    assert!(world.stored.iter().all(|draft| draft.warning), "nothing is over");
+}
+
+#[test]
+fn a_clock_that_jumps_makes_nothing_stuck_and_nothing_over() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(30);
+    world.wall_offset_ms = 86_400_000;
+    world.until(70);
+    assert!(world.stored.is_empty() && world.turns.is_empty(), "its time is not up by the steady clock");
+    world.until(300);
+    assert_eq!(world.stored.len(), 1);
+    world.wall_offset_ms = -86_400_000;
+    world.until(1500);
+    assert!(world.turns.len() == 1 && world.stored.len() == 1, "{:?}", world.turns);
+}
+
+#[test]
+fn a_pod_the_watch_has_missed_is_not_called_forgotten() {
+    let mut world = World::new(sample::node(), Api::Up);
+    world.until(10);
+    // It runs, and the watch is half open: it tells nothing and does not break.
+    world.seen = sample::running();
+    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
+    api.pods[0].deletion = None;
+    world.until(3000);
+    assert!(world.turns.is_empty() && world.writes.is_empty(), "{:?}", world.turns);
+    // Now it is deleted by force.
+    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
+    let uid = api.pods[0].uid.clone();
+    api.pods.clear();
+    world.answer(Answer::Told(Told::Gone(uid)));
+    world.until(6000);
+    let causes: Vec<&str> = world.stored.iter().map(|draft| draft.carried.finding.cause.id).collect();
+    assert!(causes.contains(&"ForceDeletedStillRunning"), "{causes:?}");
+}
+
+#[test]
+fn an_event_of_the_same_name_with_other_words_is_renewed_as_it_is() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Immutable;
+    world.until(400);
+    assert_eq!(world.writes.len(), 2, "{:?}", world.writes);
+    let json = world.stored[0].to_json();
+    assert_eq!((&json["note"], &json["series"]["count"]), (&"other words".into(), &8.into()));
+    world.until(3600);
+    assert!(world.writes.len() <= 4);
+}
+
+#[test]
+fn a_node_made_anew_is_noticed_before_the_next_write() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(300);
+    world.node_uid = "other".into();
+    world.until(2400);
+    let uids: Vec<&str> = world.stored.iter().map(|draft| draft.of.uid.as_str()).collect();
+    assert_eq!(uids, ["7b0c", "other"]);
+}
+
+#[test]
+fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
+    let mut world = World::new(held(), Api::Up);
+    let first = pods(&world.seen)[0].clone();
+    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
+    api.pods = (0..500)
+        .map(|number| ApiPod {
+            uid: PodUid::parse(&format!("96fb425e-919e-44f9-8b42-{number:012x}")).unwrap(),
+            name: format!("db-{number}"),
+            ..first.clone()
+        })
+        .collect();
+    world.seen.looked_into = api.pods.iter().map(|pod| pod.uid.clone()).collect();
+    world.tell_list();
+    world.until(3660);
+    assert!(world.looks.len() < 60, "{} looks", world.looks.len());
+    // Each has a root of its own, so each is told by itself, as fast as the bucket allows.
+    assert!((100..=135).contains(&world.stored.len()), "{}", world.stored.len());
+    let mut names: Vec<&str> = world.stored.iter().map(|draft| draft.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert!(names.len() > 100, "no pod is told twice before others are told once: {}", names.len());
+}
+
+#[test]
+fn a_silent_runtime_ends_no_finding() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(300);
+    world.seen.runtime = Seen::Failed(Fault::new("CRI", "did not answer within 1.5s"));
+    world.until(1500);
+    assert!(world.turns.iter().all(|turn| matches!(turn, Turn::Opened(_))), "{:?}", world.turns);
+}

@@ -1,0 +1,142 @@
+//! What goes into the brain and what comes out.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use findings::{
+    NodeReport, PodUid,
+    event::{Carried, EventName, Phase},
+};
+
+use crate::{
+    observation::{ApiFacts, ApiPod, Seen},
+    report::event::Draft,
+    run::{
+        Moment,
+        index::{NodeWord, Told},
+        ledger::{Ledger, Written},
+    },
+};
+
+/// Something has happened.
+#[derive(Debug)]
+pub enum Answer {
+    /// Nothing but that time has passed.
+    Time,
+    /// The watch has told something.
+    Told(Told),
+    /// To [`Command::List`].
+    Listed(Result<Vec<ApiPod>, String>),
+    /// To [`Command::GetNode`]; none when there is no such Node.
+    Node(Result<Option<NodeWord>, String>),
+    /// To [`Command::ReadOwn`].
+    Own(Result<Vec<OwnEvent>, String>),
+    /// To [`Command::Look`].
+    Looked(Box<Looked>),
+    /// To [`Command::Write`].
+    Wrote(Wrote),
+    /// To [`Command::ReadExisting`]; none when there is none.
+    Existing(Result<Option<Existing>, String>),
+}
+
+/// Something is to be done. Each is answered once.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Look at the node, with the API server's word if it is asked at all.
+    Look(Option<Seen<ApiFacts>>),
+    /// List the pods of this node.
+    List,
+    /// Get the Node.
+    GetNode,
+    /// Read the Events of this agent.
+    ReadOwn,
+    /// Write an Event.
+    Write(Box<Draft>),
+    /// Read what stands where an Event could not be written.
+    ReadExisting(EventName),
+}
+
+/// A look and its judgement.
+#[derive(Clone, Debug)]
+pub struct Looked {
+    /// When it ended.
+    pub at: Moment,
+    /// How long it took.
+    pub took: Duration,
+    /// What was judged.
+    pub report: NodeReport,
+    /// See [`Sight::complete`](crate::run::ledger::Sight::complete).
+    pub complete: bool,
+    /// Pods that are held here and that the API server does not have.
+    pub forgotten: BTreeSet<PodUid>,
+}
+
+/// What came of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrote {
+    /// It stands.
+    Done {
+        /// `eventTime` as it stands.
+        event_time: String,
+    },
+    /// An Event of this name stands there and says something else in a part that cannot be changed.
+    Differs,
+    /// The API server is busy or cannot be reached.
+    Busy {
+        /// `Retry-After`.
+        after: Option<Duration>,
+    },
+    /// It will not take it.
+    Refused,
+}
+
+/// An Event that stands where ours is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Existing {
+    /// `eventTime`.
+    pub event_time: String,
+    /// `note`.
+    pub note: String,
+    /// `series.count`, 1 without a series.
+    pub count: i32,
+}
+
+/// An Event that an earlier run of this agent has written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnEvent {
+    /// `metadata.name`.
+    pub name: EventName,
+    /// `regarding.uid`.
+    pub node_uid: String,
+    /// Whether it is about one pod.
+    pub has_related: bool,
+    /// Whether it is a Warning.
+    pub warning: bool,
+    /// Everything of it that cannot be changed.
+    pub existing: Existing,
+    /// When it was last written, in seconds since the epoch.
+    pub written_s: i64,
+    /// The annotation.
+    pub carried: Carried,
+    /// [`Carried::since`], in seconds since the epoch.
+    pub since_s: i64,
+}
+
+/// Goes on with those that hold: Warnings about this Node that no Normal event has ended.
+pub(super) fn restore(ledger: &mut Ledger, events: Vec<OwnEvent>, node_uid: &str, now: Moment) {
+    let ended: BTreeSet<EventName> =
+        events.iter().filter(|event| !event.warning).map(|event| event.name.clone()).collect();
+    let holds = |event: &OwnEvent| {
+        let is_ours = event.warning && event.node_uid == node_uid && event.carried.phase == Phase::Holds;
+        is_ours && !ended.contains(&event.name.over(event.since_s))
+    };
+    for event in events.into_iter().filter(holds) {
+        let written = Written {
+            at: now.at_wall(event.written_s),
+            event_time: event.existing.event_time,
+            count: event.existing.count,
+            pods: event.carried.pods.iter().map(|pod| pod.uid.clone()).collect(),
+            note: Some(event.existing.note),
+        };
+        ledger.restore(event.carried, event.has_related, written, now.at_wall(event.since_s));
+    }
+}

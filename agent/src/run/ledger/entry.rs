@@ -1,0 +1,130 @@
+//! One finding from its first sight to its end.
+
+use std::collections::BTreeSet;
+
+use findings::{Confidence, Finding, Gate, PodRef, PodUid, Thing};
+
+use crate::run::Moment;
+
+/// What makes two findings the same: whom they hold, where, by what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The pod; none when it is told once for the whole node.
+    pub pod: Option<PodUid>,
+    /// The gate.
+    pub gate: Option<Gate>,
+    /// [`Finding::root`], which begins with the cause.
+    pub root: String,
+}
+
+impl Key {
+    /// Of a finding that holds one pod.
+    pub fn of_pod(pod: &PodUid, finding: &Finding) -> Self {
+        Key { pod: Some(pod.clone()), gate: finding.gate, root: finding.root.clone() }
+    }
+
+    /// Of a finding that is told once for the node.
+    pub fn of_node(finding: &Finding) -> Self {
+        Key { pod: None, gate: finding.gate, root: finding.root.clone() }
+    }
+}
+
+/// A finding that is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// As it was last seen.
+    pub finding: Finding,
+    /// The pods it holds.
+    pub pods: Vec<PodRef>,
+    /// When it was first seen.
+    pub since: Moment,
+    /// When it was last seen.
+    pub seen: Moment,
+    /// How sure it is.
+    pub stage: Stage,
+}
+
+/// Whether a finding has been seen often enough to be told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stage {
+    /// Seen, and not yet often enough.
+    Suspected {
+        /// How often.
+        looks: u32,
+        /// The last of them.
+        counted: Moment,
+    },
+    /// It is told.
+    Holds {
+        /// The Event, once it is written.
+        written: Option<Written>,
+    },
+}
+
+/// What the API server has of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// When it was last written.
+    pub at: Moment,
+    /// `eventTime`, which cannot be changed.
+    pub event_time: String,
+    /// How often it was written: `series.count` from the second time on.
+    pub count: i32,
+    /// The pods it tells.
+    pub pods: BTreeSet<PodUid>,
+    /// The note that stands there, when it is not the one of this version.
+    pub note: Option<String>,
+}
+
+impl Entry {
+    /// Seen for the first time.
+    pub fn first(finding: Finding, pods: Vec<PodRef>, now: Moment) -> Self {
+        let stage = Stage::Suspected { looks: 0, counted: now };
+        Entry { finding, pods, since: now, seen: now, stage }
+    }
+
+    /// Whether it is told.
+    pub fn holds(&self) -> bool {
+        matches!(self.stage, Stage::Holds { .. })
+    }
+
+    /// What the API server has of it.
+    pub fn written(&self) -> Option<&Written> {
+        match &self.stage {
+            Stage::Holds { written } => written.as_ref(),
+            Stage::Suspected { .. } => None,
+        }
+    }
+
+    /// The pods' uids.
+    pub fn uids(&self) -> BTreeSet<PodUid> {
+        self.pods.iter().map(|pod| pod.uid.clone()).collect()
+    }
+}
+
+/// On what a finding rests, and so how often it must be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestsOn {
+    /// A task in D: every disk makes some, for moments.
+    Uninterruptible,
+    /// What a process does just now, such as holding a file open, or what could not be proven.
+    Passing,
+    /// What does not change by itself.
+    Lasting,
+}
+
+impl RestsOn {
+    /// On what this finding rests.
+    pub fn of(finding: &Finding) -> Self {
+        let states = finding.chain.iter().filter_map(|link| match &link.what {
+            Some(Thing::Process { state, .. }) => Some(*state),
+            _ => None,
+        });
+        let states: Vec<char> = states.collect();
+        match () {
+            () if states.contains(&'D') => RestsOn::Uninterruptible,
+            () if !states.is_empty() || finding.confidence == Confidence::Probable => RestsOn::Passing,
+            () => RestsOn::Lasting,
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What is known to hold which pods, and what the API server has been told of it.
+//!
+//! Pure: looks go in, turns (a finding opens, a finding is over) and writes come out. The latest
+//! state wins: what was not written yet is simply not written when it is over before its turn.
+
+mod entry;
+mod sight;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use findings::{Finding, PodRef, event::Carried};
+
+pub use entry::{Entry, Key, RestsOn, Stage, Written};
+pub use sight::{Fate, Sight};
+pub use write::{Kind, Of, Write};
+
+use super::Moment;
+
+/// Looks that follow one another more closely count as one.
+const APART: Duration = Duration::from_secs(10);
+
+/// How often something must be seen, and how often it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// With more pods than this behind one root, the node tells it once.
+    pub fan_in: usize,
+    /// How often a finding must be seen that rests on what a process does just now.
+    pub looks: u32,
+    /// How often one must be seen that rests on a task in D.
+    pub d_state_looks: u32,
+    /// A finding that holds is written again after this long; Events live for an hour.
+    pub renewal: Duration,
+    /// One whose pods have changed after this long.
+    pub update: Duration,
+    /// So many findings are kept, and so many ends that are not written yet.
+    pub capacity: usize,
+}
+
+/// What a look has changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Turn {
+    /// A finding was seen often enough.
+    Opened(Entry),
+    /// It is over, for this reason.
+    Over(Entry, String),
+    /// It is told by the node's entry from now on.
+    Merged(Entry),
+}
+
+/// A finding that is over and whose end is not written yet.
+#[derive(Clone, Debug, PartialEq)]
+struct Ending {
+    key: Key,
+    entry: Entry,
+    at: Moment,
+    /// None when it was merged.
+    ended_by: Option<String>,
+}
+
+/// All findings of the node.
+#[derive(Debug)]
+pub struct Ledger {
+    rules: Rules,
+    entries: BTreeMap<Key, Entry>,
+    endings: VecDeque<Ending>,
+    dropped: u64,
+}
+
+impl Ledger {
+    /// An empty one.
+    pub fn new(rules: Rules) -> Self {
+        Ledger { rules, entries: BTreeMap::new(), endings: VecDeque::new(), dropped: 0 }
+    }
+
+    /// Takes in one look.
+    pub fn take(&mut self, sight: &Sight) -> Vec<Turn> {
+        let candidates = sight.candidates(self.rules.fan_in, &self.entries);
+        let mut turns = self.end(sight, &candidates);
+        for (key, (finding, pods)) in candidates {
+            let room = self.entries.len() < self.rules.capacity;
+            if !room && !self.entries.contains_key(&key) {
+                self.dropped += 1;
+                continue;
+            }
+            let needed = self.needed(&finding);
+            let entry =
+                self.entries.entry(key).or_insert_with(|| Entry::first(finding.clone(), pods.clone(), sight.at));
+            (entry.finding, entry.pods, entry.seen) = (finding, pods, sight.at);
+            if let Stage::Suspected { looks, counted } = &mut entry.stage {
+                if *looks == 0 || sight.at.since(*counted) >= APART {
+                    (*looks, *counted) = (*looks + 1, sight.at);
+                }
+                if *looks >= needed {
+                    entry.stage = Stage::Holds { written: None };
+                    turns.push(Turn::Opened(entry.clone()));
+                }
+            }
+        }
+        turns
+    }
+
+    fn end(&mut self, sight: &Sight, candidates: &BTreeMap<Key, sight::Candidate>) -> Vec<Turn> {
+        let absent = self.entries.iter().filter(|(key, _)| !candidates.contains_key(*key));
+        let fates: Vec<(Key, Fate)> =
+            absent.map(|(key, entry)| (key.clone(), sight.fate(key, entry, candidates))).collect();
+        let mut turns = Vec::new();
+        for (key, fate) in fates {
+            let holds = self.entries.get(&key).is_some_and(Entry::holds);
+            // What was only suspected has to be seen in every look.
+            if fate == Fate::Kept && (holds || !sight.complete) {
+                continue;
+            }
+            let Some(entry) = self.entries.remove(&key).filter(Entry::holds) else { continue };
+            let ended_by = match fate {
+                Fate::Over(why) => Some(why),
+                _ => None,
+            };
+            turns.push(match &ended_by {
+                Some(why) => Turn::Over(entry.clone(), why.clone()),
+                None => Turn::Merged(entry.clone()),
+            });
+            if entry.written().is_some() {
+                self.endings.push_back(Ending { key, entry, at: sight.at, ended_by });
+                if self.endings.len() > self.rules.capacity {
+                    self.endings.pop_front();
+                    self.dropped += 1;
+                }
+            }
+        }
+        turns
+    }
+
+    fn needed(&self, finding: &Finding) -> u32 {
+        match RestsOn::of(finding) {
+            RestsOn::Uninterruptible => self.rules.d_state_looks,
+            RestsOn::Passing => self.rules.looks,
+            RestsOn::Lasting => 1,
+        }
+    }
+
+    /// Goes on with an Event that an earlier run of the agent wrote. `pod` is told apart from the
+    /// node's by the Event itself (`related`).
+    pub fn restore(&mut self, carried: Carried, is_of_pod: bool, written: Written, since: Moment) {
+        let key = match carried.pods.first().filter(|_| is_of_pod) {
+            Some(pod) => Key::of_pod(&pod.uid, &carried.finding),
+            None => Key::of_node(&carried.finding),
+        };
+        let entry = Entry {
+            finding: carried.finding,
+            pods: carried.pods,
+            since,
+            seen: written.at,
+            stage: Stage::Holds { written: Some(written.clone()) },
+        };
+        let known = self.entries.entry(key).or_insert(entry);
+        // It was opened again before the old Events could be read: both tell the same.
+        if let Stage::Holds { written: unwritten @ None } = &mut known.stage {
+            (*unwritten, known.since) = (Some(written), since);
+        }
+    }
+
+    /// The Node was made anew: its old Events are not shown with it any more.
+    pub fn forget_written(&mut self) {
+        self.endings.clear();
+        for entry in self.entries.values_mut() {
+            if let Stage::Holds { written } = &mut entry.stage {
+                *written = None;
+            }
+        }
+    }
+
+    /// What holds, with those that hold first.
+    pub fn holding(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(|entry| entry.holds())
+    }
+
+    /// Whether this pod is told of.
+    pub fn tells(&self, uid: &findings::PodUid) -> bool {
+        self.holding().any(|entry| entry.pods.iter().any(|pod| pod.uid == *uid))
+    }
+
+    /// How much did not fit.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+/// Who an Event is about, when it is about one pod.
+fn one_pod<'a>(key: &Key, pods: &'a [PodRef]) -> Option<&'a PodRef> {
+    pods.first().filter(|_| key.pod.is_some())
+}

@@ -1,0 +1,261 @@
+//! Findings over time: seen, told, told again, over.
+
+use findings::{NodeReport, PodUid};
+
+use super::*;
+use crate::{
+    gates::judge,
+    observation::{Fault, Observation, Seen, sample},
+    report::event::Note,
+    run::{bucket::Bucket, moment::tests::at},
+};
+
+const RULES: Rules = Rules {
+    fan_in: 5,
+    looks: 2,
+    d_state_looks: 3,
+    renewal: Duration::from_secs(1800),
+    update: Duration::from_secs(300),
+    capacity: 1000,
+};
+
+fn of() -> Of {
+    Of { node: "node-7".into(), uid: "7b0c".into() }
+}
+
+/// Something that does not pass by itself: a finalizer.
+fn stuck() -> Observation {
+    let mut seen = sample::deleted();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].finalizers.push("example.com/hold".into());
+    seen
+}
+
+fn uninterruptible() -> Observation {
+    let mut seen = sample::running();
+    sample::block(&mut seen, sample::INIT, "io_schedule");
+    seen
+}
+
+fn take(ledger: &mut Ledger, seen: &Observation, seconds: u64) -> Vec<Turn> {
+    let report = judge(seen);
+    ledger.take(&Sight::new(at(seconds), seen, &report))
+}
+
+/// Writes everything that is due; the kinds and the drafts.
+fn write_all(ledger: &mut Ledger, seconds: u64) -> Vec<Write> {
+    let mut writes = Vec::new();
+    while let Some(write) = ledger.next_write(&of(), at(seconds)) {
+        let time = write.draft.event_time.clone();
+        ledger.was_written(&write, time, at(seconds));
+        writes.push(write);
+        assert!(writes.len() < 10_000, "it never ends");
+    }
+    writes
+}
+
+fn kinds(writes: &[Write]) -> Vec<Kind> {
+    writes.iter().map(|write| write.kind).collect()
+}
+
+/// The same finding for many pods behind one root.
+fn shared(seen: &Observation, count: usize) -> NodeReport {
+    let mut report = judge(seen);
+    let first = report.pods[0].clone();
+    report.pods = (0..count)
+        .map(|number| {
+            let mut pod = first.clone();
+            pod.pod.uid = PodUid::parse(&format!("96fb425e-919e-44f9-8b42-{number:012x}")).unwrap();
+            pod.pod.name = Some(format!("db-{number}"));
+            pod
+        })
+        .collect();
+    report
+}
+
+fn take_report(ledger: &mut Ledger, report: &NodeReport, seconds: u64) -> Vec<Turn> {
+    ledger.take(&Sight { at: at(seconds), report, complete: true })
+}
+
+#[test]
+fn what_lasts_is_told_at_once_renewed_and_ended() {
+    let mut ledger = Ledger::new(RULES);
+    assert!(matches!(take(&mut ledger, &stuck(), 0)[..], [Turn::Opened(_)]));
+    let opened = write_all(&mut ledger, 1);
+    assert_eq!(kinds(&opened), [Kind::Open]);
+    assert_eq!(opened[0].draft.series, None);
+    take(&mut ledger, &stuck(), 600);
+    assert!(write_all(&mut ledger, 600).is_empty(), "nothing new");
+    let renewed = write_all(&mut ledger, 1802);
+    assert_eq!(kinds(&renewed), [Kind::Renew]);
+    assert_eq!(renewed[0].draft.series.as_ref().unwrap().0, 2);
+    assert_eq!(renewed[0].draft.name, opened[0].draft.name);
+    assert_eq!(renewed[0].draft.event_time, opened[0].draft.event_time, "it cannot be changed");
+    assert!(matches!(&take(&mut ledger, &sample::node(), 2000)[..], [Turn::Over(_, why)] if why.contains("nothing")));
+    let over = write_all(&mut ledger, 2001);
+    assert_eq!(kinds(&over), [Kind::Over]);
+    assert!(!over[0].draft.warning && over[0].draft.name != opened[0].draft.name);
+    let Note::New(note) = &over[0].draft.note else { unreachable!() };
+    assert!(note.contains("It lasted 33m"), "{note}");
+    assert!(ledger.next_due(at(9999)).is_none());
+}
+
+#[test]
+fn a_task_in_d_is_told_when_it_persists() {
+    let mut ledger = Ledger::new(RULES);
+    let seen = uninterruptible();
+    for second in [0, 4, 30] {
+        assert!(take(&mut ledger, &seen, second).is_empty(), "second {second}");
+    }
+    assert!(matches!(take(&mut ledger, &seen, 60)[..], [Turn::Opened(_)]));
+    let mut ledger = Ledger::new(RULES);
+    for second in [0, 60, 120, 180] {
+        assert!(take(&mut ledger, &seen, second).is_empty());
+        assert!(take(&mut ledger, &sample::node(), second + 30).is_empty(), "it comes and goes");
+    }
+    assert!(write_all(&mut ledger, 300).is_empty());
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_over() {
+    let mut ledger = Ledger::new(RULES);
+    take(&mut ledger, &stuck(), 0);
+    write_all(&mut ledger, 0);
+    let fault = || Fault::new("CRI", "did not answer");
+    let mut blind = sample::node();
+    blind.runtime = Seen::Failed(fault());
+    assert!(take(&mut ledger, &blind, 30).is_empty());
+    let mut blind = stuck();
+    blind.pod_dirs = Seen::Failed(fault());
+    assert!(take(&mut ledger, &blind, 60).is_empty());
+    let mut blind = sample::node();
+    blind.mounts.kubelet = Seen::Failed(fault());
+    assert!(take(&mut ledger, &blind, 90).is_empty());
+    assert_eq!(ledger.holding().count(), 1);
+}
+
+#[test]
+fn what_is_over_before_it_could_be_written_is_never_written() {
+    let mut ledger = Ledger::new(RULES);
+    take(&mut ledger, &stuck(), 0);
+    take(&mut ledger, &sample::node(), 3600);
+    assert!(write_all(&mut ledger, 3600).is_empty());
+}
+
+#[test]
+fn after_an_hour_without_the_api_server_the_last_state_is_written_once() {
+    let mut ledger = Ledger::new(RULES);
+    for second in (0..3600).step_by(60) {
+        take(&mut ledger, &stuck(), second);
+    }
+    assert_eq!(kinds(&write_all(&mut ledger, 3600)), [Kind::Open]);
+}
+
+#[test]
+fn many_pods_behind_one_root_are_one_event() {
+    let report = shared(&stuck(), 500);
+    let mut ledger = Ledger::new(RULES);
+    take_report(&mut ledger, &report, 0);
+    let writes = write_all(&mut ledger, 0);
+    assert_eq!(kinds(&writes), [Kind::Open]);
+    assert_eq!((writes[0].draft.carried.pod_count, writes[0].draft.related.is_none()), (500, true));
+    take_report(&mut ledger, &report, 1000);
+    assert!(write_all(&mut ledger, 1000).is_empty(), "the same pods are no news");
+}
+
+#[test]
+fn when_one_more_pod_comes_the_single_events_are_merged() {
+    let mut ledger = Ledger::new(RULES);
+    take_report(&mut ledger, &shared(&stuck(), 5), 0);
+    assert_eq!(write_all(&mut ledger, 0).len(), 5);
+    let turns = take_report(&mut ledger, &shared(&stuck(), 6), 60);
+    assert_eq!(turns.iter().filter(|turn| matches!(turn, Turn::Merged(_))).count(), 5);
+    let writes = write_all(&mut ledger, 60);
+    assert_eq!(writes.iter().filter(|write| write.kind == Kind::Merge).count(), 5);
+    assert_eq!(writes.iter().filter(|write| write.kind == Kind::Open).count(), 1);
+    // It stays the node's until the last pod is gone: no going back and forth.
+    take_report(&mut ledger, &shared(&stuck(), 2), 120);
+    assert_eq!(ledger.holding().count(), 1);
+    assert_eq!(kinds(&write_all(&mut ledger, 400)), [Kind::Update]);
+    take_report(&mut ledger, &shared(&stuck(), 0), 500);
+    assert_eq!(kinds(&write_all(&mut ledger, 500)), [Kind::Over]);
+}
+
+#[test]
+fn a_storm_is_bounded_by_the_bucket_and_by_the_capacity() {
+    let mut ledger = Ledger::new(Rules { capacity: 300, ..RULES });
+    let mut report = shared(&stuck(), 500);
+    for (number, pod) in report.pods.iter_mut().enumerate() {
+        pod.findings.iter_mut().for_each(|finding| finding.root = format!("{}:{number}", finding.cause.id));
+    }
+    take_report(&mut ledger, &report, 0);
+    assert_eq!((ledger.holding().count(), ledger.dropped()), (300, 200));
+    let mut bucket = Bucket::new(10, Duration::from_secs(30), at(0));
+    let mut written = 0;
+    for second in 0..3600 {
+        while ledger.next_write(&of(), at(second)).is_some() && bucket.take(at(second)) {
+            let write = ledger.next_write(&of(), at(second)).unwrap();
+            ledger.was_written(&write, write.draft.event_time.clone(), at(second));
+            written += 1;
+        }
+    }
+    assert_eq!(written, 129);
+}
+
+#[test]
+fn a_restarted_agent_goes_on_with_its_own() {
+    let mut ledger = Ledger::new(RULES);
+    take(&mut ledger, &stuck(), 0);
+    let first = write_all(&mut ledger, 0).remove(0);
+    let restored = |seconds: u64| {
+        let mut ledger = Ledger::new(RULES);
+        let written = Written {
+            at: at(0),
+            event_time: first.draft.event_time.clone(),
+            count: 1,
+            pods: Default::default(),
+            note: None,
+        };
+        ledger.restore(first.draft.carried.clone(), true, written, at(seconds).at_wall(at(0).wall_s()));
+        ledger
+    };
+    let mut same = restored(100);
+    assert!(take(&mut same, &stuck(), 100).is_empty(), "it is known");
+    assert!(write_all(&mut same, 100).is_empty(), "and told");
+    let renewed = write_all(&mut same, 1900).remove(0);
+    assert_eq!((renewed.kind, &renewed.draft.name), (Kind::Renew, &first.draft.name));
+    let mut over = restored(100);
+    take(&mut over, &sample::node(), 100);
+    assert_eq!(kinds(&write_all(&mut over, 100)), [Kind::Over]);
+    // It was seen again before the API server answered.
+    let mut late = Ledger::new(RULES);
+    take(&mut late, &stuck(), 50);
+    let written = Written { at: at(0), event_time: "x".into(), count: 4, pods: Default::default(), note: None };
+    late.restore(first.draft.carried.clone(), true, written, at(0));
+    assert!(write_all(&mut late, 60).is_empty());
+    assert_eq!(write_all(&mut late, 1900)[0].draft.series.as_ref().unwrap().0, 5);
+}
+
+#[test]
+fn an_event_that_says_something_else_is_gone_on_with() {
+    let mut ledger = Ledger::new(RULES);
+    take(&mut ledger, &stuck(), 0);
+    let write = ledger.next_write(&of(), at(0)).unwrap();
+    ledger.adopt(&write, "2026-01-01T00:00:00.000000Z".into(), "older words".into(), 3, at(0));
+    let again = write_all(&mut ledger, 1).remove(0);
+    assert_eq!(again.draft.note, Note::Kept("older words".into()));
+    assert_eq!(again.draft.event_time, "2026-01-01T00:00:00.000000Z");
+    assert_eq!(again.draft.series.unwrap().0, 4);
+    assert_eq!(write_all(&mut ledger, 1900)[0].draft.note, Note::Kept("older words".into()), "and so it stays");
+}
+
+#[test]
+fn a_node_made_anew_gets_new_events() {
+    let mut ledger = Ledger::new(RULES);
+    take(&mut ledger, &stuck(), 0);
+    let first = write_all(&mut ledger, 0).remove(0);
+    ledger.forget_written();
+    let anew = ledger.next_write(&Of { uid: "other".into(), ..of() }, at(5)).unwrap();
+    assert_eq!(anew.kind, Kind::Open);
+    assert_ne!(anew.draft.name, first.draft.name);
+}

@@ -1,0 +1,37 @@
+//! What can be set, with its defaults in one place: the flags.
+
+use std::time::Duration;
+
+use super::{ledger::Rules, schedule::Intervals};
+
+/// Everything the agent's timing and its writes depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// When it looks.
+    pub intervals: Intervals,
+    /// What it tells.
+    pub rules: Rules,
+    /// So many Events may be written at once.
+    pub burst: u32,
+    /// And then one per this time.
+    pub refill: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Settings {
+            intervals: Intervals { first: seconds(15), next: seconds(30), longest: seconds(300), sweep: seconds(600) },
+            rules: Rules {
+                fan_in: 5,
+                looks: 2,
+                d_state_looks: 3,
+                renewal: seconds(1800),
+                update: seconds(300),
+                capacity: 1000,
+            },
+            burst: 10,
+            refill: seconds(30),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The structured finding in the annotation of an Event.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, PodRef};
+
+/// No annotation of ours is longer, in bytes. Annotations of one object may have 256 KiB together,
+/// but thousands of Events live in etcd at the same time.
+pub const MAX_BYTES: usize = 8 << 10;
+/// Of so many pods the names are told; of others only the number.
+const MAX_PODS: usize = 50;
+
+/// A finding on its way from an agent to whoever reads the Event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Carried {
+    /// The version of this format, see [`Carried::SCHEMA`].
+    pub schema: u32,
+    /// Whether it holds.
+    pub phase: Phase,
+    /// When it was first seen (RFC 3339, UTC).
+    pub since: String,
+    /// When it was last seen, or when its end was.
+    pub seen: String,
+    /// The pods it holds.
+    pub pods: Vec<PodRef>,
+    /// How many pods it holds; more than are named when there are very many.
+    pub pod_count: usize,
+    /// What it is.
+    pub finding: Finding,
+}
+
+/// Whether a finding holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// It was seen at the last look.
+    Holds,
+    /// It was not seen any more.
+    Over,
+    /// It holds, and is told by the Event of the node that tells all pods with the same root.
+    Merged,
+}
+
+/// An annotation that is no finding.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is longer than anything an agent writes.
+    #[error("the annotation has {0} bytes, more than an agent writes")]
+    TooLong(usize),
+    /// It has another format or names a cause this version does not know.
+    #[error("the annotation cannot be read, it may be of another version: {0}")]
+    Format(#[from] serde_json::Error),
+    /// It is of another schema.
+    #[error("the annotation has schema {0}, which this version does not read")]
+    Schema(u32),
+}
+
+impl Carried {
+    /// The version of the format.
+    pub const SCHEMA: u32 = 1;
+
+    /// A finding that holds `pods` since `since` and was seen at `seen`.
+    pub fn new(phase: Phase, finding: &Finding, pods: &[PodRef], since: String, seen: String) -> Self {
+        Carried {
+            schema: Self::SCHEMA,
+            phase,
+            since,
+            seen,
+            pods: pods.iter().take(MAX_PODS).cloned().collect(),
+            pod_count: pods.len(),
+            finding: finding.clone(),
+        }
+    }
+
+    /// As JSON of at most [`MAX_BYTES`]. What does not fit is left out in the order in which it is
+    /// missed least: evidence, names of pods, all advice but the first, steps of the chain above the
+    /// root.
+    pub fn to_annotation(&self) -> String {
+        let text = |carried: &Carried| serde_json::to_string(carried).unwrap_or_default();
+        let mut fits = self.clone();
+        let mut json = text(&fits);
+        let cuts: [fn(&mut Carried); 5] = [
+            |carried| carried.finding.evidence.truncate(3),
+            |carried| carried.finding.evidence.clear(),
+            |carried| carried.pods.truncate(10),
+            |carried| carried.finding.remedy.steps.truncate(1),
+            |carried| carried.finding.chain.retain(|link| link.root),
+        ];
+        for cut in cuts {
+            if json.len() <= MAX_BYTES {
+                return json;
+            }
+            cut(&mut fits);
+            json = text(&fits);
+        }
+        json
+    }
+
+    /// Reads an annotation. Whoever may write Events can write it, so nothing in it is more than a
+    /// claim.
+    pub fn from_annotation(text: &str) -> Result<Self, ReadError> {
+        if text.len() > 2 * MAX_BYTES {
+            return Err(ReadError::TooLong(text.len()));
+        }
+        let carried: Carried = serde_json::from_str(text)?;
+        if carried.schema != Self::SCHEMA {
+            return Err(ReadError::Schema(carried.schema));
+        }
+        Ok(carried)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Evidence, PodUid, event::note::tests::sample};
+
+    fn pod(name: &str) -> PodRef {
+        let uid = PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba1").unwrap();
+        PodRef { namespace: Some("shop".into()), name: Some(name.into()), uid }
+    }
+
+    fn carried(finding: Finding, pods: &[PodRef]) -> Carried {
+        Carried::new(Phase::Holds, &finding, pods, "2026-08-01T10:00:00Z".into(), "2026-08-01T10:05:00Z".into())
+    }
+
+    #[test]
+    fn it_comes_back_as_it_went() {
+        let sent = carried(sample(), &[pod("db-0")]);
+        assert_eq!(Carried::from_annotation(&sent.to_annotation()).unwrap(), sent);
+    }
+
+    #[test]
+    fn it_stays_within_its_bound() {
+        let mut finding = sample();
+        finding.evidence = vec![Evidence { source: "s".repeat(200), says: "x".repeat(300) }; 40];
+        let pods: Vec<PodRef> = (0..500).map(|n| pod(&format!("{n}{}", "p".repeat(250)))).collect();
+        let text = carried(finding, &pods).to_annotation();
+        assert!(text.len() <= MAX_BYTES, "{}", text.len());
+        let read = Carried::from_annotation(&text).unwrap();
+        assert_eq!((read.pod_count, read.finding.chain.len()), (500, 2));
+    }
+
+    #[test]
+    fn what_is_no_finding_is_an_error() {
+        assert!(matches!(Carried::from_annotation("{"), Err(ReadError::Format(_))));
+        assert!(matches!(Carried::from_annotation(&" ".repeat(99_999)), Err(ReadError::TooLong(_))));
+        let unknown = carried(sample(), &[]).to_annotation().replace("FuseServerNotResponding\"", "NotInvented\"");
+        assert!(matches!(Carried::from_annotation(&unknown), Err(ReadError::Format(_))));
+        let newer = carried(sample(), &[]).to_annotation().replace("\"schema\":1", "\"schema\":2");
+        assert!(matches!(Carried::from_annotation(&newer), Err(ReadError::Schema(2))));
+    }
+}

@@ -1,0 +1,114 @@
+//! The words of an Event.
+
+use crate::{Finding, PodRef, duration};
+
+/// The API server refuses a longer note, in bytes.
+pub const MAX_NOTE: usize = 1024;
+
+/// What the Warning says while the finding holds: no counts and no times, because the note of an
+/// Event cannot be changed.
+pub fn holds(pod: Option<&PodRef>, finding: &Finding) -> String {
+    let who = who(pod);
+    let at = finding.gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
+    let title = finding.cause.title;
+    let chain: Vec<&str> = finding.chain.iter().map(|link| link.subject.as_str()).collect();
+    let mut note = format!("{who} held{at}: {title}. ");
+    if !chain.is_empty() {
+        note.push_str(&format!("Chain: {}. ", chain.join(" > ")));
+    }
+    // Advice that is cut in the middle is worse than none.
+    if let Some(step) = finding.remedy.steps.first() {
+        let command = step.command.as_ref().map(|command| format!(": {command}")).unwrap_or_default();
+        let advice = format!("Do: {}{command}", step.text);
+        if note.len() + advice.len() <= MAX_NOTE {
+            note.push_str(&advice);
+        }
+    }
+    bounded(note.trim_end().to_owned())
+}
+
+/// What the Normal event says when it is over.
+pub fn is_over(pod: Option<&PodRef>, finding: &Finding, lasted_s: u64, ended_by: &str) -> String {
+    let who = who(pod);
+    let at = finding.gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
+    let root = finding.chain.iter().rfind(|link| link.root).map(|link| format!(" ({})", link.subject));
+    let cause = finding.cause.id;
+    bounded(format!(
+        "{who} no longer held{at} by {cause}{}: {ended_by}. It lasted {}",
+        root.unwrap_or_default(),
+        duration(lasted_s)
+    ))
+}
+
+fn who(pod: Option<&PodRef>) -> String {
+    pod.map_or_else(|| "Pods of this node are".to_owned(), |pod| format!("Pod {pod} is"))
+}
+
+fn bounded(mut note: String) -> String {
+    if note.len() > MAX_NOTE {
+        let mut end = MAX_NOTE - '…'.len_utf8();
+        while !note.is_char_boundary(end) {
+            end -= 1;
+        }
+        note.truncate(end);
+        note.push('…');
+    }
+    note
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::{CauseRef, Confidence, Gate, Link, PodUid, Remedy, Step, Subject, Thing, cause};
+
+    pub(in crate::event) fn sample() -> Finding {
+        let mut root = Link::new(Subject::new("pid 4242 du", Thing::process(4242, "du", 'S')), "its cwd is in it");
+        root.root = true;
+        let step = Step { text: "stop it".into(), command: Some("kill 4242".into()), tested: true };
+        Finding {
+            cause: CauseRef(&cause::FUSE_SERVER_NOT_RESPONDING),
+            gate: Some(Gate::VolumesUnmounted),
+            confidence: Confidence::Proven,
+            chain: vec![Link::new("volume data", "mounted"), root],
+            evidence: Vec::new(),
+            remedy: Remedy { steps: vec![step], dont: String::new(), breaks: String::new() },
+            root: "FuseServerNotResponding:4242".to_owned(),
+        }
+    }
+
+    fn pod() -> PodRef {
+        let uid = PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba1").unwrap();
+        PodRef { namespace: Some("shop".into()), name: Some("db-0".into()), uid }
+    }
+
+    #[test]
+    fn it_names_the_pod_the_gate_the_chain_and_the_next_step() {
+        let title = cause::FUSE_SERVER_NOT_RESPONDING.title;
+        assert_eq!(
+            holds(Some(&pod()), &sample()),
+            format!(
+                "Pod shop/db-0 is held at VolumesUnmounted: {title}. Chain: volume data > pid 4242 du. Do: stop it: kill 4242"
+            )
+        );
+        assert!(holds(None, &sample()).starts_with("Pods of this node are held at VolumesUnmounted: "));
+        assert_eq!(
+            is_over(Some(&pod()), &sample(), 720, "the pod is gone"),
+            "Pod shop/db-0 is no longer held at VolumesUnmounted by FuseServerNotResponding (pid 4242 du): \
+             the pod is gone. It lasted 12m"
+        );
+    }
+
+    #[test]
+    fn it_fits_and_never_cuts_a_command() {
+        let mut finding = sample();
+        finding.chain.push(Link::new("ü".repeat(199), ""));
+        finding.remedy.steps[0].command = Some("x".repeat(900));
+        let note = holds(Some(&pod()), &finding);
+        assert!(note.len() <= MAX_NOTE && !note.contains("Do:"), "{note}");
+        for _ in 0..9 {
+            finding.chain.push(Link::new("ü".repeat(199), ""));
+        }
+        let note = holds(Some(&pod()), &finding);
+        assert!(note.len() <= MAX_NOTE && note.ends_with('…'), "{}", note.len());
+    }
+}

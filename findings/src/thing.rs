@@ -1,0 +1,186 @@
+//! What a step of a chain speaks of, as data: for scripts, and for joining findings of several
+//! nodes, which must not read sentences.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clean;
+
+/// Longer paths and names are cut.
+const LIMIT: usize = 400;
+
+/// The subject of a [`Link`](crate::Link). Paths are the host's; texts are bounded and cleaned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all_fields = "camelCase")]
+pub enum Thing {
+    /// A process, or one thread of it.
+    Process {
+        /// Its pid on the host.
+        pid: u32,
+        /// The thread, when it is not the leader.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        thread: Option<u32>,
+        /// Its name, chosen by itself.
+        comm: String,
+        /// The state letter of `/proc/<pid>/stat`.
+        state: char,
+    },
+    /// A mount.
+    Mount {
+        /// Where it is mounted.
+        path: String,
+        /// `0:40`.
+        device: String,
+        /// `fuse.s3fs`.
+        fs_type: String,
+    },
+    /// A volume of a pod.
+    Volume {
+        /// Its name: the directory below `volumes/<plugin>/`.
+        name: String,
+    },
+    /// A container.
+    Container {
+        /// The runtime's id.
+        id: String,
+        /// Its name in the pod.
+        name: String,
+    },
+    /// A sandbox.
+    Sandbox {
+        /// The runtime's id.
+        id: String,
+    },
+    /// A cgroup.
+    Cgroup {
+        /// Its directory.
+        path: String,
+    },
+    /// A file or directory.
+    Path {
+        /// Its path.
+        path: String,
+    },
+    /// A loop, multipath or other block device.
+    Device {
+        /// `/dev/loop0`.
+        path: String,
+    },
+    /// A CSI driver.
+    CsiDriver {
+        /// `ebs.csi.aws.com`.
+        name: String,
+    },
+}
+
+impl Thing {
+    /// A process by its leader.
+    pub fn process(pid: u32, comm: &str, state: char) -> Self {
+        Thing::Process { pid, thread: None, comm: clean(comm, 32), state }
+    }
+
+    /// One thread of a process.
+    pub fn thread(pid: u32, tid: u32, comm: &str, state: char) -> Self {
+        Thing::Process { pid, thread: (tid != pid).then_some(tid), comm: clean(comm, 32), state }
+    }
+
+    /// A mount.
+    pub fn mount(path: &str, device: impl std::fmt::Display, fs_type: &str) -> Self {
+        Thing::Mount { path: clean(path, LIMIT), device: device.to_string(), fs_type: clean(fs_type, 40) }
+    }
+
+    /// A volume.
+    pub fn volume(name: &str) -> Self {
+        Thing::Volume { name: clean(name, LIMIT) }
+    }
+
+    /// A container.
+    pub fn container(id: &str, name: &str) -> Self {
+        Thing::Container { id: clean(id, 80), name: clean(name, 63) }
+    }
+
+    /// A sandbox.
+    pub fn sandbox(id: &str) -> Self {
+        Thing::Sandbox { id: clean(id, 80) }
+    }
+
+    /// A cgroup.
+    pub fn cgroup(path: &str) -> Self {
+        Thing::Cgroup { path: clean(path, LIMIT) }
+    }
+
+    /// A file or directory.
+    pub fn path(path: &str) -> Self {
+        Thing::Path { path: clean(path, LIMIT) }
+    }
+
+    /// A block device.
+    pub fn device(path: &str) -> Self {
+        Thing::Device { path: clean(path, 80) }
+    }
+
+    /// A CSI driver.
+    pub fn csi_driver(name: &str) -> Self {
+        Thing::CsiDriver { name: clean(name, 80) }
+    }
+}
+
+/// A thing and how it is called in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// `pid 338 ls`.
+    pub text: String,
+    /// The same as data; none for what has no handle: `the kernel`.
+    pub what: Option<Thing>,
+}
+
+impl Subject {
+    /// A thing called `text`.
+    pub fn new(text: impl Into<String>, what: Thing) -> Self {
+        Subject { text: text.into(), what: Some(what) }
+    }
+
+    /// Says more of the same thing.
+    pub fn and(mut self, more: &str) -> Self {
+        self.text.push_str(more);
+        self
+    }
+
+    /// Puts a word before.
+    pub fn called(mut self, word: &str) -> Self {
+        self.text.insert_str(0, word);
+        self
+    }
+}
+
+impl From<String> for Subject {
+    fn from(text: String) -> Self {
+        Subject { text, what: None }
+    }
+}
+
+impl From<&str> for Subject {
+    fn from(text: &str) -> Self {
+        Subject { text: text.to_owned(), what: None }
+    }
+}
+
+impl std::fmt::Display for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_json_is_stable() {
+        let thread = Thing::thread(338, 341, "ja\u{1b}va", 'D');
+        let json = r#"{"kind":"Process","pid":338,"thread":341,"comm":"ja\\u{1b}va","state":"D"}"#;
+        assert_eq!(serde_json::to_string(&thread).unwrap(), json);
+        assert_eq!(serde_json::from_str::<Thing>(json).unwrap(), thread);
+        let mount = serde_json::to_value(Thing::mount("/mnt", "0:40", "fuse")).unwrap();
+        assert_eq!(mount["fsType"], "fuse");
+    }
+}
