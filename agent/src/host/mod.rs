@@ -13,6 +13,7 @@ pub mod kubelet;
 pub mod look;
 pub mod mounts;
 pub mod processes;
+pub mod rights;
 pub mod runtime;
 pub mod view;
 pub mod volumes;
