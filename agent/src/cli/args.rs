@@ -1,11 +1,11 @@
 //! Flags and subcommands.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use findings::PodUid;
 
-use crate::host::look::PodFilter;
+use crate::{host::look::PodFilter, run::logs};
 
 /// Says what holds every pod of this node that should be gone.
 ///
@@ -27,6 +27,8 @@ pub struct Args {
 pub enum Command {
     /// Look at this node and say what holds its pods (needs root)
     Check(CheckArgs),
+    /// Watch this node and tell what holds its pods as Events and metrics (what the DaemonSet runs)
+    Run(Box<RunArgs>),
     /// Judge a saved observation, on any machine
     Judge(JudgeArgs),
     /// Explain one cause, or list all of them
@@ -66,6 +68,92 @@ pub struct CheckArgs {
     /// Also write what was seen to this file, to judge it again or to report a fault
     #[arg(long)]
     pub save_observation: Option<PathBuf>,
+}
+
+/// Flags of `run`; each is an environment variable too.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// The node's name [default: the host's name]
+    #[arg(long, env = "NODE_NAME")]
+    pub node_name: Option<String>,
+    /// Whether to ask the API server and to write Events
+    #[arg(long, env = "API", value_enum, default_value_t = ApiMode::Auto)]
+    pub api: ApiMode,
+    /// Credentials for the API server [default: the service account]
+    #[arg(long, env = "KUBECONFIG")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Where /metrics, /healthz and /readyz are served; `off` for nowhere
+    #[arg(long, env = "LISTEN", default_value = "127.0.0.1:9753", value_parser = listen)]
+    pub listen: Listen,
+    /// How log lines are written; RUST_LOG sets the level
+    #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = logs::Format::Text)]
+    pub log_format: logs::Format,
+    /// The kubelet's directory [default: the kubelet's --root-dir]
+    #[arg(long, env = "KUBELET_ROOT")]
+    pub kubelet_root: Option<PathBuf>,
+    /// The runtime's socket [default: the kubelet's, else the usual places]
+    #[arg(long, env = "CRI_ENDPOINT", value_parser = cri_endpoint)]
+    pub cri_endpoint: Option<PathBuf>,
+    /// Where the host's root directory is mounted [default: the kubelet's view of it]
+    #[arg(long, env = "HOST_ROOT")]
+    pub host_root: Option<PathBuf>,
+    /// The first look at a pod comes so long after its deadline
+    #[arg(long, env = "FIRST_LOOK", default_value = "15s", value_parser = interval)]
+    pub first_look: Duration,
+    /// The next look comes after this, and each later one half as long again
+    #[arg(long, env = "LOOK_INTERVAL", default_value = "30s", value_parser = interval)]
+    pub look_interval: Duration,
+    /// Looks at one pod are never further apart
+    #[arg(long, env = "LOOK_INTERVAL_MAX", default_value = "5m", value_parser = interval)]
+    pub look_interval_max: Duration,
+    /// Between two looks at a node of which no pod is to go
+    #[arg(long, env = "SWEEP_INTERVAL", default_value = "10m", value_parser = interval)]
+    pub sweep_interval: Duration,
+    /// How often a holder of a volume, or what could not be proven, is seen before it is told
+    #[arg(long, env = "LOOKS", default_value_t = 2)]
+    pub looks: u32,
+    /// How often a task in D is seen before it is told
+    #[arg(long, env = "D_STATE_LOOKS", default_value_t = 3)]
+    pub d_state_looks: u32,
+    /// With more pods than this behind one root, the node tells it once
+    #[arg(long, env = "FAN_IN", default_value_t = 5)]
+    pub fan_in: usize,
+    /// An Event that still holds is written again after this; Events live for an hour
+    #[arg(long, env = "EVENT_RENEWAL", default_value = "30m", value_parser = interval)]
+    pub event_renewal: Duration,
+    /// So many Events may be written at once
+    #[arg(long, env = "EVENT_BURST", default_value_t = 10)]
+    pub event_burst: u32,
+    /// And then one per this time
+    #[arg(long, env = "EVENT_REFILL", default_value = "30s", value_parser = interval)]
+    pub event_refill: Duration,
+    /// So many findings are kept at most
+    #[arg(long, env = "MAX_FINDINGS", default_value_t = 1000)]
+    pub max_findings: usize,
+}
+
+/// Where to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// At this address.
+    At(SocketAddr),
+    /// Nowhere.
+    Off,
+}
+
+fn listen(text: &str) -> Result<Listen, String> {
+    if text == "off" {
+        return Ok(Listen::Off);
+    }
+    text.parse().map(Listen::At).map_err(|_| "give ADDRESS:PORT, [IPV6]:PORT or off".to_owned())
+}
+
+/// `90s`, `15m`, `2h`: at least a millisecond, so that nothing turns without a pause.
+fn interval(text: &str) -> Result<Duration, String> {
+    let help = || "give a time such as 90s, 15m or 2h".to_owned();
+    let time: Duration =
+        text.parse::<jiff::SignedDuration>().ok().and_then(|time| time.try_into().ok()).ok_or_else(help)?;
+    if time < Duration::from_millis(1) { Err(help()) } else { Ok(time) }
 }
 
 /// Flags of `judge`.
@@ -135,6 +223,16 @@ mod tests {
         for bad in ["db-0", "/db-0", "shop/", "a/b/c"] {
             assert!(pod_filter(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_settings() {
+        let Ok(Args { command: Command::Run(args) }) = Args::try_parse_from(["x", "run"]) else { unreachable!() };
+        assert_eq!(super::super::run::settings(&args), crate::run::Settings::default());
+        assert!(interval("0s").is_err() && interval("soon").is_err() && interval("-5s").is_err());
+        assert_eq!(interval("1h30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(listen("off"), Ok(Listen::Off));
+        assert!(listen("localhost").is_err());
     }
 
     #[test]

@@ -54,6 +54,7 @@ impl From<Verdict> for Exit {
 pub fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check(args) => check(args),
+        Command::Run(args) => super::run::run(&args).map(|()| Exit::Clear),
         Command::Judge(JudgeArgs { file, pod, output }) => answer(&look::load(&file)?, pod.as_ref(), output),
         Command::Causes { id: None } => {
             let list: String =

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod run;
 
 pub use args::{ApiMode, Args, Command, Output};
 pub use check::{Exit, run};

@@ -12,6 +12,7 @@ pub mod holders;
 pub mod kubelet;
 pub mod look;
 pub mod mounts;
+pub mod own;
 pub mod processes;
 pub mod rights;
 pub mod runtime;

@@ -1,13 +1,39 @@
 //! A double of the Kubernetes API server, on plain HTTP at 127.0.0.1.
 //!
-//! It has no memory: every request reads the [`Store`]'s files again, so whoever writes a file has
-//! changed the world, and a crashed double loses nothing. It serves only what an agent of one node
-//! asks for; anything else is answered with the `Status` object a real server sends for an unknown
-//! path, so that a client which starts to ask for more is noticed.
+//! The files of its [`Store`] are the truth: whoever writes one has changed the world, and a crashed
+//! double loses nothing. What it holds in memory is only there to answer fast and to tell watchers
+//! what changed. Beneath the files may lie a recording of what a real API server answered.
+//!
+//! It speaks as a 1.36 server does, as far as an agent, an aggregator and kubectl listen: lists with
+//! pages and selectors, metadata only, watches with bookmarks and streaming lists, server-side apply,
+//! the validation of events, and the words and reasons of errors. [`Faults`] make it fail on purpose,
+//! and [`Store::requests`] tells what it was asked.
 
-mod routes;
+mod apply;
+mod catalog;
+mod detector;
+mod double;
+mod event;
+mod fault_answers;
+mod faults;
+mod feed;
+mod list;
+mod names;
+mod object;
+mod recording;
+mod request;
+mod requests;
+mod selector;
+mod server;
 mod status;
 mod store;
+mod watch;
+mod world;
+mod write;
 
-pub use routes::serve;
+pub use double::{Double, VERSION, kubeconfig};
+pub use faults::{Fault, Faults, Rule};
+pub use recording::recordings;
+pub use requests::Request;
+pub use server::serve;
 pub use store::Store;

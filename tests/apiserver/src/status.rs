@@ -1,43 +1,114 @@
 //! The `Status` object that a Kubernetes API server answers errors with.
 
-use axum::{
-    Json,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
-use serde_json::json;
+use serde_json::{Map, Value, json};
+
+use crate::catalog::Resource;
 
 /// An answer that is no object.
+#[derive(Debug)]
 pub(crate) struct Status {
-    code: StatusCode,
+    pub(crate) code: u16,
     reason: &'static str,
     message: String,
+    details: Value,
 }
 
 impl Status {
-    /// There is no such object or path.
-    pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self { code: StatusCode::NOT_FOUND, reason: "NotFound", message: message.into() }
+    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: Value::Null }
     }
 
-    /// The precondition of a write does not hold.
-    pub(crate) fn conflict(message: impl Into<String>) -> Self {
-        Self { code: StatusCode::CONFLICT, reason: "Conflict", message: message.into() }
+    pub(crate) fn with_details(mut self, details: Value) -> Self {
+        self.details = details;
+        self
     }
+
+    /// There is no such path.
+    pub(crate) fn no_such_path() -> Self {
+        Self::new(404, "NotFound", "the server could not find the requested resource").with_details(json!({}))
+    }
+
+    /// There is no such object.
+    pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{} \"{name}\" not found", resource.qualified()))
+            .with_details(resource.details(name))
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(405, "MethodNotAllowed", message).with_details(json!({}))
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// The client's view is too old: it has to list again.
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    pub(crate) fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", resource.qualified());
+        Self::new(409, "Conflict", message).with_details(resource.details(name))
+    }
+
+    /// As role based access control refuses.
+    pub(crate) fn forbidden_by_rbac(verb: &str, resource: Option<&Resource>, scope: Scope<'_>, path: &str) -> Self {
+        const USER: &str = "system:serviceaccount:default:double";
+        let Some(resource) = resource else {
+            let message = format!("forbidden: User \"{USER}\" cannot {verb} path \"{path}\"");
+            return Self::new(403, "Forbidden", message).with_details(json!({}));
+        };
+        let named = if scope.name.is_empty() { String::new() } else { format!(" \"{}\"", scope.name) };
+        let place = match scope.namespace {
+            Some(namespace) => format!("in the namespace \"{namespace}\""),
+            None => "at the cluster scope".to_owned(),
+        };
+        let message = format!(
+            "{}{named} is forbidden: User \"{USER}\" cannot {verb} resource \"{}\" in API group \"{}\" {place}",
+            resource.qualified(),
+            resource.plural,
+            resource.group
+        );
+        let mut details = resource.details(scope.name);
+        if let Some(details) = details.as_object_mut()
+            && scope.name.is_empty()
+        {
+            details.remove("name");
+        }
+        Self::new(403, "Forbidden", message).with_details(details)
+    }
+
+    /// The object as it is sent.
+    pub(crate) fn object(&self) -> Value {
+        let mut object = Map::new();
+        object.insert("kind".into(), json!("Status"));
+        object.insert("apiVersion".into(), json!("v1"));
+        object.insert("metadata".into(), json!({}));
+        object.insert("status".into(), json!("Failure"));
+        object.insert("message".into(), json!(self.message));
+        if !self.reason.is_empty() {
+            object.insert("reason".into(), json!(self.reason));
+        }
+        if !self.details.is_null() {
+            object.insert("details".into(), self.details.clone());
+        }
+        object.insert("code".into(), json!(self.code));
+        Value::Object(object)
+    }
+}
+
+/// What a request was about, for a refusal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope<'a> {
+    pub(crate) namespace: Option<&'a str>,
+    /// Empty for a collection.
+    pub(crate) name: &'a str,
 }
 
 impl From<anyhow::Error> for Status {
     fn from(error: anyhow::Error) -> Self {
-        Self { code: StatusCode::INTERNAL_SERVER_ERROR, reason: "InternalError", message: format!("{error:#}") }
-    }
-}
-
-impl IntoResponse for Status {
-    fn into_response(self) -> Response {
-        let body = json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code.as_u16(),
-        });
-        (self.code, Json(body)).into_response()
+        Self::new(500, "InternalError", format!("Internal error occurred: {error:#}"))
     }
 }

@@ -128,10 +128,12 @@ impl Looker<'_> {
 
     /// Asks the API server for what a lost `vol_data.json` said.
     async fn ask_volumes(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
-        let names = targets::forgotten_volumes(seen, suspects);
+        let mut names = targets::forgotten_volumes(seen, suspects);
         let (Seen::Seen(facts), Some(credentials)) = (&mut seen.api, self.credentials()) else { return };
+        // Volumes do not change; whoever looks again and again brings what it has learnt.
+        names.retain(|name| facts.volumes.iter().all(|known| known.name != *name));
         if let (false, Seen::Seen(volumes)) = (names.is_empty(), api::volumes(credentials, names).await) {
-            facts.volumes = volumes;
+            facts.volumes.extend(volumes);
         }
     }
 

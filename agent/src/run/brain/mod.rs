@@ -162,6 +162,11 @@ impl Brain {
         Some(write)
     }
 
+    /// Why something is being written, if anything is.
+    pub fn writing(&self) -> Option<Kind> {
+        self.writing.as_ref().map(|write| write.kind)
+    }
+
     /// How many findings and ends the API server was not told of.
     pub fn unwritten(&self, now: Moment) -> usize {
         self.ledger.unwritten(now)

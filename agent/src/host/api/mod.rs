@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use findings::PodUid;
+use http::HeaderValue;
 use k8s_openapi::{
     api::core::v1::{Node, Pod},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -22,6 +23,8 @@ use crate::observation::{ApiFacts, ApiPod, Deletion, Fault, PersistentVolume, Se
 
 /// How long the whole conversation may take; kube's own retries run inside it.
 pub const DEADLINE: Duration = Duration::from_millis(1500);
+/// By this the API server's audit log and its fairness tell us from others.
+const USER_AGENT: &str = concat!("why-terminating-agent/", env!("CARGO_PKG_VERSION"));
 /// Pods per page.
 const PAGE: u32 = 500;
 /// Even with a selector the server ignores, no more than this is read.
@@ -38,10 +41,11 @@ pub enum Credentials {
     InCluster,
 }
 
+/// A pod, cut down to what is needed: a small type of our own keeps a watch small.
 #[derive(Resource, Clone, Debug, Default, Serialize, Deserialize)]
 #[resource(inherit = Pod)]
-struct LitePod {
-    metadata: ObjectMeta,
+pub(crate) struct LitePod {
+    pub(crate) metadata: ObjectMeta,
     #[serde(default)]
     spec: LiteSpec,
     #[serde(default)]
@@ -50,20 +54,20 @@ struct LitePod {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct LiteSpec {
+pub(crate) struct LiteSpec {
     resource_claims: Vec<Named>,
     volumes: Vec<Named>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Named {
+pub(crate) struct Named {
     name: String,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct LiteStatus {
+pub(crate) struct LiteStatus {
     phase: String,
 }
 
@@ -90,24 +94,24 @@ struct LiteCsi {
 
 #[derive(Resource, Clone, Debug, Default, Serialize, Deserialize)]
 #[resource(inherit = Node)]
-struct LiteNode {
-    metadata: ObjectMeta,
+pub(crate) struct LiteNode {
+    pub(crate) metadata: ObjectMeta,
     #[serde(default)]
-    status: LiteNodeStatus,
+    pub(crate) status: LiteNodeStatus,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct LiteNodeStatus {
-    node_info: LiteNodeInfo,
+pub(crate) struct LiteNodeStatus {
+    pub(crate) node_info: LiteNodeInfo,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct LiteNodeInfo {
-    kubelet_version: Option<String>,
+pub(crate) struct LiteNodeInfo {
+    pub(crate) kubelet_version: Option<String>,
     #[serde(rename = "bootID")]
-    boot_id: Option<String>,
+    pub(crate) boot_id: Option<String>,
 }
 
 /// Asks for the pods of `node`.
@@ -175,7 +179,8 @@ async fn ask(credentials: Credentials, name: &str) -> anyhow::Result<ApiFacts> {
     })
 }
 
-async fn config(credentials: Credentials) -> anyhow::Result<Config> {
+/// How to reach the API server with these credentials; nothing is asked yet.
+pub(crate) async fn config(credentials: Credentials) -> anyhow::Result<Config> {
     let mut config = match credentials {
         Credentials::Kubeconfig(path) => from_file(&path, true).await?,
         Credentials::OfKubelet(path) => from_file(&path, false).await?,
@@ -185,6 +190,7 @@ async fn config(credentials: Credentials) -> anyhow::Result<Config> {
         // Else every certificate of the machine would be loaded for nothing.
         config.root_cert = Some(Vec::new());
     }
+    config.headers.push((http::header::USER_AGENT, HeaderValue::from_static(USER_AGENT)));
     config.connect_timeout = Some(DEADLINE);
     config.read_timeout = Some(DEADLINE);
     Ok(config)
@@ -226,7 +232,8 @@ async fn node(client: Client, name: &str) -> kube::Result<Option<LiteNode>> {
     }
 }
 
-fn pod(pod: LitePod) -> Option<ApiPod> {
+/// What of a pod the judgement needs.
+pub(crate) fn pod(pod: LitePod) -> Option<ApiPod> {
     let LitePod { metadata, spec, status } = pod;
     let annotation = |key: &str| metadata.annotations.as_ref()?.get(key).cloned();
     // The node knows a static pod by the hash of its manifest, not by its mirror's uid.

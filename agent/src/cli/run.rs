@@ -1,0 +1,79 @@
+//! `run`.
+
+use anyhow::bail;
+
+use super::{
+    ApiMode,
+    args::{Listen, RunArgs},
+};
+use crate::{
+    host::{api::Credentials, look},
+    run::{self, Settings, ledger::Rules, logs, schedule::Intervals},
+};
+
+/// Runs until it is told to end.
+pub fn run(args: &RunArgs) -> anyhow::Result<()> {
+    logs::start(args.log_format);
+    let node = match &args.node_name {
+        Some(name) => name.clone(),
+        None => sysinfo::System::host_name().unwrap_or_default().to_lowercase(),
+    };
+    if node.is_empty() {
+        bail!("the node has no name; give --node-name or set NODE_NAME");
+    }
+    let options = run::Options {
+        credentials: credentials(args)?,
+        listen: match args.listen {
+            Listen::At(address) => Some(address),
+            Listen::Off => None,
+        },
+        settings: settings(args),
+        look: look::Options {
+            node_name: Some(node.clone()),
+            kubelet_root: args.kubelet_root.clone(),
+            cri_socket: args.cri_endpoint.clone(),
+            host_root: args.host_root.clone(),
+            kubeconfig: args.kubeconfig.clone(),
+            ..look::Options::default()
+        },
+        node,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(run::run(options))
+}
+
+fn credentials(args: &RunArgs) -> anyhow::Result<Option<Credentials>> {
+    match (args.api, &args.kubeconfig) {
+        (ApiMode::Off, _) => Ok(None),
+        (ApiMode::Auto, Some(path)) => Ok(Some(Credentials::Kubeconfig(path.clone()))),
+        (ApiMode::Auto, None) if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() => {
+            Ok(Some(Credentials::InCluster))
+        }
+        (ApiMode::Auto, None) => {
+            bail!("this is no pod of a cluster: name a kubeconfig with --kubeconfig, or use --api off")
+        }
+    }
+}
+
+/// What the flags say.
+pub(super) fn settings(args: &RunArgs) -> Settings {
+    let defaults = Settings::default();
+    Settings {
+        intervals: Intervals {
+            first: args.first_look,
+            next: args.look_interval,
+            longest: args.look_interval_max.max(args.look_interval),
+            sweep: args.sweep_interval,
+        },
+        rules: Rules {
+            fan_in: args.fan_in,
+            looks: args.looks,
+            d_state_looks: args.d_state_looks,
+            renewal: args.event_renewal,
+            capacity: args.max_findings,
+            ..defaults.rules
+        },
+        burst: args.event_burst,
+        refill: args.event_refill,
+    }
+}

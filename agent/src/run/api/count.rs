@@ -1,0 +1,74 @@
+//! Counts the requests that are really sent.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use http::{Method, Request, Response};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family},
+};
+
+/// Requests by verb and answer.
+pub type Requests = Family<Labels, Counter>;
+
+/// How a request was answered.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct Labels {
+    verb: &'static str,
+    code: String,
+}
+
+/// Wraps the client's service.
+pub struct Layer(pub Arc<Requests>);
+
+impl<S> tower::Layer<S> for Layer {
+    type Service = Counted<S>;
+
+    fn layer(&self, inner: S) -> Counted<S> {
+        Counted { inner, requests: self.0.clone() }
+    }
+}
+
+/// A service whose answers are counted.
+pub struct Counted<S> {
+    inner: S,
+    requests: Arc<Requests>,
+}
+
+impl<S, A, B> tower::Service<Request<A>> for Counted<S>
+where
+    S: tower::Service<Request<A>, Response = Response<B>>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<B>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<A>) -> Self::Future {
+        let verb = verb(request.method(), request.uri().query().unwrap_or_default());
+        let (requests, answer) = (self.requests.clone(), self.inner.call(request));
+        Box::pin(async move {
+            let answer = answer.await;
+            let code = answer.as_ref().map_or("none".to_owned(), |answer| answer.status().as_u16().to_string());
+            requests.get_or_create(&Labels { verb, code }).inc();
+            answer
+        })
+    }
+}
+
+fn verb(method: &Method, query: &str) -> &'static str {
+    match *method {
+        Method::GET if query.contains("watch=true") => "watch",
+        Method::GET => "read",
+        Method::PATCH => "apply",
+        _ => "other",
+    }
+}

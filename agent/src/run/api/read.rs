@@ -1,0 +1,96 @@
+//! The few things that are asked for.
+
+use findings::event::{CONTROLLER, Carried, EventName, NAMESPACE};
+use k8s_openapi::api::events::v1::Event;
+use kube::{Api, ResourceExt, api::ListParams};
+
+use super::{Cluster, in_time};
+use crate::{
+    host::api::{LiteNode, LitePod, pod},
+    observation::ApiPod,
+    run::{
+        brain::{Existing, OwnEvent},
+        index::NodeWord,
+    },
+};
+
+/// Per page.
+const PAGE: u32 = 500;
+/// More than this is not read of one kind.
+const MOST: usize = 5000;
+
+impl Cluster {
+    /// The pods of this node, as they are now.
+    pub async fn pods(&self) -> Result<Vec<ApiPod>, String> {
+        let api: Api<LitePod> = Api::all(self.client.clone());
+        let pods = self.pages(&api, &format!("spec.nodeName={}", self.node)).await?;
+        Ok(pods.into_iter().filter_map(pod).collect())
+    }
+
+    /// The Node.
+    pub async fn node(&self) -> Result<Option<NodeWord>, String> {
+        let api: Api<LiteNode> = Api::all(self.client.clone());
+        let node = in_time(api.get_opt(&self.node)).await?;
+        Ok(node.map(|node| NodeWord {
+            uid: node.metadata.uid.unwrap_or_default(),
+            kubelet_version: node.status.node_info.kubelet_version,
+            boot_id: node.status.node_info.boot_id.filter(|id| !id.is_empty()),
+        }))
+    }
+
+    /// The Events that agents of this node have written and that have not expired.
+    pub async fn own_events(&self) -> Result<Vec<OwnEvent>, String> {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let selector = format!("reportingController={CONTROLLER},regarding.name={}", self.node);
+        Ok(self.pages(&api, &selector).await?.into_iter().filter_map(own).collect())
+    }
+
+    /// The Event that stands under this name.
+    pub async fn existing(&self, name: &EventName) -> Result<Option<Existing>, String> {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), NAMESPACE);
+        Ok(in_time(api.get_opt(name.as_str())).await?.map(|event| existing(&event)))
+    }
+
+    async fn pages<K>(&self, api: &Api<K>, selector: &str) -> Result<Vec<K>, String>
+    where
+        K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+    {
+        let mut page = ListParams::default().fields(selector).limit(PAGE);
+        let mut found = Vec::new();
+        loop {
+            let list = in_time(api.list(&page)).await?;
+            found.extend(list.items);
+            match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) if found.len() < MOST => page.continue_token = Some(token),
+                Some(_) => return Err(format!("lists more than {MOST} objects for this node")),
+                None => return Ok(found),
+            }
+        }
+    }
+}
+
+fn own(event: Event) -> Option<OwnEvent> {
+    // Anyone who may write Events could have written it: what cannot be read is not ours.
+    let carried = Carried::from_annotation(event.annotations().get(findings::event::ANNOTATION)?).ok()?;
+    let since_s = carried.since.parse::<jiff::Timestamp>().ok()?.as_second();
+    let last = event.series.as_ref().map(|series| &series.last_observed_time).or(event.event_time.as_ref())?;
+    Some(OwnEvent {
+        name: EventName::from_api(&event.name_any()),
+        node_uid: event.regarding.as_ref()?.uid.clone().unwrap_or_default(),
+        has_related: event.related.is_some(),
+        warning: event.type_.as_deref() == Some("Warning"),
+        written_s: last.0.as_second(),
+        existing: existing(&event),
+        carried,
+        since_s,
+    })
+}
+
+fn existing(event: &Event) -> Existing {
+    let time = event.event_time.as_ref().map(|time| time.0.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string());
+    Existing {
+        event_time: time.unwrap_or_default(),
+        note: event.note.clone().unwrap_or_default(),
+        count: event.series.as_ref().map_or(1, |series| series.count),
+    }
+}

@@ -1,0 +1,63 @@
+//! Writing one Event by server-side apply: one request creates or renews it.
+
+use std::time::Duration;
+
+use findings::event::NAMESPACE;
+use http::{HeaderMap, Request, StatusCode, header};
+use kube::client::Body;
+
+use super::{Cluster, DEADLINE};
+use crate::{report::event::Draft, run::brain::Wrote};
+
+/// `fieldManager`.
+const MANAGER: &str = "why-terminating-agent";
+/// Asked to wait for longer, we ask again after this.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+impl Cluster {
+    /// Writes it. kube's own `patch` would do, but does not show `Retry-After`.
+    pub async fn write(&self, draft: &Draft) -> Wrote {
+        match tokio::time::timeout(DEADLINE, self.apply(draft)).await {
+            Ok(Ok((StatusCode::OK | StatusCode::CREATED, _))) => Wrote::Done { event_time: draft.event_time.clone() },
+            Ok(Ok((code, headers))) => outcome(code, &headers, draft),
+            Ok(Err(error)) => {
+                tracing::debug!(event = %draft.name, error = %findings::clean(&error.to_string(), 300), "not written");
+                Wrote::Busy { after: None }
+            }
+            Err(_) => Wrote::Busy { after: None },
+        }
+    }
+
+    async fn apply(&self, draft: &Draft) -> anyhow::Result<(StatusCode, HeaderMap)> {
+        let name = &draft.name;
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events/{name}");
+        let request = Request::patch(format!("{path}?fieldManager={MANAGER}&force=true"))
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
+            .body(Body::from(serde_json::to_vec(&draft.to_json())?))?;
+        let (head, _) = self.client.send(request).await?.into_parts();
+        Ok((head.status, head.headers))
+    }
+}
+
+fn outcome(code: StatusCode, headers: &HeaderMap, draft: &Draft) -> Wrote {
+    let name = &draft.name;
+    match code {
+        // What cannot be changed differs.
+        StatusCode::UNPROCESSABLE_ENTITY => Wrote::Differs,
+        // An expired token is renewed within a minute; a conflict is over when it is told.
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::UNAUTHORIZED | StatusCode::CONFLICT => {
+            Wrote::Busy { after: retry_after(headers) }
+        }
+        code if code.is_server_error() => Wrote::Busy { after: retry_after(headers) },
+        code => {
+            tracing::warn!(event = %name, %code, "the API server does not take Events; is the Role bound?");
+            Wrote::Refused
+        }
+    }
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
+}

@@ -1,0 +1,60 @@
+//! One line per thing that happens, as text or JSON.
+
+use std::io::IsTerminal;
+
+use clap::ValueEnum;
+use tracing_subscriber::{EnvFilter, fmt};
+
+use super::ledger::{Entry, Turn};
+
+/// How lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For collectors.
+    Json,
+}
+
+/// Begins to log, at the level that `RUST_LOG` names, else `info`.
+pub fn start(format: Format) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // A second start within one process (a test) keeps the first.
+    let _ = match format {
+        Format::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        Format::Json => lines.json().flatten_event(true).try_init(),
+    };
+}
+
+/// What has changed, a line each.
+pub fn turn(turn: &Turn) {
+    match turn {
+        Turn::Opened(entry) => {
+            let (cause, gate, root) = told(entry);
+            tracing::warn!(cause, gate, root, pod = %pods(entry), "a pod is held");
+        }
+        Turn::Over(entry, why) => {
+            let (cause, gate, root) = told(entry);
+            tracing::info!(cause, gate, root, pod = %pods(entry), %why, "a pod is no longer held");
+        }
+        Turn::Merged(entry) => {
+            let (cause, gate, root) = told(entry);
+            tracing::info!(cause, gate, root, pod = %pods(entry), "told once for the node from now on");
+        }
+    }
+}
+
+fn told(entry: &Entry) -> (&'static str, &'static str, &str) {
+    let gate = entry.finding.gate.map_or("", |gate| gate.as_str());
+    let root = entry.finding.chain.iter().rfind(|link| link.root).map_or("", |link| link.subject.as_str());
+    (entry.finding.cause.0.id, gate, root)
+}
+
+fn pods(entry: &Entry) -> String {
+    match &entry.pods[..] {
+        [] => String::new(),
+        [pod] => pod.to_string(),
+        [pod, rest @ ..] => format!("{pod} and {} more", rest.len()),
+    }
+}

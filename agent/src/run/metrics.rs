@@ -1,0 +1,250 @@
+//! What Prometheus may know: counts by gate and cause. No name and no uid of a pod.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use findings::{NodeReport, Verdict};
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text::encode},
+    metrics::{
+        MetricType,
+        counter::Counter,
+        family::Family,
+        gauge::ConstGauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+
+use super::{
+    Moment,
+    api::Requests,
+    ledger::{Kind, Ledger},
+    worker,
+};
+use crate::{
+    host::own,
+    observation::{Observation, Seen},
+};
+
+/// Everything that is counted.
+pub struct Metrics {
+    registry: Registry,
+    now: Arc<Now>,
+    looks: Histogram,
+    faults: Family<SourceLabel, Counter>,
+    events: Family<EventLabel, Counter>,
+    /// Requests to the API server.
+    pub requests: Arc<Requests>,
+}
+
+/// What is so at this moment; rendered anew for each scrape, so that a finding that is over leaves
+/// no series behind.
+#[derive(Debug, Default)]
+struct Now(Mutex<Values>);
+
+#[derive(Clone, Debug, Default)]
+struct Values {
+    findings: BTreeMap<FindingLabel, (u32, Moment)>,
+    pods: BTreeMap<VerdictLabel, u32>,
+    terminating: usize,
+    helpers_hung: usize,
+    look_hangs: bool,
+    api_fresh: bool,
+    dropped: u64,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct FindingLabel {
+    gate: &'static str,
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct VerdictLabel {
+    verdict: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct SourceLabel {
+    source: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct EventLabel {
+    kind: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Version {
+    version: &'static str,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Metrics::new()
+    }
+}
+
+impl Metrics {
+    /// All of them at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("why_terminating");
+        let now = Arc::new(Now::default());
+        let looks = Histogram::new(exponential_buckets(0.004, 2.0, 12));
+        let (faults, events, requests) = (Family::default(), Family::default(), Arc::<Requests>::default());
+        registry.register_with_unit("look_duration", "Time a look at the node took", Unit::Seconds, looks.clone());
+        registry.register("source_failures", "Sources that did not answer a look", faults.clone());
+        registry.register("events", "Events by why they were to be written and what came of it", events.clone());
+        registry.register("api_requests", "Requests to the API server", (*requests).clone());
+        registry.register_collector(Box::new(now.clone()));
+        Metrics { registry, now, looks, faults, events, requests }
+    }
+
+    /// A look has ended.
+    pub fn looked(&self, took: Duration, seen: &Observation, report: &NodeReport, helpers_hung: usize) {
+        self.looks.observe(took.as_secs_f64());
+        for source in failed(seen) {
+            self.faults.get_or_create(&SourceLabel { source }).inc();
+        }
+        let mut values = self.now.lock();
+        values.helpers_hung = helpers_hung;
+        values.pods.clear();
+        for pod in report.pods.iter().filter(|pod| pod.verdict != Verdict::Clear) {
+            *values.pods.entry(VerdictLabel { verdict: pod.verdict.as_str() }).or_default() += 1;
+        }
+    }
+
+    /// A write has ended in this way.
+    pub fn wrote(&self, kind: Kind, result: &'static str) {
+        let kind = match kind {
+            Kind::Open => "open",
+            Kind::Over => "over",
+            Kind::Merge => "merge",
+            Kind::Update => "update",
+            Kind::Renew => "renew",
+        };
+        self.events.get_or_create(&EventLabel { kind, result }).inc();
+    }
+
+    /// How things stand.
+    pub fn stand(&self, ledger: &Ledger, terminating: usize, api_fresh: bool, look_hangs: bool) {
+        let mut findings: BTreeMap<FindingLabel, (u32, Moment)> = BTreeMap::new();
+        for entry in ledger.holding() {
+            let gate = entry.finding.gate.map_or("", |gate| gate.as_str());
+            let label = FindingLabel { gate, cause: entry.finding.cause.0.id };
+            let (count, oldest) = findings.entry(label).or_insert((0, entry.since));
+            *count += 1;
+            *oldest = entry.since.min(*oldest);
+        }
+        let mut values = self.now.lock();
+        (values.findings, values.terminating) = (findings, terminating);
+        (values.api_fresh, values.look_hangs, values.dropped) = (api_fresh, look_hangs, ledger.dropped());
+    }
+
+    /// As OpenMetrics text.
+    pub fn render(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::with_capacity(8 << 10);
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+/// Which sources did not answer; a fixed set, because it becomes a label.
+fn failed(seen: &Observation) -> Vec<&'static str> {
+    let faults = [
+        ("api", seen.api.fault().is_some() || seen.api.get().is_some_and(|api| api.stale.is_some())),
+        ("cri", seen.runtime.fault().is_some() || matches!(seen.node.cri_socket, Seen::Missing)),
+        ("pod_directories", seen.pod_dirs.fault().is_some()),
+        ("cgroups", seen.cgroups.fault().is_some()),
+        ("mounts", seen.mounts.kubelet.fault().is_some()),
+        ("kubelet", seen.node.kubelet.fault().is_some()),
+        ("csi", seen.csi.fault().is_some()),
+        ("other", !seen.faults.is_empty()),
+    ];
+    faults.into_iter().filter_map(|(source, failed)| failed.then_some(source)).collect()
+}
+
+impl Now {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Values> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Collector for Now {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
+        let values = self.lock().clone();
+        let now = worker::now();
+        let mut family = encoder.encode_descriptor("findings", "Findings that hold", None, MetricType::Gauge)?;
+        for (label, (count, _)) in &values.findings {
+            ConstGauge::new(i64::from(*count)).encode(family.encode_family(label)?)?;
+        }
+        let help = "How long the oldest finding of this kind has held";
+        let mut family = encoder.encode_descriptor("oldest_finding", help, Some(&Unit::Seconds), MetricType::Gauge)?;
+        for (label, (_, since)) in &values.findings {
+            ConstGauge::new(now.since(*since).as_secs_f64()).encode(family.encode_family(label)?)?;
+        }
+        let help = "Pods that should be gone, by the verdict of the last look";
+        let mut family = encoder.encode_descriptor("pods", help, None, MetricType::Gauge)?;
+        for (label, count) in &values.pods {
+            ConstGauge::new(i64::from(*count)).encode(family.encode_family(label)?)?;
+        }
+        let mut gauge = |name: &str, help: &str, value: f64| {
+            ConstGauge::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
+        };
+        gauge("terminating_pods", "Pods of this node with a deletion request", values.terminating as f64)?;
+        gauge("helpers_hung", "Helper processes that hang and cannot be killed", values.helpers_hung as f64)?;
+        gauge("look_hangs", "1 while a look at the node does not end", f64::from(u8::from(values.look_hangs)))?;
+        gauge("api_fresh", "1 while the API server's word is fresh", f64::from(u8::from(values.api_fresh)))?;
+        gauge("findings_dropped", "Findings and ends for which there was no room", values.dropped as f64)?;
+        if let Some(own) = own::look() {
+            gauge("process_resident_memory_bytes", "Resident memory of the agent", own.resident as f64)?;
+            gauge("process_cpu_seconds", "Processor time the agent has used", own.cpu)?;
+            gauge("process_start_time_seconds", "When the agent started", own.started)?;
+            gauge("process_open_fds", "Descriptors the agent has open", own.descriptors as f64)?;
+        }
+        let mut info = encoder.encode_descriptor("build_info", "The agent's version", None, MetricType::Gauge)?;
+        ConstGauge::new(1i64).encode(info.encode_family(&Version { version: env!("CARGO_PKG_VERSION") })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        gates::judge,
+        observation::sample,
+        run::{Settings, ledger::Sight},
+    };
+
+    #[test]
+    fn it_counts_by_gate_and_cause_and_names_no_pod() {
+        let mut seen = sample::deleted();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].finalizers.push("example.com/hold".into());
+        let (report, metrics) = (judge(&seen), Metrics::new());
+        let mut ledger = Ledger::new(Settings::default().rules);
+        ledger.take(&Sight::new(worker::now(), &seen, &report));
+        metrics.looked(Duration::from_millis(40), &seen, &report, 0);
+        metrics.stand(&ledger, 1, true, false);
+        metrics.wrote(Kind::Open, "written");
+        let text = metrics.render().unwrap();
+        for line in [
+            "why_terminating_findings{gate=\"ObjectRemoved\",cause=\"FinalizersRemain\"} 1",
+            "why_terminating_pods{verdict=\"Stuck\"} 1",
+            "why_terminating_events_total{kind=\"open\",result=\"written\"} 1",
+            "why_terminating_look_duration_seconds_count 1",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+        assert!(!text.contains("db-0") && !text.contains("96fb425e"), "{text}");
+        seen.runtime = Seen::Failed(crate::observation::Fault::new("CRI", "silent"));
+        metrics.looked(Duration::from_millis(40), &seen, &report, 0);
+        assert!(metrics.render().unwrap().contains("source_failures_total{source=\"cri\"} 1"));
+    }
+}

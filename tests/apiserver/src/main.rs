@@ -1,0 +1,77 @@
+//! Serves a store on its own, so that people can try things against a recording by hand.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use apiserver::Store;
+use clap::Parser;
+
+/// A double of the Kubernetes API server.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Args {
+    /// The directory of the objects; without it they are kept in a directory that is removed at the end.
+    #[arg(long)]
+    store: Option<PathBuf>,
+    /// Answer from this recording what no file says otherwise: a directory, or the name of one of `tests/recordings`.
+    #[arg(long)]
+    recording: Option<PathBuf>,
+    /// Where to listen.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: String,
+    /// Write the address here once it listens.
+    #[arg(long)]
+    address_file: Option<PathBuf>,
+    /// Write a kubeconfig here once it listens.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let Args { store, recording, listen, address_file, kubeconfig } = Args::parse();
+    let temporary = std::env::temp_dir().join(format!("apiserver-{}", std::process::id()));
+    let mut served = Store::new(store.as_ref().unwrap_or(&temporary));
+    if let Some(recording) = recording {
+        served = served.with_recording(find_recording(recording)?);
+    }
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = executor.block_on(async {
+        let listener = tokio::net::TcpListener::bind(&listen).await.with_context(|| format!("listen on {listen}"))?;
+        let address = listener.local_addr()?.to_string();
+        if let Some(file) = &kubeconfig {
+            write(file, &apiserver::kubeconfig(&address, None))?;
+        }
+        if let Some(file) = &address_file {
+            write(file, &address)?;
+        }
+        println!("serving {} at http://{address}", served.root().display());
+        tokio::select! {
+            served = apiserver::serve(listener, served, apiserver::VERSION.to_owned()) => served,
+            stopped = tokio::signal::ctrl_c() => stopped.context("wait for Ctrl-C"),
+        }
+    });
+    if store.is_none() {
+        fs::remove_dir_all(&temporary).with_context(|| format!("remove {}", temporary.display()))?;
+    }
+    ended
+}
+
+fn find_recording(given: PathBuf) -> anyhow::Result<PathBuf> {
+    if given.join("index.json").exists() {
+        return Ok(given);
+    }
+    let mut known = apiserver::recordings()?;
+    let names: Vec<String> = known.keys().cloned().collect();
+    let named = given.to_str().and_then(|name| known.remove(name));
+    named.with_context(|| format!("{} holds no index.json; there are {}", given.display(), names.join(", ")))
+}
+
+/// Renamed, because someone waits for the file.
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    let unfinished = file.with_extension("unfinished");
+    fs::write(&unfinished, text).with_context(|| format!("write {}", unfinished.display()))?;
+    fs::rename(&unfinished, file).with_context(|| format!("rename to {}", file.display()))
+}

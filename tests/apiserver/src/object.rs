@@ -1,0 +1,140 @@
+//! One object as it is kept and as it is shown.
+
+use std::{borrow::Cow, sync::OnceLock};
+
+use serde_json::{Map, Value, json};
+
+use crate::catalog::Resource;
+
+/// Namespace (empty for cluster-wide ones) and name: also the order of lists.
+pub(crate) type Key = (String, String);
+
+/// An object at one version.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// Without kind and apiVersion.
+    pub(crate) value: Value,
+    /// `metadata.resourceVersion`.
+    pub(crate) version: u64,
+    json: OnceLock<String>,
+}
+
+impl Object {
+    /// Takes `value` as the object of `key`: what its place tells need not be written in it.
+    pub(crate) fn new(mut value: Value, key: &Key, version: u64) -> Self {
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("kind");
+            fields.remove("apiVersion");
+            let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+            if let Some(metadata) = metadata.as_object_mut() {
+                metadata.entry("name").or_insert_with(|| json!(key.1));
+                if !key.0.is_empty() {
+                    metadata.entry("namespace").or_insert_with(|| json!(key.0));
+                }
+            }
+        }
+        value["metadata"]["resourceVersion"] = json!(version.to_string());
+        Self { value, version, json: OnceLock::new() }
+    }
+
+    /// The same at another version.
+    pub(crate) fn at(&self, version: u64) -> Self {
+        let mut value = self.value.clone();
+        value["metadata"]["resourceVersion"] = json!(version.to_string());
+        Self { value, version, json: OnceLock::new() }
+    }
+
+    /// Whether `other` says the same, apart from the version.
+    pub(crate) fn same_as(&self, other: &Self) -> bool {
+        same_but(&self.value, &other.value, "metadata")
+            && same_but(&self.value["metadata"], &other.value["metadata"], "resourceVersion")
+    }
+
+    fn json(&self) -> &str {
+        self.json.get_or_init(|| self.value.to_string())
+    }
+}
+
+/// Whether two JSON objects agree in everything but one field.
+fn same_but(one: &Value, other: &Value, left_out: &str) -> bool {
+    let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return one == other };
+    let others = other.iter().filter(|(name, _)| *name != left_out);
+    one.iter().filter(|(name, _)| *name != left_out).eq(others)
+}
+
+/// How much of an object is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// All of it.
+    Whole,
+    /// `PartialObjectMetadata`.
+    Metadata,
+}
+
+/// The object as `resource` shows it.
+pub(crate) fn shown<'a>(resource: &Resource, object: &'a Object) -> Cow<'a, Value> {
+    match resource.stored_as {
+        Some(_) => Cow::Owned(core_event(&object.value)),
+        None => Cow::Borrowed(&object.value),
+    }
+}
+
+/// Appends the object's JSON to `out`.
+pub(crate) fn render(out: &mut String, resource: &Resource, object: &Object, form: Form, as_item: bool) {
+    if form == Form::Metadata {
+        out.push_str(r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#);
+        out.push_str(&object.value["metadata"].to_string());
+        out.push('}');
+        return;
+    }
+    let converted;
+    let json = match shown(resource, object) {
+        Cow::Owned(value) => {
+            converted = value.to_string();
+            &converted
+        }
+        Cow::Borrowed(_) => object.json(),
+    };
+    if as_item && !resource.typed_items {
+        out.push_str(json);
+    } else {
+        out.push_str(&format!(r#"{{"kind":"{}","apiVersion":"{}","#, resource.kind, resource.group_version()));
+        out.push_str(&json[1..]);
+    }
+}
+
+/// An event of events.k8s.io/v1 in the form of the core group.
+fn core_event(event: &Value) -> Value {
+    const RENAMED: &[(&str, &str)] = &[
+        ("regarding", "involvedObject"),
+        ("note", "message"),
+        ("reportingController", "reportingComponent"),
+        ("deprecatedSource", "source"),
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+    ];
+    let fields = event.as_object().into_iter().flatten().map(|(name, value)| {
+        let new = RENAMED.iter().find(|(old, _)| old == name).map_or(name.as_str(), |(_, new)| new);
+        (new.to_owned(), value.clone())
+    });
+    let mut fields: Map<String, Value> = fields.collect();
+    for always_there in ["reportingComponent", "reportingInstance"] {
+        fields.entry(always_there).or_insert_with(|| json!(""));
+    }
+    Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_version_alone_is_no_change() {
+        let key = ("ns".to_owned(), "a".to_owned());
+        let object = Object::new(json!({"kind": "Pod", "spec": {"x": 1}}), &key, 7);
+        assert!(object.same_as(&object.at(8)));
+        assert!(!object.same_as(&Object::new(json!({"spec": {"x": 2}}), &key, 7)));
+        assert_eq!(object.value["metadata"]["namespace"], "ns");
+    }
+}

@@ -1,0 +1,167 @@
+//! Lists, pages, selectors, forms; and that files are the truth.
+
+use crate::support::{self, JSON, Server};
+use serde_json::{Value, json};
+
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+#[test]
+fn files_are_seen_at_once_whoever_wrote_them() {
+    let server = Server::start();
+    assert_eq!(server.get("/api/v1/pods").names(), Vec::<String>::new());
+    server.pod("ns", "a", "n");
+    assert_eq!(server.get("/api/v1/pods").names(), ["a"]);
+    let one = server.get("/api/v1/namespaces/ns/pods/a").json();
+    assert_eq!((&one["kind"], &one["apiVersion"]), (&json!("Pod"), &json!("v1")));
+    assert_eq!(one["metadata"]["namespace"], "ns");
+    server.store().remove_pod("ns", "a").unwrap();
+    let gone = server.get("/api/v1/namespaces/ns/pods/a");
+    assert_eq!(gone.status, 404);
+    assert_eq!(gone.message(), "pods \"a\" not found");
+    assert_eq!(gone.json()["details"], json!({"name": "a", "kind": "pods"}));
+}
+
+#[test]
+fn a_directory_that_comes_and_goes_as_a_whole_is_seen() {
+    let server = Server::start();
+    let outside = tempfile::tempdir_in(server.store().root().parent().unwrap()).unwrap();
+    let other = apiserver::Store::new(outside.path());
+    other.put_pod("ns", "a", &json!({})).unwrap();
+    other.put_pod("ns", "b", &json!({})).unwrap();
+    let pods = server.store().root().join("pods");
+    std::fs::rename(outside.path().join("pods"), &pods).unwrap();
+    assert_eq!(server.get("/api/v1/pods").names(), ["a", "b"]);
+    std::fs::rename(&pods, outside.path().join("pods")).unwrap();
+    assert_eq!(server.get("/api/v1/pods").names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_is_told() {
+    let server = Server::start();
+    server.pod("ns", "a", "n");
+    let file = server.store().root().join("pods/ns/b.json");
+    std::fs::write(&file, "{").unwrap();
+    let broken = server.get("/api/v1/pods");
+    assert_eq!(broken.status, 500);
+    assert!(broken.message().contains("b.json"), "{}", broken.message());
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(server.get("/api/v1/pods").names(), ["a"]);
+}
+
+#[test]
+fn pages_go_on_where_they_ended_and_keep_their_version() {
+    let server = Server::start();
+    for name in ["a", "b", "c", "d", "e"] {
+        server.pod("ns", name, "n");
+    }
+    let first = server.get("/api/v1/pods?limit=2");
+    assert_eq!(first.names(), ["a", "b"]);
+    let first = first.json();
+    assert_eq!(first["metadata"]["remainingItemCount"], 3);
+    server.pod("ns", "f", "n");
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let second = server.get(&format!("/api/v1/pods?limit=2&continue={token}"));
+    assert_eq!(second.names(), ["c", "d"]);
+    assert_eq!(second.json()["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    let last = second.json()["metadata"]["continue"].as_str().unwrap().to_owned();
+    assert_eq!(server.get(&format!("/api/v1/pods?limit=9&continue={last}")).json()["metadata"].get("continue"), None);
+    let expired = server.get("/api/v1/pods?limit=2&continue=v1.1.ns/a");
+    assert_eq!((expired.status, &expired.json()["reason"]), (410, &json!("Expired")));
+    assert_eq!(server.get("/api/v1/pods?continue=x").status, 400);
+    assert_eq!(server.get("/api/v1/pods?limit=2&resourceVersion=0").names().len(), 6, "the watch cache knows no pages");
+}
+
+#[test]
+fn selectors_select() {
+    let server = Server::start();
+    server.pod("one", "a", "n1");
+    server.pod("two", "b", "n2");
+    let labelled =
+        json!({"metadata": {"labels": {"app": "web"}}, "spec": {"nodeName": "n2"}, "status": {"phase": "Running"}});
+    server.store().put_pod("two", "c", &labelled).unwrap();
+    for (query, wanted) in [
+        ("fieldSelector=spec.nodeName%3Dn2", vec!["b", "c"]),
+        ("fieldSelector=spec.nodeName%3Dn2,status.phase!%3DRunning", vec!["b"]),
+        ("fieldSelector=metadata.namespace%3D%3Done", vec!["a"]),
+        ("labelSelector=app%20in%20(web,db)", vec!["c"]),
+        ("labelSelector=!app", vec!["a", "b"]),
+    ] {
+        assert_eq!(server.get(&format!("/api/v1/pods?{query}")).names(), wanted, "{query}");
+    }
+    assert_eq!(server.get("/api/v1/namespaces/two/pods").names(), ["b", "c"]);
+    let unknown = server.get("/api/v1/pods?fieldSelector=spec.color%3Dred");
+    assert_eq!((unknown.status, unknown.message().as_str()), (400, "field label not supported: spec.color"));
+}
+
+#[test]
+fn metadata_alone_is_answered_when_asked_for() {
+    let server = Server::start();
+    server.pod("ns", "a", "n");
+    let list = server.get_as("/api/v1/pods", METADATA_LIST).json();
+    assert_eq!((&list["kind"], &list["apiVersion"]), (&json!("PartialObjectMetadataList"), &json!("meta.k8s.io/v1")));
+    assert_eq!(list["items"][0]["kind"], "PartialObjectMetadata");
+    assert_eq!(list["items"][0].get("spec"), None);
+    let one = server.get_as(
+        "/api/v1/namespaces/ns/pods/a",
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+    );
+    assert_eq!(one.json()["kind"], "PartialObjectMetadata");
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    assert_eq!(server.get_as("/api/v1/pods", table).json()["kind"], "PodList");
+    assert_eq!(server.get_as("/api/v1/pods", "application/vnd.kubernetes.protobuf").status, 406);
+}
+
+#[test]
+fn versions_grow_and_a_restarted_double_is_newer() {
+    let dir = tempfile::tempdir().unwrap();
+    let version = |double: &apiserver::Double| -> u64 {
+        let server = ask(double, "/api/v1/pods");
+        server["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    };
+    let double = apiserver::Double::start(apiserver::Store::new(dir.path())).unwrap();
+    let first = version(&double);
+    double.store().put_pod("ns", "a", &json!({})).unwrap();
+    let second = version(&double);
+    assert!(second > first);
+    double.store().put_pod("ns", "a", &json!({})).unwrap();
+    assert_eq!(version(&double), second, "the same again is no change");
+    double.stop().unwrap();
+    let double = apiserver::Double::start(apiserver::Store::new(dir.path())).unwrap();
+    assert!(version(&double) > second);
+}
+
+fn ask(double: &apiserver::Double, path: &str) -> Value {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(double.address()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {JSON}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+#[test]
+fn discovery_names_what_is_served() {
+    let server = Server::start();
+    let legacy = server.get("/apis").json();
+    assert_eq!(legacy["kind"], "APIGroupList");
+    let events = server.get("/apis/events.k8s.io/v1").json();
+    assert_eq!(events["resources"][0]["name"], "events");
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+    let aggregated = server.get_as("/apis", accept);
+    assert_eq!(aggregated.json()["kind"], "APIGroupDiscoveryList");
+    assert!(aggregated.headers.contains("as=apigroupdiscoverylist"), "{}", aggregated.headers);
+    assert_eq!(server.get_as("/api", accept).json()["items"][0]["versions"][0]["version"], "v1");
+    assert_eq!(server.get("/apis/nope.example.com/v1").status, 404);
+    assert_eq!(server.get("/api/v1/unicorns").message(), "the server could not find the requested resource");
+}
+
+#[test]
+fn core_events_are_the_same_events_in_the_older_form() {
+    let server = Server::start();
+    assert_eq!(server.apply("e", "agent", true, &support::event("e")).status, 201);
+    let path = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.kind%3DNode,reportingComponent%3Dwhy-terminating%2Fagent";
+    let list = server.get(path).json();
+    assert_eq!(list["items"][0]["message"], "shop/db-0: volume data is still mounted");
+    assert_eq!(list["items"][0]["involvedObject"]["name"], "node-a");
+    assert_eq!(server.get("/api/v1/namespaces/default/events/e").json()["apiVersion"], "v1");
+}
