@@ -145,7 +145,13 @@ fn listen(text: &str) -> Result<Listen, String> {
     if text == "off" {
         return Ok(Listen::Off);
     }
-    text.parse().map(Listen::At).map_err(|_| "give ADDRESS:PORT, [IPV6]:PORT or off".to_owned())
+    // `$(POD_IP):9753` in a manifest has no brackets around an IPv6 address.
+    let apart = || {
+        let (address, port) = text.rsplit_once(':')?;
+        Some(SocketAddr::new(address.parse().ok()?, port.parse().ok()?))
+    };
+    let address = text.parse().ok().or_else(apart);
+    address.map(Listen::At).ok_or_else(|| "give ADDRESS:PORT, [IPV6]:PORT or off".to_owned())
 }
 
 /// `90s`, `15m`, `2h`: at least a millisecond, so that nothing turns without a pause.

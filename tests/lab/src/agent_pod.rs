@@ -9,7 +9,13 @@ mod deployment;
 mod log;
 mod settings;
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    path::Path,
+    time::Duration,
+};
 
 use anyhow::Context as _;
 
@@ -18,14 +24,16 @@ pub(crate) use settings::API_PORT;
 pub use settings::Settings;
 
 use crate::{
-    Launch, Node, Pod, PodRef, PodSpec, cri,
+    Launch, Node, Pod, PodRef, PodSpec, cri, network,
     node::{import, labels, wait_image},
     pod::Container,
-    scenario, wait_for,
+    process, scenario, wait_for,
 };
 
 /// Where every container finds its service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// The port that the deployment's `LISTEN` names.
+const AGENT_PORT: u16 = 9753;
 /// How long a command of the agent may take, the start of its container included.
 const COMMAND: Duration = Duration::from_secs(15);
 
@@ -126,6 +134,28 @@ impl<'a> AgentPod<'a> {
         let answer = self.node.runtime().exec(&container.id, command)?;
         let text = |bytes| String::from_utf8(bytes).context("it did not write text");
         Ok(Ended { code: answer.exit_code, stdout: text(answer.stdout)?, stderr: text(answer.stderr)? })
+    }
+
+    /// What the agent answers on its own port, asked for inside the pod's network as the kubelet's probes
+    /// and a scraper do: the whole answer, head and body.
+    pub fn ask(&self, container: &Container, path: &str) -> anyhow::Result<String> {
+        let mut stream = network::within(container.pid, || Ok(TcpStream::connect(("127.0.0.1", AGENT_PORT))?))?;
+        stream.set_read_timeout(Some(COMMAND))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).with_context(|| format!("ask the agent for {path}"))?;
+        Ok(answer)
+    }
+
+    /// Ends the agent as the kubelet does, with a stop signal and then time.
+    pub fn stop(&self, container: &Container, grace: Duration) -> anyhow::Result<()> {
+        self.node.runtime().stop_container(&container.id, grace).context("stop the agent")?;
+        process::wait_end(container.pid)
+    }
+
+    /// Its exit code, once it has ended.
+    pub fn exit_code(&self, container: &Container) -> anyhow::Result<Option<i32>> {
+        self.node.runtime().exit_code(&container.id)
     }
 
     /// What the agent in `container` has written so far.

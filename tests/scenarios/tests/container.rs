@@ -1,11 +1,16 @@
 //! The agent's image, run as the deployment says.
 
-use std::{collections::BTreeSet, path::PathBuf, process::Command, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, ensure};
 use findings::NodeReport;
 use lab::{
-    Gate, Launch, Node, PodSpec,
+    Container, Gate, Launch, Node, PodSpec,
     agent_pod::{AgentPod, Deployment, Ended, Settings},
     scenario::{self, Staged},
 };
@@ -33,6 +38,115 @@ pub fn sees_what_root_sees() -> anyhow::Result<()> {
     let meant = BTreeSet::from(["FuseServerNotResponding", "VolumeHeldByProcess", "VolDataUnusable"]);
     ensure!(causes == meant, "these causes were staged: {meant:?}; found were:\n{text}");
     node.down().context("take the node down")
+}
+
+/// The DaemonSet's container at work: its rights are those of the manifest and no others, it tells what
+/// holds three pods, and it holds nothing itself.
+pub fn runs_as_deployed() -> anyhow::Result<()> {
+    let image = image()?;
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let staged = stage(&node, &STAGED)?;
+    let deployment = Deployment::read()?;
+    let pod = AgentPod::new(&node, &deployment, &image).context("make the agent's pod")?;
+    // Only so that the test need not wait for minutes.
+    let agent = pod.start(&deployment.settings()?, Some(&["run", "--look-interval", "5s"]))?;
+    let outcome = watch_it(&node, &staged, &pod, &agent);
+    outcome.with_context(|| format!("the agent wrote:\n{}", pod.log(&agent)))?;
+    node.down().context("take the node down")
+}
+
+fn watch_it(node: &Node, staged: &[Staged], pod: &AgentPod, agent: &Container) -> anyhow::Result<()> {
+    confined(agent.pid)?;
+    wait_reasons(node, &["PodProcessUninterruptible", "PodVolumeBusy", "PodVolumeDataMissing"])?;
+    ensure!(pod.ask(agent, "/healthz")?.starts_with("HTTP/1.1 200"), "/healthz does not say that it is well");
+    ensure!(pod.ask(agent, "/readyz")?.starts_with("HTTP/1.1 200"), "/readyz does not say that it is ready");
+    let metrics = pod.ask(agent, "/metrics")?;
+    ensure!(metrics.contains("VolumeHeldByProcess"), "the metrics do not name the finding:\n{metrics}");
+
+    // Typed by a person into the pod that runs already.
+    let typed = pod.exec(agent, &["/why-terminating-agent", "check", "-o", "json"])?;
+    let outside = ask::check(node)?;
+    ensure!(found(&report(&typed)?) == found(&outside.report), "by exec: {}{}", typed.stdout, typed.stderr);
+
+    let cwd = staged.get(1).and_then(|staged| staged.pods.first()).context("cwd stages a pod")?;
+    let volume = node.layout().pod_dir(&cwd.uid).join("volumes/kubernetes.io~empty-dir/scratch");
+    holds_no_mount(agent.pid, &volume)?;
+    let holder = &staged[1].expect[0].names[0];
+    run("kill", &[holder])?;
+    // The kubelet stand-in unmounts the volume with a plain umount.
+    node.wait_gone(cwd, Duration::from_secs(20)).context("while the agent runs")?;
+    wait_reasons(node, &["PodNoLongerHeld"])?;
+
+    ensure!(pod.exit_code(agent)?.is_none(), "the agent has ended by itself");
+    let before = Instant::now();
+    pod.stop(agent, Duration::from_secs(5))?;
+    ensure!(before.elapsed() < Duration::from_secs(3), "it took {:?} to end", before.elapsed());
+    Ok(())
+}
+
+/// What the kernel says of the agent: the manifest's settings have arrived.
+fn confined(pid: i32) -> anyhow::Result<()> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let words: Vec<Vec<&str>> = status.lines().map(|line| line.split_whitespace().collect()).collect();
+    let says = |line: &[&str]| words.iter().any(|words| words.starts_with(line));
+    // DAC_READ_SEARCH is bit 2, SYS_PTRACE bit 19.
+    for line in [
+        ["CapEff:", "0000000000080004"],
+        ["CapBnd:", "0000000000080004"],
+        ["CapPrm:", "0000000000080004"],
+        ["NoNewPrivs:", "1"],
+        ["Seccomp:", "2"],
+        ["Uid:", "0"],
+    ] {
+        ensure!(says(&line), "{line:?} is not so:\n{status}");
+    }
+    let namespace = |pid: &str, kind: &str| std::fs::read_link(format!("/proc/{pid}/ns/{kind}"));
+    let pid = pid.to_string();
+    ensure!(namespace(&pid, "pid")? == namespace("self", "pid")?, "it has a pid namespace of its own");
+    ensure!(namespace(&pid, "net")? != namespace("self", "net")?, "it is in the node's network");
+    let mounts = std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))?;
+    let root = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| fields[4] == "/");
+    let root = root.context("it has a root file system")?;
+    ensure!(root[5].split(',').any(|option| option == "ro"), "its root file system can be written: {root:?}");
+    let cgroups = std::fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
+    let memory = cgroups.lines().find_map(|line| line.split_once(":memory:")).context("it is in no memory cgroup")?.1;
+    let limit = std::fs::read_to_string(format!("/sys/fs/cgroup/memory{memory}/memory.limit_in_bytes"))?;
+    ensure!(limit.trim() == (64 << 20).to_string(), "its memory limit is {limit}");
+    Ok(())
+}
+
+/// No copy of the volume's file system stands in the agent's mount namespace.
+fn holds_no_mount(pid: i32, volume: &Path) -> anyhow::Result<()> {
+    let device = |table: &str, point: &Path| {
+        let fields = table.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        fields.filter(|fields| Path::new(fields[4]) == point).map(|fields| fields[2].to_owned()).next_back()
+    };
+    let node = std::fs::read_to_string("/proc/self/mountinfo")?;
+    let device = device(&node, volume).with_context(|| format!("{} is not mounted", volume.display()))?;
+    let own = std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))?;
+    let copies: Vec<&str> = own.lines().filter(|line| line.split(' ').nth(2) == Some(&device)).collect();
+    ensure!(copies.is_empty(), "the agent has the pod's volume: {copies:?}");
+    Ok(())
+}
+
+/// Waits for Events of these reasons, about the Node.
+fn wait_reasons(node: &Node, reasons: &[&str]) -> anyhow::Result<()> {
+    let told = || -> anyhow::Result<BTreeSet<String>> {
+        let events = node.store().events()?;
+        let of_node = events.iter().filter(|event| event["regarding"]["kind"] == "Node");
+        Ok(of_node.filter_map(|event| event["reason"].as_str().map(str::to_owned)).collect())
+    };
+    lab::wait_for(&format!("Events of the reasons {reasons:?}"), Duration::from_secs(90), || {
+        let told = told()?;
+        Ok(reasons.iter().all(|reason| told.contains(*reason)).then_some(()))
+    })
+    .with_context(|| format!("there are {:?}", told()))
+}
+
+fn run(program: &str, args: &[&str]) -> anyhow::Result<()> {
+    let done = Command::new(program).args(args).output()?;
+    ensure!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr));
+    Ok(())
 }
 
 /// What the agent sees with some rights.

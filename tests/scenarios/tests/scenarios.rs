@@ -40,6 +40,7 @@ fn main() -> ExitCode {
     trials.push(trial("without-the-api", together::without_api));
     trials.push(trial("judged-again", together::judged_again));
     trials.push(trial("in-a-container", container::sees_what_root_sees));
+    trials.push(trial("runs-as-deployed", container::runs_as_deployed));
     trials.push(trial("rights", container::rights));
     libtest_mimic::run(&arguments, trials).exit_code()
 }

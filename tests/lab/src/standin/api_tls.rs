@@ -3,7 +3,6 @@
 use std::{fs, net::TcpListener, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
-use nix::sched::{CloneFlags, setns};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::net::TcpStream;
 use tokio_rustls::{
@@ -14,7 +13,7 @@ use tokio_rustls::{
     },
 };
 
-use crate::agent_pod::API_PORT;
+use crate::{agent_pod::API_PORT, network};
 
 /// The address inside the pod's network.
 const ADDRESS: &str = "127.0.0.1";
@@ -66,16 +65,12 @@ async fn pass_on(client: TcpStream, acceptor: TlsAcceptor, backend: &str) -> any
     Ok(())
 }
 
-/// A socket stays in the network it was made in, so only the listener is the pod's.
 fn listen_in_network_of(pid: i32) -> anyhow::Result<TcpListener> {
-    let open = |path: String| fs::File::open(&path).with_context(|| format!("open {path}"));
-    let own = open("/proc/self/ns/net".to_owned())?;
-    setns(open(format!("/proc/{pid}/ns/net"))?, CloneFlags::CLONE_NEWNET).context("enter the pod's network")?;
-    let listener = TcpListener::bind((ADDRESS, API_PORT)).context("listen in the pod's network");
-    setns(own, CloneFlags::CLONE_NEWNET).context("return to the node's network")?;
-    let listener = listener?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+    network::within(pid, || {
+        let listener = TcpListener::bind((ADDRESS, API_PORT)).context("listen in the pod's network")?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    })
 }
 
 /// An authority as PEM, and a server that it vouches for; the keys are never written down.
