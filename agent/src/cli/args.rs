@@ -242,6 +242,16 @@ mod tests {
     }
 
     #[test]
+    fn an_address_with_and_without_brackets() {
+        let at = |text: &str| Ok(Listen::At(text.parse().unwrap()));
+        assert_eq!(listen("10.0.0.7:9753"), at("10.0.0.7:9753"));
+        assert_eq!(listen("[fd00::7]:9753"), at("[fd00::7]:9753"));
+        assert_eq!(listen("fd00::7:9753"), at("[fd00::7]:9753"));
+        assert_eq!(listen("off"), Ok(Listen::Off));
+        assert!(listen("9753").is_err() && listen("node-7:9753").is_err() && listen(":9753").is_err());
+    }
+
+    #[test]
     fn an_endpoint_with_and_without_its_scheme() {
         assert_eq!(cri_endpoint("unix:///run/x.sock"), Ok(PathBuf::from("/run/x.sock")));
         assert_eq!(cri_endpoint("/run/x.sock"), Ok(PathBuf::from("/run/x.sock")));
