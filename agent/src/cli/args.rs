@@ -148,7 +148,13 @@ fn listen(text: &str) -> Result<Listen, String> {
     if text == "off" {
         return Ok(Listen::Off);
     }
-    text.parse().map(Listen::At).map_err(|_| "give ADDRESS:PORT, [IPV6]:PORT or off".to_owned())
+    // `$(POD_IP):9753` in a manifest has no brackets around an IPv6 address.
+    let apart = || {
+        let (address, port) = text.rsplit_once(':')?;
+        Some(SocketAddr::new(address.parse().ok()?, port.parse().ok()?))
+    };
+    let address = text.parse().ok().or_else(apart);
+    address.map(Listen::At).ok_or_else(|| "give ADDRESS:PORT, [IPV6]:PORT or off".to_owned())
 }
 
 /// As an interval, and `0s` for none.
@@ -241,6 +247,16 @@ mod tests {
         assert_eq!(interval("1h30m"), Ok(Duration::from_secs(5400)));
         assert_eq!(listen("off"), Ok(Listen::Off));
         assert!(listen("localhost").is_err());
+    }
+
+    #[test]
+    fn an_address_with_and_without_brackets() {
+        let at = |text: &str| Ok(Listen::At(text.parse().unwrap()));
+        assert_eq!(listen("10.0.0.7:9753"), at("10.0.0.7:9753"));
+        assert_eq!(listen("[fd00::7]:9753"), at("[fd00::7]:9753"));
+        assert_eq!(listen("fd00::7:9753"), at("[fd00::7]:9753"));
+        assert_eq!(listen("off"), Ok(Listen::Off));
+        assert!(listen("9753").is_err() && listen("node-7:9753").is_err() && listen(":9753").is_err());
     }
 
     #[test]

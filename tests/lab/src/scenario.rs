@@ -16,6 +16,8 @@ mod support;
 
 use std::fmt;
 
+pub(crate) use network::provide_network;
+
 use crate::{Gate, Node, PodRef};
 
 /// One way to get stuck (or, to be compared with, not to).

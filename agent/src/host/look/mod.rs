@@ -18,7 +18,8 @@ pub use options::{ApiSource, Options, PodFilter};
 pub use saved::{load, save};
 
 use super::{
-    HostView, api, block, census::Census, cgroups, child::Prober, csi, kubelet, mounts::MountReader, runtime, volumes,
+    HostView, api, block, census::Census, cgroups, child::Prober, csi, kubelet, mounts::MountReader, rights, runtime,
+    volumes,
 };
 
 /// What the steps share.
@@ -39,6 +40,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     let cgroup_mounts = cgroups::hierarchies(&own);
     let found = kubelet::find(&cgroup_mounts, &own);
     let running = found.get();
+    let rights = rights::rights(running.map(|found| found.pid));
     let view = place::view(options, running.map(|found| found.pid));
     let settings = running.map(|found| kubelet::settings(found, &view, prober, &mut faults)).unwrap_or_default();
     let kubelet_root = place::kubelet_root(options, running.map(|_| &settings), &view);
@@ -78,6 +80,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
         at_ms: sys::now_ms(),
         uptime_ms: sys::uptime_ms(),
+        rights,
         node: NodeFacts {
             name,
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),

@@ -116,6 +116,11 @@ impl Layout {
         self.dir.join("kubeconfig")
     }
 
+    /// The service account of the agent's pod.
+    pub fn service_account(&self) -> PathBuf {
+        self.dir.join("service-account")
+    }
+
     /// A place for mounts that are the host's and no pod's.
     pub fn mnt(&self, name: &str) -> PathBuf {
         self.dir.join("mnt").join(name)

@@ -1,6 +1,6 @@
 //! Making pods on a node, and having them deleted.
 
-use std::{collections::HashMap, fs, time::Duration};
+use std::{collections::HashMap, fs, path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
 
@@ -21,7 +21,21 @@ const OVERDUE: Duration = Duration::from_secs(600);
 impl Node {
     /// Makes a pod: its directory, cgroup, sandbox, containers and API object.
     pub fn run(&self, spec: &PodSpec) -> anyhow::Result<Pod> {
-        let reference = spec.pod.clone();
+        let config = self.sandbox_config(spec);
+        let dir = self.provide_for(spec)?;
+        let sandbox = self.runtime.run_sandbox(&config)?;
+        let mut containers = Vec::new();
+        for container in &spec.containers {
+            containers.push(self.run_container(spec, container, &sandbox, &config)?);
+        }
+        let pod = Pod { reference: spec.pod.clone(), sandbox, containers, dir };
+        self.announce(spec, &pod)?;
+        Ok(pod)
+    }
+
+    /// Makes what a kubelet makes before it asks the runtime for a sandbox; returns the pod's directory.
+    pub(crate) fn provide_for(&self, spec: &PodSpec) -> anyhow::Result<PathBuf> {
+        let reference = &spec.pod;
         self.begin(&reference.uid)?;
         let dir = self.layout.pod_dir(&reference.uid);
         for name in ["volumes", "containers", "plugins"] {
@@ -29,17 +43,14 @@ impl Node {
         }
         fs::write(dir.join("etc-hosts"), "127.0.0.1\tlocalhost\n").context("write the pod's etc-hosts")?;
         cgroup::create(&reference.cgroup())?;
-        let config = self.sandbox_config(spec);
-        let sandbox = self.runtime.run_sandbox(&config)?;
-        let mut containers = Vec::new();
-        for container in &spec.containers {
-            containers.push(self.run_container(spec, container, &sandbox, &config)?);
-        }
-        let pod = Pod { reference, sandbox, containers, dir };
+        Ok(dir)
+    }
+
+    /// Tells the kubelet stand-in and the API of a pod that has been made.
+    pub(crate) fn announce(&self, spec: &PodSpec, pod: &Pod) -> anyhow::Result<()> {
         self.write_record(&record(spec, false))?;
-        self.store().put_pod(pod.namespace(), pod.name(), &api::pod_object(spec, &pod))?;
-        self.made(pod.uid())?;
-        Ok(pod)
+        self.store().put_pod(pod.namespace(), pod.name(), &api::pod_object(spec, pod))?;
+        self.made(pod.uid())
     }
 
     /// Keeps housekeeping away from a pod's directory until the pod is made.
@@ -144,7 +155,7 @@ impl Node {
     }
 
     /// Labels and annotations are the kubelet's: the agent knows pods by them.
-    fn sandbox_config(&self, spec: &PodSpec) -> cri::PodSandboxConfig {
+    pub(crate) fn sandbox_config(&self, spec: &PodSpec) -> cri::PodSandboxConfig {
         let pod = &spec.pod;
         let network = if spec.own_network { NamespaceMode::Pod } else { NamespaceMode::Node };
         let logs = self.layout.pod_logs().join(format!("{}_{}_{}", pod.namespace, pod.name, pod.uid));
@@ -166,6 +177,7 @@ impl Node {
                 cgroup_parent: pod.cgroup(),
                 security_context: Some(cri::LinuxSandboxSecurityContext {
                     namespace_options: Some(namespaces(network)),
+                    seccomp: None,
                 }),
             }),
         }
@@ -186,6 +198,8 @@ impl Node {
             metadata: Some(cri_api::ContainerMetadata { name: container.name.clone(), attempt: 0 }),
             image: Some(cri::ImageSpec { image: image::BUSYBOX.to_owned() }),
             command: container.command.clone(),
+            args: Vec::new(),
+            envs: Vec::new(),
             mounts: container.mounts.clone(),
             labels,
             annotations: HashMap::from([
@@ -197,8 +211,10 @@ impl Node {
             ]),
             log_path: format!("{}.log", container.name),
             linux: Some(cri::LinuxContainerConfig {
+                resources: None,
                 security_context: Some(cri::LinuxContainerSecurityContext {
                     namespace_options: Some(namespaces(network)),
+                    ..Default::default()
                 }),
             }),
         };
@@ -217,7 +233,8 @@ fn namespaces(network: NamespaceMode) -> NamespaceOption {
     }
 }
 
-fn labels(pod: &PodRef) -> HashMap<String, String> {
+/// By these the agent and the kubelet know whose a container is.
+pub(crate) fn labels(pod: &PodRef) -> HashMap<String, String> {
     HashMap::from([
         ("io.kubernetes.pod.name".to_owned(), pod.name.clone()),
         ("io.kubernetes.pod.namespace".to_owned(), pod.namespace.clone()),
