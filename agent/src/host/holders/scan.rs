@@ -68,13 +68,8 @@ pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Found) {
 
 /// Every descriptor of a process and where its link points; none when it may not be seen.
 pub(in crate::host) fn each_descriptor(dir: &ProcDir, mut see: impl FnMut(u32, &[u8])) {
-    let Ok(list) = dir.open_list("fd") else { return };
-    for name in list.names().unwrap_or_default() {
-        let Some(fd) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-        if let Ok(path) = list.link(&name) {
-            see(fd, &path);
-        }
-    }
+    // A list that breaks off is that of a process that ends.
+    let _ = dir.open_list("fd").and_then(|list| list.each_link(&mut see));
 }
 
 /// The mount a descriptor was opened through.
