@@ -71,17 +71,14 @@ pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Found) ->
 
 /// Every descriptor of a process and where its link points; `false` when they may not be seen.
 pub(in crate::host) fn each_descriptor(dir: &ProcDir, mut see: impl FnMut(u32, &[u8])) -> bool {
-    let list = match dir.open_list("fd") {
-        Ok(list) => list,
-        Err(error) => return sys::is_gone(&error),
-    };
-    for name in list.names().unwrap_or_default() {
-        let Some(fd) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-        if let Ok(path) = list.link(&name) {
-            see(fd, &path);
+    match dir.open_list("fd") {
+        Ok(list) => {
+            // A list that breaks off is that of a process that ends.
+            let _ = list.each_link(&mut see);
+            true
         }
+        Err(error) => sys::is_gone(&error),
     }
-    true
 }
 
 /// The mount a descriptor was opened through.

@@ -96,6 +96,16 @@ impl Layout {
         self.records().join(format!("{uid}.making"))
     }
 
+    /// What was staged, one note for each scenario.
+    pub fn staged(&self) -> PathBuf {
+        self.dir.join("staged")
+    }
+
+    /// The note of one scenario.
+    pub fn note(&self, scenario: &str) -> PathBuf {
+        self.staged().join(format!("{scenario}.json"))
+    }
+
     /// At which gate the kubelet stand-in waits for a pod, and why.
     pub fn waits(&self, uid: &str) -> PathBuf {
         self.dir.join("waits").join(uid)

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, fs, path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
+use nix::sys::signal::Signal;
 
 use super::{Node, api};
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
     image,
     kubelet::Gate,
     pod::{Container, ContainerSpec, Pod, PodRef, PodSpec, Record},
-    wait_for,
+    process, wait_for,
 };
 
 /// How long ago the deadline of a pod passed that is to be found stuck: long enough for any
@@ -85,6 +86,27 @@ impl Node {
     pub fn delete_until(&self, spec: &PodSpec, gate: Gate) -> anyhow::Result<()> {
         self.delete(spec)?;
         self.wait_held(&spec.pod, gate)
+    }
+
+    /// Ends a pod that nothing holds: deletes it unless that was done, and spares the wait for its
+    /// processes.
+    pub fn end(&self, pod: &PodRef) -> anyhow::Result<()> {
+        let path = self.layout.record(&pod.uid);
+        let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+        let mut record: Record = serde_json::from_slice(&bytes).context("parse the pod's record")?;
+        if !record.terminating {
+            let object = self.store().pod(&pod.namespace, &pod.name)?;
+            let mut object = object.with_context(|| format!("there is no pod {}/{}", pod.namespace, pod.name))?;
+            let grace = Duration::from_secs(record.grace_seconds);
+            api::mark_deleted(&mut object, grace, jiff::Timestamp::now());
+            self.store().put_pod(&pod.namespace, &pod.name, &object)?;
+            record.terminating = true;
+            self.write_record(&record)?;
+        }
+        for pid in cgroup::processes(&cgroup::directories(&pod.cgroup())?) {
+            process::signal(pid, Signal::SIGKILL)?;
+        }
+        Ok(())
     }
 
     /// Removes a pod's object, as `kubectl delete --force` does, and tells the kubelet nothing.
