@@ -73,7 +73,18 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let jobs = worker::start(options.look, metrics.clone(), tell.clone()).context("starting the thread that looks")?;
     let brain = Brain::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), worker::now());
     tracing::info!(node = %options.node, version = env!("CARGO_PKG_VERSION"), "watching");
-    let mut agent = Agent { brain, cluster, jobs, tell, metrics, health, writing: None, looked: false, quiet: false };
+    let mut agent = Agent {
+        brain,
+        cluster,
+        jobs,
+        tell,
+        metrics,
+        health,
+        writing: None,
+        looked: false,
+        quiet: false,
+        silent: logs::Silent::default(),
+    };
     loop {
         let sleep = agent.brain.wake(worker::now()).max(SHORTEST_SLEEP);
         let answer = tokio::select! {
@@ -107,6 +118,7 @@ struct Agent {
     looked: bool,
     /// The API server was away at the last answer: said once, not each time.
     quiet: bool,
+    silent: logs::Silent,
 }
 
 impl Agent {
@@ -143,9 +155,7 @@ impl Agent {
         match answer {
             Answer::Looked(looked) => {
                 self.looked = true;
-                for unknown in &looked.report.unknown {
-                    tracing::debug!(source = %unknown.source, why = %unknown.why, "a source did not answer");
-                }
+                self.silent.take(&looked.report.unknown);
             }
             Answer::Wrote(wrote) => {
                 let result = match wrote {

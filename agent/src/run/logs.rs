@@ -1,8 +1,9 @@
 //! One line per thing that happens, as text or JSON.
 
-use std::io::IsTerminal;
+use std::{collections::BTreeSet, io::IsTerminal};
 
 use clap::ValueEnum;
+use findings::Unknown;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use super::ledger::{Entry, Turn};
@@ -42,6 +43,28 @@ pub fn turn(turn: &Turn) {
             let (cause, gate, root) = told(entry);
             tracing::info!(cause, gate, root, pod = %pods(entry), "told once for the node from now on");
         }
+    }
+}
+
+/// Sources that did not answer at the last look: each is said once, and once more when it answers.
+#[derive(Debug, Default)]
+pub struct Silent(BTreeSet<String>);
+
+impl Silent {
+    /// Takes in what the last look could not see. What hides nothing by itself (a process that
+    /// ended in between) is not worth a line.
+    pub fn take(&mut self, unknown: &[Unknown]) {
+        let silent: Vec<&Unknown> = unknown.iter().filter(|unknown| !unknown.hides.is_empty()).collect();
+        for Unknown { source, why, hides } in &silent {
+            if !self.0.contains(source) {
+                tracing::warn!(%source, %why, %hides, "a source does not answer");
+            }
+        }
+        let now: BTreeSet<String> = silent.iter().map(|unknown| unknown.source.clone()).collect();
+        for source in self.0.difference(&now) {
+            tracing::info!(%source, "a source answers again");
+        }
+        self.0 = now;
     }
 }
 
