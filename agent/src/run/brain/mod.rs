@@ -50,6 +50,8 @@ pub struct Brain {
     reading_existing: bool,
     writes: Patience,
     turns: Vec<Turn>,
+    /// So many writes are left for the agent's end.
+    last_writes: u32,
 }
 
 impl Brain {
@@ -76,6 +78,7 @@ impl Brain {
             reading_existing: false,
             writes: Patience::new(seed.wrapping_add(2)),
             turns: Vec::new(),
+            last_writes: settings.burst,
         }
     }
 
@@ -149,12 +152,13 @@ impl Brain {
         self.looking.is_some_and(|since| now.since(since) > LOOK_HANGS)
     }
 
-    /// What may still be written before the agent ends: the bucket does not hold it back, its burst
-    /// bounds it.
+    /// What may still be written before the agent ends: the bucket does not hold it back, but it is
+    /// no more than its burst, or a rollout over many stuck pods would be a storm.
     pub fn last_write(&mut self, now: Moment) -> Option<Write> {
-        if !self.may_write() {
+        if !self.may_write() || self.last_writes == 0 {
             return None;
         }
+        self.last_writes -= 1;
         self.writing = None;
         let of = self.of()?;
         let write = self.ledger.next_write(&of, now).filter(|write| write.kind <= Kind::Over)?;

@@ -276,8 +276,8 @@ fn a_node_made_anew_is_noticed_before_the_next_write() {
     assert_eq!(uids, ["7b0c", "other"]);
 }
 
-#[test]
-fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
+/// Each is held by a root of its own.
+fn five_hundred_pods() -> World {
     let mut world = World::new(held(), Api::Up);
     let first = pods(&world.seen)[0].clone();
     let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
@@ -290,6 +290,12 @@ fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
         .collect();
     world.seen.looked_into = api.pods.iter().map(|pod| pod.uid.clone()).collect();
     world.tell_list();
+    world
+}
+
+#[test]
+fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
+    let mut world = five_hundred_pods();
     world.until(3660);
     assert!(world.looks.len() < 60, "{} looks", world.looks.len());
     // Each has a root of its own, so each is told by itself, as fast as the bucket allows.
@@ -298,6 +304,19 @@ fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
     names.sort_unstable();
     names.dedup();
     assert!(names.len() > 100, "no pod is told twice before others are told once: {}", names.len());
+}
+
+#[test]
+fn the_last_writes_are_no_storm() {
+    let mut world = five_hundred_pods();
+    world.until(90);
+    let mut written = 0;
+    while world.brain.last_write(world.moment()).is_some() {
+        world.answer(Answer::Wrote(Wrote::Done { event_time: String::new() }));
+        written += 1;
+    }
+    assert_eq!(written, 10);
+    assert!(world.brain.unwritten(world.moment()) > 470);
 }
 
 #[test]
