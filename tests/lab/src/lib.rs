@@ -19,7 +19,7 @@ mod launch;
 pub mod mounts;
 mod node;
 mod pod;
-mod process;
+pub mod process;
 mod retry;
 mod runtime;
 pub mod scenario;
@@ -28,6 +28,6 @@ mod volume;
 
 pub use kubelet::Gate;
 pub use launch::Launch;
-pub use node::{Layout, Node, Restart, default_dir};
+pub use node::{Layout, NODE_NAME, Node, Restart, default_dir};
 pub use pod::{Pod, PodRef, PodSpec};
 pub use retry::wait_for;

@@ -4,6 +4,7 @@
 mod ask;
 mod compare;
 mod cure;
+mod running;
 mod together;
 
 use std::{process::ExitCode, time::Duration};
@@ -38,7 +39,10 @@ fn main() -> ExitCode {
     trials.push(trial("not-a-leak-itself", together::not_a_leak));
     trials.push(trial("without-the-api", together::without_api));
     trials.push(trial("judged-again", together::judged_again));
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials.extend(running::on_a_node_of_its_own());
+    let alone = libtest_mimic::run(&arguments, trials);
+    let together = running::on_one_node(arguments);
+    if alone.has_failed() { alone.exit_code() } else { together }
 }
 
 fn trial(name: &'static str, test: impl Fn() -> anyhow::Result<()> + Send + 'static) -> Trial {
