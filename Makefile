@@ -3,7 +3,7 @@
 CARGO ?= $(or $(shell command -v cargo),$(HOME)/.cargo/bin/cargo)
 export TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: demo test bench docs packages build clean-lab
+.PHONY: demo test bench docs image packages build clean-lab
 
 ## Stage three stuck pods on this machine, explain them, clean up
 demo: packages
@@ -23,6 +23,10 @@ bench: packages
 ## Write the generated documents again
 docs:
 	$(CARGO) run -q -p xtask -- docs
+
+## The agent's image as $(TARGET)/why-terminating-agent.oci.tar; needs no container engine
+image:
+	$(CARGO) run -q -p xtask -- image
 
 build:
 	$(CARGO) build --workspace

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use agent::{cli, host::child};
+use agent::{cli, host::child, sys};
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -11,6 +11,7 @@ fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|first| first == "probe") {
         return u8::try_from(child::probe_main(&arguments[2..])).map_or(ExitCode::FAILURE, ExitCode::from);
     }
+    sys::share_one_heap();
     let args = match cli::Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

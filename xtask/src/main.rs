@@ -1,13 +1,15 @@
-//! `cargo run -p xtask -- docs [--check]` and `cargo run -p xtask -- tidy`.
+//! `cargo run -p xtask -- docs [--check]`, `… tidy` and `… image`.
 
 mod docs;
+mod image;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str = "usage: xtask docs [--check] | xtask tidy";
+const USAGE: &str =
+    "usage: xtask docs [--check] | xtask tidy | xtask image [--profile dev|release] [--binary FILE] [--output FILE]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +19,7 @@ fn main() -> Result<()> {
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
         ["tidy"] => tidy::run(&root),
+        ["image", ref flags @ ..] => image::run(&root, flags),
         _ => bail!(USAGE),
     }
 }

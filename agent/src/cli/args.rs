@@ -127,6 +127,9 @@ pub struct RunArgs {
     /// And then one per this time
     #[arg(long, env = "EVENT_REFILL", default_value = "30s", value_parser = interval)]
     pub event_refill: Duration,
+    /// News wait for a random part of this, so that nodes with the same trouble do not write together
+    #[arg(long, env = "EVENT_SPREAD", default_value = "30s", value_parser = spread)]
+    pub event_spread: Duration,
     /// So many findings are kept at most
     #[arg(long, env = "MAX_FINDINGS", default_value_t = 1000)]
     pub max_findings: usize,
@@ -145,7 +148,18 @@ fn listen(text: &str) -> Result<Listen, String> {
     if text == "off" {
         return Ok(Listen::Off);
     }
-    text.parse().map(Listen::At).map_err(|_| "give ADDRESS:PORT, [IPV6]:PORT or off".to_owned())
+    // `$(POD_IP):9753` in a manifest has no brackets around an IPv6 address.
+    let apart = || {
+        let (address, port) = text.rsplit_once(':')?;
+        Some(SocketAddr::new(address.parse().ok()?, port.parse().ok()?))
+    };
+    let address = text.parse().ok().or_else(apart);
+    address.map(Listen::At).ok_or_else(|| "give ADDRESS:PORT, [IPV6]:PORT or off".to_owned())
+}
+
+/// As an interval, and `0s` for none.
+fn spread(text: &str) -> Result<Duration, String> {
+    if text == "0s" { Ok(Duration::ZERO) } else { interval(text) }
 }
 
 /// `90s`, `15m`, `2h`: at least a millisecond, so that nothing turns without a pause.
@@ -233,6 +247,16 @@ mod tests {
         assert_eq!(interval("1h30m"), Ok(Duration::from_secs(5400)));
         assert_eq!(listen("off"), Ok(Listen::Off));
         assert!(listen("localhost").is_err());
+    }
+
+    #[test]
+    fn an_address_with_and_without_brackets() {
+        let at = |text: &str| Ok(Listen::At(text.parse().unwrap()));
+        assert_eq!(listen("10.0.0.7:9753"), at("10.0.0.7:9753"));
+        assert_eq!(listen("[fd00::7]:9753"), at("[fd00::7]:9753"));
+        assert_eq!(listen("fd00::7:9753"), at("[fd00::7]:9753"));
+        assert_eq!(listen("off"), Ok(Listen::Off));
+        assert!(listen("9753").is_err() && listen("node-7:9753").is_err() && listen(":9753").is_err());
     }
 
     #[test]

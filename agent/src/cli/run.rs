@@ -79,5 +79,6 @@ pub(super) fn settings(args: &RunArgs) -> Settings {
         },
         burst: args.event_burst,
         refill: args.event_refill,
+        spread: args.event_spread,
     }
 }

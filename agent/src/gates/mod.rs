@@ -3,6 +3,7 @@
 
 mod node;
 mod pod;
+mod rights;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +25,10 @@ pub fn judge(seen: &Observation) -> NodeReport {
     let mut pods: Vec<_> = views.iter().map(pod::judge).filter(|report| report.verdict != Verdict::Clear).collect();
     let (mut node_findings, notes) = node::judge(seen, &mut pods);
     pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
-    let unknown = unknowns(seen);
+    let lacking = rights::lacking(seen);
+    let mut unknown = lacking.told.clone();
+    unknown.extend(unknowns(seen).into_iter().filter(|failure| !lacking.explains(failure)));
+    pods.iter_mut().for_each(|pod| pod.unknown.retain(|failure| !lacking.explains(failure)));
     let worst = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Clear);
     let verdict = match () {
         () if worst == Verdict::Stuck || node_findings.iter().any(node::is_stuck) => Verdict::Stuck,

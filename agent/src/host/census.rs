@@ -1,51 +1,42 @@
-//! Which process lives in which namespaces: taken once per look, used by several searches.
+//! Which process lives in which namespaces: each kind asked of all processes at most once per
+//! look, and only when it is needed.
 
-use std::{borrow::Cow, collections::BTreeMap};
-
-use super::mounts::living_in;
-use crate::{
-    observation::Fault,
-    sys::{self, ProcDir},
+use std::{
+    borrow::Cow,
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
 };
+
+use super::mounts::living;
+use crate::{observation::Fault, sys};
 
 /// All processes but this one.
 #[derive(Clone, Debug, Default)]
 pub struct Census {
-    /// Those that may hold something, by mount namespace (that of a living thread).
-    pub by_mount_ns: BTreeMap<u64, Vec<u32>>,
-    /// Every process, zombies included, with its pid namespace.
-    pub pid_ns: Vec<(u32, u64)>,
-    /// How many could not be looked at.
-    pub unreadable: u32,
     /// Why there is no list at all.
     pub fault: Option<Fault>,
+    pids: Vec<u32>,
+    by_mount_ns: OnceCell<ByMountNamespace>,
+    pid_ns: OnceCell<Vec<(u32, u64)>>,
+}
+
+/// The processes that may hold something.
+#[derive(Clone, Debug, Default)]
+pub struct ByMountNamespace {
+    /// Their pids, by the mount namespace of a living thread.
+    pub pids: BTreeMap<u64, Vec<u32>>,
+    /// How many could not be looked at.
+    pub unreadable: u32,
 }
 
 impl Census {
-    /// Reads two links per process.
+    /// Lists the processes and asks them nothing yet.
     pub fn take() -> Self {
-        let mut census = Census::default();
         let me = std::process::id();
-        let pids = match sys::pids() {
-            Ok(pids) => pids,
-            Err(error) => {
-                census.fault = Some(Fault::new("/proc", error));
-                return census;
-            }
-        };
-        for pid in pids.into_iter().filter(|pid| *pid != me) {
-            let dir = ProcDir::open(pid);
-            if let Some(ns) = dir.as_ref().ok().and_then(|dir| dir.namespace("pid").ok()) {
-                census.pid_ns.push((pid, ns));
-            }
-            match dir.and_then(|dir| living_in(pid, dir)) {
-                Ok((_, ns)) => census.by_mount_ns.entry(ns).or_default().push(pid),
-                // Gone, or a zombie that holds nothing.
-                Err(error) if sys::is_gone(&error) => {}
-                Err(_) => census.unreadable += 1,
-            }
+        match sys::pids() {
+            Ok(pids) => Census { pids: pids.into_iter().filter(|pid| *pid != me).collect(), ..Default::default() },
+            Err(error) => Census { fault: Some(Fault::new("/proc", error)), ..Default::default() },
         }
-        census
     }
 
     /// The one that is known already, or a new one.
@@ -53,26 +44,54 @@ impl Census {
         known.map_or_else(|| Cow::Owned(Census::take()), Cow::Borrowed)
     }
 
-    /// The members of these pid namespaces: the only way to find, on cgroup v1, the exiting
-    /// processes of a container and the children that somebody outside put into it.
-    pub fn members(&self, pid_namespaces: &[u64]) -> impl Iterator<Item = u32> {
-        self.pid_ns.iter().filter(|(_, ns)| pid_namespaces.contains(ns)).map(|(pid, _)| *pid)
+    /// Who lives in which mount namespace; one link per process.
+    pub fn by_mount_ns(&self) -> &ByMountNamespace {
+        self.by_mount_ns.get_or_init(|| {
+            let mut found = ByMountNamespace::default();
+            self.each_namespace("mnt", |pid, ns| {
+                // A zombie shows none, but its threads may live.
+                match ns.or_else(|_| living(pid).map(|(_, ns)| ns)) {
+                    Ok(ns) => found.pids.entry(ns).or_default().push(pid),
+                    // Gone, or a zombie that holds nothing.
+                    Err(error) if sys::is_gone(&error) => {}
+                    Err(_) => found.unreadable += 1,
+                }
+            });
+            found
+        })
+    }
+
+    /// The members of these pid namespaces, zombies included: the only way to find, on cgroup v1,
+    /// the children that somebody outside put into a container. One link per process.
+    pub fn members(&self, pid_namespaces: &BTreeSet<u64>) -> impl Iterator<Item = u32> {
+        let all = self.pid_ns.get_or_init(|| {
+            let mut found = Vec::new();
+            self.each_namespace("pid", |pid, ns| found.extend(ns.ok().map(|ns| (pid, ns))));
+            found
+        });
+        all.iter().filter(|(_, ns)| pid_namespaces.contains(ns)).map(|(pid, _)| *pid)
+    }
+
+    fn each_namespace(&self, kind: &str, mut see: impl FnMut(u32, std::io::Result<u64>)) {
+        self.pids.iter().for_each(|pid| see(*pid, sys::namespace_of(*pid, kind)));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::ProcDir;
 
     #[test]
     fn finds_the_members_of_a_namespace() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let own = ProcDir::open(std::process::id()).unwrap();
         let census = Census::take();
+        let members: Vec<u32> = census.members(&[own.namespace("pid").unwrap()].into()).collect();
+        let neighbours = census.by_mount_ns().pids[&own.namespace("mnt").unwrap()].clone();
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(census.members(&[own.namespace("pid").unwrap()]).any(|pid| pid == child.id()));
-        assert!(census.by_mount_ns[&own.namespace("mnt").unwrap()].contains(&child.id()));
-        assert_eq!(census.members(&[1]).count(), 0);
+        assert!(members.contains(&child.id()) && neighbours.contains(&child.id()));
+        assert_eq!(census.members(&[1].into()).count(), 0);
     }
 }

@@ -5,12 +5,15 @@
 //! one, and on v2 reads what freeze was *asked* for, not what *is*. Its reader of the v1 freezer
 //! has none of these faults and is used.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use cgroups_rs::{FreezerState, fs::freezer::FreezerController};
 use findings::PodUid;
 
-use super::HostView;
+use super::{HostView, mounts::FirstTable};
 use crate::{
     observation::{CgroupDir, CgroupMount, CgroupNode, Fault, Freezer, HostPath, PodCgroup, Seen},
     parse,
@@ -19,8 +22,6 @@ use crate::{
 
 /// A nested runtime can make many cgroups; more than this in one pod are not looked at.
 const MAX_NODES: usize = 1000;
-/// The mount table of a node with many pods.
-const MAX_MOUNT_TABLE: usize = 64 << 20;
 /// `cgroup.procs` of one cgroup.
 const MAX_PROCS_FILE: usize = 1 << 20;
 
@@ -42,13 +43,10 @@ const KNOWN_TO_RUNC: [&str; 14] = [
     "misc",
 ];
 
-/// The cgroup hierarchies of the host: those of pid 1's mount table, or of our own where that may
-/// not be read.
-pub fn hierarchies(view: &HostView) -> Vec<CgroupMount> {
-    let tables = ["proc/1/mountinfo", "proc/self/mountinfo"].map(|file| view.at(&HostPath::from("/")).join(file));
-    let bytes = tables.iter().find_map(|file| sys::read_capped(file, MAX_MOUNT_TABLE).ok()).unwrap_or_default();
+/// The cgroup hierarchies of the host, from its mount table.
+pub fn hierarchies(table: &FirstTable) -> Vec<CgroupMount> {
     let mut found = Vec::new();
-    parse::mountinfo::mounts(&bytes, |mount| {
+    parse::mountinfo::mounts(table.bytes(), |mount| {
         let controllers =
             || mount.super_options().split(|b| *b == b',').map(|option| String::from_utf8_lossy(option).into_owned());
         let v1 = match mount.fs_type() {
@@ -73,7 +71,7 @@ pub fn hierarchies(view: &HostView) -> Vec<CgroupMount> {
 
 /// Finds the cgroups of all pods below `cgroup_root`, without looking into them.
 pub fn pods(view: &HostView, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<Vec<PodCgroup>> {
-    let mut found: Vec<PodCgroup> = Vec::new();
+    let mut found: BTreeMap<PodUid, Vec<CgroupDir>> = BTreeMap::new();
     let mut any_tree = false;
     let mut failed = None;
     for mount in mounts {
@@ -89,17 +87,13 @@ pub fn pods(view: &HostView, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<
             any_tree = true;
             for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Directory) {
                 let Some(uid) = entry.name.to_str().and_then(pod_uid) else { continue };
-                let dir = dir_of(mount, tree.join(&entry.name));
-                match found.iter_mut().find(|pod| pod.uid == uid) {
-                    Some(pod) => pod.dirs.push(dir),
-                    None => found.push(PodCgroup { uid, dirs: vec![dir] }),
-                }
+                found.entry(uid).or_default().push(dir_of(mount, tree.join(&entry.name)));
             }
         }
     }
     match failed {
         Some(fault) => Seen::Failed(fault),
-        None if any_tree => Seen::Seen(found),
+        None if any_tree => Seen::Seen(found.into_iter().map(|(uid, dirs)| PodCgroup { uid, dirs }).collect()),
         None => Seen::Missing,
     }
 }

@@ -75,7 +75,7 @@ fn kubelet(pid: u32) -> Option<Found> {
 }
 
 /// Kernel threads live in the first pid namespace only; `kthreadd` is always its second process.
-fn sees_the_host() -> bool {
+pub(super) fn sees_the_host() -> bool {
     let second = ProcDir::open(2).and_then(|dir| dir.read("stat", 4096)).ok();
     second.and_then(|bytes| parse::stat(&bytes)).is_some_and(|stat| stat.is_kernel_thread())
 }

@@ -14,6 +14,7 @@ pub mod look;
 pub mod mounts;
 pub mod own;
 pub mod processes;
+pub mod rights;
 pub mod runtime;
 pub mod view;
 pub mod volumes;

@@ -27,7 +27,7 @@ pub fn look() -> Option<Own> {
         resident: stat.rss * u64::try_from(rustix::param::page_size()).ok()?,
         cpu: (stat.utime + stat.stime) as f64 / ticks as f64,
         started: sys::now_ms().saturating_sub(age_ms) as f64 / 1000.0,
-        descriptors: u64::try_from(dir.open_list("fd").ok()?.names().ok()?.len()).ok()?,
+        descriptors: u64::try_from(dir.list("fd").ok()?.len()).ok()?,
     })
 }
 

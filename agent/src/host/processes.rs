@@ -1,6 +1,6 @@
 //! Processes and threads, from the files of `/proc` that answer at once.
 
-use std::io;
+use std::{collections::BTreeSet, io};
 
 use super::seen;
 use crate::{
@@ -15,6 +15,8 @@ const SMALL: usize = 4 << 10;
 const MEDIUM: usize = 64 << 10;
 /// A process of a pod may have many threads; more than this are not looked at.
 const MAX_THREADS: usize = 4096;
+/// From here on a look at every process of the node is cheaper than a walk.
+const MAX_DESCENDANTS: usize = 500;
 
 /// How closely to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,12 +170,35 @@ pub fn is_killed(pid: u32) -> bool {
 }
 
 /// The children of a process, where the kernel tells them (`CONFIG_PROC_CHILDREN`).
-pub fn children(pid: u32) -> std::collections::BTreeSet<u32> {
+pub fn children(pid: u32) -> BTreeSet<u32> {
     let threads = ProcDir::open(pid).and_then(|dir| dir.list("task")).unwrap_or_default();
     let tids = threads.iter().filter_map(|entry| entry.name.to_str()?.parse::<u32>().ok());
     let lists = tids.filter_map(|tid| ProcDir::open_thread(pid, tid).ok()?.read("children", MEDIUM).ok());
     let numbers = lists.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     numbers.flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
+}
+
+/// The descendants of these processes. `None` where the kernel does not tell, and of more than are
+/// worth the walk: then all processes must be asked where they belong.
+pub fn descendants(roots: &BTreeSet<u32>) -> Option<BTreeSet<u32>> {
+    if !tells_children() {
+        return None;
+    }
+    let mut found = BTreeSet::new();
+    let mut open: Vec<u32> = roots.iter().copied().collect();
+    while let Some(pid) = open.pop() {
+        let children = children(pid);
+        open.extend(children.into_iter().filter(|child| found.insert(*child)));
+        if found.len() > MAX_DESCENDANTS {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+fn tells_children() -> bool {
+    let me = std::process::id();
+    ProcDir::open_thread(me, me).and_then(|dir| dir.read("children", MEDIUM)).is_ok()
 }
 
 #[cfg(test)]
@@ -200,6 +225,30 @@ mod tests {
         let seen = process(child.id(), Depth::Threads);
         child.wait().unwrap();
         assert_eq!(seen.get().unwrap().state, 'Z');
+    }
+
+    #[test]
+    fn descendants_are_followed_down() {
+        let mut child = Command::new("sh").args(["-c", "sh -c 'sleep 60 & wait' & wait"]).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let found = descendants(&[child.id()].into());
+        let names = |pids: &BTreeSet<u32>| {
+            let process = |pid: &u32| process(*pid, Depth::Leader).get().map(|process| process.comm.clone());
+            pids.iter().filter_map(process).collect::<Vec<String>>()
+        };
+        let seen = found.as_ref().map(names);
+        for pid in found.iter().flatten().copied().chain([child.id()]) {
+            let _ = rustix::process::kill_process(
+                rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap(),
+                rustix::process::Signal::KILL,
+            );
+        }
+        child.wait().unwrap();
+        if tells_children() {
+            assert_eq!(seen.unwrap(), ["sh", "sleep"]);
+        } else {
+            assert_eq!(seen, None);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod mount;
 mod node;
 mod path;
 mod process;
+mod rights;
 mod runtime;
 #[cfg(test)]
 pub mod sample;
@@ -28,6 +29,7 @@ pub use mount::*;
 pub use node::*;
 pub use path::HostPath;
 pub use process::*;
+pub use rights::Rights;
 pub use runtime::*;
 pub use seen::{Fault, Seen};
 pub use volume::*;
@@ -43,6 +45,9 @@ pub struct Observation {
     pub at_ms: u64,
     /// Milliseconds since boot, for the age of processes.
     pub uptime_ms: u64,
+    /// What the agent was allowed to see; `Missing` in observations of older agents.
+    #[serde(default)]
+    pub rights: Seen<Rights>,
     /// The node, its kubelet, its kernel.
     pub node: NodeFacts,
     /// What the API server says; `Missing` when it was not asked.

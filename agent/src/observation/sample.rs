@@ -40,6 +40,7 @@ pub fn node() -> Observation {
         agent_version: "test".into(),
         at_ms: NOW,
         uptime_ms: 1_000_000_000,
+        rights: Seen::Missing,
         node: NodeFacts {
             name: "node-7".into(),
             kernel: "6.1.0".into(),

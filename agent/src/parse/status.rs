@@ -12,6 +12,8 @@ pub struct Status {
     pub kill_pending_thread: bool,
     /// SIGKILL pending for the whole process.
     pub kill_pending_process: bool,
+    /// The effective capabilities (`CapEff`), a bit each.
+    pub capabilities: u64,
     /// Voluntary and other context switches together.
     pub switches: u64,
 }
@@ -25,11 +27,13 @@ pub fn status(bytes: &[u8]) -> Status {
     for line in bytes.split(|b| *b == b'\n') {
         let Some(colon) = line.iter().position(|b| *b == b':') else { continue };
         let (name, value) = (&line[..colon], String::from_utf8_lossy(&line[colon + 1..]));
-        let kill_pending = || u64::from_str_radix(value.trim(), 16).is_ok_and(|mask| mask & SIGKILL != 0);
+        let mask = || u64::from_str_radix(value.trim(), 16).unwrap_or(0);
+        let kill_pending = || mask() & SIGKILL != 0;
         match name {
             b"NSpid" => parsed.ns_pids = value.split_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
             b"SigPnd" => parsed.kill_pending_thread = kill_pending(),
             b"ShdPnd" => parsed.kill_pending_process = kill_pending(),
+            b"CapEff" => parsed.capabilities = mask(),
             b"voluntary_ctxt_switches" | b"nonvoluntary_ctxt_switches" => {
                 parsed.switches = parsed.switches.saturating_add(value.trim().parse().unwrap_or(0));
             }
@@ -46,9 +50,10 @@ mod tests {
 
     #[test]
     fn reads_a_recorded_task() {
-        let file = b"Name:\tls\nState:\tD (disk sleep)\nNSpid:\t15731\t7\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\n";
+        let file = b"Name:\tls\nState:\tD (disk sleep)\nNSpid:\t15731\t7\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\nCapEff:\t0000000000080004\n";
         let parsed = status(file);
         assert_eq!(parsed.ns_pids, [15731, 7]);
+        assert_eq!(parsed.capabilities, 1 << 19 | 1 << 2);
         assert!(parsed.kill_pending_thread && !parsed.kill_pending_process);
     }
 

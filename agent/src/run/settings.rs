@@ -15,6 +15,9 @@ pub struct Settings {
     pub burst: u32,
     /// And then one per this time.
     pub refill: Duration,
+    /// News wait for a random part of this, so that a file server that hangs under five thousand
+    /// nodes is not told by all of them in the same second.
+    pub spread: Duration,
 }
 
 impl Default for Settings {
@@ -32,6 +35,7 @@ impl Default for Settings {
             },
             burst: 10,
             refill: seconds(30),
+            spread: seconds(30),
         }
     }
 }

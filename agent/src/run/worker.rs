@@ -13,7 +13,7 @@ use super::{
 use crate::{
     gates,
     host::{child::Prober, look},
-    observation::{ApiFacts, Observation, Seen},
+    observation::{ApiFacts, Observation, PersistentVolume, Seen},
     sys,
 };
 
@@ -35,8 +35,13 @@ pub fn start(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("look".to_owned()).spawn(move || {
         let prober = Prober::new();
-        while let Ok(facts) = jobs.recv() {
-            let looked = runtime.block_on(look_once(&options, facts, &prober, &metrics));
+        let mut volumes = Vec::new();
+        while let Ok(mut facts) = jobs.recv() {
+            if let Some(Seen::Seen(facts)) = &mut facts {
+                facts.volumes = std::mem::take(&mut volumes);
+            }
+            let (looked, known) = runtime.block_on(look_once(&options, facts, &prober, &metrics));
+            volumes = known;
             if tell.blocking_send(Answer::Looked(Box::new(looked))).is_err() {
                 return;
             }
@@ -45,7 +50,13 @@ pub fn start(
     Ok(sender)
 }
 
-async fn look_once(options: &look::Options, facts: Job, prober: &Prober, metrics: &Metrics) -> Looked {
+/// A look, and the volumes that it has learnt of.
+async fn look_once(
+    options: &look::Options,
+    facts: Job,
+    prober: &Prober,
+    metrics: &Metrics,
+) -> (Looked, Vec<PersistentVolume>) {
     let began = now();
     let api = facts.map_or(look::ApiSource::Off, look::ApiSource::Known);
     let options = look::Options { api, ..options.clone() };
@@ -56,7 +67,11 @@ async fn look_once(options: &look::Options, facts: Job, prober: &Prober, metrics
     let forgotten = report.pods.iter().map(|pod| &pod.pod.uid).filter(|uid| is_forgotten(&seen, uid)).cloned();
     let forgotten: BTreeSet<_> = forgotten.collect();
     metrics.looked(at.since(began), &seen, &report, prober.abandoned());
-    Looked { at, took: at.since(began), forgotten, complete, report }
+    let volumes = match seen.api {
+        Seen::Seen(api) => api.volumes,
+        _ => Vec::new(),
+    };
+    (Looked { at, took: at.since(began), forgotten, complete, report }, volumes)
 }
 
 fn is_forgotten(seen: &Observation, uid: &findings::PodUid) -> bool {

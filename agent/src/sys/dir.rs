@@ -3,11 +3,12 @@
 use std::{
     ffi::{OsStr, OsString},
     io,
+    mem::MaybeUninit,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::Path,
 };
 
-use rustix::fs::{Dir, FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, RawDir};
 
 use super::read::named;
 
@@ -42,13 +43,16 @@ pub fn list(path: &Path) -> io::Result<Vec<Entry>> {
 pub fn list_capped(path: &Path, cap: usize) -> io::Result<Vec<Entry>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
-    entries(fd, cap).map_err(|error| named(path, error))
+    entries(&fd, cap).map_err(|error| named(path, error))
 }
 
-/// The entries of an open directory; the descriptor is used up.
-pub(super) fn entries(fd: OwnedFd, cap: usize) -> io::Result<Vec<Entry>> {
+/// The entries of an open directory.
+pub(super) fn entries(fd: &OwnedFd, cap: usize) -> io::Result<Vec<Entry>> {
     let mut found = Vec::new();
-    for entry in Dir::new(fd)? {
+    // Large enough for most directories of a node in one call.
+    let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
+    let mut entries = RawDir::new(fd, &mut buffer);
+    while let Some(entry) = entries.next() {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {

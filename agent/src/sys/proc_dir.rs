@@ -2,16 +2,17 @@
 //! processes into one fact.
 
 use std::{
-    ffi::{OsStr, OsString},
     io,
-    os::{fd::OwnedFd, unix::ffi::OsStringExt},
+    mem::MaybeUninit,
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 
 use super::{
     dir::{Entry, entries},
+    proc_list::ProcList,
     read::{named, read_all},
 };
 
@@ -53,6 +54,24 @@ impl ProcDir {
         read_all(&opened, cap).map_err(|error| named(&self.path.join(file), error))
     }
 
+    /// Reads one of its files, unless its first page is how `known` begins.
+    pub fn read_unless_begins(&self, file: &str, cap: usize, known: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        debug_assert!(may_be_read(file), "{file} can block for ever");
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.fd, file, flags, Mode::empty());
+        let opened = opened.map_err(|error| named(&self.path.join(file), error.into()))?;
+        let mut first = vec![0; 4096];
+        let length = rustix::io::read(&opened, &mut first)?;
+        first.truncate(length);
+        if length > 0 && known.starts_with(&first) {
+            return Ok(None);
+        }
+        let rest =
+            read_all(&opened, cap.saturating_sub(length)).map_err(|error| named(&self.path.join(file), error))?;
+        first.extend_from_slice(&rest);
+        Ok(Some(first))
+    }
+
     /// Where one of its links points (`cwd`, `fd/3`, `ns/mnt`), without following it.
     pub fn link(&self, name: &str) -> io::Result<Vec<u8>> {
         let target = rustix::fs::readlinkat(&self.fd, name, Vec::with_capacity(256));
@@ -63,7 +82,7 @@ impl ProcDir {
     pub fn open_list(&self, name: &str) -> io::Result<ProcList> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty());
-        fd.map(|fd| ProcList { fd }).map_err(|error| named(&self.path.join(name), error.into()))
+        fd.map(ProcList::new).map_err(|error| named(&self.path.join(name), error.into()))
     }
 
     /// Lists one of its directories (`fd`, `fdinfo`, `task`).
@@ -71,41 +90,32 @@ impl ProcDir {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty());
         let fd = fd.map_err(|error| named(&self.path.join(name), error.into()))?;
-        entries(fd, usize::MAX).map_err(|error| named(&self.path.join(name), error))
+        entries(&fd, usize::MAX).map_err(|error| named(&self.path.join(name), error))
     }
 
     /// The inode of one of its namespaces (`mnt`, `pid`).
     pub fn namespace(&self, kind: &str) -> io::Result<u64> {
-        let link = self.link(&format!("ns/{kind}"))?;
-        let number = link.split(|b| *b == b'[').nth(1).and_then(|rest| rest.strip_suffix(b"]"));
-        let number = number.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse().ok());
-        number.ok_or_else(|| named(&self.path, io::Error::other("the namespace link has an unknown form")))
+        namespace_number(&self.link(&format!("ns/{kind}"))?).ok_or_else(|| named(&self.path, odd_namespace()))
     }
 }
 
-/// An open directory of links, `fd`.
-pub struct ProcList {
-    fd: OwnedFd,
+/// The inode of one of a process's namespaces, with a single call: for questions to all processes.
+pub fn namespace_of(pid: u32, kind: &str) -> io::Result<u64> {
+    let path = format!("/proc/{pid}/ns/{kind}");
+    let mut target = [MaybeUninit::uninit(); 64];
+    // The bare error: most that fail are gone, and nobody reads a path of them.
+    let (link, _) = rustix::fs::readlinkat_raw(CWD, path.as_str(), &mut target)?;
+    namespace_number(link).ok_or_else(odd_namespace)
 }
 
-impl ProcList {
-    /// The names in it.
-    pub fn names(&self) -> io::Result<Vec<OsString>> {
-        let dir = rustix::fs::Dir::read_from(&self.fd)?;
-        let mut names = Vec::new();
-        for entry in dir {
-            let name = entry?.file_name().to_bytes().to_vec();
-            if !name.starts_with(b".") {
-                names.push(OsString::from_vec(name));
-            }
-        }
-        Ok(names)
-    }
+/// `mnt:[4026531841]`
+fn namespace_number(link: &[u8]) -> Option<u64> {
+    let digits = link.split(|b| *b == b'[').nth(1)?.strip_suffix(b"]")?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
 
-    /// Where one of its links points, without following it.
-    pub fn link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
-        Ok(rustix::fs::readlinkat(&self.fd, name, Vec::with_capacity(256))?.into_bytes())
-    }
+fn odd_namespace() -> io::Error {
+    io::Error::other("the namespace link has an unknown form")
 }
 
 /// What was measured to answer at once even when the process's memory lock is held for ever.

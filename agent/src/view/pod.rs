@@ -160,6 +160,11 @@ impl<'a> PodView<'a> {
         self.seen.fuse.iter().find(|connection| connection.number == number)
     }
 
+    /// Whether a search can find every holder there is: with fewer rights nobody's absence is proven.
+    pub fn sees_every_holder(&self) -> bool {
+        self.seen.rights.get().is_none_or(Rights::sees_every_holder)
+    }
+
     /// The search for holders of the mount at `path`.
     pub fn holders(&self, path: &HostPath) -> Option<&'a HolderSearch> {
         self.seen.holders.iter().find(|search| search.mount_point == *path)

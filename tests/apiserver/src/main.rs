@@ -8,6 +8,7 @@ use std::{
 use anyhow::Context as _;
 use apiserver::Store;
 use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// A double of the Kubernetes API server.
 #[derive(Debug, Parser)]
@@ -48,9 +49,11 @@ fn main() -> anyhow::Result<()> {
             write(file, &address)?;
         }
         println!("serving {} at http://{address}", served.root().display());
+        let mut terminate = signal(SignalKind::terminate()).context("wait for SIGTERM")?;
         tokio::select! {
             served = apiserver::serve(listener, served, apiserver::VERSION.to_owned()) => served,
             stopped = tokio::signal::ctrl_c() => stopped.context("wait for Ctrl-C"),
+            _ = terminate.recv() => Ok(()),
         }
     });
     if store.is_none() {

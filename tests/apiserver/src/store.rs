@@ -4,6 +4,8 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use anyhow::Context as _;
@@ -241,7 +243,10 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<Value>> {
 
 /// Writes beside the file and renames, because a request may read it at any moment.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<Stamp> {
-    let unfinished = path.with_extension("unfinished");
+    // Several processes may write the same object.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let own = format!("{}-{}.unfinished", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let unfinished = path.with_extension(own);
     if let Err(error) = fs::write(&unfinished, bytes) {
         anyhow::ensure!(error.kind() == io::ErrorKind::NotFound, "write {}: {error}", unfinished.display());
         let dir = path.parent().context("an object's file lies in a directory")?;

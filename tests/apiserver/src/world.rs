@@ -239,3 +239,59 @@ impl World {
         self.feed.tell(Change { version, home, old, new });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn names(world: &World) -> Vec<String> {
+        let pods = world.catalog.find("v1", "pods").unwrap();
+        world.select(pods, &Selection::default(), None).map(|(key, _)| format!("{}/{}", key.0, key.1)).collect()
+    }
+
+    #[test]
+    fn nothing_is_missed_when_the_kernel_tells_of_too_much() {
+        let limit = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+        let files = limit.trim().parse::<usize>().unwrap().min(100_000) / 2 + 500;
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        store.put_pod("ns", "first", &json!({})).unwrap();
+        let mut world = World::new(&store, Arc::new(Catalog::new()), None).unwrap();
+        // Two events each, and the last ones find the queue full.
+        for number in 0..files {
+            fs::write(dir.path().join(format!("pods/ns/{number}.json")), "{}").unwrap();
+        }
+        store.remove_pod("ns", "first").unwrap();
+        world.refresh().unwrap();
+        world.check().unwrap();
+        let found = names(&world);
+        assert_eq!(found.len(), files);
+        assert!(!found.contains(&"ns/first".to_owned()));
+        store.put_pod("late", "one", &json!({})).unwrap();
+        world.refresh().unwrap();
+        assert_eq!(names(&world).len(), files + 1, "it goes on after that");
+    }
+
+    #[test]
+    fn an_own_write_is_not_taken_for_another_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        let mut world = World::new(&store, Arc::new(Catalog::new()), None).unwrap();
+        let pods = world.catalog.find("v1", "pods").unwrap();
+        let key = ("ns".to_owned(), "a".to_owned());
+        let version = world.put(pods, key.clone(), json!({"spec": {}})).unwrap().version;
+        world.refresh().unwrap();
+        assert_eq!(world.version(), version);
+        store.put_pod("ns", "a", &json!({"spec": {"x": 1}})).unwrap();
+        world.refresh().unwrap();
+        assert_eq!(world.get(pods, &key).unwrap().value["spec"]["x"], 1);
+        world.remove(pods, &key).unwrap();
+        let version = world.version();
+        world.refresh().unwrap();
+        assert_eq!((world.get(pods, &key).is_none(), world.version()), (true, version));
+    }
+}

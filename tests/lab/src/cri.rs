@@ -11,6 +11,7 @@ pub mod method {
     pub const CREATE_CONTAINER: &str = "/runtime.v1.RuntimeService/CreateContainer";
     pub const START_CONTAINER: &str = "/runtime.v1.RuntimeService/StartContainer";
     pub const STOP_CONTAINER: &str = "/runtime.v1.RuntimeService/StopContainer";
+    pub const EXEC_SYNC: &str = "/runtime.v1.RuntimeService/ExecSync";
     pub const IMAGE_STATUS: &str = "/runtime.v1.ImageService/ImageStatus";
 }
 
@@ -59,6 +60,8 @@ pub struct LinuxPodSandboxConfig {
 pub struct LinuxSandboxSecurityContext {
     #[prost(message, optional, tag = "1")]
     pub namespace_options: Option<NamespaceOption>,
+    #[prost(message, optional, tag = "9")]
+    pub seccomp: Option<SecurityProfile>,
 }
 
 /// Which namespaces are the pod's, the container's or the node's own.
@@ -114,6 +117,11 @@ pub struct ContainerConfig {
     pub image: Option<ImageSpec>,
     #[prost(string, repeated, tag = "3")]
     pub command: Vec<String>,
+    /// What follows the image's entry point.
+    #[prost(string, repeated, tag = "4")]
+    pub args: Vec<String>,
+    #[prost(message, repeated, tag = "6")]
+    pub envs: Vec<KeyValue>,
     #[prost(message, repeated, tag = "7")]
     pub mounts: Vec<Mount>,
     #[prost(map = "string, string", tag = "9")]
@@ -128,14 +136,111 @@ pub struct ContainerConfig {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LinuxContainerConfig {
+    #[prost(message, optional, tag = "1")]
+    pub resources: Option<LinuxContainerResources>,
     #[prost(message, optional, tag = "2")]
     pub security_context: Option<LinuxContainerSecurityContext>,
 }
 
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct LinuxContainerResources {
+    #[prost(int64, tag = "3")]
+    pub cpu_shares: i64,
+    #[prost(int64, tag = "4")]
+    pub memory_limit_in_bytes: i64,
+    #[prost(int64, tag = "5")]
+    pub oom_score_adj: i64,
+}
+
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LinuxContainerSecurityContext {
+    #[prost(message, optional, tag = "1")]
+    pub capabilities: Option<Capability>,
     #[prost(message, optional, tag = "3")]
     pub namespace_options: Option<NamespaceOption>,
+    #[prost(message, optional, tag = "4")]
+    pub selinux_options: Option<SeLinuxOption>,
+    #[prost(message, optional, tag = "5")]
+    pub run_as_user: Option<Int64Value>,
+    #[prost(bool, tag = "7")]
+    pub readonly_rootfs: bool,
+    #[prost(bool, tag = "11")]
+    pub no_new_privs: bool,
+    #[prost(message, optional, tag = "12")]
+    pub run_as_group: Option<Int64Value>,
+    #[prost(string, repeated, tag = "13")]
+    pub masked_paths: Vec<String>,
+    #[prost(string, repeated, tag = "14")]
+    pub readonly_paths: Vec<String>,
+    #[prost(message, optional, tag = "15")]
+    pub seccomp: Option<SecurityProfile>,
+    #[prost(message, optional, tag = "16")]
+    pub apparmor: Option<SecurityProfile>,
+}
+
+/// Names without `CAP_`; `ALL` stands for all.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Capability {
+    #[prost(string, repeated, tag = "1")]
+    pub add: Vec<String>,
+    #[prost(string, repeated, tag = "2")]
+    pub drop: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SeLinuxOption {
+    #[prost(string, tag = "3")]
+    pub r#type: String,
+}
+
+/// A number that may be absent.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct Int64Value {
+    #[prost(int64, tag = "1")]
+    pub value: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct SecurityProfile {
+    #[prost(enumeration = "ProfileType", tag = "1")]
+    pub profile_type: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+pub enum ProfileType {
+    RuntimeDefault = 0,
+    Unconfined = 1,
+}
+
+/// One variable of the environment.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct KeyValue {
+    #[prost(string, tag = "1")]
+    pub key: String,
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ExecSyncRequest {
+    #[prost(string, tag = "1")]
+    pub container_id: String,
+    #[prost(string, repeated, tag = "2")]
+    pub cmd: Vec<String>,
+    /// Seconds.
+    #[prost(int64, tag = "3")]
+    pub timeout: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ExecSyncResponse {
+    #[prost(bytes = "vec", tag = "1")]
+    pub stdout: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub stderr: Vec<u8>,
+    #[prost(int32, tag = "3")]
+    pub exit_code: i32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

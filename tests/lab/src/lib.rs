@@ -11,12 +11,14 @@
 //! The lab's own processes are the lab's binary again, under another name (see [`standin`]). A
 //! program that uses this crate must therefore start with [`standin::take_over`].
 
+pub mod agent_pod;
 pub mod cgroup;
 mod cri;
 mod image;
 mod kubelet;
 mod launch;
 pub mod mounts;
+mod network;
 mod node;
 mod pod;
 pub mod process;
@@ -29,5 +31,5 @@ mod volume;
 pub use kubelet::Gate;
 pub use launch::Launch;
 pub use node::{Layout, NODE_NAME, Node, Restart, default_dir};
-pub use pod::{Pod, PodRef, PodSpec};
+pub use pod::{Container, Pod, PodRef, PodSpec};
 pub use retry::wait_for;

@@ -1,5 +1,6 @@
 //! The lab's command line.
 
+mod down;
 mod prove;
 
 use std::{io::Write, path::Path, process::ExitCode};
@@ -8,7 +9,7 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use lab::{
     Layout, Node, PodRef,
-    scenario::{self, Scenario, Staged},
+    scenario::{self, Note, Scenario, Staged},
 };
 
 /// Makes pods really stuck on this machine.
@@ -31,10 +32,13 @@ enum Command {
         /// Scenarios, see `lab list`; none for an empty node.
         names: Vec<String>,
     },
-    /// Take the node away with everything on it, also after a crash.
+    /// Take single scenarios down: cure them and see the pods go.
     Down {
-        /// Accepted for the reader's sake: a node is always taken away as a whole.
-        #[arg(long)]
+        /// The scenarios.
+        #[arg(required_unless_present = "all")]
+        names: Vec<String>,
+        /// Instead of that, take the node away with everything on it, also after a crash.
+        #[arg(long, conflicts_with = "names")]
         all: bool,
     },
     /// Show the flags with which the agent looks at the node.
@@ -76,7 +80,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Up { names } => up(&cli.dir, &named(&names)?),
-        Command::Down { .. } => Node::remove(&cli.dir),
+        Command::Down { all: true, .. } => Node::remove(&cli.dir),
+        Command::Down { names, .. } => down::down(&cli.dir, &named(&names)?),
         Command::Env => env(&cli.dir),
         Command::With { names, run } => with(&cli.dir, &named(&names)?, &run),
         Command::Prove { names } => prove::prove(&cli.dir, &chosen(&names)?),
@@ -98,6 +103,7 @@ fn up(dir: &Path, scenarios: &[&Scenario]) -> anyhow::Result<()> {
     let node = Node::up(dir)?;
     for scenario in scenarios {
         let staged = (scenario.stage)(&node).with_context(|| format!("stage {}", scenario.name))?;
+        Note::of(&staged).write(node.layout(), scenario.name)?;
         describe(scenario, &staged);
     }
     println!("why-terminating-agent check {}", node.agent_args().join(" "));

@@ -18,8 +18,10 @@ use std::{
 use anyhow::Context as _;
 pub use api::{kubelet_version, mark_terminal, volume_object};
 pub use cleanup::loop_devices;
+pub(crate) use containerd::{import, wait_image};
 pub use kubelet::Restart;
 pub use layout::Layout;
+pub(crate) use pods::labels;
 
 use nix::sys::signal::Signal;
 
@@ -88,6 +90,11 @@ impl Node {
     /// Its paths.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// Its container runtime.
+    pub(crate) fn runtime(&self) -> &RuntimeClient {
+        &self.runtime
     }
 
     /// Waits until the runtime has read its network configuration.

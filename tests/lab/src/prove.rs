@@ -6,11 +6,11 @@ use std::{path::Path, process::Command, time::Duration};
 use anyhow::Context as _;
 use lab::{
     Node,
-    scenario::{Cure, Scenario, Staged},
+    scenario::{Cure, Note, Scenario, Staged},
 };
 
 /// How long the kubelet stand-in may take after the cure.
-const LIMIT: Duration = Duration::from_secs(30);
+pub const LIMIT: Duration = Duration::from_secs(30);
 
 /// Goes through the scenarios, each on a node of its own.
 pub fn prove(dir: &Path, scenarios: &[&Scenario]) -> anyhow::Result<()> {
@@ -32,7 +32,7 @@ fn prove_one(dir: &Path, scenario: &Scenario) -> anyhow::Result<()> {
     let node = Node::up(dir)?;
     let staged = (scenario.stage)(&node).context("stage")?;
     lasts(&node, &staged)?;
-    cure(&node, &staged)?;
+    cure(&node, &Note::of(&staged))?;
     if staged.ends {
         for pod in &staged.pods {
             node.wait_gone(pod, LIMIT)?;
@@ -55,18 +55,16 @@ fn lasts(node: &Node, staged: &Staged) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn cure(node: &Node, staged: &Staged) -> anyhow::Result<()> {
-    for command in &staged.known_good {
+/// Does what is known to help.
+pub fn cure(node: &Node, note: &Note) -> anyhow::Result<()> {
+    for command in &note.commands {
         let output = Command::new("sh").args(["-c", command]).output()?;
         let why = String::from_utf8_lossy(&output.stderr);
         anyhow::ensure!(output.status.success(), "the cure `{command}` failed: {why}");
     }
-    match staged.cure {
-        Cure::ByHand(cure) => cure(node).context("cure by hand"),
-        Cure::Printed => {
-            anyhow::ensure!(!staged.known_good.is_empty(), "the lab knows no cure to test itself with");
-            Ok(())
-        }
-        Cure::None => Ok(()),
+    match note.repair {
+        Some(repair) => repair.apply(node).context("cure by hand"),
+        None if note.commands.is_empty() && !note.fine => anyhow::bail!("the lab knows no cure to test itself with"),
+        None => Ok(()),
     }
 }

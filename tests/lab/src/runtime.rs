@@ -91,6 +91,27 @@ impl RuntimeClient {
         self.executor.block_on(self.reader.containers())
     }
 
+    /// Runs a program in a running container, as `kubectl exec` does.
+    pub fn exec(&self, container: &str, command: &[&str]) -> anyhow::Result<cri::ExecSyncResponse> {
+        let command = command.iter().map(|&word| word.to_owned()).collect();
+        let question = cri::ExecSyncRequest { container_id: container.to_owned(), cmd: command, timeout: 20 };
+        self.call(method::EXEC_SYNC, question).context("run a program in the container")
+    }
+
+    /// The exit code of a container, once it has ended.
+    pub fn exit_code(&self, id: &str) -> anyhow::Result<Option<i32>> {
+        let answer = self.executor.block_on(self.reader.container_status(id)).context("ask for the container")?;
+        let status = answer.status.context("the runtime gave no status")?;
+        let ended = status.state == i32::from(cri_api::ContainerState::Exited);
+        Ok(ended.then_some(status.exit_code))
+    }
+
+    /// The pid of a sandbox, in whose network the pod's containers are.
+    pub fn sandbox_pid(&self, id: &str) -> anyhow::Result<i32> {
+        let answer = self.executor.block_on(self.reader.sandbox_status(id)).context("ask for the sandbox")?;
+        pid_of(answer.info.get("info"))
+    }
+
     /// The pid of a container's init.
     pub fn container_pid(&self, id: &str) -> anyhow::Result<i32> {
         let answer = self.executor.block_on(self.reader.container_status(id)).context("ask for the container")?;

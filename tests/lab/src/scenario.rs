@@ -10,11 +10,16 @@ mod lifecycle;
 mod namespaces;
 mod nested;
 mod network;
+mod note;
 mod pid_namespace;
+mod repair;
 mod runtime;
 mod support;
 
-use std::fmt;
+pub use note::Note;
+pub use repair::Repair;
+
+pub(crate) use network::provide_network;
 
 use crate::{Gate, Node, PodRef};
 
@@ -61,23 +66,14 @@ pub struct Expect {
 }
 
 /// What makes the kubelet go on.
+#[derive(Clone, Copy, Debug)]
 pub enum Cure {
     /// The command lines that the diagnosis prints.
     Printed,
     /// Something that is no command line.
-    ByHand(fn(&Node) -> anyhow::Result<()>),
+    ByHand(Repair),
     /// Nothing is stuck.
     None,
-}
-
-impl fmt::Debug for Cure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Cure::Printed => "Printed",
-            Cure::ByHand(_) => "ByHand",
-            Cure::None => "None",
-        })
-    }
 }
 
 impl Staged {
@@ -111,8 +107,8 @@ impl Staged {
     }
 
     /// No command line is the cure, but this is.
-    pub(crate) fn by_hand(mut self, cure: fn(&Node) -> anyhow::Result<()>) -> Self {
-        self.cure = Cure::ByHand(cure);
+    pub(crate) fn by_hand(mut self, repair: Repair) -> Self {
+        self.cure = Cure::ByHand(repair);
         self
     }
 }

@@ -1,5 +1,6 @@
 //! The lab's processes: its own binary, executed again in another part.
 
+mod api_tls;
 pub mod csi;
 mod foreign_parent;
 mod hangfs;
@@ -27,6 +28,8 @@ enum Part {
     Launcher(Launcher),
     /// The API server double.
     Apiserver(serve_api::ServeApi),
+    /// The API server double, inside a pod's network.
+    ApiTls(api_tls::ApiTls),
     /// A FUSE server that does not answer everything.
     Hangfs(hangfs::HangFs),
     /// A process that holds something.
@@ -54,6 +57,7 @@ pub fn take_over() -> Option<anyhow::Result<()>> {
     Some(match part {
         Part::Launcher(part) => part.run(),
         Part::Apiserver(part) => part.run(),
+        Part::ApiTls(part) => part.run(),
         Part::Hangfs(part) => part.run(),
         Part::Hold(part) => part.run(),
         Part::Reader(part) => part.run(),

@@ -21,7 +21,7 @@ const STEP: Duration = Duration::from_secs(8);
 pub fn apply(scenario: &Scenario, node: &Node, staged: &Staged, answer: &Answer) -> anyhow::Result<()> {
     match &staged.cure {
         Cure::None => Ok(()),
-        Cure::ByHand(cure) => cure(node).context("cure by hand"),
+        Cure::ByHand(repair) => repair.apply(node).context("cure by hand"),
         Cure::Printed => printed(scenario, node, staged, answer),
     }
 }

@@ -3,6 +3,7 @@
 
 mod ask;
 mod compare;
+mod container;
 mod cure;
 mod running;
 mod together;
@@ -39,6 +40,9 @@ fn main() -> ExitCode {
     trials.push(trial("not-a-leak-itself", together::not_a_leak));
     trials.push(trial("without-the-api", together::without_api));
     trials.push(trial("judged-again", together::judged_again));
+    trials.push(trial("in-a-container", container::sees_what_root_sees));
+    trials.push(trial("runs-as-deployed", container::runs_as_deployed));
+    trials.push(trial("rights", container::rights));
     trials.extend(running::on_a_node_of_its_own());
     let alone = libtest_mimic::run(&arguments, trials);
     let together = running::on_one_node(arguments);

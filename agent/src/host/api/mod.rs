@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use findings::PodUid;
+use http::HeaderValue;
 use k8s_openapi::{
     api::core::v1::{Node, Pod},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -22,6 +23,8 @@ use crate::observation::{ApiFacts, ApiPod, Deletion, Fault, PersistentVolume, Se
 
 /// How long the whole conversation may take; kube's own retries run inside it.
 pub const DEADLINE: Duration = Duration::from_millis(1500);
+/// By this the API server's audit log and its fairness tell us from others.
+const USER_AGENT: &str = concat!("why-terminating-agent/", env!("CARGO_PKG_VERSION"));
 /// Pods per page.
 const PAGE: u32 = 500;
 /// Even with a selector the server ignores, no more than this is read.
@@ -187,6 +190,7 @@ pub(crate) async fn config(credentials: Credentials) -> anyhow::Result<Config> {
         // Else every certificate of the machine would be loaded for nothing.
         config.root_cert = Some(Vec::new());
     }
+    config.headers.push((http::header::USER_AGENT, HeaderValue::from_static(USER_AGENT)));
     config.connect_timeout = Some(DEADLINE);
     config.read_timeout = Some(DEADLINE);
     Ok(config)

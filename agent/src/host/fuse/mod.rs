@@ -4,7 +4,7 @@ mod servers;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeSet, io, path::PathBuf, time::Duration};
+use std::{cell::OnceCell, collections::BTreeSet, io, path::PathBuf, time::Duration};
 
 use super::{HostView, census::Census, child::Prober};
 use crate::{
@@ -15,8 +15,8 @@ use crate::{
 /// Where a server is likely found, so that it is found soon.
 #[derive(Clone, Debug, Default)]
 pub struct Hints<'a> {
-    /// Who lives where, if it is known already.
-    pub census: Option<&'a Census>,
+    /// Where it is kept who lives where; taken only when no likely process is the server.
+    pub census: Option<&'a OnceCell<Census>>,
     /// Names that a server may have: the subtypes of the mounts (`s3fs` of `fuse.s3fs`).
     pub names: BTreeSet<String>,
     /// The mount namespace most servers live in: the kubelet's.
@@ -24,8 +24,8 @@ pub struct Hints<'a> {
 }
 
 /// What is known of the connections `numbers` (`Mount::fuse_connection`), in their order, all
-/// from the kernel. Their servers are searched among all processes, 3.2 µs per descriptor; with
-/// no number nothing is done.
+/// from the kernel. Their servers are searched among all processes unless a likely one is found;
+/// with no number nothing is done.
 pub fn connections(numbers: &[u32], hints: &Hints<'_>, view: &HostView) -> Vec<FuseConnection> {
     if numbers.is_empty() {
         return Vec::new();

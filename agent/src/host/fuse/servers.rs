@@ -1,6 +1,6 @@
 //! Which processes serve which connection: those that hold `/dev/fuse` open.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use super::Hints;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
         census::Census,
         holders::each_descriptor,
         mounts::living,
-        processes::{owner, wchan},
+        processes::{children, owner, wchan},
     },
     observation::FuseServer,
     parse,
@@ -41,45 +41,65 @@ impl Servers {
         }
         servers
     }
+
+    /// Looks at these processes in turn. Whether every wanted connection has a server by then.
+    fn look_at(&mut self, pids: Vec<u32>, wanted: &[u32]) -> bool {
+        for pid in pids {
+            if self.has_all(wanted) {
+                break;
+            }
+            // A zombie holds nothing; others that may not be seen are no servers we could name.
+            let Ok((dir, _)) = living(pid) else { continue };
+            // `living` has read its namespace, which needs the same right as its descriptors.
+            if dir.open_list("fd").is_err_and(|error| !sys::is_gone(&error)) {
+                self.unreadable += 1;
+                continue;
+            }
+            let numbers = connections_of(&dir);
+            if let (false, Some(server)) = (numbers.is_empty(), server(pid, &dir)) {
+                self.found.extend(numbers.into_iter().map(|number| (number, server.clone())));
+            }
+        }
+        self.has_all(wanted)
+    }
+
+    fn has_all(&self, wanted: &[u32]) -> bool {
+        wanted.iter().all(|number| self.found.iter().any(|(told, _)| *told == Some(*number)))
+    }
 }
 
 /// Looks at the processes, the likely ones first, until every wanted connection has a server that
 /// the kernel ties to it; where it does not tell, at all of them.
 pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
-    let census = Census::known_or_taken(hints.census);
-    // Whoever could not be looked at may be the server.
-    let unseen = census.unreadable as usize + usize::from(census.fault.is_some());
-    let mut servers = Servers { found: Vec::new(), unreadable: unseen };
-    for pid in in_order(&census, hints) {
-        let is_found = |number: &u32| servers.found.iter().any(|(told, _)| *told == Some(*number));
-        if wanted.iter().all(is_found) {
-            break;
-        }
-        // A zombie holds nothing; others that may not be seen are no servers we could name.
-        let Ok((dir, _)) = living(pid) else { continue };
-        // `living` has read its namespace, which needs the same right as its descriptors.
-        if dir.list("fd").is_err_and(|error| !sys::is_gone(&error)) {
-            servers.unreadable += 1;
-            continue;
-        }
-        let numbers = connections_of(&dir);
-        if let (false, Some(server)) = (numbers.is_empty(), server(pid, &dir)) {
-            servers.found.extend(numbers.into_iter().map(|number| (number, server.clone())));
-        }
+    let mut servers = Servers { found: Vec::new(), unreadable: 0 };
+    // A service and what has put itself into the background are children of init.
+    let daemons = children(1).into_iter().filter(|pid| is_called(*pid, &hints.names)).collect();
+    if servers.look_at(daemons, wanted) {
+        return servers;
     }
+    servers = Servers { found: Vec::new(), unreadable: 0 };
+    let census = match hints.census {
+        Some(cell) => Cow::Borrowed(cell.get_or_init(Census::take)),
+        None => Cow::Owned(Census::take()),
+    };
+    // Whoever could not be looked at may be the server.
+    servers.unreadable = census.by_mount_ns().unreadable as usize + usize::from(census.fault.is_some());
+    servers.look_at(in_order(&census, hints), wanted);
     servers
 }
 
 /// By how likely they serve: those of the namespace, of the right name first, then the rest.
 fn in_order(census: &Census, hints: &Hints<'_>) -> Vec<u32> {
-    let is_called_so = |pid: &u32| {
-        let comm = ProcDir::open(*pid).and_then(|dir| dir.read("comm", 64)).unwrap_or_default();
-        hints.names.iter().any(|name| comm.trim_ascii_end() == name.as_bytes())
-    };
-    let there = hints.mount_ns.and_then(|ns| census.by_mount_ns.get(&ns)).cloned().unwrap_or_default();
-    let (named, others): (Vec<u32>, Vec<u32>) = there.into_iter().partition(is_called_so);
-    let elsewhere = census.by_mount_ns.iter().filter(|(ns, _)| Some(**ns) != hints.mount_ns);
+    let by_ns = &census.by_mount_ns().pids;
+    let there = hints.mount_ns.and_then(|ns| by_ns.get(&ns)).cloned().unwrap_or_default();
+    let (named, others): (Vec<u32>, Vec<u32>) = there.into_iter().partition(|pid| is_called(*pid, &hints.names));
+    let elsewhere = by_ns.iter().filter(|(ns, _)| Some(**ns) != hints.mount_ns);
     named.into_iter().chain(others).chain(elsewhere.flat_map(|(_, pids)| pids.iter().copied())).collect()
+}
+
+fn is_called(pid: u32, names: &BTreeSet<String>) -> bool {
+    let comm = ProcDir::open(pid).and_then(|dir| dir.read("comm", 64)).unwrap_or_default();
+    names.iter().any(|name| comm.trim_ascii_end() == name.as_bytes())
 }
 
 /// The connections a process has descriptors of.

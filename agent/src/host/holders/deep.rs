@@ -73,7 +73,7 @@ fn threads(space: &Space, spaces: &[Space], found: &mut Found) {
 /// to another namespace.
 fn elsewhere(spaces: &[Space], all: &Census, found: &mut Found) {
     let known: BTreeSet<u64> = spaces.iter().map(|space| space.ns).collect();
-    for pid in all.by_mount_ns.iter().filter(|(ns, _)| !known.contains(ns)).flat_map(|(_, pids)| pids) {
+    for pid in all.by_mount_ns().pids.iter().filter(|(ns, _)| !known.contains(ns)).flat_map(|(_, pids)| pids) {
         if let Ok((dir, ns)) = living(*pid) {
             descriptors(&Who { pid: *pid, dir: &dir, ns }, spaces, found);
         }

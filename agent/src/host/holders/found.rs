@@ -33,10 +33,11 @@ impl Found {
         Found { searches: targets.iter().map(empty).collect() }
     }
 
-    /// Notes that processes were looked at on behalf of a target.
-    pub(super) fn looked_at(&mut self, target: usize, count: u32) {
+    /// Notes how many processes were looked at on behalf of a target, and how many could not be.
+    pub(super) fn looked_at(&mut self, target: usize, count: u32, unreadable: u32) {
         if let Some(search) = self.searches.get_mut(target) {
             search.looked_at += count;
+            search.unreadable += unreadable;
         }
     }
 
@@ -95,7 +96,7 @@ impl Found {
     /// The answers, those that block first.
     pub(super) fn finish(mut self, unreadable: u32, at_most: usize) -> Vec<HolderSearch> {
         for search in &mut self.searches {
-            search.unreadable = unreadable;
+            search.unreadable += unreadable;
             search.holders.sort_by_key(|holder| (rank(holder.copy), holder.pid));
             search.holders.truncate(at_most);
         }

@@ -70,7 +70,7 @@ pub fn search(
     // original or later. What has an older original elsewhere is found when nobody else is.
     for floor in [space::floor(targets, kubelet), None] {
         let known: Vec<u64> = spaces.iter().map(|space: &space::Space| space.ns).collect();
-        tables = space::tables(&all.by_mount_ns, kubelet, floor, reader);
+        tables = space::tables(&all.by_mount_ns().pids, kubelet, floor, reader);
         spaces = copies::spaces(targets, kubelet.ns, &tables);
         for space in spaces.iter().filter(|space| !known.contains(&space.ns)) {
             scan::processes(space, &spaces, &mut found);
@@ -82,7 +82,7 @@ pub fn search(
     }
     loops::backing_files(&spaces, kubelet.ns, &mut found);
     deep::search(targets, &spaces, &tables, &all, options, &mut found);
-    found.finish(all.unreadable, options.at_most)
+    found.finish(all.by_mount_ns().unreadable, options.at_most)
 }
 
 /// A search in which nobody was found yet.

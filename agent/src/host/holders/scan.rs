@@ -11,13 +11,13 @@ use crate::{
     host::mounts::living,
     observation::{HostPath, How},
     parse,
-    sys::ProcDir,
+    sys::{self, ProcDir},
 };
 
 /// Looks at every process of `space`. Descriptors may lead into any of `spaces`: they stay where
 /// they were opened when a process changes its namespace.
 pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Found) {
-    let mut looked_at = 0;
+    let (mut looked_at, mut unreadable) = (0, 0);
     for pid in &space.pids {
         let Ok((dir, ns)) = living(*pid) else { continue };
         // It has moved, or the pid is another process's by now.
@@ -26,11 +26,14 @@ pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Found) {
         }
         let who = Who { pid: *pid, dir: &dir, ns };
         directories(&who, space, found);
-        descriptors(&who, spaces, found);
-        looked_at += 1;
+        if descriptors(&who, spaces, found) {
+            looked_at += 1;
+        } else {
+            unreadable += 1;
+        }
     }
     let targets: BTreeSet<usize> = space.copies.iter().map(|copy| copy.target).collect();
-    targets.into_iter().for_each(|target| found.looked_at(target, looked_at));
+    targets.into_iter().for_each(|target| found.looked_at(target, looked_at, unreadable));
 }
 
 /// By `cwd`, `root` and `exe`. They tell no mount id, so the path must decide.
@@ -52,8 +55,8 @@ pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Found) {
     }
 }
 
-/// By open descriptors: exact, because `fdinfo` names the mount.
-pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Found) {
+/// By open descriptors: exact, because `fdinfo` names the mount. `false` when they may not be seen.
+pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Found) -> bool {
     each_descriptor(who.dir, |fd, path| {
         if !path.starts_with(b"/") || !spaces.iter().any(|space| space.could_hold(path)) {
             return;
@@ -63,17 +66,18 @@ pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Found) {
             let how = How::Fd { fd, path: HostPath::new(path) };
             found.process(copy.target, who, how, copy.kind);
         }
-    });
+    })
 }
 
-/// Every descriptor of a process and where its link points; none when it may not be seen.
-pub(in crate::host) fn each_descriptor(dir: &ProcDir, mut see: impl FnMut(u32, &[u8])) {
-    let Ok(list) = dir.open_list("fd") else { return };
-    for name in list.names().unwrap_or_default() {
-        let Some(fd) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-        if let Ok(path) = list.link(&name) {
-            see(fd, &path);
+/// Every descriptor of a process and where its link points; `false` when they may not be seen.
+pub(in crate::host) fn each_descriptor(dir: &ProcDir, mut see: impl FnMut(u32, &[u8])) -> bool {
+    match dir.open_list("fd") {
+        Ok(list) => {
+            // A list that breaks off is that of a process that ends.
+            let _ = list.each_link(&mut see);
+            true
         }
+        Err(error) => sys::is_gone(&error),
     }
 }
 

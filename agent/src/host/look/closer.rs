@@ -92,12 +92,8 @@ impl Looker<'_> {
         let pids = targets::pids(seen, suspects);
         seen.processes.clear();
         self.add_processes(seen, &pids, Depth::Threads);
-        let namespaces: Vec<u64> =
-            seen.processes.iter().filter(|p| is_dying(p) && p.ns_pids.len() > 1).filter_map(|p| p.pid_ns).collect();
-        if !namespaces.is_empty() {
-            let members = self.census().members(&namespaces).collect();
-            self.add_processes(seen, &members, Depth::Threads);
-        }
+        let members = self.members(&seen.processes);
+        self.add_processes(seen, &members, Depth::Threads);
         // A shim with one thread in D is as good as hung, so its threads count too.
         let parents = seen.processes.iter().map(|process| process.parent).filter(|pid| *pid > 1).collect();
         self.add_processes(seen, &parents, Depth::Threads);
@@ -107,6 +103,27 @@ impl Looker<'_> {
             self.add_processes(seen, &umounts, Depth::Threads);
         }
         self.look_again(seen).await;
+    }
+
+    /// The members of the pid namespaces that these processes die in.
+    fn members(&self, known: &[Process]) -> BTreeSet<u32> {
+        let dying = || known.iter().filter(|process| is_dying(process) && process.ns_pids.len() > 1);
+        let namespaces: BTreeSet<u64> = dying().filter_map(|process| process.pid_ns).collect();
+        if namespaces.is_empty() {
+            return BTreeSet::new();
+        }
+        // Whom somebody outside has put into a namespace is waited for only when its init is on its
+        // way out. Before that, members are below their init, or below the shim that started them.
+        let here = || known.iter().filter(|process| process.pid_ns.is_some_and(|ns| namespaces.contains(&ns)));
+        let has_init = |ns: &u64| here().any(|p| p.pid_ns == Some(*ns) && p.ns_pids.last() == Some(&1));
+        let has_shim = here().all(|process| process.parent > 1);
+        let is_whole = has_shim && namespaces.iter().all(has_init) && !dying().any(is_exiting);
+        let tops = here().flat_map(|process| [process.pid, process.parent]).collect();
+        let Some(family) = is_whole.then(|| processes::descendants(&tops)).flatten() else {
+            return self.census().members(&namespaces).collect();
+        };
+        let is_member = |pid: &u32| sys::namespace_of(*pid, "pid").is_ok_and(|ns| namespaces.contains(&ns));
+        family.into_iter().filter(is_member).collect()
     }
 
     /// Looks once more at the tasks that wait, to tell those that do not move.
@@ -128,10 +145,12 @@ impl Looker<'_> {
 
     /// Asks the API server for what a lost `vol_data.json` said.
     async fn ask_volumes(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
-        let names = targets::forgotten_volumes(seen, suspects);
+        let mut names = targets::forgotten_volumes(seen, suspects);
         let (Seen::Seen(facts), Some(credentials)) = (&mut seen.api, self.credentials()) else { return };
+        // Volumes do not change; whoever looks again and again brings what it has learnt.
+        names.retain(|name| facts.volumes.iter().all(|known| known.name != *name));
         if let (false, Seen::Seen(volumes)) = (names.is_empty(), api::volumes(credentials, names).await) {
-            facts.volumes = volumes;
+            facts.volumes.extend(volumes);
         }
     }
 
@@ -211,7 +230,7 @@ impl Looker<'_> {
         let mounts = seen.mounts.others.iter().flat_map(|table| &table.mounts).chain(&volumes);
         let names = mounts.filter_map(|mount| mount.fs_type.strip_prefix("fuse.")).map(str::to_owned).collect();
         let hints = fuse::Hints {
-            census: Some(self.census()),
+            census: Some(&self.census),
             names,
             mount_ns: seen.mounts.kubelet.get().map(|table| table.ns),
         };
@@ -233,10 +252,13 @@ impl Looker<'_> {
     }
 }
 
-/// A process whose pid namespace is ending, or that hangs on its way out.
+/// A process that has been killed, or that hangs on its way out.
 fn is_dying(process: &Process) -> bool {
+    is_exiting(process) || process.kill_pending || process.threads.iter().any(|thread| thread.kill_pending)
+}
+
+/// A process on its way out, or whose pid namespace is ending.
+fn is_exiting(process: &Process) -> bool {
     let in_zap = |thread: &Thread| thread.wchan.get().is_some_and(|wchan| wchan == "zap_pid_ns_processes");
-    process.exiting
-        || process.kill_pending
-        || process.threads.iter().any(|thread| thread.kill_pending || in_zap(thread))
+    process.exiting || process.threads.iter().any(in_zap)
 }

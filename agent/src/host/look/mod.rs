@@ -18,7 +18,13 @@ pub use options::{ApiSource, Options, PodFilter};
 pub use saved::{load, save};
 
 use super::{
-    HostView, api, block, census::Census, cgroups, child::Prober, csi, kubelet, mounts::MountReader, runtime, volumes,
+    HostView, api, block,
+    census::Census,
+    cgroups,
+    child::Prober,
+    csi, kubelet,
+    mounts::{FirstTable, MountReader},
+    rights, runtime, volumes,
 };
 
 /// What the steps share.
@@ -36,15 +42,17 @@ struct Looker<'a> {
 pub async fn look(options: &Options, prober: &Prober) -> Observation {
     let mut faults = Vec::new();
     let own = HostView::new(options.host_root.clone().unwrap_or_default());
-    let cgroup_mounts = cgroups::hierarchies(&own);
+    let first = FirstTable::read(&own);
+    let cgroup_mounts = cgroups::hierarchies(&first);
     let found = kubelet::find(&cgroup_mounts, &own);
     let running = found.get();
+    let rights = rights::rights(running.map(|found| found.pid));
     let view = place::view(options, running.map(|found| found.pid));
     let settings = running.map(|found| kubelet::settings(found, &view, prober, &mut faults)).unwrap_or_default();
     let kubelet_root = place::kubelet_root(options, running.map(|_| &settings), &view);
     let cri_socket = place::cri_socket(options, &settings, &view);
     let name = place::node_name(options, &settings);
-    let reader = MountReader::new(kubelet_root.clone());
+    let reader = MountReader::new(kubelet_root.clone()).knowing(first);
     let mut looker = Looker { options, prober, view, settings, census: Default::default(), reader, faults };
 
     // The node is listed before the API server is asked: a pod that appears in between is known to
@@ -78,6 +86,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
         at_ms: sys::now_ms(),
         uptime_ms: sys::uptime_ms(),
+        rights,
         node: NodeFacts {
             name,
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),

@@ -30,9 +30,15 @@ pub fn view(options: &Options, kubelet: Option<u32>) -> HostView {
     if let Some(root) = &options.host_root {
         return HostView::new(root.clone());
     }
-    let namespace = |pid: u32| ProcDir::open(pid).and_then(|dir| dir.namespace("mnt")).ok();
-    let own = namespace(std::process::id());
-    let through = kubelet.or(Some(1)).filter(|pid| namespace(*pid).is_some_and(|theirs| Some(theirs) != own));
+    let namespace = |pid: u32| ProcDir::open(pid).and_then(|dir| dir.namespace("mnt"));
+    let own = namespace(std::process::id()).ok();
+    let is_other = |pid: &u32| match namespace(*pid) {
+        Ok(theirs) => Some(theirs) != own,
+        // Where we may not look, every read is to be refused: a container's own files would tell that
+        // the node has no pods and no runtime.
+        Err(error) => kubelet.is_some() && error.kind() == std::io::ErrorKind::PermissionDenied,
+    };
+    let through = kubelet.or(Some(1)).filter(is_other);
     through.map_or_else(HostView::default, |pid| HostView::new(format!("/proc/{pid}/root")))
 }
 

@@ -10,11 +10,7 @@ use crate::sys::ProcDir;
 /// A zombie shows neither. A process whose leader is a zombie may still have threads that live,
 /// and those hold its files.
 pub(in crate::host) fn living(pid: u32) -> io::Result<(ProcDir, u64)> {
-    living_in(pid, ProcDir::open(pid)?)
-}
-
-/// The same of a process whose directory is open already.
-pub(in crate::host) fn living_in(pid: u32, leader: ProcDir) -> io::Result<(ProcDir, u64)> {
+    let leader = ProcDir::open(pid)?;
     match leader.namespace("mnt") {
         Ok(ns) => Ok((leader, ns)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => living_thread(pid, &leader, error),

@@ -4,6 +4,7 @@
 //! touches no file system. 1.85 µs per mount were measured, nearly all of it in the kernel, so
 //! each namespace is read once per look.
 
+mod first;
 mod living;
 mod path;
 #[cfg(test)]
@@ -17,7 +18,8 @@ use std::{
     sync::Arc,
 };
 
-pub(super) use living::{living, living_in};
+pub use first::FirstTable;
+pub(super) use living::living;
 pub(super) use path::within;
 pub use path::{covering, touchable, way};
 
@@ -37,6 +39,7 @@ pub struct MountReader {
     kubelet_root: HostPath,
     tables: HashMap<u64, Arc<Table>>,
     kept_bytes: usize,
+    first: FirstTable,
     faults: Vec<Fault>,
 }
 
@@ -56,7 +59,13 @@ pub(in crate::host) struct Table {
 impl MountReader {
     /// A reader for a node whose kubelet keeps its pods below `kubelet_root`.
     pub fn new(kubelet_root: HostPath) -> Self {
-        MountReader { kubelet_root, tables: HashMap::new(), kept_bytes: 0, faults: Vec::new() }
+        let first = FirstTable::default();
+        MountReader { kubelet_root, tables: HashMap::new(), kept_bytes: 0, first, faults: Vec::new() }
+    }
+
+    /// With a table that need not be read again.
+    pub fn knowing(self, first: FirstTable) -> Self {
+        MountReader { first, ..self }
     }
 
     /// The table of the kubelet's namespace: mounts at, below and above its directory, and file
@@ -101,7 +110,7 @@ impl MountReader {
         if let Some(table) = self.tables.get(&ns) {
             return Ok(Arc::clone(table));
         }
-        let bytes = dir.read("mountinfo", TABLE_CAP)?;
+        let bytes = self.first.read_or_take(&dir)?;
         let root = dir.link("root").unwrap_or_else(|_| b"/".to_vec());
         let table = Arc::new(Table { ns, through_pid: pid, root, bytes });
         if self.kept_bytes + table.bytes.len() <= KEEP_CAP {

@@ -38,11 +38,31 @@ impl Cluster {
     }
 }
 
+/// Why there is no answer.
+enum Failure {
+    /// The rights are missing.
+    Forbidden(String),
+    /// Anything else.
+    Other(String),
+}
+
+impl Failure {
+    fn into_words(self) -> String {
+        match self {
+            Failure::Forbidden(why) | Failure::Other(why) => why,
+        }
+    }
+}
+
 /// Waits for an answer, but not for ever.
-async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
+async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
     match tokio::time::timeout(DEADLINE, answer).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(findings::clean(&error.to_string(), 300)),
-        Err(_) => Err(format!("did not answer within {DEADLINE:?}")),
+        Ok(Err(error)) => {
+            let is_forbidden = matches!(&error, kube::Error::Api(status) if status.code == 403);
+            let why = findings::clean(&error.to_string(), 300);
+            Err(if is_forbidden { Failure::Forbidden(why) } else { Failure::Other(why) })
+        }
+        Err(_) => Err(Failure::Other(format!("did not answer within {DEADLINE:?}"))),
     }
 }

@@ -4,7 +4,7 @@ use findings::event::{CONTROLLER, Carried, EventName, NAMESPACE};
 use k8s_openapi::api::events::v1::Event;
 use kube::{Api, ResourceExt, api::ListParams};
 
-use super::{Cluster, in_time};
+use super::{Cluster, Failure, in_time};
 use crate::{
     host::api::{LiteNode, LitePod, pod},
     observation::ApiPod,
@@ -23,14 +23,14 @@ impl Cluster {
     /// The pods of this node, as they are now.
     pub async fn pods(&self) -> Result<Vec<ApiPod>, String> {
         let api: Api<LitePod> = Api::all(self.client.clone());
-        let pods = self.pages(&api, &format!("spec.nodeName={}", self.node)).await?;
+        let pods = self.pages(&api, &format!("spec.nodeName={}", self.node)).await.map_err(Failure::into_words)?;
         Ok(pods.into_iter().filter_map(pod).collect())
     }
 
     /// The Node.
     pub async fn node(&self) -> Result<Option<NodeWord>, String> {
         let api: Api<LiteNode> = Api::all(self.client.clone());
-        let node = in_time(api.get_opt(&self.node)).await?;
+        let node = in_time(api.get_opt(&self.node)).await.map_err(Failure::into_words)?;
         Ok(node.map(|node| NodeWord {
             uid: node.metadata.uid.unwrap_or_default(),
             kubelet_version: node.status.node_info.kubelet_version,
@@ -42,16 +42,25 @@ impl Cluster {
     pub async fn own_events(&self) -> Result<Vec<OwnEvent>, String> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), NAMESPACE);
         let selector = format!("reportingController={CONTROLLER},regarding.name={}", self.node);
-        Ok(self.pages(&api, &selector).await?.into_iter().filter_map(own).collect())
+        match self.pages(&api, &selector).await {
+            Ok(events) => Ok(events.into_iter().filter_map(own).collect()),
+            // A kubelet's identity may write Events and not list them.
+            Err(Failure::Forbidden(why)) => {
+                tracing::warn!(%why, "Events of an earlier run cannot be gone on with; they end by themselves");
+                Ok(Vec::new())
+            }
+            Err(Failure::Other(why)) => Err(why),
+        }
     }
 
     /// The Event that stands under this name.
     pub async fn existing(&self, name: &EventName) -> Result<Option<Existing>, String> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), NAMESPACE);
-        Ok(in_time(api.get_opt(name.as_str())).await?.map(|event| existing(&event)))
+        let found = in_time(api.get_opt(name.as_str())).await.map_err(Failure::into_words)?;
+        Ok(found.map(|event| existing(&event)))
     }
 
-    async fn pages<K>(&self, api: &Api<K>, selector: &str) -> Result<Vec<K>, String>
+    async fn pages<K>(&self, api: &Api<K>, selector: &str) -> Result<Vec<K>, Failure>
     where
         K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
     {
@@ -62,7 +71,7 @@ impl Cluster {
             found.extend(list.items);
             match list.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) if found.len() < MOST => page.continue_token = Some(token),
-                Some(_) => return Err(format!("lists more than {MOST} objects for this node")),
+                Some(_) => return Err(Failure::Other(format!("lists more than {MOST} objects for this node"))),
                 None => return Ok(found),
             }
         }

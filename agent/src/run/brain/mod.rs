@@ -49,6 +49,10 @@ pub struct Brain {
     writing: Option<Write>,
     reading_existing: bool,
     writes: Patience,
+    spread: Duration,
+    /// Since there are news, they wait until then.
+    held_until: Option<Duration>,
+    random: fastrand::Rng,
     turns: Vec<Turn>,
     /// So many writes are left for the agent's end.
     last_writes: u32,
@@ -77,6 +81,9 @@ impl Brain {
             writing: None,
             reading_existing: false,
             writes: Patience::new(seed.wrapping_add(2)),
+            spread: settings.spread,
+            held_until: None,
+            random: fastrand::Rng::with_seed(seed.wrapping_add(3)),
             turns: Vec::new(),
             last_writes: settings.burst,
         }
@@ -121,7 +128,10 @@ impl Brain {
         match due {
             None => never,
             Some(_) if self.writing.is_some() => never,
-            Some(due) if due.is_zero() => self.writes.wait(now).max(self.bucket.wait(now)),
+            Some(due) if due.is_zero() => {
+                let held = self.held_until.map_or(Duration::ZERO, |until| until.saturating_sub(now.steady));
+                self.writes.wait(now).max(self.bucket.wait(now)).max(held)
+            }
             Some(due) => due.max(self.writes.wait(now)),
         }
     }
@@ -335,10 +345,21 @@ impl Brain {
         commands
     }
 
+    /// Whether news still wait for their time.
+    fn hold(&mut self, has_news: bool, now: Moment) -> bool {
+        if !has_news {
+            self.held_until = None;
+            return false;
+        }
+        let until = self.held_until.get_or_insert_with(|| now.steady + self.spread.mul_f64(self.random.f64()));
+        now.steady < *until
+    }
+
     fn ask(&mut self, commands: &mut Vec<Command>, now: Moment) {
         let due = self.ledger.next_due(now);
         let has_news = due.is_some_and(|due| due.is_zero());
         let old = self.node_is_old(due, now);
+        let is_held = self.hold(has_news, now);
         if old && self.node_asked.try_now(now) {
             commands.push(Command::GetNode);
         }
@@ -352,7 +373,7 @@ impl Brain {
             }
             return;
         }
-        let free = self.may_write() && !old && self.writing.is_none() && self.writes.wait(now).is_zero();
+        let free = self.may_write() && !old && !is_held && self.writing.is_none() && self.writes.wait(now).is_zero();
         if let (true, true, Some(of)) = (free, has_news, self.of())
             && let Some(write) = self.ledger.next_write(&of, now)
             && self.bucket.take(now)

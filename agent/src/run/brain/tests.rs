@@ -159,7 +159,7 @@ fn a_pod_held_for_an_hour_is_told_twice_and_its_end_once() {
     assert_eq!(kinds, [(true, None), (true, Some(2))], "{:?}", world.writes);
     world.seen = sample::node();
     world.answer(Answer::Told(Told::Gone(held().api.get().unwrap().pods[0].uid.clone())));
-    world.until(3610);
+    world.until(3650);
     assert!(!world.stored.last().unwrap().warning, "it is looked at once when the object is gone");
     assert_eq!(world.stored.len(), 3);
 }

@@ -3,6 +3,7 @@
 
 mod faults;
 mod lists;
+mod load;
 mod recordings;
 mod support;
 mod validation;

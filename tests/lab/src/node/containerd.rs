@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    path::Path,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -33,23 +34,35 @@ pub fn start(layout: &Layout) -> anyhow::Result<i32> {
 fn import_images(layout: &Layout, client: &RuntimeClient) -> anyhow::Result<()> {
     let archive = layout.containerd().join("images.tar");
     image::write_archive(&archive)?;
+    import(layout, &archive)?;
+    fs::remove_file(&archive)?;
+    wait_image(client, image::BUSYBOX)?;
+    wait_image(client, image::PAUSE)
+}
+
+/// Gives the runtime the images of an archive, as one would by hand.
+pub fn import(layout: &Layout, archive: &Path) -> anyhow::Result<()> {
     let output = Command::new("ctr")
         .arg("--address")
         .arg(layout.socket())
         .args(["--namespace", "k8s.io", "images", "import"])
-        .arg(&archive)
+        .arg(archive)
         .stdin(Stdio::null())
         .output()
         .context("run ctr, which comes with containerd")?;
     anyhow::ensure!(
         output.status.success(),
-        "ctr could not import the lab's image: {}",
+        "ctr could not import {}: {}",
+        archive.display(),
         String::from_utf8_lossy(&output.stderr)
     );
-    fs::remove_file(&archive)?;
-    // The CRI part learns of an import by an event.
-    wait_for("containerd's CRI part knows the imported images", Duration::from_secs(10), || {
-        Ok((client.has_image(image::BUSYBOX)? && client.has_image(image::PAUSE)?).then_some(()))
+    Ok(())
+}
+
+/// The CRI part learns of an import by an event.
+pub fn wait_image(client: &RuntimeClient, name: &str) -> anyhow::Result<()> {
+    wait_for(&format!("containerd's CRI part knows the image {name}"), Duration::from_secs(10), || {
+        Ok(client.has_image(name)?.then_some(()))
     })
 }
 

@@ -96,6 +96,16 @@ impl Layout {
         self.records().join(format!("{uid}.making"))
     }
 
+    /// What was staged, one note for each scenario.
+    pub fn staged(&self) -> PathBuf {
+        self.dir.join("staged")
+    }
+
+    /// The note of one scenario.
+    pub fn note(&self, scenario: &str) -> PathBuf {
+        self.staged().join(format!("{scenario}.json"))
+    }
+
     /// At which gate the kubelet stand-in waits for a pod, and why.
     pub fn waits(&self, uid: &str) -> PathBuf {
         self.dir.join("waits").join(uid)
@@ -114,6 +124,11 @@ impl Layout {
     /// How to reach the API server double.
     pub fn kubeconfig(&self) -> PathBuf {
         self.dir.join("kubeconfig")
+    }
+
+    /// The service account of the agent's pod.
+    pub fn service_account(&self) -> PathBuf {
+        self.dir.join("service-account")
     }
 
     /// A place for mounts that are the host's and no pod's.

@@ -1,8 +1,9 @@
 //! Making pods on a node, and having them deleted.
 
-use std::{collections::HashMap, fs, time::Duration};
+use std::{collections::HashMap, fs, path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
+use nix::sys::signal::Signal;
 
 use super::{Node, api};
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
     image,
     kubelet::Gate,
     pod::{Container, ContainerSpec, Pod, PodRef, PodSpec, Record},
-    wait_for,
+    process, wait_for,
 };
 
 /// How long ago the deadline of a pod passed that is to be found stuck: long enough for any
@@ -21,7 +22,21 @@ const OVERDUE: Duration = Duration::from_secs(600);
 impl Node {
     /// Makes a pod: its directory, cgroup, sandbox, containers and API object.
     pub fn run(&self, spec: &PodSpec) -> anyhow::Result<Pod> {
-        let reference = spec.pod.clone();
+        let config = self.sandbox_config(spec);
+        let dir = self.provide_for(spec)?;
+        let sandbox = self.runtime.run_sandbox(&config)?;
+        let mut containers = Vec::new();
+        for container in &spec.containers {
+            containers.push(self.run_container(spec, container, &sandbox, &config)?);
+        }
+        let pod = Pod { reference: spec.pod.clone(), sandbox, containers, dir };
+        self.announce(spec, &pod)?;
+        Ok(pod)
+    }
+
+    /// Makes what a kubelet makes before it asks the runtime for a sandbox; returns the pod's directory.
+    pub(crate) fn provide_for(&self, spec: &PodSpec) -> anyhow::Result<PathBuf> {
+        let reference = &spec.pod;
         self.begin(&reference.uid)?;
         let dir = self.layout.pod_dir(&reference.uid);
         for name in ["volumes", "containers", "plugins"] {
@@ -29,17 +44,14 @@ impl Node {
         }
         fs::write(dir.join("etc-hosts"), "127.0.0.1\tlocalhost\n").context("write the pod's etc-hosts")?;
         cgroup::create(&reference.cgroup())?;
-        let config = self.sandbox_config(spec);
-        let sandbox = self.runtime.run_sandbox(&config)?;
-        let mut containers = Vec::new();
-        for container in &spec.containers {
-            containers.push(self.run_container(spec, container, &sandbox, &config)?);
-        }
-        let pod = Pod { reference, sandbox, containers, dir };
+        Ok(dir)
+    }
+
+    /// Tells the kubelet stand-in and the API of a pod that has been made.
+    pub(crate) fn announce(&self, spec: &PodSpec, pod: &Pod) -> anyhow::Result<()> {
         self.write_record(&record(spec, false))?;
-        self.store().put_pod(pod.namespace(), pod.name(), &api::pod_object(spec, &pod))?;
-        self.made(pod.uid())?;
-        Ok(pod)
+        self.store().put_pod(pod.namespace(), pod.name(), &api::pod_object(spec, pod))?;
+        self.made(pod.uid())
     }
 
     /// Keeps housekeeping away from a pod's directory until the pod is made.
@@ -74,6 +86,27 @@ impl Node {
     pub fn delete_until(&self, spec: &PodSpec, gate: Gate) -> anyhow::Result<()> {
         self.delete(spec)?;
         self.wait_held(&spec.pod, gate)
+    }
+
+    /// Ends a pod that nothing holds: deletes it unless that was done, and spares the wait for its
+    /// processes.
+    pub fn end(&self, pod: &PodRef) -> anyhow::Result<()> {
+        let path = self.layout.record(&pod.uid);
+        let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+        let mut record: Record = serde_json::from_slice(&bytes).context("parse the pod's record")?;
+        if !record.terminating {
+            let object = self.store().pod(&pod.namespace, &pod.name)?;
+            let mut object = object.with_context(|| format!("there is no pod {}/{}", pod.namespace, pod.name))?;
+            let grace = Duration::from_secs(record.grace_seconds);
+            api::mark_deleted(&mut object, grace, jiff::Timestamp::now());
+            self.store().put_pod(&pod.namespace, &pod.name, &object)?;
+            record.terminating = true;
+            self.write_record(&record)?;
+        }
+        for pid in cgroup::processes(&cgroup::directories(&pod.cgroup())?) {
+            process::signal(pid, Signal::SIGKILL)?;
+        }
+        Ok(())
     }
 
     /// Removes a pod's object, as `kubectl delete --force` does, and tells the kubelet nothing.
@@ -144,7 +177,7 @@ impl Node {
     }
 
     /// Labels and annotations are the kubelet's: the agent knows pods by them.
-    fn sandbox_config(&self, spec: &PodSpec) -> cri::PodSandboxConfig {
+    pub(crate) fn sandbox_config(&self, spec: &PodSpec) -> cri::PodSandboxConfig {
         let pod = &spec.pod;
         let network = if spec.own_network { NamespaceMode::Pod } else { NamespaceMode::Node };
         let logs = self.layout.pod_logs().join(format!("{}_{}_{}", pod.namespace, pod.name, pod.uid));
@@ -166,6 +199,7 @@ impl Node {
                 cgroup_parent: pod.cgroup(),
                 security_context: Some(cri::LinuxSandboxSecurityContext {
                     namespace_options: Some(namespaces(network)),
+                    seccomp: None,
                 }),
             }),
         }
@@ -186,6 +220,8 @@ impl Node {
             metadata: Some(cri_api::ContainerMetadata { name: container.name.clone(), attempt: 0 }),
             image: Some(cri::ImageSpec { image: image::BUSYBOX.to_owned() }),
             command: container.command.clone(),
+            args: Vec::new(),
+            envs: Vec::new(),
             mounts: container.mounts.clone(),
             labels,
             annotations: HashMap::from([
@@ -197,8 +233,10 @@ impl Node {
             ]),
             log_path: format!("{}.log", container.name),
             linux: Some(cri::LinuxContainerConfig {
+                resources: None,
                 security_context: Some(cri::LinuxContainerSecurityContext {
                     namespace_options: Some(namespaces(network)),
+                    ..Default::default()
                 }),
             }),
         };
@@ -217,7 +255,8 @@ fn namespaces(network: NamespaceMode) -> NamespaceOption {
     }
 }
 
-fn labels(pod: &PodRef) -> HashMap<String, String> {
+/// By these the agent and the kubelet know whose a container is.
+pub(crate) fn labels(pod: &PodRef) -> HashMap<String, String> {
     HashMap::from([
         ("io.kubernetes.pod.name".to_owned(), pod.name.clone()),
         ("io.kubernetes.pod.namespace".to_owned(), pod.namespace.clone()),

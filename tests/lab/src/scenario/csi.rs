@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
-use super::{Scenario, Staged, support};
+use super::{Repair, Scenario, Staged, support};
 use crate::{
     Gate, Launch, Node, PodSpec, process,
     standin::csi::Manner,
@@ -103,8 +103,12 @@ fn csi_socket_missing(node: &Node) -> anyhow::Result<Staged> {
         .context("remove the driver's registration")?;
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
     let names = vec![CSI_DRIVER.to_owned()];
-    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CsiDriverNotRegistered", names)
-        .by_hand(|node| start_driver(node, Manner::Proper).map(|_| ())))
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CsiDriverNotRegistered", names).by_hand(Repair::CsiDriver))
+}
+
+/// Starts a driver that does all it should.
+pub fn restart_driver(node: &Node) -> anyhow::Result<()> {
+    start_driver(node, Manner::Proper).map(|_| ())
 }
 
 /// The kubelet forgets the volume without removing `vol_data.json`, so after the unmount the pod

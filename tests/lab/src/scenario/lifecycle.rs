@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Cure, Expect, Scenario, Staged, support};
+use super::{Cure, Expect, Repair, Scenario, Staged, support};
 use crate::{Gate, Node, PodSpec};
 
 /// A running pod, and one that ended as it should.
@@ -64,13 +64,13 @@ fn force_deleted(node: &Node) -> anyhow::Result<Staged> {
     Ok(Staged {
         pods: vec![spec.pod],
         expect: vec![expect],
-        cure: Cure::ByHand(restart_kubelet),
+        cure: Cure::ByHand(Repair::Kubelet),
         known_good: Vec::new(),
         ends: true,
     })
 }
 
 /// A kubelet that has been restarted finds the pod in the runtime and not in the API, and ends it.
-fn restart_kubelet(node: &Node) -> anyhow::Result<()> {
+pub fn restart_kubelet(node: &Node) -> anyhow::Result<()> {
     node.adopt(&PodSpec::sleeping("force-deleted"))
 }

@@ -8,7 +8,7 @@ use std::{
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::{Scenario, Staged};
+use super::{Repair, Scenario, Staged};
 use crate::{Gate, Node, PodSpec};
 
 /// The CNI plugin fails at DEL.
@@ -21,21 +21,32 @@ const INSTALLED: [&str; 2] = ["/opt/cni/bin/loopback", "/usr/lib/cni/loopback"];
 const PLUGIN: &str = "lab-net";
 
 fn cni_del(node: &Node) -> anyhow::Result<Staged> {
-    let dir = node.layout().cni();
-    let loopback = INSTALLED.iter().find(|path| fs::exists(path).unwrap_or(false));
-    let loopback = loopback.context("the CNI plugin loopback is not installed (containernetworking-plugins)")?;
-    symlink(loopback, dir.join("bin/loopback")).context("provide the CNI plugin loopback")?;
-    write_plugin(
-        node,
-        "echo '{\"cniVersion\":\"0.4.0\",\"code\":11,\"msg\":\"address store is not available\"}'; exit 1",
-    )?;
-    let configuration = json!({"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": PLUGIN}]});
-    fs::write(dir.join("net.d/10-lab.conflist"), serde_json::to_vec(&configuration)?).context("configure CNI")?;
-    node.wait_network()?;
+    let refusal = "echo '{\"cniVersion\":\"0.4.0\",\"code\":11,\"msg\":\"address store is not available\"}'; exit 1";
+    provide(node, refusal)?;
     let spec = PodSpec::sleeping("cni-del").own_network();
     let pod = node.run(&spec)?;
     node.delete_until(&spec, Gate::SandboxStopped)?;
-    Ok(Staged::stuck(spec.pod, Gate::SandboxStopped, "CniTeardownFailing", vec![pod.sandbox]).by_hand(repair))
+    Ok(Staged::stuck(spec.pod, Gate::SandboxStopped, "CniTeardownFailing", vec![pod.sandbox])
+        .by_hand(Repair::NetworkPlugin))
+}
+
+/// Gives the node a network in which every pod is alone.
+pub fn provide_network(node: &Node) -> anyhow::Result<()> {
+    provide(node, "true")
+}
+
+fn provide(node: &Node, del: &str) -> anyhow::Result<()> {
+    let dir = node.layout().cni();
+    let loopback = INSTALLED.iter().find(|path| fs::exists(path).unwrap_or(false));
+    let loopback = loopback.context("the CNI plugin loopback is not installed (containernetworking-plugins)")?;
+    let link = dir.join("bin/loopback");
+    if !fs::exists(&link)? {
+        symlink(loopback, link).context("provide the CNI plugin loopback")?;
+    }
+    write_plugin(node, del)?;
+    let configuration = json!({"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": PLUGIN}]});
+    fs::write(dir.join("net.d/10-lab.conflist"), serde_json::to_vec(&configuration)?).context("configure CNI")?;
+    node.wait_network()
 }
 
 /// ADD answers as a plugin that gave the pod an address.
@@ -58,6 +69,7 @@ esac
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).context("make the CNI plugin executable")
 }
 
-fn repair(node: &Node) -> anyhow::Result<()> {
+/// Lets the plugin succeed.
+pub fn repair(node: &Node) -> anyhow::Result<()> {
     write_plugin(node, "true")
 }

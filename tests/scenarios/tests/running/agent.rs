@@ -18,8 +18,9 @@ use serde_json::Value;
 use super::metrics::Metrics;
 use crate::ask;
 
-/// Looks that follow one another as closely as the agent allows.
-const QUICK: &[&str] = &["--first-look=1s", "--look-interval=2s", "--look-interval-max=2s", "--sweep-interval=3s"];
+/// Looks that follow one another as closely as the agent allows, and news that are told at once.
+const QUICK: &[&str] =
+    &["--first-look=1s", "--look-interval=2s", "--look-interval-max=2s", "--sweep-interval=3s", "--event-spread=0s"];
 /// How long it may take to begin or to end. The machine may be busy, so this is no measure.
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -1,0 +1,163 @@
+//! What stands in `deploy/base`.
+
+use std::{fs, path::Path};
+
+use anyhow::Context as _;
+use k8s_openapi::api::{
+    apps::v1::DaemonSet,
+    core::v1::{Container, PodSpec},
+};
+use serde_json::Value;
+
+use super::Settings;
+
+/// The agent's DaemonSet and the image it runs.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    daemon_set: DaemonSet,
+    image: String,
+}
+
+impl Deployment {
+    /// Reads the repository's.
+    pub fn read() -> anyhow::Result<Self> {
+        let daemon_set = objects("daemonset.yaml")?.into_iter().next().context("daemonset.yaml is empty")?;
+        let daemon_set: DaemonSet = serde_json::from_value(daemon_set).context("daemonset.yaml is no DaemonSet")?;
+        let kustomization = objects("kustomization.yaml")?.into_iter().next().context("kustomization.yaml is empty")?;
+        let image = |key: &str| {
+            let word = kustomization.pointer(&format!("/images/0/{key}")).and_then(Value::as_str);
+            word.with_context(|| format!("kustomization.yaml names no images[0].{key}"))
+        };
+        Ok(Self { image: format!("{}:{}", image("newName")?, image("newTag")?), daemon_set })
+    }
+
+    /// The image, by the name under which it is imported.
+    pub fn image(&self) -> &str {
+        &self.image
+    }
+
+    /// The agent's namespace.
+    pub fn namespace(&self) -> &str {
+        self.daemon_set.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// How its container runs.
+    pub fn settings(&self) -> anyhow::Result<Settings> {
+        let (pod, container) = self.pod()?;
+        Settings::new(pod, container)
+    }
+
+    fn pod(&self) -> anyhow::Result<(&PodSpec, &Container)> {
+        let pod = self.daemon_set.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+        let pod = pod.context("the DaemonSet has no pod template")?;
+        let [container] = pod.containers.as_slice() else { anyhow::bail!("the DaemonSet has not one container") };
+        Ok((pod, container))
+    }
+}
+
+/// The objects in one file of `deploy/base`.
+fn objects(file: &str) -> anyhow::Result<Vec<Value>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/base").join(file);
+    let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+    serde_saphyr::from_multiple(&text).with_context(|| format!("parse {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::{
+        core::v1::{Namespace, ResourceQuota, ServiceAccount},
+        rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
+    };
+    use serde::{Serialize, de::DeserializeOwned};
+    use serde_json::json;
+
+    use super::*;
+
+    /// A field that the type does not know is lost on the way there and back, so a misspelt one shows.
+    fn keeps_every_field<T: Serialize + DeserializeOwned>(object: &Value) {
+        let typed: T = serde_json::from_value(object.clone()).unwrap();
+        assert_eq!(&serde_json::to_value(typed).unwrap(), object);
+    }
+
+    fn one(file: &str) -> Value {
+        let objects = objects(file).unwrap();
+        assert_eq!(objects.len(), 1, "{file}");
+        objects.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn every_field_is_one_that_kubernetes_knows() {
+        keeps_every_field::<Namespace>(&one("namespace.yaml"));
+        keeps_every_field::<ServiceAccount>(&one("service-account.yaml"));
+        keeps_every_field::<ResourceQuota>(&one("quota.yaml"));
+        keeps_every_field::<DaemonSet>(&one("daemonset.yaml"));
+        for object in objects("rbac.yaml").unwrap() {
+            match object["kind"].as_str().unwrap() {
+                "ClusterRole" => keeps_every_field::<ClusterRole>(&object),
+                "ClusterRoleBinding" => keeps_every_field::<ClusterRoleBinding>(&object),
+                "Role" => keeps_every_field::<Role>(&object),
+                "RoleBinding" => keeps_every_field::<RoleBinding>(&object),
+                other => panic!("{other} is not known here"),
+            }
+        }
+    }
+
+    /// Everything the agent may do in the cluster. Events are all it writes.
+    #[test]
+    fn it_may_read_and_write_events_and_nothing_else() {
+        let objects = objects("rbac.yaml").unwrap();
+        let rules = |kind: &str| objects.iter().find(|object| object["kind"] == kind).unwrap()["rules"].clone();
+        assert_eq!(
+            rules("ClusterRole"),
+            json!([
+                {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
+                {"apiGroups": [""], "resources": ["nodes", "persistentvolumes"], "verbs": ["get"]},
+            ])
+        );
+        assert_eq!(
+            rules("Role"),
+            json!([{"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["get", "list", "create", "patch"]}])
+        );
+        assert_eq!(objects.len(), 4);
+        for binding in objects.iter().filter(|object| object["kind"].as_str().unwrap().ends_with("Binding")) {
+            let role = objects
+                .iter()
+                .find(|object| object["kind"] == binding["roleRef"]["kind"])
+                .map(|role| (role["metadata"]["name"].clone(), role["metadata"]["namespace"].clone()));
+            let bound = (binding["roleRef"]["name"].clone(), binding["metadata"]["namespace"].clone());
+            assert_eq!(role, Some(bound));
+            let account = one("service-account.yaml")["metadata"].clone();
+            let subject = &binding["subjects"][0];
+            assert_eq!((&subject["name"], &subject["namespace"]), (&account["name"], &account["namespace"]));
+        }
+    }
+
+    #[test]
+    fn the_namespace_admits_the_pod() {
+        let namespace = one("namespace.yaml");
+        assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "privileged");
+        assert_eq!(namespace["metadata"]["name"], Deployment::read().unwrap().namespace());
+    }
+
+    /// The least it can do with; what each right is for is measured in `tests/scenarios`.
+    #[test]
+    fn the_container_has_these_rights_and_no_others() {
+        let deployment = Deployment::read().unwrap();
+        let (pod, container) = deployment.pod().unwrap();
+        let security = serde_json::to_value(&container.security_context).unwrap();
+        assert_eq!(
+            security,
+            json!({
+                "runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+                "capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE", "DAC_READ_SEARCH"]},
+                "appArmorProfile": {"type": "Unconfined"}, "seLinuxOptions": {"type": "spc_t"},
+            })
+        );
+        assert_eq!(
+            serde_json::to_value(&pod.security_context).unwrap(),
+            json!({"seccompProfile": {"type": "RuntimeDefault"}})
+        );
+        assert_eq!((pod.host_pid, pod.host_network, pod.host_ipc), (Some(true), None, None));
+        assert!(pod.volumes.is_none(), "a volume of the host would keep pods' mounts");
+    }
+}

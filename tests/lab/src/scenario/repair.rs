@@ -1,0 +1,28 @@
+//! What is no command line.
+
+use serde::{Deserialize, Serialize};
+
+use super::{csi, lifecycle, network};
+use crate::Node;
+
+/// Something that an administrator does away from the shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Repair {
+    /// The network plugin tears networks down again.
+    NetworkPlugin,
+    /// The CSI driver is back.
+    CsiDriver,
+    /// The kubelet is started again, and finds what the API does not know.
+    Kubelet,
+}
+
+impl Repair {
+    /// Does it.
+    pub fn apply(self, node: &Node) -> anyhow::Result<()> {
+        match self {
+            Repair::NetworkPlugin => network::repair(node),
+            Repair::CsiDriver => csi::restart_driver(node),
+            Repair::Kubelet => lifecycle::restart_kubelet(node),
+        }
+    }
+}

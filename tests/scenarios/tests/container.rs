@@ -1,0 +1,269 @@
+//! The agent's image, run as the deployment says.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+use findings::NodeReport;
+use lab::{
+    Container, Gate, Launch, Node, PodSpec,
+    agent_pod::{AgentPod, Deployment, Ended, Settings},
+    scenario::{self, Staged},
+};
+
+use super::ask;
+
+/// A task in D, a volume that is held, and a volume the kubelet cannot read: what they need differs.
+const STAGED: [&str; 3] = ["dstate-fuse", "cwd", "vol-data-empty"];
+
+/// In the container the agent finds what it finds on the host as root, without a flag.
+pub fn sees_what_root_sees() -> anyhow::Result<()> {
+    let image = image()?;
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    stage(&node, &STAGED)?;
+    let deployment = Deployment::read()?;
+    let pod = AgentPod::new(&node, &deployment, &image).context("make the agent's pod")?;
+    let ended = pod.run(&deployment.settings()?, &["check", "-o", "json"])?;
+    let inside = report(&ended)?;
+    let outside = ask::check(&node)?;
+    let text = serde_json::to_string_pretty(&inside)?;
+    ensure!(found(&inside) == found(&outside.report), "in the container:\n{text}\non the host:\n{}", outside.text);
+    ensure!(ended.code == outside.code, "the exit code is {}:\n{text}", ended.code);
+    ensure!(inside.unknown.is_empty(), "in the container something could not be looked at:\n{text}");
+    let causes: BTreeSet<&str> = found(&inside).iter().map(|(_, cause, _)| *cause).collect();
+    let meant = BTreeSet::from(["FuseServerNotResponding", "VolumeHeldByProcess", "VolDataUnusable"]);
+    ensure!(causes == meant, "these causes were staged: {meant:?}; found were:\n{text}");
+    node.down().context("take the node down")
+}
+
+/// The DaemonSet's container at work: its rights are those of the manifest and no others, it tells what
+/// holds three pods, and it holds nothing itself.
+pub fn runs_as_deployed() -> anyhow::Result<()> {
+    let image = image()?;
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let staged = stage(&node, &STAGED)?;
+    let deployment = Deployment::read()?;
+    let pod = AgentPod::new(&node, &deployment, &image).context("make the agent's pod")?;
+    // Only so that the test need not wait for minutes.
+    let agent = pod.start(&deployment.settings()?, Some(&["run", "--look-interval", "5s"]))?;
+    let outcome = watch_it(&node, &staged, &pod, &agent);
+    outcome.with_context(|| format!("the agent wrote:\n{}", pod.log(&agent)))?;
+    node.down().context("take the node down")
+}
+
+fn watch_it(node: &Node, staged: &[Staged], pod: &AgentPod, agent: &Container) -> anyhow::Result<()> {
+    confined(agent.pid)?;
+    wait_reasons(node, &["PodProcessUninterruptible", "PodVolumeBusy", "PodVolumeDataMissing"])?;
+    ensure!(pod.ask(agent, "/healthz")?.starts_with("HTTP/1.1 200"), "/healthz does not say that it is well");
+    ensure!(pod.ask(agent, "/readyz")?.starts_with("HTTP/1.1 200"), "/readyz does not say that it is ready");
+    let metrics = pod.ask(agent, "/metrics")?;
+    ensure!(metrics.contains("VolumeHeldByProcess"), "the metrics do not name the finding:\n{metrics}");
+
+    // Typed by a person into the pod that runs already.
+    let typed = pod.exec(agent, &["/why-terminating-agent", "check", "-o", "json"])?;
+    let outside = ask::check(node)?;
+    ensure!(found(&report(&typed)?) == found(&outside.report), "by exec: {}{}", typed.stdout, typed.stderr);
+
+    let cwd = staged.get(1).and_then(|staged| staged.pods.first()).context("cwd stages a pod")?;
+    let volume = node.layout().pod_dir(&cwd.uid).join("volumes/kubernetes.io~empty-dir/scratch");
+    holds_no_mount(agent.pid, &volume)?;
+    let holder = &staged[1].expect[0].names[0];
+    run("kill", &[holder])?;
+    // The kubelet stand-in unmounts the volume with a plain umount.
+    node.wait_gone(cwd, Duration::from_secs(20)).context("while the agent runs")?;
+    wait_reasons(node, &["PodNoLongerHeld"])?;
+
+    ensure!(pod.exit_code(agent)?.is_none(), "the agent has ended by itself");
+    let before = Instant::now();
+    pod.stop(agent, Duration::from_secs(5))?;
+    ensure!(before.elapsed() < Duration::from_secs(3), "it took {:?} to end", before.elapsed());
+    Ok(())
+}
+
+/// What the kernel says of the agent: the manifest's settings have arrived.
+fn confined(pid: i32) -> anyhow::Result<()> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let words: Vec<Vec<&str>> = status.lines().map(|line| line.split_whitespace().collect()).collect();
+    let says = |line: &[&str]| words.iter().any(|words| words.starts_with(line));
+    // DAC_READ_SEARCH is bit 2, SYS_PTRACE bit 19.
+    for line in [
+        ["CapEff:", "0000000000080004"],
+        ["CapBnd:", "0000000000080004"],
+        ["CapPrm:", "0000000000080004"],
+        ["NoNewPrivs:", "1"],
+        ["Seccomp:", "2"],
+        ["Uid:", "0"],
+    ] {
+        ensure!(says(&line), "{line:?} is not so:\n{status}");
+    }
+    let namespace = |pid: &str, kind: &str| std::fs::read_link(format!("/proc/{pid}/ns/{kind}"));
+    let pid = pid.to_string();
+    ensure!(namespace(&pid, "pid")? == namespace("self", "pid")?, "it has a pid namespace of its own");
+    ensure!(namespace(&pid, "net")? != namespace("self", "net")?, "it is in the node's network");
+    let mounts = std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))?;
+    let root = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| fields[4] == "/");
+    let root = root.context("it has a root file system")?;
+    ensure!(root[5].split(',').any(|option| option == "ro"), "its root file system can be written: {root:?}");
+    let cgroups = std::fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
+    let memory = cgroups.lines().find_map(|line| line.split_once(":memory:")).context("it is in no memory cgroup")?.1;
+    let limit = std::fs::read_to_string(format!("/sys/fs/cgroup/memory{memory}/memory.limit_in_bytes"))?;
+    ensure!(limit.trim() == (64 << 20).to_string(), "its memory limit is {limit}");
+    Ok(())
+}
+
+/// No copy of the volume's file system stands in the agent's mount namespace.
+fn holds_no_mount(pid: i32, volume: &Path) -> anyhow::Result<()> {
+    let device = |table: &str, point: &Path| {
+        let fields = table.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        fields.filter(|fields| Path::new(fields[4]) == point).map(|fields| fields[2].to_owned()).next_back()
+    };
+    let node = std::fs::read_to_string("/proc/self/mountinfo")?;
+    let device = device(&node, volume).with_context(|| format!("{} is not mounted", volume.display()))?;
+    let own = std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))?;
+    let copies: Vec<&str> = own.lines().filter(|line| line.split(' ').nth(2) == Some(&device)).collect();
+    ensure!(copies.is_empty(), "the agent has the pod's volume: {copies:?}");
+    Ok(())
+}
+
+/// Waits for Events of these reasons, about the Node.
+fn wait_reasons(node: &Node, reasons: &[&str]) -> anyhow::Result<()> {
+    let told = || -> anyhow::Result<BTreeSet<String>> {
+        let events = node.store().events()?;
+        let of_node = events.iter().filter(|event| event["regarding"]["kind"] == "Node");
+        Ok(of_node.filter_map(|event| event["reason"].as_str().map(str::to_owned)).collect())
+    };
+    lab::wait_for(&format!("Events of the reasons {reasons:?}"), Duration::from_secs(90), || {
+        let told = told()?;
+        Ok(reasons.iter().all(|reason| told.contains(*reason)).then_some(()))
+    })
+    .with_context(|| format!("there are {:?}", told()))
+}
+
+fn run(program: &str, args: &[&str]) -> anyhow::Result<()> {
+    let done = Command::new(program).args(args).output()?;
+    ensure!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr));
+    Ok(())
+}
+
+/// What the agent sees with some rights.
+struct Case {
+    name: &'static str,
+    settings: Settings,
+    /// The causes it finds.
+    finds: Vec<&'static str>,
+    /// The rights it says that it lacks.
+    lacks: Vec<&'static str>,
+}
+
+/// What each right is for, measured: the table in `docs/security.md`. With fewer rights it says less,
+/// says why, once, and says nothing that is wrong.
+pub fn rights() -> anyhow::Result<()> {
+    let image = image()?;
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    stage(&node, &["dstate-fuse", "mapped-file", "vol-data-empty"])?;
+    held_by_another_user(&node)?;
+    let deployment = Deployment::read()?;
+    let pod = AgentPod::new(&node, &deployment, &image).context("make the agent's pod")?;
+    for Case { name, settings, finds, lacks } in cases(&deployment.settings()?) {
+        let ended = pod.run(&settings, &["check", "-o", "json"])?;
+        let report = report(&ended).with_context(|| name.to_owned())?;
+        let text = serde_json::to_string_pretty(&report)?;
+        let causes: Vec<&str> = found(&report).iter().map(|(_, cause, _)| *cause).collect();
+        ensure!(causes.iter().copied().collect::<BTreeSet<_>>() == finds.iter().copied().collect(), "{name}: {text}");
+        let told: Vec<&str> = report.unknown.iter().map(|unknown| unknown.source.as_str()).collect();
+        ensure!(told == lacks, "{name}: it says that it lacks {told:?}, not {lacks:?}:\n{text}");
+        let code = if finds.is_empty() { 3 } else { 2 };
+        ensure!(ended.code == code, "{name}: the exit code is {}:\n{text}", ended.code);
+    }
+    let user = pod.run(&deployment.settings()?.with_user(65534), &["check"])?;
+    ensure!(user.code == 1 && user.stderr.contains("run it as root"), "as another user: {user:?}");
+    node.down().context("take the node down")
+}
+
+fn cases(deployed: &Settings) -> Vec<Case> {
+    let case = |name, capabilities: &[&str], finds: &[&'static str], lacks: &[&'static str]| Case {
+        name,
+        settings: deployed.clone().with_capabilities(capabilities),
+        finds: finds.to_vec(),
+        lacks: lacks.to_vec(),
+    };
+    let of_root = ["FuseServerNotResponding", "VolumeHeldByMapping", "VolDataUnusable"];
+    let all = [of_root.as_slice(), &["VolumeHeldByProcess"]].concat();
+    let nobody_found = [of_root.as_slice(), &["VolumeMountedNoHolder"]].concat();
+    let (ptrace, search) = ("CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH");
+    vec![
+        case("no capability", &[], &[], &[ptrace, search]),
+        case("SYS_PTRACE", &["SYS_PTRACE"], &nobody_found, &[search]),
+        case("DAC_READ_SEARCH", &["DAC_READ_SEARCH"], &[], &[ptrace]),
+        case("as deployed", &["SYS_PTRACE", "DAC_READ_SEARCH"], &all, &[]),
+        case("with SYS_ADMIN", &["SYS_PTRACE", "DAC_READ_SEARCH", "SYS_ADMIN"], &all, &[]),
+        Case {
+            name: "without hostPID",
+            settings: deployed.clone().without_host_pid(),
+            finds: Vec::new(),
+            lacks: vec!["hostPID"],
+        },
+    ]
+}
+
+/// As the scenario `open-fd`, but the holder is not root: its descriptors are not shown to everybody.
+fn held_by_another_user(node: &Node) -> anyhow::Result<()> {
+    let mut spec = PodSpec::sleeping("held-by-another-user");
+    let file = node.empty_dir(&mut spec, "scratch", true)?.join("data");
+    node.run(&spec)?;
+    let launch = Launch::program("backup", "setpriv").args(["--reuid", "65534", "--clear-groups"]);
+    let launch = launch.arg(node.layout().binary()).args(["stand-in", "hold", "--open"]).arg(&file);
+    let holder = node.launch(launch)?;
+    lab::wait_for("the holder has the file open", Duration::from_secs(10), || {
+        let descriptors = std::fs::read_dir(format!("/proc/{holder}/fd")).into_iter().flatten().flatten();
+        let mut targets = descriptors.filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok());
+        Ok(targets.any(|target| target == file).then_some(()))
+    })?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)
+}
+
+fn stage(node: &Node, names: &[&str]) -> anyhow::Result<Vec<Staged>> {
+    let stage = |name: &&str| {
+        let scenario = scenario::find(name).with_context(|| format!("the lab has no scenario {name}"))?;
+        (scenario.stage)(node).with_context(|| format!("stage {name}"))
+    };
+    names.iter().map(stage).collect()
+}
+
+fn report(ended: &Ended) -> anyhow::Result<NodeReport> {
+    serde_json::from_str(&ended.stdout)
+        .with_context(|| format!("the answer ({}) is no report: {}{}", ended.code, ended.stdout, ended.stderr))
+}
+
+/// Which cause holds which pod.
+fn found(report: &NodeReport) -> BTreeSet<(String, &'static str, String)> {
+    let of_pods = report.pods.iter().flat_map(|pod| {
+        pod.findings.iter().map(|finding| (pod.pod.to_string(), finding.cause.0.id, finding.root.clone()))
+    });
+    let of_node = report
+        .node_findings
+        .iter()
+        .map(|found| ("the node".to_owned(), found.finding.cause.0.id, found.finding.root.clone()));
+    of_pods.chain(of_node).collect()
+}
+
+/// Builds the image, so that never an old one is tested. After the first time it takes seconds.
+fn image() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    // <target>/debug/deps/<this test>
+    let target = own.ancestors().nth(3).context("the test stands in no target directory")?;
+    let archive = target.join("static/agent-for-tests.oci.tar");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let done = Command::new(cargo)
+        .args(["run", "--quiet", "--package", "xtask", "--", "image", "--profile", "dev", "--output"])
+        .arg(&archive)
+        .env("CARGO_TARGET_DIR", target)
+        .output()
+        .context("start cargo")?;
+    ensure!(done.status.success(), "the image could not be made: {}", String::from_utf8_lossy(&done.stderr));
+    Ok(archive)
+}
