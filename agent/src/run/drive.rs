@@ -163,6 +163,8 @@ impl Agent {
             }
             Answer::Node(Ok(None)) => self.away("it has no Node of this name; is --node-name right?"),
             Answer::Told(super::index::Told::Broken(why)) => self.away(why),
+            // The watch begins again before it is answered.
+            Answer::Told(super::index::Told::Begin) => {}
             Answer::Told(_) | Answer::Listed(Ok(_)) if self.quiet => {
                 self.quiet = false;
                 tracing::info!("the API server answers again");

@@ -187,7 +187,12 @@ impl Brain {
     }
 
     fn told(&mut self, told: Told, now: Moment) {
-        for change in self.index.take(told, now) {
+        let changes = self.index.take(told, now);
+        self.changed(changes, now);
+    }
+
+    fn changed(&mut self, changes: Vec<Change>, now: Moment) {
+        for change in changes {
             match change {
                 Change::Terminating(uid, deadline) => self.schedule.terminating(uid, deadline, now),
                 Change::Moved(uid) => self.schedule.moved(&uid, now),
@@ -203,9 +208,8 @@ impl Brain {
         self.listing = false;
         match list {
             Ok(pods) => {
-                self.told(Told::Begin, now);
-                pods.into_iter().for_each(|pod| self.told(Told::Listed(pod), now));
-                self.told(Told::Complete, now);
+                let changes = self.index.listed(pods, now);
+                self.changed(changes, now);
                 if let Some(looked) = self.doubted.take() {
                     self.confirmed = looked.forgotten.iter().filter(|uid| !self.index.knows(uid)).cloned().collect();
                     // If the API server knows one after all, the watch had missed it and the whole
