@@ -152,6 +152,7 @@ impl Agent {
                     Wrote::Done { .. } => "written",
                     Wrote::Differs => "differs",
                     Wrote::Busy { .. } => "busy",
+                    Wrote::Unknown { .. } => "unknown",
                     Wrote::Refused => "refused",
                 };
                 if let Some(kind) = self.writing.take() {

@@ -15,7 +15,7 @@ use super::{
     Moment, Settings,
     bucket::Bucket,
     index::{Change, Index, Told},
-    ledger::{Kind, Ledger, Of, Sight, Turn, Write},
+    ledger::{Key, Kind, Ledger, Of, Sight, Turn, Write},
     schedule::Schedule,
 };
 use patience::Patience;
@@ -49,6 +49,8 @@ pub struct Brain {
     writing: Option<Write>,
     reading_existing: bool,
     writes: Patience,
+    /// What was just found to stand there in other words.
+    adopted: Option<Key>,
     spread: Duration,
     /// Since there are news, they wait until then.
     held_until: Option<Duration>,
@@ -81,6 +83,7 @@ impl Brain {
             writing: None,
             reading_existing: false,
             writes: Patience::new(seed.wrapping_add(2)),
+            adopted: None,
             spread: settings.spread,
             held_until: None,
             random: fastrand::Rng::with_seed(seed.wrapping_add(3)),
@@ -284,20 +287,27 @@ impl Brain {
         match wrote {
             Wrote::Done { event_time } => {
                 self.writes.succeeded();
+                self.adopted = None;
                 self.ledger.was_written(&write, event_time, now);
             }
             Wrote::Differs => {
                 self.writes.succeeded();
-                // Once; what differs even then is given up.
-                if matches!(write.draft.note, crate::report::event::Note::Kept(_)) {
+                self.ledger.was_not_taken(&write);
+                // Once; what differs even from what stands there is given up.
+                if self.adopted.take().is_some_and(|key| key == write.key) {
                     self.ledger.give_up(&write, now);
                 } else {
                     self.reading_existing = true;
                     self.writing = Some(write);
                 }
             }
-            Wrote::Busy { after } => self.writes.failed(after, now),
+            Wrote::Busy { after } => {
+                self.ledger.was_not_taken(&write);
+                self.writes.failed(after, now);
+            }
+            Wrote::Unknown { after } => self.writes.failed(after, now),
             Wrote::Refused => {
+                self.ledger.was_not_taken(&write);
                 // Rights may be given while we run; until then nothing else would fare better.
                 self.writes.failed(Some(Duration::from_secs(300)), now);
             }
@@ -312,6 +322,7 @@ impl Brain {
                 Kind::Over | Kind::Merge => self.ledger.give_up(&write, now),
                 Kind::Open | Kind::Update | Kind::Renew => {
                     self.ledger.adopt(&write, event_time, note, count, now);
+                    self.adopted = Some(write.key);
                 }
             },
             // It has just expired: the next try makes it anew.
@@ -382,6 +393,7 @@ impl Brain {
             && let Some(write) = self.ledger.next_write(&of, now)
             && self.bucket.take(now)
         {
+            self.ledger.is_sent(&write);
             commands.push(Command::Write(Box::new(write.draft.clone())));
             self.writing = Some(write);
         }

@@ -26,6 +26,8 @@ struct World {
 enum Api {
     Up,
     Down,
+    /// It does what is asked for, and its answers are lost.
+    Mute,
     TooManyRequests(u64),
     Forbidden,
     Immutable,
@@ -123,7 +125,11 @@ impl World {
     fn write(&mut self, draft: Draft) -> Wrote {
         self.writes.push((self.now, draft.clone()));
         match self.api {
-            Api::Down => Wrote::Busy { after: None },
+            Api::Down => Wrote::Unknown { after: None },
+            Api::Mute => {
+                self.stored.push(draft);
+                Wrote::Unknown { after: None }
+            }
             Api::TooManyRequests(after) => Wrote::Busy { after: Some(Duration::from_secs(after)) },
             Api::Forbidden => Wrote::Refused,
             Api::Immutable if matches!(draft.note, crate::report::event::Note::New(_)) => Wrote::Differs,
@@ -264,6 +270,40 @@ fn an_event_of_the_same_name_with_other_words_is_renewed_as_it_is() {
     assert_eq!((&json["note"], &json["series"]["count"]), (&"other words".into(), &8.into()));
     world.until(3600);
     assert!(world.writes.len() <= 4);
+}
+
+#[test]
+fn what_was_sent_and_never_answered_is_the_same_event_again_and_is_ended() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Mute;
+    world.until(150);
+    assert!(world.stored.len() > 1, "it tries again");
+    let immutable = |draft: &Draft| {
+        let json = draft.to_json();
+        (json["eventTime"].clone(), json["note"].clone(), json["series"].clone())
+    };
+    assert!(world.stored.iter().all(|draft| immutable(draft) == immutable(&world.stored[0])), "{:?}", world.stored);
+    world.seen = sample::node();
+    world.answer(Answer::Told(Told::Gone(held().api.get().unwrap().pods[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(500);
+    assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
+}
+
+#[test]
+fn what_was_not_taken_needs_no_end() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::TooManyRequests(10);
+    world.until(150);
+    world.seen = sample::node();
+    world.answer(Answer::Told(Told::Gone(held().api.get().unwrap().pods[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(500);
+    assert!(world.stored.is_empty() && world.writes.len() > 1, "{:?}", world.stored);
 }
 
 #[test]
