@@ -35,7 +35,7 @@ pub fn at_start(staged: &Staged) -> anyhow::Result<()> {
 
 /// Every second it fails in another way.
 pub fn flapping(staged: &Staged) -> anyhow::Result<()> {
-    let cluster = staged.cluster("flapping")?;
+    let mut cluster = staged.cluster("flapping")?;
     let agent = staged.agent(&cluster, &["--event-renewal=5s", "--event-refill=1s"])?;
     let ways = [
         Rule::new(Fault::Status { status: 503, retry_after: None }),
@@ -48,6 +48,9 @@ pub fn flapping(staged: &Staged) -> anyhow::Result<()> {
     for second in 0..20 {
         let faults = if second % 2 == 0 { ways[second / 2 % ways.len()].clone().into() } else { Faults::none() };
         cluster.set_faults(faults)?;
+        // An open watch meets no fault: it has to break.
+        cluster.stop()?;
+        cluster.start()?;
         thread::sleep(Duration::from_secs(1));
     }
     let during = cluster.store().requests()?.len();

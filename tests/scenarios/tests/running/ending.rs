@@ -134,6 +134,28 @@ pub fn over_meanwhile(staged: &Staged) -> anyhow::Result<()> {
     cluster.events()?.check(&cluster.node_uid()?)
 }
 
+/// What ends while its first write is under way is ended in the API server, too, though the answer
+/// to that write comes late, or never.
+pub fn over_unanswered(staged: &Staged) -> anyhow::Result<()> {
+    for (name, fault) in [("over-late", Fault::Slow { slow_ms: 6000 }), ("over-cut", Fault::Cut)] {
+        let cluster = staged.cluster(name)?;
+        let pod = PodRef::new(name);
+        let counted = || anyhow::Ok(cluster.events()?.about(&pod.uid).count());
+        // The staged pod's comes first; then each write is the only one under way.
+        let agent = staged.agent(&cluster, &[])?;
+        staged.wait_told(&cluster, &agent)?;
+        cluster.set_faults(Rule::new(fault).verb("PATCH").times(1))?;
+        put_kept_pod(&cluster, &pod)?;
+        agent.wait_held("FinalizersRemain")?;
+        cluster.store().remove_pod(&pod.namespace, &pod.name)?;
+        agent.wait_over("FinalizersRemain")?;
+        agent.wait(&format!("{name}: both are told"), || Ok((counted()? == (1, 1)).then_some(())))?;
+        agent.wait_looks(2)?;
+        ensure!(counted()? == (1, 1), "{:#?}", cluster.events()?);
+    }
+    Ok(())
+}
+
 /// A pod of this node of which nothing is left here, whose deadline passed long ago.
 pub fn put_kept_pod(cluster: &super::cluster::Cluster, pod: &PodRef) -> anyhow::Result<()> {
     let object = json!({

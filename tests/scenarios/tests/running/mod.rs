@@ -52,6 +52,7 @@ const ON_ONE_NODE: &[(&str, Test)] = &[
     ("run-ends-and-tells-first", ending::flushed),
     ("run-goes-on-after-a-restart", ending::restarted),
     ("run-ends-what-ended-meanwhile", ending::over_meanwhile),
+    ("run-ends-what-was-never-answered", ending::over_unanswered),
     ("run-starts-without-the-api", away::at_start),
     ("run-while-the-api-flaps", away::flapping),
     ("run-waits-as-it-is-told", refused::busy),
