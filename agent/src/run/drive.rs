@@ -162,6 +162,7 @@ impl Agent {
                     Wrote::Done { .. } => "written",
                     Wrote::Differs => "differs",
                     Wrote::Busy { .. } => "busy",
+                    Wrote::Unknown { .. } => "unknown",
                     Wrote::Refused => "refused",
                 };
                 if let Some(kind) = self.writing.take() {
@@ -173,6 +174,8 @@ impl Agent {
             }
             Answer::Node(Ok(None)) => self.away("it has no Node of this name; is --node-name right?"),
             Answer::Told(super::index::Told::Broken(why)) => self.away(why),
+            // The watch begins again before it is answered.
+            Answer::Told(super::index::Told::Begin) => {}
             Answer::Told(_) | Answer::Listed(Ok(_)) if self.quiet => {
                 self.quiet = false;
                 tracing::info!("the API server answers again");

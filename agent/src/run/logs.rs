@@ -17,9 +17,13 @@ pub enum Format {
     Json,
 }
 
+/// What is logged unless `RUST_LOG` says otherwise: our own words. The libraries log every request
+/// that fails, with as much of the answer as they have read.
+const OWN: &str = "off,agent=info";
+
 /// Begins to log, at the level that `RUST_LOG` names, else `info`.
 pub fn start(format: Format) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(OWN));
     let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // A second start within one process (a test) keeps the first.
     let _ = match format {

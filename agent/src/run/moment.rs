@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// When something happened: on the clock that only goes forward, by which everything is timed, and
 /// on the wall, which is only ever shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
     /// Since boot.
     pub steady: Duration,

@@ -15,7 +15,7 @@ use super::{
     Moment, Settings,
     bucket::Bucket,
     index::{Change, Index, Told},
-    ledger::{Kind, Ledger, Of, Sight, Turn, Write},
+    ledger::{Key, Kind, Ledger, Of, Sight, Turn, Write},
     schedule::Schedule,
 };
 use patience::Patience;
@@ -49,11 +49,15 @@ pub struct Brain {
     writing: Option<Write>,
     reading_existing: bool,
     writes: Patience,
+    /// What was just found to stand there in other words.
+    adopted: Option<Key>,
     spread: Duration,
     /// Since there are news, they wait until then.
     held_until: Option<Duration>,
     random: fastrand::Rng,
     turns: Vec<Turn>,
+    /// So many writes are left for the agent's end.
+    last_writes: u32,
 }
 
 impl Brain {
@@ -79,10 +83,12 @@ impl Brain {
             writing: None,
             reading_existing: false,
             writes: Patience::new(seed.wrapping_add(2)),
+            adopted: None,
             spread: settings.spread,
             held_until: None,
             random: fastrand::Rng::with_seed(seed.wrapping_add(3)),
             turns: Vec::new(),
+            last_writes: settings.burst,
         }
     }
 
@@ -159,12 +165,13 @@ impl Brain {
         self.looking.is_some_and(|since| now.since(since) > LOOK_HANGS)
     }
 
-    /// What may still be written before the agent ends: the bucket does not hold it back, its burst
-    /// bounds it.
+    /// What may still be written before the agent ends: the bucket does not hold it back, but it is
+    /// no more than its burst, or a rollout over many stuck pods would be a storm.
     pub fn last_write(&mut self, now: Moment) -> Option<Write> {
-        if !self.may_write() {
+        if !self.may_write() || self.last_writes == 0 {
             return None;
         }
+        self.last_writes -= 1;
         self.writing = None;
         let of = self.of()?;
         let write = self.ledger.next_write(&of, now).filter(|write| write.kind <= Kind::Over)?;
@@ -183,7 +190,12 @@ impl Brain {
     }
 
     fn told(&mut self, told: Told, now: Moment) {
-        for change in self.index.take(told, now) {
+        let changes = self.index.take(told, now);
+        self.changed(changes, now);
+    }
+
+    fn changed(&mut self, changes: Vec<Change>, now: Moment) {
+        for change in changes {
             match change {
                 Change::Terminating(uid, deadline) => self.schedule.terminating(uid, deadline, now),
                 Change::Moved(uid) => self.schedule.moved(&uid, now),
@@ -199,9 +211,8 @@ impl Brain {
         self.listing = false;
         match list {
             Ok(pods) => {
-                self.told(Told::Begin, now);
-                pods.into_iter().for_each(|pod| self.told(Told::Listed(pod), now));
-                self.told(Told::Complete, now);
+                let changes = self.index.listed(pods, now);
+                self.changed(changes, now);
                 if let Some(looked) = self.doubted.take() {
                     self.confirmed = looked.forgotten.iter().filter(|uid| !self.index.knows(uid)).cloned().collect();
                     // If the API server knows one after all, the watch had missed it and the whole
@@ -276,20 +287,27 @@ impl Brain {
         match wrote {
             Wrote::Done { event_time } => {
                 self.writes.succeeded();
+                self.adopted = None;
                 self.ledger.was_written(&write, event_time, now);
             }
             Wrote::Differs => {
                 self.writes.succeeded();
-                // Once; what differs even then is given up.
-                if matches!(write.draft.note, crate::report::event::Note::Kept(_)) {
+                self.ledger.was_not_taken(&write);
+                // Once; what differs even from what stands there is given up.
+                if self.adopted.take().is_some_and(|key| key == write.key) {
                     self.ledger.give_up(&write, now);
                 } else {
                     self.reading_existing = true;
                     self.writing = Some(write);
                 }
             }
-            Wrote::Busy { after } => self.writes.failed(after, now),
+            Wrote::Busy { after } => {
+                self.ledger.was_not_taken(&write);
+                self.writes.failed(after, now);
+            }
+            Wrote::Unknown { after } => self.writes.failed(after, now),
             Wrote::Refused => {
+                self.ledger.was_not_taken(&write);
                 // Rights may be given while we run; until then nothing else would fare better.
                 self.writes.failed(Some(Duration::from_secs(300)), now);
             }
@@ -304,6 +322,7 @@ impl Brain {
                 Kind::Over | Kind::Merge => self.ledger.give_up(&write, now),
                 Kind::Open | Kind::Update | Kind::Renew => {
                     self.ledger.adopt(&write, event_time, note, count, now);
+                    self.adopted = Some(write.key);
                 }
             },
             // It has just expired: the next try makes it anew.
@@ -374,6 +393,7 @@ impl Brain {
             && let Some(write) = self.ledger.next_write(&of, now)
             && self.bucket.take(now)
         {
+            self.ledger.is_sent(&write);
             commands.push(Command::Write(Box::new(write.draft.clone())));
             self.writing = Some(write);
         }

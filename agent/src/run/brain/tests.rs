@@ -26,6 +26,8 @@ struct World {
 enum Api {
     Up,
     Down,
+    /// It does what is asked for, and its answers are lost.
+    Mute,
     TooManyRequests(u64),
     Forbidden,
     Immutable,
@@ -123,7 +125,11 @@ impl World {
     fn write(&mut self, draft: Draft) -> Wrote {
         self.writes.push((self.now, draft.clone()));
         match self.api {
-            Api::Down => Wrote::Busy { after: None },
+            Api::Down => Wrote::Unknown { after: None },
+            Api::Mute => {
+                self.stored.push(draft);
+                Wrote::Unknown { after: None }
+            }
             Api::TooManyRequests(after) => Wrote::Busy { after: Some(Duration::from_secs(after)) },
             Api::Forbidden => Wrote::Refused,
             Api::Immutable if matches!(draft.note, crate::report::event::Note::New(_)) => Wrote::Differs,
@@ -267,6 +273,40 @@ fn an_event_of_the_same_name_with_other_words_is_renewed_as_it_is() {
 }
 
 #[test]
+fn what_was_sent_and_never_answered_is_the_same_event_again_and_is_ended() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Mute;
+    world.until(150);
+    assert!(world.stored.len() > 1, "it tries again");
+    let immutable = |draft: &Draft| {
+        let json = draft.to_json();
+        (json["eventTime"].clone(), json["note"].clone(), json["series"].clone())
+    };
+    assert!(world.stored.iter().all(|draft| immutable(draft) == immutable(&world.stored[0])), "{:?}", world.stored);
+    world.seen = sample::node();
+    world.answer(Answer::Told(Told::Gone(held().api.get().unwrap().pods[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(500);
+    assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
+}
+
+#[test]
+fn what_was_not_taken_needs_no_end() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::TooManyRequests(10);
+    world.until(150);
+    world.seen = sample::node();
+    world.answer(Answer::Told(Told::Gone(held().api.get().unwrap().pods[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(500);
+    assert!(world.stored.is_empty() && world.writes.len() > 1, "{:?}", world.stored);
+}
+
+#[test]
 fn a_node_made_anew_is_noticed_before_the_next_write() {
     let mut world = World::new(held(), Api::Up);
     world.until(300);
@@ -276,8 +316,8 @@ fn a_node_made_anew_is_noticed_before_the_next_write() {
     assert_eq!(uids, ["7b0c", "other"]);
 }
 
-#[test]
-fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
+/// Each is held by a root of its own.
+fn five_hundred_pods() -> World {
     let mut world = World::new(held(), Api::Up);
     let first = pods(&world.seen)[0].clone();
     let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
@@ -290,6 +330,12 @@ fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
         .collect();
     world.seen.looked_into = api.pods.iter().map(|pod| pod.uid.clone()).collect();
     world.tell_list();
+    world
+}
+
+#[test]
+fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
+    let mut world = five_hundred_pods();
     world.until(3660);
     assert!(world.looks.len() < 60, "{} looks", world.looks.len());
     // Each has a root of its own, so each is told by itself, as fast as the bucket allows.
@@ -298,6 +344,19 @@ fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
     names.sort_unstable();
     names.dedup();
     assert!(names.len() > 100, "no pod is told twice before others are told once: {}", names.len());
+}
+
+#[test]
+fn the_last_writes_are_no_storm() {
+    let mut world = five_hundred_pods();
+    world.until(90);
+    let mut written = 0;
+    while world.brain.last_write(world.moment()).is_some() {
+        world.answer(Answer::Wrote(Wrote::Done { event_time: String::new() }));
+        written += 1;
+    }
+    assert_eq!(written, 10);
+    assert!(world.brain.unwritten(world.moment()) > 470);
 }
 
 #[test]

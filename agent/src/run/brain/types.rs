@@ -80,8 +80,13 @@ pub enum Wrote {
     },
     /// An Event of this name stands there and says something else in a part that cannot be changed.
     Differs,
-    /// The API server is busy or cannot be reached.
+    /// The API server did not take it, and may later.
     Busy {
+        /// `Retry-After`.
+        after: Option<Duration>,
+    },
+    /// Nobody knows whether it stands: there was no answer, or one of a server in trouble.
+    Unknown {
         /// `Retry-After`.
         after: Option<Duration>,
     },

@@ -68,11 +68,12 @@ pub struct Written {
     pub at: Moment,
     /// `eventTime`, which cannot be changed.
     pub event_time: String,
-    /// How often it was written: `series.count` from the second time on.
+    /// How often it was written: `series.count` from the second time on. 0 when it was sent, and
+    /// nobody has said what became of it.
     pub count: i32,
     /// The pods it tells.
     pub pods: BTreeSet<PodUid>,
-    /// The note that stands there, when it is not the one of this version.
+    /// The note that stands there, which cannot be changed.
     pub note: Option<String>,
 }
 

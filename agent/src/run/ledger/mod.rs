@@ -159,9 +159,10 @@ impl Ledger {
             stage: Stage::Holds { written: Some(written.clone()) },
         };
         let known = self.entries.entry(key).or_insert(entry);
-        // It was opened again before the old Events could be read: both tell the same.
-        if let Stage::Holds { written: unwritten @ None } = &mut known.stage {
-            (*unwritten, known.since) = (Some(written), since);
+        // It was seen again before the old Events could be read: both tell the same. What was told
+        // is more than suspected, or its end would never be told.
+        if known.written().is_none() {
+            (known.stage, known.since) = (Stage::Holds { written: Some(written) }, since);
         }
     }
 

@@ -237,6 +237,23 @@ fn a_restarted_agent_goes_on_with_its_own() {
 }
 
 #[test]
+fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now() {
+    let mut told = Ledger::new(RULES);
+    for second in [0, 30, 60] {
+        take(&mut told, &uninterruptible(), second);
+    }
+    let first = write_all(&mut told, 60).remove(0);
+    let mut ledger = Ledger::new(RULES);
+    take(&mut ledger, &uninterruptible(), 100);
+    let written = Written { at: at(60), event_time: "x".into(), count: 1, pods: Default::default(), note: None };
+    ledger.restore(first.draft.carried.clone(), true, written, at(0));
+    take(&mut ledger, &sample::node(), 130);
+    let over = write_all(&mut ledger, 130);
+    assert_eq!(kinds(&over), [Kind::Over]);
+    assert_eq!(over[0].draft.name, first.draft.name.over(at(0).wall_s()));
+}
+
+#[test]
 fn an_event_that_says_something_else_is_gone_on_with() {
     let mut ledger = Ledger::new(RULES);
     take(&mut ledger, &stuck(), 0);

@@ -85,18 +85,50 @@ impl Ledger {
         open.count() + self.endings.len()
     }
 
+    /// It is being sent: from now on it may stand there, and must be ended, even if no answer comes.
+    /// Tried again it is the same Event, word for word.
+    pub fn is_sent(&mut self, write: &Write) {
+        if write.kind == Kind::Open
+            && let Some(Entry { stage: Stage::Holds { written: written @ None }, .. }) =
+                self.entries.get_mut(&write.key)
+        {
+            let (Note::New(note) | Note::Kept(note)) = &write.draft.note;
+            *written = Some(Written {
+                at: Moment::default(),
+                event_time: write.draft.event_time.clone(),
+                count: 0,
+                pods: BTreeSet::new(),
+                note: Some(note.clone()),
+            });
+        }
+    }
+
+    /// The API server has said that it did not take it.
+    pub fn was_not_taken(&mut self, write: &Write) {
+        if write.kind != Kind::Open {
+            return;
+        }
+        let stands = |entry: &Entry| entry.written().is_some_and(|written| written.count > 0);
+        if let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds() && !stands(entry)) {
+            entry.stage = Stage::Holds { written: None };
+        }
+        self.endings.retain(|ending| ending.key != write.key || stands(&ending.entry));
+    }
+
     /// It was written.
     pub fn was_written(&mut self, write: &Write, event_time: String, now: Moment) {
         match write.kind {
             Kind::Over | Kind::Merge => {
-                self.endings.pop_front();
+                // Not simply the first: the endings may have been cleared meanwhile.
+                let same =
+                    |ending: &Ending| ending.key == write.key && end(ending, &write.draft.of).draft == write.draft;
+                self.endings.iter().position(same).map(|at| self.endings.remove(at));
             }
             Kind::Open | Kind::Update | Kind::Renew => {
                 let Some(entry) = self.entries.get_mut(&write.key) else { return };
-                let note = match &write.draft.note {
-                    Note::Kept(note) => Some(note.clone()),
-                    Note::New(_) => None,
-                };
+                // Its words cannot be changed, and the finding's may: a renewal says it as it was said.
+                let (Note::New(note) | Note::Kept(note)) = &write.draft.note;
+                let note = Some(note.clone());
                 let written = Written { at: now, event_time, count: write.count, pods: write.pods.clone(), note };
                 entry.stage = Stage::Holds { written: Some(written) };
             }
@@ -121,7 +153,7 @@ impl Ledger {
 
     fn due(&self, key: &Key, entry: &Entry, now: Moment) -> Option<Kind> {
         let Stage::Holds { written } = &entry.stage else { return None };
-        let Some(written) = written else { return Some(Kind::Open) };
+        let Some(written) = written.as_ref().filter(|written| written.count > 0) else { return Some(Kind::Open) };
         let age = now.since(written.at);
         match () {
             () if age >= self.renewal(key) => Some(Kind::Renew),
