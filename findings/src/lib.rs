@@ -12,7 +12,7 @@ mod report;
 mod text;
 mod verdict;
 
-pub use cause::{Advice, Area, Cause, CauseRef, Danger, Proven};
+pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Proven};
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
 pub use gate::Gate;
 pub use ids::{PodRef, PodUid};

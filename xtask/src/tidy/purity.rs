@@ -4,10 +4,32 @@ use super::Source;
 use super::paths::{is_below, named};
 
 /// What the pure parts must not reach for.
-const IMPURE: &[&str] =
-    &["std::fs", "std::process", "std::net", "tokio", "kube", "nix", "rustix", "crate::host", "crate::sys"];
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::process",
+    "std::net",
+    "tokio",
+    "kube",
+    "nix",
+    "rustix",
+    "crate::host",
+    "crate::sys",
+    "crate::cluster",
+    "crate::cli",
+];
 
-const PURE: &[&str] = &["agent/src/view", "agent/src/gates", "agent/src/causes", "agent/src/parse", "findings"];
+const PURE: &[&str] = &[
+    "agent/src/view",
+    "agent/src/gates",
+    "agent/src/causes",
+    "agent/src/parse",
+    "aggregator/src/chain",
+    "aggregator/src/graph",
+    "aggregator/src/report",
+    "aggregator/src/rules",
+    "aggregator/src/state",
+    "findings",
+];
 
 /// The crates among [`IMPURE`], as a manifest names them.
 const IMPURE_CRATES: &[&str] = &["tokio", "kube", "nix", "rustix"];
@@ -69,6 +91,7 @@ mod tests {
         assert_eq!(broken("agent/src/causes.rs", "fn f() { std::fs::read(p); }"), 1);
         assert_eq!(broken("agent/src/observation.rs", "use tokio::time;"), 1);
         assert_eq!(broken("findings/src/gate.rs", "// kube::Client\nuse crate::Gate;"), 0);
+        assert_eq!(broken("aggregator/src/rules/pod.rs", "use crate::cluster::gather;"), 1);
         assert_eq!(broken("findings/Cargo.toml", "serde.workspace = true\nkube.workspace = true"), 1);
     }
 

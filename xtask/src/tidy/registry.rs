@@ -33,6 +33,20 @@ const PLACEHOLDERS: &[&str] = &[
     "node",
     "note",
     "owner",
+    "apiservice",
+    "attachment",
+    "crd",
+    "finalizer",
+    "group_version",
+    "name",
+    "namespace",
+    "pod_cidr",
+    "pv",
+    "secret",
+    "service",
+    "service_name",
+    "type",
+    "workload",
 ];
 
 pub fn check() -> Vec<String> {

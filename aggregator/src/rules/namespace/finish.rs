@@ -1,0 +1,114 @@
+//! What is left to say when objects and conditions have been looked at.
+
+use findings::cause;
+
+use super::content::Left;
+use super::{Case, YOUNG};
+use crate::graph::{Found, Standing, Step, View};
+use crate::rules::words::{api_service, count, some};
+use crate::rules::{control_plane, finalizer, webhook};
+use crate::state::*;
+
+pub fn judge(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
+    recreated(case, left, standing);
+    foreign_finalizers(view, case, standing);
+    let explained = !standing.found.is_empty() || !standing.waits_for.is_empty();
+    if explained && !case.namespace.status.conditions.is_empty() {
+        return;
+    }
+    // No conditions (before 1.16, or nobody acts), or conditions that explain nothing.
+    let silent = control_plane::silent(view, standing, case.thing);
+    let dead = dead_apis(view, case, standing);
+    if let Some(found) = silent {
+        standing.found.push(found);
+        return;
+    }
+    if explained || dead || standing.open {
+        return;
+    }
+    if !left.not_asked.is_empty() {
+        refused(view, case, left, standing);
+    }
+    let is_young = standing.overdue.is_some_and(|seconds| seconds < YOUNG);
+    if standing.found.is_empty() && standing.waits_for.is_empty() && is_young && !standing.open {
+        let words = format!("{}; being emptied", standing.words);
+        let found = Found::here(&cause::NAMESPACE_STILL_EMPTYING, case.thing, words).name("namespace", case.name);
+        standing.found.push(found.progressing());
+    }
+}
+
+fn recreated(case: &Case, left: &Left, standing: &mut Standing) {
+    if let Some(first) = left.recreated.first() {
+        let names: Vec<String> = left.recreated.iter().map(ToString::to_string).collect();
+        standing.found.push(
+            Found::below(&cause::OBJECTS_RECREATED, case.thing)
+                .name("namespace", case.name)
+                .name("type", first.type_for_kubectl())
+                .name("name", &first.name)
+                .step(Step::named(
+                    count(names.len(), "object"),
+                    format!("made after the namespace's deletion: {}", some(&names, 3)),
+                ))
+                .evidence(first.to_string(), "its creationTimestamp is later than the namespace's deletionTimestamp"),
+        );
+    }
+}
+
+/// The controller has done its part; others have not.
+fn foreign_finalizers(view: &View, case: &Case, standing: &mut Standing) {
+    let spec = &case.namespace.spec.finalizers;
+    if spec.iter().any(|finalizer| finalizer == "kubernetes") {
+        return;
+    }
+    for finalizer in spec {
+        let words = format!("spec.finalizers holds {finalizer}; the namespace controller has taken its own entry off");
+        standing.found.push(
+            Found::here(&cause::NAMESPACE_SPEC_FINALIZER, case.thing, words)
+                .same_as(finalizer)
+                .name("finalizer", finalizer)
+                .name("namespace", case.name)
+                .evidence(case.thing.to_string(), format!("spec.finalizers: {}", spec.join(", "))),
+        );
+    }
+    if spec.is_empty() {
+        finalizer::explain(view, case.thing, &case.namespace.metadata, standing);
+    }
+}
+
+/// APIs that cannot be listed hold every namespace, whether the conditions say so or not.
+fn dead_apis(view: &View, case: &Case, standing: &mut Standing) -> bool {
+    let answer = view.list::<ApiService>(known::API_SERVICES, Scope::All);
+    let services = standing.see("apiservices", "whether an API is dead", answer).unwrap_or_default();
+    let mut any = false;
+    for service in services {
+        let available = condition(&service.status.conditions, "Available");
+        if available.is_some_and(|available| available.status != "True") {
+            standing.wait_for(api_service(&service.spec.group, &service.spec.version));
+            any = true;
+        }
+    }
+    if !any && let Some(discovery) = standing.see("API discovery", "whether an API is dead", view.discovery()) {
+        for stale in discovery.stale().filter(|stale| !stale.group.is_empty()) {
+            standing.wait_for(api_service(&stale.group, &stale.version));
+            any = true;
+        }
+    }
+    if any && case.namespace.status.conditions.is_empty() {
+        standing.note(
+            "The server gives no conditions (Kubernetes before 1.16, or nobody acts), so what holds the namespace is \
+             derived from the APIs that cannot be listed.",
+        );
+    }
+    any
+}
+
+/// Objects that nobody asked to go, although the controller runs.
+fn refused(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
+    for thing in left.not_asked.iter().take(3) {
+        let resource = &thing.resource;
+        let labels = &case.namespace.metadata.labels;
+        for configuration in webhook::broken_for(view, standing, "DELETE", &resource.group, &resource.plural, labels) {
+            standing.wait_for(configuration);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Why a namespace does not go.
+//!
+//! Its conditions are pointers and never proof: since Kubernetes 1.33 they say that all content was
+//! removed while pods remain, and before 1.16 there are none. So its pods and claims are always
+//! listed, and what the conditions do not explain is swept.
+
+mod content;
+mod finish;
+mod pointers;
+
+use super::words::{lasting, overdue};
+use crate::graph::{Standing, View};
+use crate::state::*;
+
+/// The controller looks at a namespace five seconds after its deletion, then every few seconds.
+pub(super) const YOUNG: i64 = 60;
+
+/// A namespace that is being deleted, under explanation.
+struct Case<'a> {
+    thing: &'a Thing,
+    namespace: &'a Namespace,
+    name: &'a str,
+}
+
+impl Case<'_> {
+    /// The condition of this type, if it is `True`.
+    fn failing(&self, kind: &str) -> Option<&Condition> {
+        condition(&self.namespace.status.conditions, kind).filter(|condition| condition.status == "True")
+    }
+
+    fn says_all_removed(&self) -> bool {
+        condition(&self.namespace.status.conditions, "NamespaceContentRemaining")
+            .is_some_and(|condition| condition.status == "False")
+    }
+}
+
+/// Explains a namespace.
+pub fn explain(view: &View, thing: &Thing) -> Standing {
+    let mut standing = Standing::default();
+    let answer = find(view, &thing.name);
+    if answer.is_missing() {
+        standing.words = "does not exist".to_owned();
+        return standing;
+    }
+    let Some(namespace) = standing.see(thing.to_string(), "whether it is being deleted", answer) else {
+        standing.words = "not known".to_owned();
+        return standing;
+    };
+    if namespace.metadata.deletion_timestamp.is_none() {
+        standing.words = "is not being deleted".to_owned();
+        return standing;
+    }
+    standing.terminating = true;
+    standing.overdue = overdue(view, &namespace.metadata);
+    standing.words = format!("Terminating{}", lasting(view, namespace.metadata.deletion_timestamp));
+    let case = Case { thing, namespace, name: &thing.name };
+    pointers::follow(view, &case, &mut standing);
+    let left = content::look(view, &case, &mut standing);
+    finish::judge(view, &case, &left, &mut standing);
+    standing
+}
+
+/// From the list of those that are being deleted, if that was asked for, else by name.
+pub(super) fn find<'a>(view: &View<'a>, name: &str) -> Answer<&'a Namespace> {
+    if matches!(view.state.subject, Subject::Everything { namespace: None }) {
+        let terminating = Select::Fields("status.phase=Terminating".to_owned());
+        let listed = view.select::<Namespace>(known::NAMESPACES, Scope::All, terminating).seen().unwrap_or_default();
+        if let Some(found) = listed.into_iter().find(|one| one.metadata.name == name) {
+            return Answer::Seen(found);
+        }
+    }
+    view.get::<Namespace>(known::NAMESPACES, None, name)
+}
+
+/// Whether this namespace is being deleted; `false` when that cannot be told.
+pub(super) fn is_going(view: &View, name: &str) -> bool {
+    find(view, name).seen().is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some())
+}

@@ -1,0 +1,106 @@
+//! Webhooks that must agree, and whether they can be called.
+
+use std::collections::BTreeMap;
+
+use findings::cause;
+
+use super::backend::{self, Backend};
+use crate::graph::{Found, Standing, Step, View};
+use crate::state::*;
+
+const KINDS: [(&str, Known); 2] =
+    [("ValidatingWebhookConfiguration", known::VALIDATING), ("MutatingWebhookConfiguration", known::MUTATING)];
+
+/// Explains a configuration: the webhooks in it that refuse because they cannot be called.
+pub fn explain(view: &View, thing: &Thing) -> Standing {
+    let mut standing = Standing::default();
+    let known = if thing.is(known::MUTATING) { known::MUTATING } else { known::VALIDATING };
+    let answer = view.list::<WebhookConfiguration>(known, Scope::All);
+    let all = standing.see(known.plural, "which webhooks must agree", answer).unwrap_or_default();
+    let Some(configuration) = all.into_iter().find(|one| one.metadata.name == thing.name) else {
+        standing.words = "not known".to_owned();
+        return standing;
+    };
+    let names: Vec<&str> = configuration.webhooks.iter().map(|webhook| webhook.name.as_str()).collect();
+    standing.words = format!("must be asked (webhook {})", names.join(", "));
+    for webhook in configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails()) {
+        judge(view, thing, webhook, &mut standing);
+    }
+    standing
+}
+
+fn judge(view: &View, thing: &Thing, webhook: &Webhook, standing: &mut Standing) {
+    let base = |words: &str| {
+        let deletes = webhook.rules.iter().any(|rule| rule.operations.iter().any(|it| it == "DELETE" || it == "*"));
+        let cause = if deletes { &cause::WEBHOOK_UNAVAILABLE } else { &cause::WEBHOOK_BLOCKS_UPDATE };
+        Found::below(cause, thing)
+            .evidence(thing.to_string(), format!("webhook {}: failurePolicy Fail; {words}", webhook.name))
+            .name_if("service", webhook.client_config.service.as_ref())
+    };
+    let Some(service) = &webhook.client_config.service else {
+        let url = webhook.client_config.url.as_deref().unwrap_or_default();
+        standing.note(format!(
+            "Webhook {} is called outside of the cluster ({url}); whether it answers cannot be seen.",
+            webhook.name
+        ));
+        return;
+    };
+    let shown = Thing::namespaced("Service", known::SERVICES, &service.namespace, &service.name);
+    match backend::look(view, standing, service) {
+        Backend::NoService => {
+            standing.found.push(base("its Service does not exist").step(Step::about(&shown, "does not exist")));
+        }
+        Backend::NoEndpoint { node: Some(node), .. } => standing.wait_for(node),
+        Backend::NoEndpoint { steps, node: None, .. } => {
+            let found = steps.into_iter().fold(base("its Service has no ready endpoint"), Found::step);
+            standing.found.push(found);
+        }
+        Backend::Ready { .. } => {
+            // It can be called in principle; only the condition's words can say more.
+        }
+        Backend::Unknown => {}
+    }
+}
+
+/// The configuration that has a webhook of this name, as errors print it.
+pub fn configuration_of(view: &View, standing: &mut Standing, webhook: &str) -> Option<Thing> {
+    KINDS.iter().find_map(|(kind, known)| {
+        let answer = view.list::<WebhookConfiguration>(*known, Scope::All);
+        let all = standing.see(known.plural, "which webhooks must agree", answer)?;
+        let found = all.into_iter().find(|one| one.webhooks.iter().any(|it| it.name == webhook))?;
+        Some(Thing::cluster_wide(kind, *known, &found.metadata.name))
+    })
+}
+
+/// Configurations with a webhook that must agree to this operation and has no backend.
+pub fn broken_for(
+    view: &View,
+    standing: &mut Standing,
+    operation: &str,
+    group: &str,
+    resource: &str,
+    labels: &BTreeMap<String, String>,
+) -> Vec<Thing> {
+    let mut broken = Vec::new();
+    for (kind, known) in KINDS {
+        let answer = view.list::<WebhookConfiguration>(known, Scope::All);
+        for configuration in standing.see(known.plural, "which webhooks must agree", answer).unwrap_or_default() {
+            let matching: Vec<&Webhook> = configuration
+                .webhooks
+                .iter()
+                .filter(|webhook| webhook.refuses_when_it_fails())
+                .filter(|webhook| webhook.asks_about(operation, group, resource))
+                .filter(|webhook| webhook.namespace_selector.matches(labels))
+                .collect();
+            for webhook in matching {
+                let Some(service) = &webhook.client_config.service else { continue };
+                let backend = backend::look(view, standing, service);
+                if matches!(backend, Backend::NoService | Backend::NoEndpoint { .. }) {
+                    broken.push(Thing::cluster_wide(kind, known, &configuration.metadata.name));
+                }
+            }
+        }
+    }
+    broken.dedup();
+    broken
+}

@@ -1,0 +1,584 @@
+//! Finalizers, owners, and the controllers that must take them off.
+
+use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
+
+const SET_BY: Advice = Advice {
+    text: "See who set the finalizer {finalizer} (managedFields)",
+    command: Some("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields"),
+    proven: Proven::Untested,
+};
+
+const BY_HAND: Danger = Danger {
+    action: "Taking the finalizer off by hand (kubectl patch … finalizers: null)",
+    breaks: "The clean-up it stands for is skipped for good: cloud disks, load balancers, DNS records, accounts stay \
+        and cost money, and nobody knows of them any more.",
+};
+
+causes! {
+    /// The controller lived in the namespace it must clean.
+    FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause {
+        id: "FinalizerOwnerInSameNamespace",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "The controller that must clean up lives in the namespace that is being deleted",
+        meaning: "A deadlock: the namespace waits for objects, the objects wait for their controller, and the \
+            controller's pods were deleted with the namespace, where nothing new can start. Since Kubernetes 1.33 \
+            pods always go first, so this happens every time.",
+        proof: "The namespace is being deleted, an object in it has a finalizer, and the account that may change that \
+            kind belongs to the same namespace.",
+        safe: &[
+            Advice {
+                text: "Run the controller from another namespace, with an account and the rights of its own, until \
+                    its objects are gone",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Or find out what it would clean up, clean that up by hand, and only then take this one \
+                    finalizer off these objects",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: BY_HAND,
+        sources: &["reference: ordered namespace deletion", "kubernetes#115070"],
+        event_reason: "FinalizerOwnerInSameNamespace",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Nothing runs that would take the finalizer off.
+    FINALIZER_CONTROLLER_GONE = Cause {
+        id: "FinalizerControllerGone",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "The controller behind a finalizer is gone",
+        meaning: "A finalizer asks a controller to clean up first, and no workload runs that could: it was \
+            uninstalled, or scaled to zero, before its objects were deleted.",
+        proof: "The object is being deleted and has the finalizer; no role names its kind, or nothing runs as the \
+            account that has such a role, or its workload is scaled to 0.",
+        safe: &[
+            SET_BY,
+            Advice {
+                text: "Start the controller again, if it was scaled down",
+                command: Some("kubectl -n {namespace} scale {workload} --replicas=1"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Otherwise install the same version again and let it finish; then uninstall it in the right \
+                    order: objects first",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If it cannot come back: find out what it would have cleaned up and do that by hand, before \
+                    anything else",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: BY_HAND,
+        sources: &["kubernetes#60538", "kubernetes#119881"],
+        event_reason: "FinalizerControllerGone",
+        diagnosis: Proven::Recording("finalizer-and-webhook"),
+    };
+
+    /// The controller is there, and no pod of it is ready.
+    FINALIZER_CONTROLLER_NOT_READY = Cause {
+        id: "FinalizerControllerNotReady",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "No pod of the controller behind a finalizer is ready",
+        meaning: "The controller that must take the finalizer off is installed, and none of its pods is ready.",
+        proof: "The workload that runs as the account with rights on this kind has no ready pod.",
+        safe: &[
+            Advice {
+                text: "See why its pods are not ready",
+                command: Some("kubectl -n {namespace} describe {workload}"),
+                proven: Proven::Untested,
+            },
+            Advice { text: "Repair that; the objects then go by themselves", command: None, proven: Proven::Untested },
+        ],
+        danger: BY_HAND,
+        sources: &["reference: finalizer owners"],
+        event_reason: "FinalizerControllerNotReady",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The controller runs and does not finish.
+    FINALIZER_CONTROLLER_FAILING = Cause {
+        id: "FinalizerControllerFailing",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "The controller behind a finalizer runs and does not finish",
+        meaning: "The controller is there and ready, and has not taken its finalizer off for minutes. Mostly what it \
+            must clean up outside of the cluster fails: credentials, quota, an API that does not answer.",
+        proof: "The workload that runs as the account with rights on this kind has ready pods, and the finalizer is \
+            left. That it is this workload's finalizer is inferred from its rights, so this is probable.",
+        safe: &[
+            Advice {
+                text: "Read what it reports about the object",
+                command: Some("kubectl describe {type} {name} -n {namespace}"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Read the log of {workload}",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice { text: "Repair what it reports; it tries again", command: None, proven: Proven::Untested },
+        ],
+        danger: BY_HAND,
+        sources: &["reference: finalizer owners"],
+        event_reason: "FinalizerControllerFailing",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The controller needs to create something in the namespace.
+    FINALIZER_CONTROLLER_BLOCKED = Cause {
+        id: "FinalizerControllerBlocked",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "The controller must create something in the namespace that is being deleted",
+        meaning: "The controller runs, and its clean-up needs a new object (a Job, a Secret) in a namespace where the \
+            API server takes nothing new any more, or rights from a RoleBinding that was deleted first.",
+        proof: "An Event about the object holds: because it is being terminated.",
+        safe: &[
+            Advice {
+                text: "Read what it reports about the object",
+                command: Some("kubectl describe {type} {name} -n {namespace}"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Do its clean-up by hand, as its documentation says, then take this one finalizer off",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: BY_HAND,
+        sources: &["kubernetes#115070"],
+        event_reason: "FinalizerControllerBlocked",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Nobody knows whose finalizer it is.
+    FINALIZER_OWNER_UNKNOWN = Cause {
+        id: "FinalizerOwnerUnknown",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "Nobody known takes this finalizer off",
+        meaning: "The finalizer is not among the known ones, and the cluster does not show which program takes it \
+            off. Who set it is recorded in managedFields.",
+        proof: "The object is being deleted, has the finalizer, and nothing else holds it.",
+        safe: &[
+            SET_BY,
+            Advice {
+                text: "Ask whoever set it; the audit log names the user",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Only when somebody vouches that nothing depends on it, take this one finalizer off with kubectl \
+                    edit",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: BY_HAND,
+        sources: &["reference: seed 001, a ConfigMap with a private finalizer"],
+        event_reason: "FinalizerOwnerUnknown",
+        diagnosis: Proven::Recording("runtime-and-freezer"),
+    };
+
+    /// A finalizer of somebody else in the namespace's metadata.
+    NAMESPACE_METADATA_FINALIZER = Cause {
+        id: "NamespaceMetadataFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "A finalizer in the namespace's metadata is left",
+        meaning: "The namespace is empty and the namespace controller has finished. A platform (Rancher, an operator \
+            framework) put a finalizer of its own on it, and has not taken it off.",
+        proof: "spec.finalizers is empty, metadata.finalizers is not.",
+        safe: &[
+            Advice {
+                text: "See who set it",
+                command: Some("kubectl get namespace {name} -o yaml --show-managed-fields"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Repair or install that platform again, and let it finish",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: BY_HAND,
+        sources: &["reference: controller.cattle.io/namespace-auth"],
+        event_reason: "NamespaceMetadataFinalizer",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Dependents of a foreground deletion were not asked to go.
+    FOREGROUND_DEPENDENTS_REMAIN = Cause {
+        id: "ForegroundDependentsRemain",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "A foreground deletion waits for dependents that nobody asked to go",
+        meaning: "The object was deleted with --cascade=foreground and waits for everything it owns. The garbage \
+            collector should have asked its dependents to go and has not.",
+        proof: "foregroundDeletion is among its finalizers, and an object with its uid as a blocking owner is not being \
+            deleted.",
+        safe: &[
+            Advice {
+                text: "See whether the controller manager, which holds the garbage collector, runs",
+                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Delete the dependents themselves, if they should go",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking foregroundDeletion off",
+            breaks: "The owner goes and its dependents stay behind without one.",
+        },
+        sources: &["reference: garbage collector, blockingDependents"],
+        event_reason: "ForegroundDependentsRemain",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Nothing blocks, and the garbage collector does not act.
+    GARBAGE_COLLECTOR_NOT_WORKING = Cause {
+        id: "GarbageCollectorNotWorking",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "The garbage collector does not finish a foreground deletion",
+        meaning: "No dependent blocks any more, and foregroundDeletion is still there. The garbage collector does not \
+            work: before Kubernetes 1.32 one CRD with a broken conversion webhook stops it for the whole cluster.",
+        proof: "foregroundDeletion is left, no visible object blocks it, and the controller manager's Lease is fresh.",
+        safe: &[
+            Advice {
+                text: "See whether a CRD converts by a webhook that is gone",
+                command: Some("kubectl get crd -o wide"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Read the controller manager's log; garbagecollector names what it cannot list",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking foregroundDeletion off",
+            breaks: "What could not be listed stays behind without an owner.",
+        },
+        sources: &["kubernetes#101078", "kubernetes#125796"],
+        event_reason: "GarbageCollectorNotWorking",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The garbage collector has not orphaned the dependents yet.
+    ORPHAN_FINALIZER_PENDING = Cause {
+        id: "OrphanFinalizerPending",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "The garbage collector has not let go of the dependents yet",
+        meaning: "The object was deleted with --cascade=orphan: the garbage collector first takes the owner off every \
+            dependent, then the finalizer off the object. It has not come that far.",
+        proof: "orphan is among its finalizers.",
+        safe: &[
+            Advice {
+                text: "See whether the controller manager runs",
+                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Read its log; garbagecollector names the dependent it cannot change",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking orphan off",
+            breaks: "Dependents that still name the object as their owner are deleted by the garbage collector.",
+        },
+        sources: &["reference: garbage collector"],
+        event_reason: "OrphanFinalizerPending",
+        diagnosis: Proven::Observation,
+    };
+
+    /// A load balancer must be removed first.
+    LOAD_BALANCER_CLEANUP_PENDING = Cause {
+        id: "LoadBalancerCleanupPending",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "A Service waits for its load balancer to be removed",
+        meaning: "The cloud controller manager must remove the load balancer first. It does not run, or the cloud \
+            refuses it.",
+        proof: "The Service has the finalizer service.kubernetes.io/load-balancer-cleanup.",
+        safe: &[
+            Advice {
+                text: "Read its Events",
+                command: Some("kubectl -n {namespace} describe service {name}"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Restore the cloud controller manager and its cloud permissions",
+                command: Some("kubectl -n kube-system get lease cloud-controller-manager -o yaml"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: BY_HAND,
+        sources: &["reference: service controller"],
+        event_reason: "LoadBalancerCleanupPending",
+        diagnosis: Proven::Observation,
+    };
+
+    /// A cloud vendor's load balancer controller.
+    CLOUD_LOAD_BALANCER_FINALIZER = Cause {
+        id: "CloudLoadBalancerFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "A cloud's load balancer controller has not cleaned up",
+        meaning: "The vendor's controller must remove load balancers, target groups or network endpoint groups first. \
+            On AWS, an IngressClass that was deleted together with its Ingress makes the controller's own webhook \
+            refuse the update.",
+        proof: "A finalizer of the AWS load balancer controller or of GKE's controllers is left.",
+        safe: &[
+            Advice {
+                text: "See whether that controller runs, and read its log",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If an IngressClass was deleted, make it again until the Ingress is gone",
+                command: Some("kubectl get ingressclasses"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: BY_HAND,
+        sources: &["reference: aws-load-balancer-controller finalizers"],
+        event_reason: "CloudLoadBalancerFinalizer",
+        diagnosis: Proven::Observation,
+    };
+
+    /// cert-manager's challenges.
+    CERT_MANAGER_CHALLENGE_FINALIZER = Cause {
+        id: "CertManagerChallengeFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "cert-manager has not cleaned up a Challenge",
+        meaning: "cert-manager must remove the DNS record or solver pod of the Challenge first. It does not run, or \
+            its DNS credentials no longer work.",
+        proof: "finalizer.acme.cert-manager.io or acme.cert-manager.io/finalizer is left.",
+        safe: &[
+            Advice {
+                text: "Restore cert-manager and the issuer's DNS credentials",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Read what it reports",
+                command: Some("kubectl describe {type} {name} -n {namespace}"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking the finalizer off by hand",
+            breaks: "A TXT record or solver pod may stay; here that is usually a small harm.",
+        },
+        sources: &["reference: cert-manager finalizers"],
+        event_reason: "CertManagerChallengeFinalizer",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The Istio operator.
+    ISTIO_OPERATOR_FINALIZER = Cause {
+        id: "IstioOperatorFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "The Istio operator has not removed the control plane",
+        meaning: "An IstioOperator waits for the in-cluster operator, which newer versions of Istio do not have.",
+        proof: "istio-finalizer.install.istio.io is left.",
+        safe: &[
+            Advice {
+                text: "Run the operator of the version that made it until the object is gone",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Look for what it would remove: Deployments, webhooks and CRDs of Istio",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking the finalizer off by hand",
+            breaks: "Pieces of the control plane stay, among them webhooks that refuse new pods.",
+        },
+        sources: &["reference: Istio operator finalizer"],
+        event_reason: "IstioOperatorFinalizer",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Argo CD.
+    ARGO_CD_FINALIZER = Cause {
+        id: "ArgoCdFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "Argo CD has not deleted what an Application manages",
+        meaning: "The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
+            run, or one of these objects does not go. Starting Argo CD again goes on with that deletion.",
+        proof: "A finalizer of argocd.argoproj.io is left.",
+        safe: &[
+            Advice {
+                text: "Decide first whether what it manages should be deleted: starting Argo CD again will do it",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If yes: restore Argo CD and let it finish",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If no: taking this finalizer off before Argo CD runs again makes it a non-cascading delete",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Restarting Argo CD without looking",
+            breaks: "It deletes everything these Applications manage.",
+        },
+        sources: &["argo-cd#6046"],
+        event_reason: "ArgoCdFinalizer",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Rook's protection of data.
+    ROOK_FINALIZER = Cause {
+        id: "RookFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "Rook protects a Ceph cluster's data",
+        meaning: "Rook put this finalizer there to prevent exactly this deletion: without the object the Ceph \
+            cluster's data cannot be read any more.",
+        proof: "A finalizer of ceph.rook.io is left.",
+        safe: &[
+            Advice {
+                text: "Make sure that the Ceph cluster is really meant to be destroyed",
+                command: Some("kubectl get cephclusters -A"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Then set the CephCluster's cleanupPolicy and let the operator finish",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking the finalizer off by hand",
+            breaks: "The keys and addresses of the Ceph cluster are lost, and with them all data in it.",
+        },
+        sources: &["reference: Rook disaster protection"],
+        event_reason: "RookFinalizer",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Flux, Crossplane, Karpenter: something outside of the cluster.
+    EXTERNAL_RESOURCE_FINALIZER = Cause {
+        id: "ExternalResourceFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "Something outside of the cluster must be removed first",
+        meaning: "The object stands for something outside of the cluster (a cloud resource, a machine, a set of \
+            applied manifests). Its controller must remove that first, and has not.",
+        proof: "A finalizer of Crossplane, Flux or Karpenter is left.",
+        safe: &[
+            Advice {
+                text: "Restore the controller or provider and its credentials, and let it finish",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Read what it reports",
+                command: Some("kubectl describe {type} {name}"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: BY_HAND,
+        sources: &["reference: Crossplane, Flux and Karpenter finalizers"],
+        event_reason: "ExternalResourceFinalizer",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Snapshots and clones.
+    SNAPSHOT_FINALIZER = Cause {
+        id: "SnapshotFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "A snapshot or clone needs the object",
+        meaning: "A snapshot of it, a restore from it or a clone of it is not finished, or the snapshot controller \
+            does not run.",
+        proof: "A finalizer of snapshot.storage.kubernetes.io or provisioner.storage.kubernetes.io is left.",
+        safe: &[
+            Advice {
+                text: "See which snapshots and restores are not ready",
+                command: Some("kubectl get volumesnapshots,volumesnapshotcontents -A"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Restore the snapshot controller and the driver's sidecars, and let them finish",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking the finalizer off by hand",
+            breaks: "The chain of snapshots breaks: a restore fails, or a snapshot stays in the storage for ever.",
+        },
+        sources: &["reference: external-snapshotter finalizers"],
+        event_reason: "SnapshotFinalizer",
+        diagnosis: Proven::Observation,
+    };
+
+    /// A ResourceClaim in use.
+    RESOURCE_CLAIM_IN_USE = Cause {
+        id: "ResourceClaimInUse",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "A ResourceClaim is still allocated",
+        meaning: "A device is allocated to the claim, or a pod has reserved it. It goes when the pod has ended.",
+        proof: "resource.kubernetes.io/delete-protection is left.",
+        safe: &[
+            Advice {
+                text: "See which pods have reserved it, and end them",
+                command: Some("kubectl -n {namespace} get resourceclaim {name} -o yaml"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If no pod is left, see whether the controller manager and the DRA driver run",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking the finalizer off by hand",
+            breaks: "The device stays taken, and nobody can allocate it again.",
+        },
+        sources: &["reference: resourceclaim controller"],
+        event_reason: "ResourceClaimInUse",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Other protections of the controller manager.
+    IN_TREE_PROTECTION_FINALIZER = Cause {
+        id: "InTreeProtectionFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "Kubernetes protects an object that is in use",
+        meaning: "A ServiceCIDR with addresses in use, a VolumeAttributesClass with volumes, a PodGroup with pods: \
+            the controller manager lets it go when nothing uses it any more.",
+        proof: "service-cidr-finalizer, vac-protection or podgroup-protection is left.",
+        safe: &[
+            Advice {
+                text: "Find what uses it, and end that first",
+                command: Some("kubectl describe {type} {name}"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If nothing uses it, see whether the controller manager runs",
+                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking the finalizer off by hand",
+            breaks: "What still uses it refers to something that does not exist.",
+        },
+        sources: &["reference: in-tree finalizers"],
+        event_reason: "InTreeProtectionFinalizer",
+        diagnosis: Proven::Observation,
+    };
+}
