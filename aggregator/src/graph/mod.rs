@@ -1,5 +1,6 @@
 //! What waits for what: things, what is known of each, and what each waits for.
 
+mod circle;
 mod found;
 mod standing;
 mod view;
@@ -47,6 +48,7 @@ pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
         waiting.extend(standing.waits_for.iter().cloned());
         graph.things.insert(thing, standing);
     }
+    circle::mark(&mut graph);
     (graph, view.into_questions())
 }
 

@@ -1,6 +1,18 @@
 //! Clusters, recorded or built after the reference, asked through the real client and judged.
 
 #[cfg(test)]
+mod admission;
+#[cfg(test)]
+mod apis;
+#[cfg(test)]
+mod finalizers;
+#[cfg(test)]
+mod gathering;
+#[cfg(test)]
+mod pods;
+#[cfg(test)]
 mod recordings;
+#[cfg(test)]
+mod storage;
 #[cfg(test)]
 mod support;

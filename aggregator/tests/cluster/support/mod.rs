@@ -1,5 +1,6 @@
 //! A recorded cluster, asked by the same code as a real one.
 
+mod build;
 mod world;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use aggregator::report::ClusterReport;
 use aggregator::state::{State, Subject};
 use kube::Client;
 
+pub use build::*;
 pub use world::World;
 
 /// The recording of this name.

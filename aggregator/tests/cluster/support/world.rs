@@ -18,6 +18,8 @@ pub struct World {
     whole: BTreeMap<String, (String, Vec<u8>)>,
     /// Refusals by path.
     refusals: BTreeMap<String, (u16, String)>,
+    /// Discovery of an older server, by path.
+    legacy: BTreeMap<String, Value>,
     requests: Mutex<Vec<String>>,
 }
 
@@ -29,6 +31,7 @@ impl World {
             lists: BTreeMap::new(),
             whole: BTreeMap::new(),
             refusals: BTreeMap::new(),
+            legacy: BTreeMap::new(),
             requests: Mutex::new(Vec::new()),
         };
         let baseline = folder.parent().unwrap().join("baseline");
@@ -73,20 +76,6 @@ impl World {
     fn last_heartbeat(&self) -> Timestamp {
         let leases = self.lists.get("/apis/coordination.k8s.io/v1/leases").into_iter().flatten();
         leases.filter_map(|lease| lease["spec"]["renewTime"].as_str()?.parse().ok()).max().unwrap_or(self.at)
-    }
-
-    /// So much later, with nothing changed but the heartbeats of those who live.
-    pub fn later(mut self, seconds: i64) -> World {
-        let before = self.at;
-        self.at = before.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap();
-        let now = self.at.to_string();
-        for lease in self.lists.get_mut("/apis/coordination.k8s.io/v1/leases").into_iter().flatten() {
-            let renewed: Timestamp = lease["spec"]["renewTime"].as_str().unwrap().parse().unwrap();
-            if before.as_second() - renewed.as_second() < 60 {
-                lease["spec"]["renewTime"] = now.clone().into();
-            }
-        }
-        self
     }
 
     /// `seconds` before the recording, as the API writes it.
@@ -149,6 +138,38 @@ impl World {
         })
     }
 
+    /// An older server: the groups, and each group's resources at a path of its own.
+    pub fn only_legacy_discovery(&mut self) {
+        for root in ["/api", "/apis"] {
+            let list: Value = serde_json::from_slice(&self.whole[root].1).unwrap();
+            let mut groups = Vec::new();
+            for group in list["items"].as_array().unwrap() {
+                let name = group["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+                let mut versions = Vec::new();
+                for version in group["versions"].as_array().unwrap() {
+                    let number = version["version"].as_str().unwrap();
+                    versions.push(json!({"version": number}));
+                    let resources = version["resources"].as_array().unwrap().iter().map(|one| {
+                        json!({
+                            "name": one["resource"], "kind": one["responseKind"]["kind"], "verbs": one["verbs"],
+                            "namespaced": one["scope"] == "Namespaced", "singularName": one["singularResource"]
+                        })
+                    });
+                    let body = json!({"kind": "APIResourceList", "resources": resources.collect::<Vec<_>>()});
+                    let path =
+                        if name.is_empty() { format!("{root}/{number}") } else { format!("{root}/{name}/{number}") };
+                    self.legacy.insert(path, body);
+                }
+                groups.push(json!({"name": name, "versions": versions, "preferredVersion": versions[0]}));
+            }
+            let body = match root {
+                "/api" => json!({"kind": "APIVersions", "versions": ["v1"]}),
+                _ => json!({"kind": "APIGroupList", "groups": groups}),
+            };
+            self.legacy.insert(root.to_owned(), body);
+        }
+    }
+
     fn path_of(&self, object: &Value) -> String {
         let version = object["apiVersion"].as_str().unwrap_or("v1");
         let kind = object["kind"].as_str().unwrap_or_else(|| panic!("no kind: {object}"));
@@ -183,6 +204,9 @@ impl World {
         let path = uri.path().to_owned();
         if let Some((_, (status, text))) = self.refusals.iter().find(|(refused, _)| path.starts_with(*refused)) {
             return respond(*status, "text/plain", text.clone().into_bytes());
+        }
+        if let Some(body) = self.legacy.get(&path) {
+            return respond(200, "application/json", serde_json::to_vec(body).unwrap());
         }
         if let Some((content_type, body)) = self.whole.get(&path) {
             return respond(200, content_type, body.clone());
