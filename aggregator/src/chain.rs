@@ -6,100 +6,126 @@ use findings::{Unknown, Verdict};
 
 use crate::graph::{Found, Graph, Standing, Step, build};
 use crate::report::{ClusterReport, Held, Root, Victim};
-use crate::state::{State, Thing};
+use crate::state::{State, Subject, Thing};
 
 /// More evidence for one root is not kept.
 const MOST_EVIDENCE: usize = 24;
 
-/// Judges a state that is complete.
+/// Judges a state; what it does not know yet makes the verdict "cannot tell".
 pub fn judge(state: &State) -> ClusterReport {
     let (graph, questions) = build(state);
-    let mut roots: Vec<Root> = Vec::new();
-    let mut by_key: BTreeMap<String, usize> = BTreeMap::new();
-    let mut unexplained = Vec::new();
-    let mut unknown = graph.about.unknown.clone();
-    let mut notes = graph.about.notes.clone();
+    let mut told = Told::default();
+    told.take(&graph.about);
     let inner = inner(&graph);
-    let mut verdict = Verdict::Clear;
-    for thing in &graph.victims {
-        let Some(standing) = graph.things.get(thing) else { continue };
-        let reached = reach(&graph, thing);
-        for (_, standing) in &reached {
-            unknown.extend(standing.unknown.iter().filter(|one| !unknown.contains(one)).cloned().collect::<Vec<_>>());
-            notes.extend(standing.notes.iter().cloned());
-        }
-        if inner.contains(thing) {
-            // It is told with what waits for it.
-            continue;
-        }
-        let found: Vec<(&[Step], &Found)> = reached
-            .iter()
-            .flat_map(|(way, standing)| standing.found.iter().map(|found| (way.as_slice(), found)))
-            .collect();
-        let worst = found.iter().map(|(_, found)| found.verdict).max();
-        let own = match worst {
-            Some(worst) => worst,
-            None if !standing.terminating => Verdict::Clear,
-            None => Verdict::CannotTell,
-        };
-        verdict = verdict.max(own);
-        let held = Held {
-            thing: thing.clone(),
-            verdict: own,
-            overdue_seconds: standing.overdue,
-            words: standing.words.clone(),
-        };
-        if found.is_empty() {
-            unexplained.push(held.clone());
-            continue;
-        }
-        for (way, found) in found {
-            let finding = found.finding(way);
-            let victim = Victim { held: held.clone(), chain: finding.chain.clone() };
-            let behind = reached.iter().flat_map(|(_, standing)| standing.behind.iter().cloned());
-            let index = *by_key.entry(found.root.clone()).or_insert_with(|| {
-                roots.push(Root {
-                    verdict: found.verdict,
-                    finding,
-                    victims: Vec::new(),
-                    on_the_way: BTreeSet::new(),
-                    behind: BTreeSet::new(),
-                });
-                roots.len() - 1
-            });
-            let root = &mut roots[index];
-            for evidence in &found.evidence {
-                if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {
-                    root.finding.evidence.push(evidence.clone());
-                }
-            }
-            root.victims.retain(|known| known.held.thing != victim.held.thing);
-            root.victims.push(victim);
-            root.behind.extend(behind);
-            let between = way.iter().skip(1).filter_map(|step| step.thing.clone());
-            root.on_the_way.extend(between.filter(|thing| graph.things.get(thing).is_some_and(|one| one.terminating)));
-        }
+    for victim in &graph.victims {
+        tell(&graph, victim, inner.contains(victim), &state.subject, &mut told);
     }
     if graph.cut {
-        unknown.push(Unknown {
+        told.unknown.push(Unknown {
             source: "the cluster".to_owned(),
             why: "more objects wait for each other than are looked into at once".to_owned(),
             hides: "what the rest waits for; name one object to look at it alone".to_owned(),
         });
     }
-    if verdict < Verdict::Stuck && (graph.about.open || !graph.about.unknown.is_empty() || !questions.is_empty()) {
-        verdict = verdict.max(Verdict::CannotTell);
-    }
-    roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.victims.len())));
+    let is_blind = graph.cut || graph.about.is_blind() || !questions.is_empty();
+    let verdict = told.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear });
+    told.roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.victims.len())));
     ClusterReport {
         schema: ClusterReport::SCHEMA,
         at: state.at.to_string(),
         subject: state.subject.clone(),
         verdict,
-        roots,
-        unexplained,
-        unknown,
-        notes,
+        roots: told.roots,
+        unexplained: told.unexplained,
+        unknown: told.unknown,
+        notes: told.notes,
+    }
+}
+
+/// A report in the making.
+#[derive(Default)]
+struct Told {
+    verdict: Verdict,
+    roots: Vec<Root>,
+    by_key: BTreeMap<String, usize>,
+    unexplained: Vec<Held>,
+    unknown: Vec<Unknown>,
+    notes: BTreeSet<String>,
+}
+
+impl Told {
+    /// What could not be seen, and what is worth knowing.
+    fn take(&mut self, standing: &Standing) {
+        for unknown in &standing.unknown {
+            if !self.unknown.contains(unknown) {
+                self.unknown.push(unknown.clone());
+            }
+        }
+        self.notes.extend(standing.notes.iter().cloned());
+    }
+
+    /// The root with this key, made from `found` when it is new.
+    fn root(&mut self, found: &Found, way: &[Step]) -> Option<&mut Root> {
+        let roots = &mut self.roots;
+        let index = *self.by_key.entry(found.root.clone()).or_insert_with(|| {
+            let finding = found.finding(way);
+            roots.push(Root { verdict: found.verdict, finding, victims: vec![], on_the_way: vec![], behind: vec![] });
+            roots.len() - 1
+        });
+        roots.get_mut(index)
+    }
+}
+
+fn tell(graph: &Graph, victim: &Thing, is_inner: bool, subject: &Subject, told: &mut Told) {
+    let Some(standing) = graph.things.get(victim) else { return };
+    let reached = reach(graph, victim);
+    for (_, standing) in &reached {
+        told.take(standing);
+    }
+    if is_inner {
+        // It is told with what waits for it.
+        return;
+    }
+    let each = reached.iter().flat_map(|(way, standing)| standing.found.iter().map(|found| (way.as_slice(), found)));
+    let found: Vec<(&[Step], &Found)> = each.collect();
+    let unexplained = if standing.terminating { Verdict::CannotTell } else { Verdict::Clear };
+    let worst = found.iter().map(|(_, found)| found.verdict).max().unwrap_or(unexplained);
+    let is_blind = reached.iter().any(|(_, standing)| standing.is_blind());
+    let held = Held {
+        thing: victim.clone(),
+        verdict: worst.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear }),
+        overdue_seconds: standing.overdue,
+        words: standing.words.clone(),
+        missing: standing.missing,
+    };
+    told.verdict = told.verdict.max(held.verdict);
+    if found.is_empty() && (standing.terminating || matches!(subject, Subject::Object { .. })) {
+        told.unexplained.push(held);
+        return;
+    }
+    for (way, found) in found {
+        let Some(root) = told.root(found, way) else { continue };
+        add(graph, root, found, way, &held);
+    }
+}
+
+/// One more thing that a root holds.
+fn add(graph: &Graph, root: &mut Root, found: &Found, way: &[Step], held: &Held) {
+    for evidence in &found.evidence {
+        if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {
+            root.finding.evidence.push(evidence.clone());
+        }
+    }
+    if root.victims.iter().all(|known| known.held.thing != held.thing) {
+        root.victims.push(Victim { held: held.clone(), chain: found.finding(way).chain });
+    }
+    for (index, thing) in way.iter().filter_map(|step| step.thing.as_ref()).enumerate() {
+        let Some(standing) = graph.things.get(thing) else { continue };
+        let behind = standing.behind.iter().filter(|one| !root.behind.contains(one)).cloned().collect::<Vec<_>>();
+        root.behind.extend(behind);
+        if index > 0 && standing.terminating && !root.on_the_way.contains(thing) {
+            root.on_the_way.push(thing.clone());
+        }
     }
 }
 

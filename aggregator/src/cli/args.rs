@@ -38,6 +38,11 @@ pub enum Command {
         /// For example ApiServiceWithoutEndpoints
         id: Option<String>,
     },
+    /// Print a completion script for this shell
+    Completion {
+        /// bash, zsh, fish
+        shell: clap_complete::Shell,
+    },
     /// Judge a saved state, without a cluster
     Judge {
         /// What --save-state wrote
@@ -69,6 +74,9 @@ pub struct Flags {
     /// How long one request may take: 10s, 1m
     #[arg(long, default_value = "10s", value_parser = seconds)]
     pub request_timeout: Duration,
+    /// Look again every five seconds, and answer again when something changed
+    #[arg(long, conflicts_with = "save_state")]
+    pub watch: bool,
     /// Keep what was asked and answered, for `judge`
     #[arg(long, value_name = "FILE")]
     pub save_state: Option<PathBuf>,
@@ -83,6 +91,9 @@ pub struct AnswerFlags {
     /// The form of the answer
     #[arg(short, long, value_enum, default_value_t = Output::Tree)]
     pub output: Output,
+    /// Leave out the table's head
+    #[arg(long)]
+    pub no_headers: bool,
     /// Whether to use colour
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -93,10 +104,20 @@ pub struct AnswerFlags {
 pub enum Output {
     /// What holds it, and what to do
     Tree,
+    /// One line per root cause
+    Table,
     /// The tree with its evidence
     Wide,
     /// The stable schema
     Json,
+    /// The stable schema
+    Yaml,
+    /// What is stuck, one name per line
+    Name,
+    /// A drawing for Graphviz
+    Dot,
+    /// A drawing for Markdown
+    Mermaid,
 }
 
 /// Whether to use colour.

@@ -3,18 +3,21 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use findings::{Verdict, cause};
 use jiff::Timestamp;
 
 use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
 use crate::chain::judge;
 use crate::cluster::{Bounds, Connection, connect, gather};
-use crate::report::{ClusterReport, Depth, Style, tree};
+use crate::report::{self, ClusterReport, Depth, Style};
 use crate::state::{State, Subject};
+
+/// How long `--watch` waits between two looks.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Runs the plugin.
 pub async fn main() -> ExitCode {
@@ -30,6 +33,10 @@ pub async fn main() -> ExitCode {
 async fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Some(Command::Causes { id }) => causes(id.as_deref()),
+        Some(Command::Completion { shell }) => {
+            clap_complete::generate(shell, &mut Args::command(), "kubectl-why_terminating", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
         Some(Command::Judge { file, answer }) => {
             let text = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
             let state: State =
@@ -50,19 +57,45 @@ async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
     let (client, namespace) = connect(&connection).await?;
     let namespace = flags.namespace.clone().unwrap_or(namespace);
     let subject = subject(object, namespace, flags)?;
-    let mut state = State::new(subject, Timestamp::now());
+    if flags.watch {
+        return watch(&client, &subject, flags).await;
+    }
+    let state = ask(&client, &subject, flags).await;
+    if let Some(file) = &flags.save_state {
+        save(&state, file)?;
+    }
+    respond(&judge(&state), flags.answer)
+}
+
+async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> State {
+    let mut state = State::new(subject.clone(), Timestamp::now());
     let bounds = Bounds { request_timeout: flags.request_timeout, ..Bounds::default() };
     let started = Instant::now();
-    gather(&client, &mut state, bounds, |round, questions| {
+    gather(client, &mut state, bounds, |round, questions| {
         if started.elapsed().as_secs() >= 1 && std::io::stderr().is_terminal() {
             eprintln!("round {}: {questions} questions to the API server", round + 1);
         }
     })
     .await;
-    if let Some(file) = &flags.save_state {
-        save(&state, file)?;
+    state
+}
+
+/// Answers whenever the roots or what they hold have changed; ends with Ctrl-C.
+async fn watch(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<ExitCode> {
+    let mut before = None;
+    loop {
+        let report = judge(&ask(client, subject, flags).await);
+        let now = report.outline();
+        if before.as_ref() != Some(&now) {
+            if before.is_some() {
+                print("\n")?;
+            }
+            print(&format!("At {}\n", report.at))?;
+            respond(&report, flags.answer)?;
+            before = Some(now);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
-    respond(&judge(&state), flags.answer)
 }
 
 fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
@@ -83,10 +116,20 @@ fn save(state: &State, file: &Path) -> Result<()> {
 }
 
 fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
+    if let Some(thing) = report.missing() {
+        bail!("{thing} does not exist");
+    }
+    let style = style(flags.color);
+    let width = width();
     let text = match flags.output {
+        Output::Tree => report::tree(report, Depth::Short, width.unwrap_or(100).min(120), style),
+        Output::Wide => report::tree(report, Depth::Wide, width.unwrap_or(100).min(120), style),
+        Output::Table => report::table(report, !flags.no_headers, width, style),
         Output::Json => serde_json::to_string_pretty(report)? + "\n",
-        Output::Tree => tree(report, Depth::Short, 100, style(flags.color)),
-        Output::Wide => tree(report, Depth::Wide, 100, style(flags.color)),
+        Output::Yaml => serde_saphyr::to_string(report)?,
+        Output::Name => report::name(report),
+        Output::Dot => report::dot(report),
+        Output::Mermaid => report::mermaid(report),
     };
     print(&text)?;
     Ok(ExitCode::from(match report.verdict {
@@ -94,6 +137,11 @@ fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
         Verdict::Stuck => 2,
         Verdict::CannotTell => 3,
     }))
+}
+
+/// The columns of the terminal, if there is one.
+fn width() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
 }
 
 fn style(colour: Colour) -> Style {

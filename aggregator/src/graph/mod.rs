@@ -49,7 +49,11 @@ pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
         graph.things.insert(thing, standing);
     }
     circle::mark(&mut graph);
-    (graph, view.into_questions())
+    let (questions, cut) = view.finish();
+    for list in cut {
+        graph.about.hidden(list, "there are more than are kept", "the rest of them");
+    }
+    (graph, questions)
 }
 
 /// What to ask next; nothing when the judgement is final.

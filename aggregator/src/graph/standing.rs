@@ -14,6 +14,8 @@ pub struct Standing {
     pub words: String,
     /// Whether it exists and should be gone.
     pub terminating: bool,
+    /// Whether the server says that there is no such object.
+    pub missing: bool,
     /// Seconds since it should have been gone; negative before.
     pub overdue: Option<i64>,
     /// What must go or work first.
@@ -31,6 +33,11 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// There is no such object.
+    pub fn missing() -> Self {
+        Standing { words: "does not exist".to_owned(), missing: true, ..Standing::default() }
+    }
+
     /// Takes the answer apart: what could not be had is noted with what that hides.
     pub fn see<T>(&mut self, source: impl AsRef<str>, hides: &str, answer: Answer<T>) -> Option<T> {
         let why = match answer {
@@ -54,6 +61,11 @@ impl Standing {
         if !self.unknown.contains(&unknown) {
             self.unknown.push(unknown);
         }
+    }
+
+    /// Whether something that may count could not be seen.
+    pub fn is_blind(&self) -> bool {
+        self.open || !self.unknown.is_empty()
     }
 
     /// Waits for `thing`.

@@ -12,17 +12,18 @@ pub struct View<'a> {
     /// What is known.
     pub state: &'a State,
     questions: RefCell<BTreeSet<Question>>,
+    cut: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> View<'a> {
     /// Looks at a state.
     pub fn new(state: &'a State) -> Self {
-        View { state, questions: RefCell::new(BTreeSet::new()) }
+        View { state, questions: RefCell::new(BTreeSet::new()), cut: RefCell::new(BTreeSet::new()) }
     }
 
-    /// What came up.
-    pub fn into_questions(self) -> BTreeSet<Question> {
-        self.questions.into_inner()
+    /// What came up, and which of the answers that were used are not whole.
+    pub fn finish(self) -> (BTreeSet<Question>, BTreeSet<String>) {
+        (self.questions.into_inner(), self.cut.into_inner())
     }
 
     /// The server's version.
@@ -111,16 +112,14 @@ impl<'a> View<'a> {
             .and_then(|objects: Vec<&Object>| objects.first().map_or(Answer::Missing, |object| Answer::Seen(*object)))
     }
 
-    /// Whether the answer to this list was cut off.
-    pub fn is_cut(&self, resource: &Resource, scope: Scope) -> bool {
-        let (select, detail) = (Select::Every, Detail::Metadata);
-        let question = Question::Objects { resource: resource.clone(), scope, select, detail };
-        self.state.answers.get(&question).is_some_and(|answered| answered.cut)
-    }
-
     fn facts(&self, question: Question) -> Answer<&'a Facts> {
         match self.state.answers.get(&question) {
-            Some(answered) => answered.answer.as_ref(),
+            Some(answered) => {
+                if answered.cut {
+                    self.cut.borrow_mut().insert(answered.question.to_string());
+                }
+                answered.answer.as_ref()
+            }
             None => {
                 self.questions.borrow_mut().insert(question);
                 Answer::Unasked

@@ -31,6 +31,24 @@ pub struct ClusterReport {
 impl ClusterReport {
     /// The version of the JSON schema.
     pub const SCHEMA: u32 = 1;
+
+    /// What would make two answers differ for a reader: roots, what each holds, and the verdict.
+    pub fn outline(&self) -> Vec<String> {
+        let mut lines = vec![self.verdict.to_string()];
+        for root in &self.roots {
+            lines.push(root.finding.root.clone());
+            lines.extend(root.victims.iter().map(|victim| victim.held.thing.to_string()));
+            lines.extend(root.on_the_way.iter().map(ToString::to_string));
+        }
+        lines.extend(self.unexplained.iter().map(|held| held.thing.to_string()));
+        lines
+    }
+
+    /// The object that was asked about, if there is none of this name.
+    pub fn missing(&self) -> Option<&Thing> {
+        let is_asked_for = matches!(self.subject, Subject::Object { .. });
+        self.unexplained.iter().find(|held| is_asked_for && held.missing).map(|held| &held.thing)
+    }
 }
 
 /// One root cause and all it holds.
@@ -43,9 +61,9 @@ pub struct Root {
     /// What it holds. What only waits for one of these is not repeated.
     pub victims: Vec<Victim>,
     /// Objects between the victims and the root that should be gone as well.
-    pub on_the_way: BTreeSet<Thing>,
+    pub on_the_way: Vec<Thing>,
     /// What waits behind the victims and is no problem of its own.
-    pub behind: BTreeSet<String>,
+    pub behind: Vec<String>,
 }
 
 /// Something that a root cause holds.
@@ -70,6 +88,9 @@ pub struct Held {
     pub overdue_seconds: Option<i64>,
     /// How it stands, in words.
     pub words: String,
+    /// Whether the server says that there is no such object.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub missing: bool,
 }
 
 impl Held {

@@ -176,11 +176,18 @@ fn remedy(page: &mut Page, finding: &Finding, style: Style) {
             page.line(&format!("              {}", style.strong(command)));
         }
     }
+    if steps.iter().all(|step| !step.tested) {
+        page.filled("         ", "(No test of this project has executed these steps.)");
+    }
     page.filled("  Don't  ", &format!("{}: {}", finding.remedy.dont, finding.remedy.breaks));
     page.line(&format!("  More   kubectl why-terminating causes {}", finding.cause.id));
 }
 
 fn unexplained(page: &mut Page, held: &Held, style: Style) {
+    if held.verdict == Verdict::Clear {
+        page.filled("", &format!("{} {}", style.strong(&held.thing.to_string()), held.words));
+        return;
+    }
     page.filled("", &format!("{}: {}", style.strong(&held.thing.to_string()), verdict(held, style)));
     page.filled("  ", &held.words);
     if held.verdict == Verdict::CannotTell {

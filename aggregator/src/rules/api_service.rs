@@ -14,8 +14,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let answer = view.get::<ApiService>(known::API_SERVICES, None, &thing.name);
     if answer.is_missing() {
-        standing.words = "does not exist".to_owned();
-        return standing;
+        return Standing::missing();
     }
     let Some(service) = standing.see(thing.to_string(), "why this API does not answer", answer) else {
         standing.words = "not known".to_owned();

@@ -12,8 +12,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let answer = view.get::<Attachment>(known::ATTACHMENTS, None, &thing.name);
     if answer.is_missing() {
-        standing.words = "does not exist".to_owned();
-        return standing;
+        return Standing::missing();
     }
     let Some(attachment) = standing.see(thing.to_string(), "why it is not detached", answer) else {
         standing.words = "not known".to_owned();

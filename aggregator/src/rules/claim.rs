@@ -16,8 +16,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     let namespace = thing.namespace.as_deref().unwrap_or_default();
     let answer = find(view, namespace, &thing.name);
     if answer.is_missing() {
-        standing.words = "does not exist".to_owned();
-        return standing;
+        return Standing::missing();
     }
     let Some(claim) = standing.see(thing.to_string(), "what holds it", answer) else {
         standing.words = "not known".to_owned();

@@ -18,13 +18,18 @@ pub fn crd_of(view: &View, standing: &mut Standing, group: &str, kind: &str) -> 
     Some(Thing::cluster_wide("CustomResourceDefinition", known::CRDS, &found.metadata.name))
 }
 
+/// Whether the CRD tells why its objects cannot be converted.
+pub fn is_explained(view: &View, crd: &Thing) -> bool {
+    let its = explain(view, crd);
+    its.open || !its.found.is_empty() || !its.waits_for.is_empty()
+}
+
 /// Explains a CRD.
 pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let answer = view.get::<Crd>(known::CRDS, None, &thing.name);
     if answer.is_missing() {
-        standing.words = "does not exist".to_owned();
-        return standing;
+        return Standing::missing();
     }
     let Some(crd) = standing.see(thing.to_string(), "why it stays", answer) else {
         standing.words = "not known".to_owned();

@@ -19,8 +19,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let answer = view.get::<Node>(known::NODES, None, &thing.name);
     if answer.is_missing() {
-        standing.words = "does not exist".to_owned();
-        return standing;
+        return Standing::missing();
     }
     let Some(node) = standing.see(thing.to_string(), "whether it is well", answer) else {
         standing.words = "not known".to_owned();

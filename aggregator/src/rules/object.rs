@@ -12,8 +12,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let answer = view.object(&thing.resource, thing.namespace.as_deref(), &thing.name);
     if answer.is_missing() {
-        standing.words = "does not exist".to_owned();
-        return standing;
+        return Standing::missing();
     }
     let Some(object) = standing.see(thing.to_string(), "what holds it", answer) else {
         standing.words = "not known".to_owned();

@@ -102,7 +102,7 @@ pub fn notes(view: &View, thing: &Thing, meta: &Meta, standing: &mut Standing) {
                  holds what it owned.",
                 owner.kind, owner.name
             ));
-        } else if standing.see(format!("{} {}", owner.kind, owner.name), "", answer).is_some() {
+        } else if answer.seen().is_some() {
             standing.behind.insert(format!("{} {} (waits for its pod)", owner.kind, owner.name));
         }
     }

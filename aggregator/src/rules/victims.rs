@@ -52,9 +52,11 @@ fn terminating(view: &View, kind: &str, known: Known, scope: Scope, about: &mut 
     let metas: Answer<Vec<&Meta>> = match known {
         known::PODS => metas(view.select::<Pod>(known, scope, Select::Terminating)),
         known::CLAIMS => metas(view.select::<Claim>(known, scope, Select::Terminating)),
-        known::VOLUMES => metas(view.select::<PersistentVolume>(known, scope, Select::Terminating)),
-        known::ATTACHMENTS => metas(view.select::<Attachment>(known, scope, Select::Terminating)),
-        known::CRDS => metas(view.select::<Crd>(known, scope, Select::Terminating)),
+        // Other rules need all of these.
+        known::VOLUMES => metas(view.list::<PersistentVolume>(known, scope)),
+        known::ATTACHMENTS => metas(view.list::<Attachment>(known, scope)),
+        // Their schemas are large.
+        known::CRDS => metas(view.metadata(&known.into(), scope)),
         _ => metas(view.select::<Node>(known, scope, Select::Terminating)),
     };
     let hides = format!("which {} are being deleted", known.plural);

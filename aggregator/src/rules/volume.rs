@@ -13,8 +13,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let answer = view.get::<PersistentVolume>(known::VOLUMES, None, &thing.name);
     if answer.is_missing() {
-        standing.words = "does not exist".to_owned();
-        return standing;
+        return Standing::missing();
     }
     let Some(volume) = standing.see(thing.to_string(), "what holds it", answer) else {
         standing.words = "not known".to_owned();

@@ -62,6 +62,12 @@ fn judge(view: &View, thing: &Thing, webhook: &Webhook, standing: &mut Standing)
     }
 }
 
+/// Whether an error about this webhook is explained by its backend: the configuration then tells.
+pub fn is_explained(view: &View, configuration: &Thing) -> bool {
+    let its = explain(view, configuration);
+    its.open || !its.found.is_empty() || !its.waits_for.is_empty()
+}
+
 /// The configuration that has a webhook of this name, as errors print it.
 pub fn configuration_of(view: &View, standing: &mut Standing, webhook: &str) -> Option<Thing> {
     KINDS.iter().find_map(|(kind, known)| {

@@ -61,6 +61,19 @@ fn a_conversion_webhook_without_a_service_is_found_through_its_crd() {
 }
 
 #[test]
+fn a_webhook_that_is_there_and_out_of_reach() {
+    let error = "Internal error occurred: failed calling webhook \"guard.example.com\": failed to call webhook: Post \
+        \"https://guard.guard.svc:443/v?timeout=5s\": context deadline exceeded";
+    let world = healthy()
+        .webhook("DELETE", "", "configmaps")
+        .service("guard", "guard", Some("node-a"))
+        .going("stuck", content_failure(error));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().contains("context deadline exceeded"), "{:?}", looked.chain(0));
+}
+
+#[test]
 fn a_crd_waits_for_its_instances() {
     let world = || {
         let world = healthy().with_custom("example.com", "widgets", "Widget").with(crd(json!(null), &["v1"]));

@@ -62,6 +62,16 @@ fn a_server_without_aggregated_discovery_is_asked_group_by_group() {
 }
 
 #[test]
+fn a_list_that_was_cut_is_not_whole() {
+    let mut state = look(healthy(), everything()).state;
+    let pods = state.answers.values_mut().find(|answered| answered.question.to_string() == "pods").unwrap();
+    pods.cut = true;
+    let report = judge(&state);
+    assert_eq!(report.verdict, Verdict::CannotTell);
+    assert_eq!(report.unknown[0].source, "pods");
+}
+
+#[test]
 fn a_type_that_nobody_knows() {
     let looked = look(healthy(), object("unicorn", "default", "u"));
     assert_eq!(looked.report.verdict, Verdict::CannotTell);

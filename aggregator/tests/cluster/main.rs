@@ -9,7 +9,13 @@ mod finalizers;
 #[cfg(test)]
 mod gathering;
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod plugin;
+#[cfg(test)]
 mod pods;
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]

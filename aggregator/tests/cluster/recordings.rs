@@ -95,7 +95,7 @@ fn a_silent_node_and_what_waits_behind_it() {
             "Node node-b: silent for 1m21s",
         ],
     );
-    let behind = looked.report.roots[0].behind.iter().cloned().collect::<Vec<_>>().join("; ");
+    let behind = looked.report.roots[0].behind.join("; ");
     for waits in ["pvc-scenario-1", "pv-scenario-1", "StatefulSet sts-scenario-1"] {
         assert!(behind.contains(waits), "{behind}");
     }

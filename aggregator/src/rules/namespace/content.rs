@@ -100,8 +100,11 @@ fn named(view: &View, case: &Case, standing: &mut Standing) -> Vec<Resource> {
 
 fn objects(view: &View, case: &Case, standing: &mut Standing, resource: &Resource, left: &mut Left) {
     if resource.group.is_empty() && resource.plural == "secrets" {
-        // Their metadata may hold their content, so they are counted by the server and never read.
-        standing.hidden("secrets", "not read: their annotations may hold their content", "which Secrets remain");
+        standing.note(format!(
+            "Secrets remain in {}, as its conditions say. They are not read here, because their annotations may hold \
+             their content; to see what holds them: kubectl -n {} get secrets -o name",
+            case.name, case.name
+        ));
         return;
     }
     let answer = view.metadata(resource, within(case.name));

@@ -39,8 +39,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let answer = find(view, &thing.name);
     if answer.is_missing() {
-        standing.words = "does not exist".to_owned();
-        return standing;
+        return Standing::missing();
     }
     let Some(namespace) = standing.see(thing.to_string(), "whether it is being deleted", answer) else {
         standing.words = "not known".to_owned();

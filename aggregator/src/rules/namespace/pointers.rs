@@ -62,14 +62,19 @@ fn content(view: &View, case: &Case, failure: &Condition, obstacle: Obstacle, st
         // They are listed anyway, or follow from the resource's name.
         Obstacle::Unexpected { .. } => return,
         Obstacle::WebhookCall { webhook, error } => {
-            match webhook::configuration_of(view, standing, &webhook) {
-                Some(configuration) => standing.wait_for(configuration),
+            let configuration = webhook::configuration_of(view, standing, &webhook);
+            match configuration {
+                Some(configuration) if webhook::is_explained(view, &configuration) => standing.wait_for(configuration),
                 None if standing.open => {}
-                None => standing.found.push(found(
-                    &cause::WEBHOOK_UNAVAILABLE,
-                    &format!("Webhook {webhook}"),
-                    &format!("cannot be called: {error}"),
-                )),
+                // Its Service has a ready endpoint, or it is outside of the cluster: the path is cut, or it is slow.
+                configuration => {
+                    let words = format!("cannot be called: {error}");
+                    let mut found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
+                    if let Some(configuration) = configuration {
+                        found = found.name("type", configuration.type_for_kubectl()).name("name", &configuration.name);
+                    }
+                    standing.found.push(found);
+                }
             }
             return;
         }
@@ -93,9 +98,9 @@ fn content(view: &View, case: &Case, failure: &Condition, obstacle: Obstacle, st
         ),
         Obstacle::Conversion { group, kind, error } => {
             match custom::crd_of(view, standing, &group, &kind) {
-                Some(crd) => standing.wait_for(crd),
+                Some(crd) if custom::is_explained(view, &crd) => standing.wait_for(crd),
                 None if standing.open => {}
-                None => standing.found.push(found(
+                _ => standing.found.push(found(
                     &cause::CONVERSION_WEBHOOK_UNAVAILABLE,
                     &format!("Conversion of {kind}.{group}"),
                     &format!("fails: {error}"),

@@ -1,0 +1,23 @@
+//! Names only, for the next command.
+
+use findings::Verdict;
+
+use super::ClusterReport;
+
+/// One line per stuck object, as kubectl takes it: `pod/db-0 -n shop`.
+pub fn name(report: &ClusterReport) -> String {
+    let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
+    let stuck = victims.chain(&report.unexplained).filter(|held| held.verdict == Verdict::Stuck);
+    let mut lines: Vec<String> = stuck
+        .map(|held| {
+            let name = format!("{}/{}", held.thing.type_for_kubectl(), held.thing.name);
+            match &held.thing.namespace {
+                Some(namespace) => format!("{name} -n {namespace}\n"),
+                None => format!("{name}\n"),
+            }
+        })
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines.concat()
+}
