@@ -34,12 +34,24 @@ pub fn judge(state: &State) -> ClusterReport {
         schema: ClusterReport::SCHEMA,
         at: state.at.to_string(),
         subject: state.subject.clone(),
+        refused: refused(&graph, &state.subject),
         verdict,
         roots: told.roots,
         unexplained: told.unexplained,
         unknown: told.unknown,
         notes: told.notes,
     }
+}
+
+/// What was asked about does not exist.
+fn refused(graph: &Graph, subject: &Subject) -> Option<String> {
+    if graph.about.missing {
+        return Some(graph.about.words.clone());
+    }
+    let [only] = graph.victims.as_slice() else { return None };
+    let is_asked_for = matches!(subject, Subject::Object { .. });
+    let standing = graph.things.get(only).filter(|standing| is_asked_for && standing.missing)?;
+    Some(format!("{only} {}", standing.words))
 }
 
 /// A report in the making.
@@ -96,7 +108,6 @@ fn tell(graph: &Graph, victim: &Thing, is_inner: bool, subject: &Subject, told: 
         verdict: worst.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear }),
         overdue_seconds: standing.overdue,
         words: standing.words.clone(),
-        missing: standing.missing,
     };
     told.verdict = told.verdict.max(held.verdict);
     if found.is_empty() && (standing.terminating || matches!(subject, Subject::Object { .. })) {

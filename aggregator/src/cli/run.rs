@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
 use crate::chain::judge;
-use crate::cluster::{Bounds, Connection, connect, gather};
+use crate::cluster::{Bounds, Connection, Unreachable, connect, gather, reach, words};
 use crate::report::{self, ClusterReport, Depth, Style};
 use crate::state::{State, Subject};
 
@@ -24,7 +24,7 @@ pub async fn main() -> ExitCode {
     match run(Args::parse()).await {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", words(error.as_ref()));
             ExitCode::from(1)
         }
     }
@@ -60,31 +60,32 @@ async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
     if flags.watch {
         return watch(&client, &subject, flags).await;
     }
-    let state = ask(&client, &subject, flags).await;
+    let state = ask(&client, &subject, flags).await?;
     if let Some(file) = &flags.save_state {
         save(&state, file)?;
     }
     respond(&judge(&state), flags.answer)
 }
 
-async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> State {
+async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
     let mut state = State::new(subject.clone(), Timestamp::now());
     let bounds = Bounds { request_timeout: flags.request_timeout, ..Bounds::default() };
     let started = Instant::now();
+    reach(client, &mut state, bounds).await?;
     gather(client, &mut state, bounds, |round, questions| {
         if started.elapsed().as_secs() >= 1 && std::io::stderr().is_terminal() {
             eprintln!("round {}: {questions} questions to the API server", round + 1);
         }
     })
     .await;
-    state
+    Ok(state)
 }
 
 /// Answers whenever the roots or what they hold have changed; ends with Ctrl-C.
 async fn watch(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<ExitCode> {
     let mut before = None;
     loop {
-        let report = judge(&ask(client, subject, flags).await);
+        let report = judge(&ask(client, subject, flags).await?);
         let now = report.outline();
         if before.as_ref() != Some(&now) {
             if before.is_some() {
@@ -116,8 +117,8 @@ fn save(state: &State, file: &Path) -> Result<()> {
 }
 
 fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
-    if let Some(thing) = report.missing() {
-        bail!("{thing} does not exist");
+    if let Some(refusal) = &report.refused {
+        bail!("{refusal}");
     }
     let style = style(flags.color);
     let width = width();

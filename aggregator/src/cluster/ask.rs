@@ -81,7 +81,7 @@ pub(super) async fn get(client: &Client, path: &str, accept: &str, bounds: Bound
 async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Vec<u8>> {
     let response = match client.send(request).await {
         Ok(response) => response,
-        Err(error) => return Answer::Failed(chain(&error)),
+        Err(error) => return Answer::Failed(words(&error)),
     };
     let status = response.status();
     let body = match Limited::new(response.into_body(), most).collect().await {
@@ -105,7 +105,8 @@ fn said(status: StatusCode, body: &[u8]) -> String {
     format!("{} {text}", status.as_u16())
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
+/// An error with its causes, each said once: many of them repeat what is below.
+pub fn words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {
@@ -116,4 +117,19 @@ fn chain(error: &dyn std::error::Error) -> String {
         source = inner.source();
     }
     words
+}
+
+/// The server does not answer at all.
+#[derive(Debug, thiserror::Error)]
+#[error("the API server cannot be reached: {0}; see whether `kubectl version` gets an answer")]
+pub struct Unreachable(String);
+
+/// Asks the one question that needs no right, so that a server that is away is told once.
+pub async fn reach(client: &Client, state: &mut State, bounds: Bounds) -> Result<(), Unreachable> {
+    let answer = version(client, bounds).await;
+    if let Answer::Failed(why) = answer {
+        return Err(Unreachable(why));
+    }
+    state.add(Answered { question: Question::Version, answer, cut: false });
+    Ok(())
 }

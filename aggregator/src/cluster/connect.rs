@@ -23,13 +23,13 @@ pub struct Connection {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig cannot be used.
-    #[error("cannot use the kubeconfig: {0}; name another one with --kubeconfig or --context")]
+    #[error("cannot use the kubeconfig (another one can be named with --kubeconfig or --context)")]
     Kubeconfig(#[from] kube::config::KubeconfigError),
     /// There is neither a kubeconfig nor a service account.
-    #[error("found neither a kubeconfig nor a service account: {0}; name a kubeconfig with --kubeconfig")]
+    #[error("found neither a kubeconfig nor a service account (name a kubeconfig with --kubeconfig)")]
     Nowhere(#[from] kube::config::InferConfigError),
     /// The client cannot be made.
-    #[error("cannot make a client for this cluster: {0}")]
+    #[error("cannot make a client for this cluster")]
     Client(#[from] kube::Error),
 }
 

@@ -6,5 +6,5 @@ mod discovery;
 mod objects;
 mod paths;
 
-pub use ask::{Bounds, gather};
+pub use ask::{Bounds, Unreachable, gather, reach, words};
 pub use connect::{ConnectError, Connection, connect};

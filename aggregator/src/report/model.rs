@@ -16,6 +16,9 @@ pub struct ClusterReport {
     pub at: String,
     /// What was asked about.
     pub subject: Subject,
+    /// Why there is no answer: no such object, no such type.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refused: Option<String>,
     /// The worst verdict in it.
     pub verdict: Verdict,
     /// Root causes, the worst and the widest first.
@@ -42,12 +45,6 @@ impl ClusterReport {
         }
         lines.extend(self.unexplained.iter().map(|held| held.thing.to_string()));
         lines
-    }
-
-    /// The object that was asked about, if there is none of this name.
-    pub fn missing(&self) -> Option<&Thing> {
-        let is_asked_for = matches!(self.subject, Subject::Object { .. });
-        self.unexplained.iter().find(|held| is_asked_for && held.missing).map(|held| &held.thing)
     }
 }
 
@@ -88,9 +85,6 @@ pub struct Held {
     pub overdue_seconds: Option<i64>,
     /// How it stands, in words.
     pub words: String,
-    /// Whether the server says that there is no such object.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub missing: bool,
 }
 
 impl Held {

@@ -30,9 +30,9 @@ pub fn tree(report: &ClusterReport, depth: Depth, width: usize, style: Style) ->
         page.gap();
         unexplained(&mut page, held, style);
     }
-    for unknown in &report.unknown {
+    for same in by_reason(&report.unknown) {
         page.gap();
-        not_seen(&mut page, unknown, style);
+        not_seen(&mut page, &same, style);
     }
     for note in &report.notes {
         page.gap();
@@ -195,8 +195,27 @@ fn unexplained(page: &mut Page, held: &Held, style: Style) {
     }
 }
 
-fn not_seen(page: &mut Page, unknown: &Unknown, style: Style) {
-    let hides = if unknown.hides.is_empty() { String::new() } else { format!(" This hides {}.", unknown.hides) };
-    let why = unknown.why.trim_end_matches('.');
-    page.filled("Unknown  ", &format!("{}: {why}.{hides}", style.doubtful(&unknown.source)));
+/// What could not be seen, grouped by why: one lost right hides many kinds.
+fn by_reason(unknown: &[Unknown]) -> Vec<Vec<&Unknown>> {
+    let mut groups: Vec<Vec<&Unknown>> = Vec::new();
+    for one in unknown {
+        match groups.iter_mut().find(|group| group.iter().any(|other| other.why == one.why)) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+fn not_seen(page: &mut Page, same: &[&Unknown], style: Style) {
+    let joined = |words: fn(&Unknown) -> &str, between: &str| {
+        let mut all: Vec<&str> = same.iter().map(|one| words(one)).filter(|words| !words.is_empty()).collect();
+        all.dedup();
+        all.join(between)
+    };
+    let sources = joined(|one| &one.source, ", ");
+    let hides = joined(|one| &one.hides, "; ");
+    let hides = if hides.is_empty() { String::new() } else { format!(" This hides {hides}.") };
+    let why = same.first().map_or("", |one| one.why.trim_end_matches('.'));
+    page.filled("Unknown  ", &format!("{}: {why}.{hides}", style.doubtful(&sources)));
 }

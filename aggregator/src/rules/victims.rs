@@ -110,12 +110,21 @@ fn object(view: &View, word: &str, namespace: &str, name: &str, about: &mut Stan
             vec![Thing { kind, resource, namespace: namespace(served.namespaced), name }]
         }
         None => {
-            let stale: Vec<String> =
-                discovery.stale().map(|served| format!("{}/{}", served.group, served.version)).collect();
-            let dead = if stale.is_empty() { String::new() } else { format!(" (not answering: {})", stale.join(", ")) };
-            about.hidden(word, format!("the server knows no resource of this name{dead}"), "everything about it");
+            unknown_word(word, discovery, about);
             Vec::new()
         }
+    }
+}
+
+/// A resource of a dead API is unknown too, so only a server that knows all of its own can say no.
+fn unknown_word(word: &str, discovery: &Discovery, about: &mut Standing) {
+    let stale: Vec<String> = discovery.stale().map(|served| format!("{}/{}", served.group, served.version)).collect();
+    if stale.is_empty() {
+        about.missing = true;
+        about.words = format!("the server knows no resource {word:?}; `kubectl api-resources` lists them");
+    } else {
+        let why = format!("the server knows no resource of this name, and does not know those of {}", stale.join(", "));
+        about.hidden(word, why, "everything about it");
     }
 }
 

@@ -72,10 +72,14 @@ fn a_list_that_was_cut_is_not_whole() {
 }
 
 #[test]
-fn a_type_that_nobody_knows() {
-    let looked = look(healthy(), object("unicorn", "default", "u"));
-    assert_eq!(looked.report.verdict, Verdict::CannotTell);
-    assert!(looked.report.unknown[0].why.contains("no resource of this name"), "{:#?}", looked.report.unknown);
+fn what_does_not_exist_is_no_answer() {
+    let refused = |subject| look(healthy(), subject).report.refused.unwrap_or_default();
+    assert!(refused(object("unicorn", "default", "u")).contains("no resource \"unicorn\""));
+    assert_eq!(refused(object("pod", "default", "nope")), "Pod default/nope does not exist");
+    assert_eq!(look(healthy(), object("node", "default", "node-a")).report.refused, None);
+    // It may be a resource of the API that does not answer.
+    let looked = look(recording("discovery-failure"), object("unicorn", "default", "u"));
+    assert_eq!((looked.report.refused, looked.report.verdict), (None, Verdict::CannotTell));
 }
 
 #[test]

@@ -49,9 +49,20 @@ fn it_says_how_it_is_called() {
 #[test]
 fn a_mistake_is_told_in_words() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), "apiVersion: v1\nkind: Config\n").unwrap();
-    let wrong = run(&["--kubeconfig", file.path().to_str().unwrap(), "pod"]);
-    assert_eq!(wrong.status.code(), Some(1));
-    let said = String::from_utf8(wrong.stderr).unwrap();
-    assert!(said.contains("--kubeconfig") || said.contains("TYPE/NAME"), "{said}");
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: c, cluster: {{server: \"http://{server}\"}}}}]\n\
+         users: [{{name: u, user: {{}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
+    );
+    std::fs::write(file.path(), config).unwrap();
+    let said = |arguments: &[&str]| {
+        let wrong = run(&[&["--kubeconfig", file.path().to_str().unwrap()], arguments].concat());
+        assert_eq!(wrong.status.code(), Some(1));
+        String::from_utf8(wrong.stderr).unwrap()
+    };
+    assert!(said(&["crd"]).contains("no TYPE/NAME"));
+    // Nobody listens there any more.
+    let away = said(&[]);
+    assert!(away.starts_with("error: the API server cannot be reached"), "{away}");
+    assert_eq!(away.matches("refused").count(), 1, "{away}");
 }

@@ -47,6 +47,9 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     };
     if namespace.metadata.deletion_timestamp.is_none() {
         standing.words = "is not being deleted".to_owned();
+        if matches!(view.state.subject, Subject::Object { .. }) {
+            standing.note(format!("To see what is stuck inside of it: kubectl why-terminating -n {}", thing.name));
+        }
         return standing;
     }
     standing.terminating = true;
