@@ -2,8 +2,9 @@
 
 use findings::{cause, clean, duration};
 
+use super::webhook::Asked;
 use super::words::{age, claim, node, overdue, some, within};
-use super::{control_plane, finalizer, owner};
+use super::{control_plane, finalizer, owner, webhook};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -197,7 +198,7 @@ fn by_phase(pod: &Pod) -> &'static findings::Cause {
 fn at_healthy_node(view: &View, case: &Case, standing: &mut Standing) {
     let Case { thing, pod } = *case;
     let name = pod.spec.node_name.as_str();
-    if pod.has_ended() && missing_driver(view, case, standing) {
+    if report_refused(view, case, standing) || (pod.has_ended() && missing_driver(view, case, standing)) {
         return;
     }
     if standing.open {
@@ -231,6 +232,20 @@ fn at_healthy_node(view: &View, case: &Case, standing: &mut Standing) {
     standing.note(
         "What exactly holds it is on the node: the agent names the process, mount or cgroup. The API does not show it.",
     );
+}
+
+/// The kubelet's last requests about a pod, which a webhook without a backend refuses: its status,
+/// and in the end its deletion.
+fn report_refused(view: &View, case: &Case, standing: &mut Standing) -> bool {
+    let namespace = Some(case.namespace());
+    let mut refused = false;
+    for (operation, resource) in [("UPDATE", "pods/status"), ("DELETE", "pods")] {
+        for configuration in webhook::broken_for(view, standing, Asked { operation, group: "", resource, namespace }) {
+            standing.wait_for(configuration);
+            refused = true;
+        }
+    }
+    refused
 }
 
 /// A CSI volume of the pod, whose driver is not registered at the node.

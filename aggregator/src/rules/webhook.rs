@@ -1,10 +1,9 @@
 //! Webhooks that must agree, and whether they can be called.
 
-use std::collections::BTreeMap;
-
 use findings::cause;
 
 use super::backend::{self, Backend};
+use super::namespace;
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -78,35 +77,48 @@ pub fn configuration_of(view: &View, standing: &mut Standing, webhook: &str) -> 
     })
 }
 
-/// Configurations with a webhook that must agree to this operation and has no backend.
-pub fn broken_for(
-    view: &View,
-    standing: &mut Standing,
-    operation: &str,
-    group: &str,
-    resource: &str,
-    labels: &BTreeMap<String, String>,
-) -> Vec<Thing> {
+/// A request that webhooks may be asked about.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// `DELETE`, `UPDATE`.
+    pub operation: &'a str,
+    /// The group of the object.
+    pub group: &'a str,
+    /// Its resource, with a subresource: `pods/status`.
+    pub resource: &'a str,
+    /// Its namespace; for a namespace, itself.
+    pub namespace: Option<&'a str>,
+}
+
+/// Configurations with a webhook that must agree to this request and has no backend.
+pub fn broken_for(view: &View, standing: &mut Standing, asked: Asked) -> Vec<Thing> {
     let mut broken = Vec::new();
     for (kind, known) in KINDS {
         let answer = view.list::<WebhookConfiguration>(known, Scope::All);
         for configuration in standing.see(known.plural, "which webhooks must agree", answer).unwrap_or_default() {
-            let matching: Vec<&Webhook> = configuration
-                .webhooks
-                .iter()
-                .filter(|webhook| webhook.refuses_when_it_fails())
-                .filter(|webhook| webhook.asks_about(operation, group, resource))
-                .filter(|webhook| webhook.namespace_selector.matches(labels))
-                .collect();
-            for webhook in matching {
-                let Some(service) = &webhook.client_config.service else { continue };
-                let backend = backend::look(view, standing, service);
-                if matches!(backend, Backend::NoService | Backend::NoEndpoint { .. }) {
-                    broken.push(Thing::cluster_wide(kind, known, &configuration.metadata.name));
-                }
+            if configuration.webhooks.iter().any(|webhook| refuses(view, standing, webhook, asked)) {
+                broken.push(Thing::cluster_wide(kind, known, &configuration.metadata.name));
             }
         }
     }
-    broken.dedup();
     broken
+}
+
+fn refuses(view: &View, standing: &mut Standing, webhook: &Webhook, asked: Asked) -> bool {
+    if !webhook.refuses_when_it_fails() || !webhook.asks_about(asked.operation, asked.group, asked.resource) {
+        return false;
+    }
+    let Some(service) = &webhook.client_config.service else { return false };
+    if !selects(view, standing, webhook, asked.namespace) {
+        return false;
+    }
+    matches!(backend::look(view, standing, service), Backend::NoService | Backend::NoEndpoint { .. })
+}
+
+/// Whether its namespaceSelector covers the namespace; without one it covers all.
+fn selects(view: &View, standing: &mut Standing, webhook: &Webhook, namespace: Option<&str>) -> bool {
+    let (false, Some(name)) = (webhook.namespace_selector == Selector::default(), namespace) else { return true };
+    let answer = namespace::find(view, name);
+    let found = standing.see(format!("Namespace {name}"), "whether a webhook is asked about it", answer);
+    found.is_none_or(|namespace| webhook.namespace_selector.matches(&namespace.metadata.labels))
 }

@@ -112,6 +112,36 @@ fn a_webhook_that_refuses_updates_keeps_finalizers_on() {
 }
 
 #[test]
+fn a_webhook_that_refuses_the_kubelets_last_words() {
+    let world = healthy().webhook("UPDATE", "", "pods/*").going_pod("a", "p", "node-a", "Running");
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &["Pod a/p: Running", "ValidatingWebhookConfiguration guard", "Service guard/guard: does not exist"],
+    );
+}
+
+#[test]
+fn a_webhook_that_refuses_the_namespaces_own_update() {
+    let world = healthy().webhook("UPDATE", "", "namespaces/finalize").going("stuck", all_false());
+    assert_eq!(look(world, everything()).causes(), ["WebhookBlocksUpdate"]);
+}
+
+#[test]
+fn a_webhook_that_is_not_asked_is_not_blamed() {
+    let world = healthy().webhook("UPDATE", "", "pods/*").going_pod("a", "p", "node-a", "Running");
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let ignored = world.change(path, "guard", |one| one["webhooks"][0]["failurePolicy"] = "Ignore".into());
+    assert_eq!(look(ignored, everything()).causes(), ["PodContainersNotStopped"]);
+    let world = healthy().webhook("UPDATE", "", "pods/*").going_pod("a", "p", "node-a", "Running");
+    let elsewhere = world
+        .with(json!({"kind": "Namespace", "metadata": {"name": "a", "labels": {"team": "x"}}}))
+        .change(path, "guard", |one| one["webhooks"][0]["namespaceSelector"] = json!({"matchLabels": {"team": "y"}}));
+    assert_eq!(look(elsewhere, everything()).causes(), ["PodContainersNotStopped"]);
+}
+
+#[test]
 fn objects_of_a_namespace_that_does_not_exist() {
     let looked = look(healthy().held("v1", "ConfigMap", "b", "c", &["example.com/hold"]), object("cm", "b", "c"));
     assert_eq!(looked.causes(), ["ContentWithoutNamespace"], "{:#?}", looked.report);

@@ -5,6 +5,7 @@ mod api;
 mod control_plane;
 mod finalizer;
 mod known_finalizer;
+mod look_alike;
 mod namespace;
 mod pod;
 mod storage;
@@ -14,6 +15,7 @@ pub use api::*;
 pub use control_plane::*;
 pub use finalizer::*;
 pub use known_finalizer::*;
+pub use look_alike::*;
 pub use namespace::*;
 pub use pod::*;
 pub use storage::*;
@@ -28,4 +30,32 @@ pub(super) static ALL: &[&[&crate::cause::Cause]] = &[
     known_finalizer::ALL,
     pod::ALL,
     storage::ALL,
+    look_alike::ALL,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What changes a cluster, as a word of a command.
+    const CHANGES: &[&str] = &["delete", "taint", "scale", "edit", "create", "annotate", "label", "drain", "cordon"];
+
+    #[test]
+    fn the_first_step_only_looks() {
+        for cause in ALL.iter().copied().flatten() {
+            let first = cause.safe.first().and_then(|advice| advice.command).unwrap_or_default();
+            let changes = first.split(' ').any(|word| CHANGES.contains(&word)) && !first.contains("--dry-run");
+            assert!(!changes, "{}: {first}", cause.id);
+        }
+    }
+
+    #[test]
+    fn no_step_skips_a_clean_up() {
+        for advice in ALL.iter().copied().flatten().flat_map(|cause| cause.safe) {
+            let command = advice.command.unwrap_or_default();
+            for forbidden in [" patch ", " replace ", "--grace-period", "--raw /api/v1/namespaces", "/finalize"] {
+                assert!(!command.contains(forbidden), "{command}");
+            }
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod registry;
 
 use findings::{Cause, cause};
 
+use super::webhook::Asked;
 use super::{control_plane, namespace, owner, webhook};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
@@ -174,12 +175,9 @@ fn setter(meta: &Meta, finalizer: &str) -> String {
 
 /// A webhook that cannot be called refuses to let anybody take the finalizer off.
 fn refused(view: &View, thing: &Thing, standing: &mut Standing) -> bool {
-    let labels = match &thing.namespace {
-        Some(name) => namespace::find(view, name).seen().map(|one| one.metadata.labels.clone()).unwrap_or_default(),
-        None => Default::default(),
-    };
     let Resource { group, plural, .. } = &thing.resource;
-    let broken = webhook::broken_for(view, standing, "UPDATE", group, plural, &labels);
+    let asked = Asked { operation: "UPDATE", group, resource: plural, namespace: thing.namespace.as_deref() };
+    let broken = webhook::broken_for(view, standing, asked);
     for configuration in &broken {
         standing.wait_for(configuration.clone());
     }

@@ -5,6 +5,7 @@ use findings::cause;
 use super::content::Left;
 use super::{Case, YOUNG};
 use crate::graph::{Found, Standing, Step, View};
+use crate::rules::webhook::Asked;
 use crate::rules::words::{api_service, count, some};
 use crate::rules::{control_plane, finalizer, webhook};
 use crate::state::*;
@@ -26,7 +27,9 @@ pub fn judge(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
     if explained || dead || standing.open {
         return;
     }
-    if !left.not_asked.is_empty() {
+    if left.not_asked.is_empty() {
+        own_update_refused(view, case, standing);
+    } else {
         refused(view, case, left, standing);
     }
     let is_young = standing.overdue.is_some_and(|seconds| seconds < YOUNG);
@@ -105,10 +108,21 @@ fn dead_apis(view: &View, case: &Case, standing: &mut Standing) -> bool {
 /// Objects that nobody asked to go, although the controller runs.
 fn refused(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
     for thing in left.not_asked.iter().take(3) {
-        let resource = &thing.resource;
-        let labels = &case.namespace.metadata.labels;
-        for configuration in webhook::broken_for(view, standing, "DELETE", &resource.group, &resource.plural, labels) {
-            standing.wait_for(configuration);
-        }
+        let Resource { group, plural, .. } = &thing.resource;
+        ask_webhooks(view, case, "DELETE", group, plural, standing);
+    }
+}
+
+/// The namespace is empty, and its own last update is refused.
+fn own_update_refused(view: &View, case: &Case, standing: &mut Standing) {
+    for resource in ["namespaces", "namespaces/status", "namespaces/finalize"] {
+        ask_webhooks(view, case, "UPDATE", "", resource, standing);
+    }
+}
+
+fn ask_webhooks(view: &View, case: &Case, operation: &str, group: &str, resource: &str, standing: &mut Standing) {
+    let asked = Asked { operation, group, resource, namespace: Some(case.name) };
+    for configuration in webhook::broken_for(view, standing, asked) {
+        standing.wait_for(configuration);
     }
 }

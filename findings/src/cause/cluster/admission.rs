@@ -189,6 +189,11 @@ causes! {
             request to convert CR from an invalid group/version.",
         safe: &[
             Advice {
+                text: "See which versions are stored and which are defined",
+                command: Some("kubectl get crd {crd} -o yaml"),
+                proven: Proven::Untested,
+            },
+            Advice {
                 text: "Put the missing version back into the CRD (served: false is enough)",
                 command: Some("kubectl edit crd {crd}"),
                 proven: Proven::Untested,
@@ -305,6 +310,11 @@ causes! {
             every change of them is refused because their namespace does not exist.",
         proof: "The object is listed, and its namespace is not found (404).",
         safe: &[
+            Advice {
+                text: "See what is left of it",
+                command: Some("kubectl -n {namespace} get {type}"),
+                proven: Proven::Untested,
+            },
             Advice {
                 text: "Make the namespace again",
                 command: Some("kubectl create namespace {namespace}"),

@@ -24,6 +24,11 @@ causes! {
         proof: "A pod of the namespace with spec.nodeName names the claim and has no deletion timestamp.",
         safe: &[
             Advice {
+                text: "See which pods use the claim and what makes them",
+                command: Some("kubectl -n {namespace} get pod {pod} -o yaml"),
+                proven: Proven::Untested,
+            },
+            Advice {
                 text: "Delete the pod, or scale down what makes it, if it should go",
                 command: Some("kubectl -n {namespace} delete pod {pod}"),
                 proven: Proven::Untested,
@@ -49,6 +54,11 @@ causes! {
             do.",
         proof: "A pod of the namespace in phase Succeeded or Failed, with spec.nodeName, names the claim.",
         safe: &[
+            Advice {
+                text: "Save what is needed of the ended pod: its log goes with it",
+                command: Some("kubectl -n {namespace} logs {pod} --all-containers"),
+                proven: Proven::Untested,
+            },
             Advice {
                 text: "Delete the ended pod, or its Job",
                 command: Some("kubectl -n {namespace} delete pod {pod}"),
@@ -100,6 +110,11 @@ causes! {
         meaning: "pv-protection keeps a volume while it is Bound. Its claim must go first; the volume then follows.",
         proof: "The volume's phase is Bound, and the claim it names exists and has no deletion timestamp.",
         safe: &[
+            Advice {
+                text: "See who uses the claim",
+                command: Some("kubectl -n {namespace} describe persistentvolumeclaim {name}"),
+                proven: Proven::Untested,
+            },
             Advice {
                 text: "Delete the claim, if it should go; what uses the claim shows then",
                 command: Some("kubectl -n {namespace} delete persistentvolumeclaim {name}"),
