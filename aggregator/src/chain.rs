@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use findings::{Unknown, Verdict};
+use findings::{Unknown, Verdict, clean};
 
 use crate::graph::{Found, Graph, Standing, Step, build};
 use crate::report::{ClusterReport, Held, Root, Victim};
@@ -46,7 +46,7 @@ pub fn judge(state: &State) -> ClusterReport {
 /// What was asked about does not exist.
 fn refused(graph: &Graph, subject: &Subject) -> Option<String> {
     if graph.about.missing {
-        return Some(graph.about.words.clone());
+        return Some(clean(&graph.about.words, 300));
     }
     let [only] = graph.victims.as_slice() else { return None };
     let is_asked_for = matches!(subject, Subject::Object { .. });
@@ -60,6 +60,8 @@ struct Told {
     verdict: Verdict,
     roots: Vec<Root>,
     by_key: BTreeMap<String, usize>,
+    /// What each root already has.
+    known: BTreeSet<(usize, Thing)>,
     unexplained: Vec<Held>,
     unknown: Vec<Unknown>,
     notes: BTreeSet<String>,
@@ -76,15 +78,37 @@ impl Told {
         self.notes.extend(standing.notes.iter().cloned());
     }
 
-    /// The root with this key, made from `found` when it is new.
-    fn root(&mut self, found: &Found, way: &[Step]) -> Option<&mut Root> {
+    /// The root of `found`, made from it when it is new.
+    fn root(&mut self, found: &Found, way: &[Step]) -> usize {
         let roots = &mut self.roots;
-        let index = *self.by_key.entry(found.root.clone()).or_insert_with(|| {
+        *self.by_key.entry(found.root.clone()).or_insert_with(|| {
             let finding = found.finding(way);
             roots.push(Root { verdict: found.verdict, finding, victims: vec![], on_the_way: vec![], behind: vec![] });
             roots.len() - 1
-        });
-        roots.get_mut(index)
+        })
+    }
+
+    /// One more thing that a root holds.
+    fn add(&mut self, graph: &Graph, found: &Found, way: &[Step], held: &Held) {
+        let index = self.root(found, way);
+        let Some(root) = self.roots.get_mut(index) else { return };
+        for evidence in &found.evidence {
+            if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {
+                root.finding.evidence.push(evidence.clone());
+            }
+        }
+        if self.known.insert((index, held.thing.clone())) {
+            root.victims.push(Victim { held: held.clone(), chain: found.finding(way).chain });
+        }
+        for thing in way.iter().filter_map(|step| step.thing.as_ref()) {
+            let Some(standing) = graph.things.get(thing) else { continue };
+            let behind: Vec<String> =
+                standing.behind.iter().filter(|one| !root.behind.contains(one)).cloned().collect();
+            root.behind.extend(behind);
+            if standing.terminating && self.known.insert((index, thing.clone())) {
+                root.on_the_way.push(thing.clone());
+            }
+        }
     }
 }
 
@@ -107,7 +131,7 @@ fn tell(graph: &Graph, victim: &Thing, is_inner: bool, subject: &Subject, told: 
         thing: victim.clone(),
         verdict: worst.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear }),
         overdue_seconds: standing.overdue,
-        words: standing.words.clone(),
+        words: clean(&standing.words, 400),
     };
     told.verdict = told.verdict.max(held.verdict);
     if found.is_empty() && (standing.terminating || matches!(subject, Subject::Object { .. })) {
@@ -115,28 +139,7 @@ fn tell(graph: &Graph, victim: &Thing, is_inner: bool, subject: &Subject, told: 
         return;
     }
     for (way, found) in found {
-        let Some(root) = told.root(found, way) else { continue };
-        add(graph, root, found, way, &held);
-    }
-}
-
-/// One more thing that a root holds.
-fn add(graph: &Graph, root: &mut Root, found: &Found, way: &[Step], held: &Held) {
-    for evidence in &found.evidence {
-        if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {
-            root.finding.evidence.push(evidence.clone());
-        }
-    }
-    if root.victims.iter().all(|known| known.held.thing != held.thing) {
-        root.victims.push(Victim { held: held.clone(), chain: found.finding(way).chain });
-    }
-    for (index, thing) in way.iter().filter_map(|step| step.thing.as_ref()).enumerate() {
-        let Some(standing) = graph.things.get(thing) else { continue };
-        let behind = standing.behind.iter().filter(|one| !root.behind.contains(one)).cloned().collect::<Vec<_>>();
-        root.behind.extend(behind);
-        if index > 0 && standing.terminating && !root.on_the_way.contains(thing) {
-            root.on_the_way.push(thing.clone());
-        }
+        told.add(graph, found, way, &held);
     }
 }
 
@@ -163,14 +166,16 @@ fn reach<'g>(graph: &'g Graph, from: &Thing) -> Vec<(Vec<Step>, &'g Standing)> {
 fn inner(graph: &Graph) -> BTreeSet<&Thing> {
     let below: BTreeMap<&Thing, BTreeSet<&Thing>> =
         graph.victims.iter().map(|victim| (victim, below(graph, victim))).collect();
-    let waits = |above: &Thing, thing: &Thing| below.get(above).is_some_and(|below| below.contains(thing));
-    let is_inner = |thing: &&Thing| {
-        graph
-            .victims
-            .iter()
-            .any(|above| above != *thing && waits(above, thing) && (!waits(thing, above) || above < *thing))
-    };
-    graph.victims.iter().filter(is_inner).collect()
+    let mut inner = BTreeSet::new();
+    for (above, things) in &below {
+        for thing in things {
+            let Some(back) = below.get(thing).filter(|_| thing != above) else { continue };
+            if !back.contains(above) || above < thing {
+                inner.insert(*thing);
+            }
+        }
+    }
+    inner
 }
 
 fn below<'g>(graph: &'g Graph, victim: &'g Thing) -> BTreeSet<&'g Thing> {

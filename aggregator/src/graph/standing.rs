@@ -75,6 +75,11 @@ impl Standing {
         }
     }
 
+    /// Says what waits behind this thing.
+    pub fn behind(&mut self, words: impl AsRef<str>) {
+        self.behind.insert(clean(words.as_ref(), 300));
+    }
+
     /// Says something that is no cause.
     pub fn note(&mut self, words: impl AsRef<str>) {
         self.notes.insert(clean(words.as_ref(), 500));

@@ -1,7 +1,7 @@
 //! The state as the rules see it. What a rule needs and the state does not have becomes a question.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::state::{
     Answer, Answered, Detail, Discovery, Facts, Kind, Known, Object, Question, Resource, Scope, Select, State, Version,
@@ -13,12 +13,21 @@ pub struct View<'a> {
     pub state: &'a State,
     questions: RefCell<BTreeSet<Question>>,
     cut: RefCell<BTreeSet<String>>,
+    index: RefCell<BTreeMap<&'a Question, Index<'a>>>,
 }
+
+/// Where each object of one answer stands, by namespace and name.
+type Index<'a> = HashMap<(Option<&'a str>, &'a str), usize>;
 
 impl<'a> View<'a> {
     /// Looks at a state.
     pub fn new(state: &'a State) -> Self {
-        View { state, questions: RefCell::new(BTreeSet::new()), cut: RefCell::new(BTreeSet::new()) }
+        View {
+            state,
+            questions: RefCell::new(BTreeSet::new()),
+            cut: RefCell::new(BTreeSet::new()),
+            index: RefCell::default(),
+        }
     }
 
     /// What came up, and which of the answers that were used are not whole.
@@ -57,25 +66,33 @@ impl<'a> View<'a> {
         self.facts(Question::Objects { resource: known.into(), scope, select, detail }).and_then(of_kind)
     }
 
-    /// One object of a kind.
+    /// One object of a kind: from a list that has it, else by its name.
     pub fn get<K: Kind>(&self, known: Known, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
-        let is_it = |object: &&K| object.meta().name == name && object.meta().namespace.as_deref() == namespace;
-        let question = |scope| {
-            let (resource, select, detail) = (known.into(), Select::Every, Detail::Full);
-            Question::Objects { resource, scope, select, detail }
-        };
-        let named = question(Scope::Named(namespace.map(str::to_owned), name.to_owned()));
-        if !self.state.answers.contains_key(&named) {
-            let lists = [Some(Scope::All), namespace.map(|namespace| Scope::Namespace(namespace.to_owned()))];
-            for list in lists.into_iter().flatten() {
-                if let Some(objects) = self.complete::<K>(&question(list)) {
-                    return objects.iter().find(is_it).map_or(Answer::Missing, Answer::Seen);
-                }
+        let (resource, select, detail) = (known.into(), Select::Every, Detail::Full);
+        self.one(&resource, select, detail, namespace, name)
+    }
+
+    /// One object that is being deleted, from the list of all such objects if that was asked for.
+    pub fn going<K: Kind>(&self, known: Known, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
+        let (resource, detail) = (Resource::from(known), Detail::Full);
+        for scope in scopes(namespace) {
+            let (resource, select) = (resource.clone(), Select::Terminating);
+            let question = Question::Objects { resource, scope, select, detail };
+            if let Some(found) = self.within(&question, namespace, name) {
+                return Answer::Seen(found);
             }
         }
-        self.facts(named)
-            .and_then(of_kind)
-            .and_then(|objects: Vec<&K>| objects.first().map_or(Answer::Missing, |object| Answer::Seen(*object)))
+        self.get(known, namespace, name)
+    }
+
+    /// One cluster-wide object, from the list of those in this phase if that was asked for.
+    pub fn in_phase<K: Kind>(&self, known: Known, phase: &str, name: &str) -> Answer<&'a K> {
+        let (resource, scope, detail) = (known.into(), Scope::All, Detail::Full);
+        let select = Select::Fields(format!("status.phase={phase}"));
+        match self.within(&Question::Objects { resource, scope, select, detail }, None, name) {
+            Some(found) => Answer::Seen(found),
+            None => self.get(known, None, name),
+        }
     }
 
     /// The metadata of all objects of any kind.
@@ -86,30 +103,51 @@ impl<'a> View<'a> {
 
     /// The metadata of one object of any kind, from a list that has been asked for or by its name.
     pub fn object(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
-        let is_it =
-            |object: &&Object| object.metadata.name == name && object.metadata.namespace.as_deref() == namespace;
-        for scope in [Some(Scope::All), namespace.map(|namespace| Scope::Namespace(namespace.to_owned()))] {
-            let Some(scope) = scope else { continue };
-            let (resource, select, detail) = (resource.clone(), Select::Every, Detail::Metadata);
-            let listed = self.complete::<Object>(&Question::Objects { resource, scope, select, detail });
-            if let Some(found) = listed.and_then(|objects| objects.iter().find(is_it)) {
-                return Answer::Seen(found);
-            }
-        }
-        self.named(resource, namespace, name, Detail::Metadata)
+        self.one(resource, Select::Every, Detail::Metadata, namespace, name)
     }
 
     /// One object of any kind, with its status conditions.
     pub fn with_status(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
-        self.named(resource, namespace, name, Detail::Full)
+        self.one(resource, Select::Every, Detail::Full, namespace, name)
     }
 
-    fn named(&self, resource: &Resource, namespace: Option<&str>, name: &str, detail: Detail) -> Answer<&'a Object> {
-        let scope = Scope::Named(namespace.map(str::to_owned), name.to_owned());
-        let (resource, select) = (resource.clone(), Select::Every);
-        self.facts(Question::Objects { resource, scope, select, detail })
-            .and_then(of_kind)
-            .and_then(|objects: Vec<&Object>| objects.first().map_or(Answer::Missing, |object| Answer::Seen(*object)))
+    fn one<K: Kind>(
+        &self,
+        resource: &Resource,
+        select: Select,
+        detail: Detail,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Answer<&'a K> {
+        let question = |scope| Question::Objects { resource: resource.clone(), scope, select: select.clone(), detail };
+        let named = question(Scope::Named(namespace.map(str::to_owned), name.to_owned()));
+        if !self.state.answers.contains_key(&named) {
+            for list in scopes(namespace).map(question) {
+                if let Some(found) = self.within(&list, namespace, name) {
+                    return Answer::Seen(found);
+                }
+                if self.complete::<K>(&list).is_some() {
+                    return Answer::Missing;
+                }
+            }
+        }
+        self.facts(named).and_then(of_kind).and_then(|objects: Vec<&K>| match objects.first() {
+            Some(object) => Answer::Seen(*object),
+            None => Answer::Missing,
+        })
+    }
+
+    /// The object of this name in the answer to a list, if that was asked for and has it.
+    fn within<K: Kind>(&self, question: &Question, namespace: Option<&str>, name: &str) -> Option<&'a K> {
+        let (question, answered) = self.state.answers.get_key_value(question)?;
+        let Answer::Seen(facts) = &answered.answer else { return None };
+        let objects = K::among(facts)?;
+        let mut indexes = self.index.borrow_mut();
+        let index = indexes.entry(question).or_insert_with(|| {
+            let key = |object: &'a K| (object.meta().namespace.as_deref(), object.meta().name.as_str());
+            objects.iter().enumerate().map(|(at, object)| (key(object), at)).collect()
+        });
+        objects.get(*index.get(&(namespace, name))?)
     }
 
     fn facts(&self, question: Question) -> Answer<&'a Facts> {
@@ -138,6 +176,11 @@ impl<'a> View<'a> {
             _ => None,
         }
     }
+}
+
+/// Lists that may hold an object of this namespace.
+fn scopes(namespace: Option<&str>) -> impl Iterator<Item = Scope> {
+    [Some(Scope::All), namespace.map(|namespace| Scope::Namespace(namespace.to_owned()))].into_iter().flatten()
 }
 
 fn of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {

@@ -1,6 +1,6 @@
 //! Names only, for the next command.
 
-use findings::Verdict;
+use findings::{Verdict, quote_for_shell};
 
 use super::ClusterReport;
 
@@ -9,12 +9,13 @@ pub fn name(report: &ClusterReport) -> String {
     let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
     let stuck = victims.chain(&report.unexplained).filter(|held| held.verdict == Verdict::Stuck);
     let mut lines: Vec<String> = stuck
-        .map(|held| {
-            let name = format!("{}/{}", held.thing.type_for_kubectl(), held.thing.name);
-            match &held.thing.namespace {
-                Some(namespace) => format!("{name} -n {namespace}\n"),
+        .filter_map(|held| {
+            // A name that would have to be quoted cannot be one of the API's.
+            let name = quote_for_shell(&format!("{}/{}", held.thing.type_for_kubectl(), held.thing.name))?;
+            Some(match &held.thing.namespace {
+                Some(namespace) => format!("{name} -n {}\n", quote_for_shell(namespace)?),
                 None => format!("{name}\n"),
-            }
+            })
         })
         .collect();
     lines.sort_unstable();

@@ -1,6 +1,6 @@
 //! One line per root cause.
 
-use findings::{Verdict, duration};
+use findings::{Verdict, clean, duration};
 
 use super::{ClusterReport, Held, Root, Style};
 use crate::state::{Thing, known};
@@ -35,7 +35,7 @@ pub fn table(report: &ClusterReport, headers: bool, width: Option<usize>, style:
 fn row(root: &Root) -> [String; 5] {
     let things: Vec<&Thing> = root.victims.iter().map(|victim| &victim.held.thing).collect();
     let kind = match things.as_slice() {
-        [only] => only.kind.clone(),
+        [only] => clean(&only.kind, 63),
         _ => root.finding.chain.last().map_or(String::new(), |link| first_word(&link.subject)),
     };
     let stuck = root.victims.iter().filter_map(|victim| victim.held.overdue()).max();
@@ -54,14 +54,14 @@ fn row(root: &Root) -> [String; 5] {
 
 fn unexplained(held: &Held) -> [String; 5] {
     let stuck = held.overdue().map_or("-".to_owned(), duration);
-    [namespace(&[&held.thing]), held.thing.kind.clone(), stuck, "-".to_owned(), "cannot tell".to_owned()]
+    [namespace(&[&held.thing]), clean(&held.thing.kind, 63), stuck, "-".to_owned(), "cannot tell".to_owned()]
 }
 
 /// The one namespace of all, or `*`.
 fn namespace(things: &[&Thing]) -> String {
     let of = |thing: &Thing| match &thing.namespace {
-        Some(namespace) => namespace.clone(),
-        None if thing.is(known::NAMESPACES) => thing.name.clone(),
+        Some(namespace) => clean(namespace, 63),
+        None if thing.is(known::NAMESPACES) => clean(&thing.name, 63),
         None => "-".to_owned(),
     };
     let mut all: Vec<String> = things.iter().map(|thing| of(thing)).collect();

@@ -95,7 +95,7 @@ fn one_root(page: &mut Page, root: &Root, depth: Depth, style: Style) {
             let longest = several.iter().filter_map(|victim| victim.held.overdue()).max();
             let lasting = longest.map_or(String::new(), |seconds| format!(", the longest for {}", duration(seconds)));
             page.line(&format!("{}{lasting}", style.strong(&format!("{} held by one cause", several.len()))));
-            page.filled("  ", &names.join(", "));
+            page.filled("  ", &some(names));
         }
     }
     page.gap();
@@ -130,6 +130,11 @@ fn one_root(page: &mut Page, root: &Root, depth: Depth, style: Style) {
 fn with_it(root: &Root) -> String {
     let is_shown = |name: &String| root.finding.chain.iter().any(|link| link.subject == *name);
     let names: Vec<String> = root.on_the_way.iter().map(ToString::to_string).filter(|name| !is_shown(name)).collect();
+    some(names)
+}
+
+/// Some names, and how many more there are.
+fn some(names: Vec<String>) -> String {
     let more = names.len().saturating_sub(MOST_NAMES);
     let mut shown = names.into_iter().take(MOST_NAMES).collect::<Vec<_>>().join(", ");
     if more > 0 {

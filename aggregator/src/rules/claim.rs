@@ -14,7 +14,7 @@ const PROTECTION: &str = "kubernetes.io/pvc-protection";
 pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let namespace = thing.namespace.as_deref().unwrap_or_default();
-    let answer = find(view, namespace, &thing.name);
+    let answer = view.going::<Claim>(known::CLAIMS, Some(namespace), &thing.name);
     if answer.is_missing() {
         return Standing::missing();
     }
@@ -36,20 +36,9 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
         }
     }
     if !claim.spec.volume_name.is_empty() {
-        standing.behind.insert(format!("PersistentVolume {} (goes or is released after it)", claim.spec.volume_name));
+        standing.behind(format!("PersistentVolume {} (goes or is released after it)", claim.spec.volume_name));
     }
     standing
-}
-
-fn find<'a>(view: &View<'a>, namespace: &str, name: &str) -> Answer<&'a Claim> {
-    let is_it = |one: &&&Claim| one.metadata.name == name && one.metadata.namespace.as_deref() == Some(namespace);
-    if let Subject::Everything { namespace: None } = view.state.subject {
-        let going = view.select::<Claim>(known::CLAIMS, Scope::All, Select::Terminating).seen().unwrap_or_default();
-        if let Some(found) = going.iter().find(is_it) {
-            return Answer::Seen(*found);
-        }
-    }
-    view.get::<Claim>(known::CLAIMS, Some(namespace), name)
 }
 
 /// Held while a pod that has a node uses it, whatever the pod's phase.

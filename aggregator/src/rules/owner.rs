@@ -103,7 +103,7 @@ pub fn notes(view: &View, thing: &Thing, meta: &Meta, standing: &mut Standing) {
                 owner.kind, owner.name
             ));
         } else if answer.seen().is_some() {
-            standing.behind.insert(format!("{} {} (waits for its pod)", owner.kind, owner.name));
+            standing.behind(format!("{} {} (waits for its pod)", owner.kind, owner.name));
         }
     }
 }

@@ -36,7 +36,7 @@ impl Case<'_> {
 pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let namespace = thing.namespace.as_deref().unwrap_or_default();
-    let answer = find(view, namespace, &thing.name);
+    let answer = view.going::<Pod>(known::PODS, Some(namespace), &thing.name);
     if answer.is_missing() {
         return Standing::missing();
     }
@@ -53,23 +53,6 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     standing.words = words(pod, &standing);
     judge(view, &Case { thing, pod }, &mut standing);
     standing
-}
-
-/// From whatever list has it, else by name.
-pub(super) fn find<'a>(view: &View<'a>, namespace: &str, name: &str) -> Answer<&'a Pod> {
-    let is_it = |pod: &&&Pod| pod.metadata.name == name && pod.metadata.namespace.as_deref() == Some(namespace);
-    let scope = match &view.state.subject {
-        Subject::Everything { namespace: None } => Some(Scope::All),
-        Subject::Everything { namespace: Some(only) } => Some(within(only)),
-        Subject::Object { .. } => None,
-    };
-    if let Some(scope) = scope {
-        let going = view.select::<Pod>(known::PODS, scope, Select::Terminating).seen().unwrap_or_default();
-        if let Some(found) = going.iter().find(is_it) {
-            return Answer::Seen(*found);
-        }
-    }
-    view.get::<Pod>(known::PODS, Some(namespace), name)
 }
 
 fn words(pod: &Pod, standing: &Standing) -> String {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use findings::clean;
 use serde::{Deserialize, Serialize};
 
 use super::{Known, Resource};
@@ -51,9 +52,11 @@ impl Thing {
 
 impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.namespace {
-            Some(namespace) => write!(f, "{} {namespace}/{}", self.kind, self.name),
-            None => write!(f, "{} {}", self.kind, self.name),
+        let Thing { kind, namespace, name, .. } = self;
+        let (kind, name) = (clean(kind, 63), clean(name, 253));
+        match namespace {
+            Some(namespace) => write!(f, "{kind} {}/{name}", clean(namespace, 63)),
+            None => write!(f, "{kind} {name}"),
         }
     }
 }

@@ -112,3 +112,23 @@ fn a_server_that_never_answers_costs_one_deadline_per_round() {
     assert_eq!(report.verdict, Verdict::CannotTell);
     assert!(report.unknown.iter().all(|one| one.why.contains("no answer within")), "{:#?}", report.unknown);
 }
+
+#[test]
+fn thousands_of_victims_are_judged_in_a_moment() {
+    let mut world = healthy().node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    let asked = world.ago(600);
+    let pods = world.list("/api/v1/pods");
+    for number in 0..3000 {
+        pods.push(json!({
+            "metadata": {"name": format!("p{number}"), "namespace": "a", "deletionTimestamp": asked},
+            "spec": {"nodeName": "node-a"}, "status": {"phase": "Running"}
+        }));
+    }
+    let looked = look(world, everything());
+    assert_eq!(looked.victims(0).len(), 3000);
+    assert!(looked.requests.len() < 12, "{:#?}", looked.requests);
+    let before = Instant::now();
+    judge(&looked.state);
+    // Unoptimised, and on a busy machine; what is held off is a minute.
+    assert!(before.elapsed() < Duration::from_secs(15), "{:?}", before.elapsed());
+}

@@ -1,7 +1,7 @@
 //! No cluster makes the judgement loop or panic, and what was not seen is never "nothing is stuck".
 
 use aggregator::chain::judge;
-use aggregator::report::{Depth, Style, dot, mermaid, table, tree};
+use aggregator::report::{Depth, Style, dot, mermaid, name, table, tree};
 use aggregator::state::{Answer, State};
 use findings::Verdict;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use crate::support::*;
 
 /// Objects that refer to each other among a few names: owners, claims, volumes, nodes, in any order.
 fn objects() -> impl Strategy<Value = Vec<Value>> {
-    let name = || prop::sample::select(vec!["a", "b", "c"]);
+    let name = || prop::sample::select(vec!["a", "b", "c", "\u{1b}[2J"]);
     let finalizer = prop::sample::select(vec![
         "foregroundDeletion",
         "orphan",
@@ -68,6 +68,7 @@ fn draw(report: &aggregator::report::ClusterReport) {
         table(report, true, Some(80), Style::Plain),
         dot(report),
         mermaid(report),
+        name(report),
     ];
     for text in shown {
         assert!(!text.contains('\u{1b}'), "somebody else's text steers the terminal: {text:?}");

@@ -53,9 +53,9 @@ fn claims(view: &View, case: &Case, standing: &mut Standing, left: &mut Left, po
     for one in claims {
         let thing = claim(case.name, &one.metadata.name);
         if pods > 0 && one.metadata.deletion_timestamp.is_none() {
-            standing.behind.insert(format!("{thing} (not asked to go while pods remain)"));
+            standing.behind(format!("{thing} (not asked to go while pods remain)"));
             if !one.spec.volume_name.is_empty() {
-                standing.behind.insert(format!("PersistentVolume {} (bound to it)", one.spec.volume_name));
+                standing.behind(format!("PersistentVolume {} (bound to it)", one.spec.volume_name));
             }
         } else {
             sort(case, standing, left, thing, &one.metadata);

@@ -64,14 +64,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
 
 /// From the list of those that are being deleted, if that was asked for, else by name.
 pub(super) fn find<'a>(view: &View<'a>, name: &str) -> Answer<&'a Namespace> {
-    if matches!(view.state.subject, Subject::Everything { namespace: None }) {
-        let terminating = Select::Fields("status.phase=Terminating".to_owned());
-        let listed = view.select::<Namespace>(known::NAMESPACES, Scope::All, terminating).seen().unwrap_or_default();
-        if let Some(found) = listed.into_iter().find(|one| one.metadata.name == name) {
-            return Answer::Seen(found);
-        }
-    }
-    view.get::<Namespace>(known::NAMESPACES, None, name)
+    view.in_phase(known::NAMESPACES, "Terminating", name)
 }
 
 /// Whether this namespace is being deleted; `false` when that cannot be told.
