@@ -37,15 +37,10 @@ pub fn look(view: &View, standing: &mut Standing, service: &ServiceRef) -> Backe
     }
     let shown = format!("Service {service}");
     let Some(found) = standing.see(&shown, "who should serve this", answer) else { return Backend::Unknown };
-    let of_service = Select::Labels(format!("kubernetes.io/service-name={name}"));
-    let slices = view.select::<EndpointSlice>(known::ENDPOINT_SLICES, within(namespace), of_service);
-    let Some(slices) = standing.see(format!("endpoints of {shown}"), "who serves this", slices) else {
-        return Backend::Unknown;
-    };
-    let endpoints = || slices.iter().flat_map(|slice| &slice.endpoints);
-    if let Some(ready) = endpoints().find(|endpoint| endpoint.is_ready()) {
-        let node = Some(ready.node_name.clone()).filter(|node| !node.is_empty());
-        return Backend::Ready { node };
+    match ready(view, standing, service) {
+        Ready::Unknown => return Backend::Unknown,
+        Ready::On(node) => return Backend::Ready { node: node.filter(|node| !node.is_empty()) },
+        Ready::Nowhere => {}
     }
     let service = Thing::namespaced("Service", known::SERVICES, namespace, name);
     let selector = &found.spec.selector;
@@ -54,6 +49,33 @@ pub fn look(view: &View, standing: &mut Standing, service: &ServiceRef) -> Backe
         return Backend::NoEndpoint { steps, workload: None, node: None };
     }
     behind(view, standing, &service, selector)
+}
+
+/// Where a Service has a ready endpoint.
+enum Ready {
+    Unknown,
+    On(Option<String>),
+    Nowhere,
+}
+
+fn ready(view: &View, standing: &mut Standing, service: &ServiceRef) -> Ready {
+    let ServiceRef { namespace, name, .. } = service;
+    let of_service = Select::Labels(format!("kubernetes.io/service-name={name}"));
+    let slices = view.select::<EndpointSlice>(known::ENDPOINT_SLICES, within(namespace), of_service);
+    let source = format!("endpoints of Service {service}");
+    if slices.is_missing() {
+        // Servers before 1.21 do not have them in this version.
+        let answer = view.get::<Endpoints>(known::ENDPOINTS, Some(namespace), name);
+        if answer.is_missing() {
+            return Ready::Nowhere;
+        }
+        let Some(endpoints) = standing.see(source, "who serves this", answer) else { return Ready::Unknown };
+        let first = endpoints.subsets.iter().flat_map(|subset| &subset.addresses).next();
+        return first.map_or(Ready::Nowhere, |address| Ready::On(Some(address.node_name.clone())));
+    }
+    let Some(slices) = standing.see(source, "who serves this", slices) else { return Ready::Unknown };
+    let first = slices.iter().flat_map(|slice| &slice.endpoints).find(|endpoint| endpoint.is_ready());
+    first.map_or(Ready::Nowhere, |endpoint| Ready::On(Some(endpoint.node_name.clone())))
 }
 
 fn behind(view: &View, standing: &mut Standing, service: &Thing, selector: &BTreeMap<String, String>) -> Backend {

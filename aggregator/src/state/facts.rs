@@ -86,6 +86,7 @@ kinds! {
     Attachments(Attachment): ATTACHMENTS = "storage.k8s.io" "v1" "volumeattachments";
     CsiNodes(CsiNode): CSI_NODES = "storage.k8s.io" "v1" "csinodes";
     Services(Service): SERVICES = "" "v1" "services";
+    Endpoints(Endpoints): ENDPOINTS = "" "v1" "endpoints";
     EndpointSlices(EndpointSlice): ENDPOINT_SLICES = "discovery.k8s.io" "v1" "endpointslices";
     Events(Event): EVENTS = "" "v1" "events";
     Leases(Lease): LEASES = "coordination.k8s.io" "v1" "leases";

@@ -42,6 +42,16 @@ fn the_same_dead_api_without_conditions() {
 }
 
 #[test]
+fn the_same_on_a_server_without_endpoint_slices() {
+    let world = recording("discovery-failure").change_groups(|groups| {
+        groups.retain(|group| group["metadata"]["name"] != "discovery.k8s.io");
+    });
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["ApiServiceWithoutEndpoints"], "{:#?}", looked.report);
+    assert!(looked.requests.iter().any(|path| path.ends_with("/endpoints/metrics-server")), "{:#?}", looked.requests);
+}
+
+#[test]
 fn one_dead_api_is_one_root_for_many_namespaces() {
     let mut world = recording("discovery-failure");
     let namespaces = world.list("/api/v1/namespaces");

@@ -208,6 +208,32 @@ lite! {
     }
 }
 
+lite! {
+    /// The endpoints of a Service as servers before 1.21 have them.
+    Endpoints {
+        /// Its metadata; the name is the Service's.
+        metadata: Meta,
+        /// Groups of addresses with the same ports.
+        subsets: Vec<EndpointSubset>,
+    }
+}
+
+lite! {
+    /// Addresses with the same ports.
+    EndpointSubset {
+        /// Those that are ready.
+        addresses: Vec<EndpointAddress>,
+    }
+}
+
+lite! {
+    /// A ready address.
+    EndpointAddress {
+        /// Its node.
+        node_name: String,
+    }
+}
+
 impl Endpoint {
     /// Whether the control plane may call it.
     pub fn is_ready(&self) -> bool {
