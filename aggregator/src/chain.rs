@@ -92,7 +92,8 @@ impl Told {
     fn add(&mut self, graph: &Graph, found: &Found, way: &[Step], held: &Held) {
         let index = self.root(found, way);
         let Some(root) = self.roots.get_mut(index) else { return };
-        for evidence in &found.evidence {
+        let on_the_way = way.iter().filter_map(|step| graph.things.get(step.thing.as_ref()?));
+        for evidence in on_the_way.flat_map(|standing| &standing.evidence).chain(&found.evidence) {
             if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {
                 root.finding.evidence.push(evidence.clone());
             }

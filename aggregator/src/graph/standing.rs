@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Unknown, clean};
+use findings::{Evidence, Unknown, clean};
 
 use super::Found;
 use crate::state::{Answer, Thing};
@@ -22,6 +22,8 @@ pub struct Standing {
     pub waits_for: Vec<Thing>,
     /// Causes found at this thing.
     pub found: Vec<Found>,
+    /// What its own fields say: evidence of every chain that leads through it.
+    pub evidence: Vec<Evidence>,
     /// Objects that wait behind this thing and are no problem of their own.
     pub behind: BTreeSet<String>,
     /// What could not be looked at.
@@ -73,6 +75,11 @@ impl Standing {
         if !self.waits_for.contains(&thing) {
             self.waits_for.push(thing);
         }
+    }
+
+    /// Keeps what a source said of this thing.
+    pub fn evidence(&mut self, source: impl AsRef<str>, says: impl AsRef<str>) {
+        self.evidence.push(Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 500) });
     }
 
     /// Says what waits behind this thing.

@@ -11,7 +11,7 @@ pub fn name(report: &ClusterReport) -> String {
     let mut lines: Vec<String> = stuck
         .filter_map(|held| {
             // A name that would have to be quoted cannot be one of the API's.
-            let name = quote_for_shell(&format!("{}/{}", held.thing.type_for_kubectl(), held.thing.name))?;
+            let name = quote_for_shell(&held.thing.typed_name())?;
             Some(match &held.thing.namespace {
                 Some(namespace) => format!("{name} -n {}\n", quote_for_shell(namespace)?),
                 None => format!("{name}\n"),

@@ -51,6 +51,10 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     standing.terminating = true;
     standing.overdue = overdue(view, &pod.metadata);
     standing.words = words(pod, &standing);
+    if let (Some(asked), Some(deadline)) = (pod.metadata.asked_to_go_at(), pod.metadata.deletion_timestamp) {
+        let phase = &pod.status.phase;
+        standing.evidence(thing.to_string(), format!("asked to stop at {asked}, deadline {deadline}, phase {phase}"));
+    }
     judge(view, &Case { thing, pod }, &mut standing);
     standing
 }
@@ -129,19 +133,7 @@ fn at_node(view: &View, case: &Case, standing: &mut Standing) {
     let name = case.pod.spec.node_name.as_str();
     let answer = view.get::<Node>(known::NODES, None, name);
     if answer.is_missing() {
-        let found = match control_plane::silent(view, standing, case.thing) {
-            Some(found) => found,
-            None => Found::below(&cause::NODE_OBJECT_GONE, case.thing)
-                .same_as(name)
-                .name("node", name)
-                .evidence(format!("Node {name}"), "not found")
-                .step(Step::about(
-                    &node(name),
-                    "does not exist; the pod garbage collector removes its pods within two minutes",
-                ))
-                .progressing(),
-        };
-        standing.found.push(found);
+        without_node(view, case, standing);
         return;
     }
     let Some(on) = standing.see(format!("Node {name}"), "whether its node is well", answer) else {
@@ -161,6 +153,39 @@ fn at_node(view: &View, case: &Case, standing: &mut Standing) {
         return;
     }
     at_healthy_node(view, case, standing);
+}
+
+/// The collector removes it within two minutes after the Node went; later something refuses that.
+fn without_node(view: &View, case: &Case, standing: &mut Standing) {
+    let name = case.pod.spec.node_name.as_str();
+    if let Some(found) = control_plane::silent(view, standing, case.thing) {
+        standing.found.push(found);
+        return;
+    }
+    if report_refused(view, case, standing) {
+        return;
+    }
+    let about = Select::Fields(format!("involvedObject.kind=Node,involvedObject.name={name}"));
+    let answer = view.select::<Event>(known::EVENTS, within("default"), about);
+    let events = standing.see(format!("events of Node {name}"), "when the node went", answer).unwrap_or_default();
+    let removed = events.iter().filter(|event| event.reason == "RemovingNode").filter_map(|event| event.last_timestamp);
+    let removed = removed.max();
+    let base = |cause| {
+        Found::below(cause, case.thing).same_as(name).name("node", name).evidence(format!("Node {name}"), "not found")
+    };
+    let found = match removed {
+        Some(at) if view.state.seconds_since(at) > COLLECTOR => {
+            let gone = age(view, at);
+            let words =
+                format!("gone for {gone}; the pod garbage collector should have removed its pods after a minute");
+            base(&cause::POD_GC_REFUSED).step(Step::about(&node(name), words))
+        }
+        _ => {
+            let words = "does not exist; the pod garbage collector removes its pods within two minutes";
+            base(&cause::NODE_OBJECT_GONE).step(Step::about(&node(name), words)).progressing()
+        }
+    };
+    standing.found.push(found);
 }
 
 /// Without the right to see the node the pod still shows how far its kubelet has come.

@@ -34,6 +34,7 @@ fn judge(view: &View, thing: &Thing, webhook: &Webhook, standing: &mut Standing)
         let cause = if deletes { &cause::WEBHOOK_UNAVAILABLE } else { &cause::WEBHOOK_BLOCKS_UPDATE };
         Found::below(cause, thing)
             .evidence(thing.to_string(), format!("webhook {}: failurePolicy Fail; {words}", webhook.name))
+            .name("configuration", thing.typed_name())
             .name_if("service", webhook.client_config.service.as_ref())
     };
     let Some(service) = &webhook.client_config.service else {

@@ -44,6 +44,11 @@ impl Thing {
         if is_built_in { self.kind.to_lowercase() } else { self.resource.for_kubectl() }
     }
 
+    /// `pod/db-0`, in one word for kubectl.
+    pub fn typed_name(&self) -> String {
+        format!("{}/{}", self.type_for_kubectl(), self.name)
+    }
+
     /// Whether it is an object of this resource.
     pub fn is(&self, known: Known) -> bool {
         self.resource.group == known.group && self.resource.plural == known.plural

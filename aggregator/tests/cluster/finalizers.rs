@@ -29,7 +29,9 @@ fn a_controller_that_is_gone() {
     let scaled = widget().deployment("ops", "op", 0, 0).may_change("ops", "op", "example.com", "widgets");
     let looked = look(scaled, everything());
     assert_eq!(looked.causes(), ["FinalizerControllerGone"]);
-    assert!(looked.commands().contains(&"kubectl -n ops scale deployment/op --replicas=1".to_owned()));
+    let commands = looked.commands();
+    assert!(commands.contains(&"kubectl -n ops scale deployment/op --replicas=1".to_owned()), "{commands:?}");
+    assert!(commands[0].starts_with("kubectl get widgets.example.com w -n team "), "{commands:?}");
     let uninstalled = widget().may_change("ops", "op", "example.com", "widgets");
     assert_eq!(look(uninstalled, everything()).causes(), ["FinalizerControllerGone"]);
 }

@@ -53,6 +53,20 @@ fn a_collector_that_is_refused() {
 }
 
 #[test]
+fn a_node_that_went_long_ago_should_have_freed_its_pods() {
+    let world = |seconds| {
+        let world = healthy().going_pod("a", "p", "node-x", "Running");
+        let then = world.ago(seconds);
+        world.with(json!({
+            "kind": "Event", "metadata": {"name": "e", "namespace": "default"}, "reason": "RemovingNode",
+            "involvedObject": {"kind": "Node", "name": "node-x"}, "lastTimestamp": then
+        }))
+    };
+    assert_eq!(causes_of(world(30)), ["NodeObjectGone"]);
+    assert_eq!(causes_of(world(600)), ["PodGcRefused"]);
+}
+
+#[test]
 fn nodes_tell_what_they_can() {
     let unknown = "Kubelet stopped posting node status.";
     let silent = || on("Running").node_ready("node-a", "Unknown", "NodeStatusUnknown", unknown);

@@ -35,6 +35,7 @@ const PLACEHOLDERS: &[&str] = &[
     "owner",
     "apiservice",
     "attachment",
+    "configuration",
     "crd",
     "finalizer",
     "group_version",
@@ -47,6 +48,7 @@ const PLACEHOLDERS: &[&str] = &[
     "service_name",
     "type",
     "workload",
+    "workload_namespace",
 ];
 
 pub fn check() -> Vec<String> {

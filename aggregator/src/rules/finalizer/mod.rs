@@ -132,7 +132,7 @@ fn by_others(
                 start(cause)
                     .step(Step::about(thing, &finalizer_words))
                     .name("workload", format!("{}/{}", workload.kind.to_lowercase(), workload.name))
-                    .name_if("namespace", at)
+                    .name_if("workload_namespace", at)
                     .evidence(workload.to_string(), &state)
             };
             if own.is_some() && own == at {

@@ -8,7 +8,7 @@ mod content;
 mod finish;
 mod pointers;
 
-use super::words::{lasting, overdue};
+use super::words::{lasting, overdue, said};
 use crate::graph::{Standing, View};
 use crate::state::*;
 
@@ -56,6 +56,9 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     standing.overdue = overdue(view, &namespace.metadata);
     standing.words = format!("Terminating{}", lasting(view, namespace.metadata.deletion_timestamp));
     let case = Case { thing, namespace, name: &thing.name };
+    for failing in namespace.status.conditions.iter().filter(|condition| condition.status == "True") {
+        standing.evidence(format!("status of {thing}"), said(failing));
+    }
     pointers::follow(view, &case, &mut standing);
     let left = content::look(view, &case, &mut standing);
     finish::judge(view, &case, &left, &mut standing);

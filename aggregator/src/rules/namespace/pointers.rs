@@ -69,11 +69,8 @@ fn content(view: &View, case: &Case, failure: &Condition, obstacle: Obstacle, st
                 // Its Service has a ready endpoint, or it is outside of the cluster: the path is cut, or it is slow.
                 configuration => {
                     let words = format!("cannot be called: {error}");
-                    let mut found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
-                    if let Some(configuration) = configuration {
-                        found = found.name("type", configuration.type_for_kubectl()).name("name", &configuration.name);
-                    }
-                    standing.found.push(found);
+                    let found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
+                    standing.found.push(found.name_if("configuration", configuration.map(|it| it.typed_name())));
                 }
             }
             return;
@@ -81,15 +78,12 @@ fn content(view: &View, case: &Case, failure: &Condition, obstacle: Obstacle, st
         Obstacle::WebhookDenial { webhook, why } => {
             let configuration = webhook::configuration_of(view, standing, &webhook);
             let why = if why.is_empty() { "without giving a reason".to_owned() } else { why };
-            let mut found = found(
+            found(
                 &cause::WEBHOOK_REFUSES_DELETE,
                 &format!("Webhook {webhook}"),
                 &format!("refuses the deletion: {why}"),
-            );
-            if let Some(configuration) = configuration {
-                found = found.name("type", configuration.type_for_kubectl()).name("name", &configuration.name);
-            }
-            found
+            )
+            .name_if("configuration", configuration.map(|it| it.typed_name()))
         }
         Obstacle::PolicyDenial { policy, binding, why } => found(
             &cause::POLICY_REFUSES_DELETE,

@@ -61,8 +61,12 @@ pub fn look(world: World, subject: Subject) -> Looked {
         gather(&client, &mut state, Bounds::default(), |_, _| {}).await;
     });
     let report = judge(&state);
-    let requests = world.requests();
-    Looked { state, report, requests }
+    let looked = Looked { state, report, requests: world.requests() };
+    for command in looked.commands() {
+        let destroys = ["delete namespace", "delete crd", "--force", "patch", "--grace-period"];
+        assert!(!destroys.iter().any(|word| command.contains(word)), "{command}");
+    }
+    looked
 }
 
 impl Looked {

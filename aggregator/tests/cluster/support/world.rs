@@ -62,8 +62,13 @@ impl World {
             return;
         }
         let value: Value = serde_json::from_slice(&body).unwrap();
+        let is_discovery = matches!(path.as_str(), "/api" | "/apis");
+        if is_discovery && value["kind"] != "APIGroupDiscoveryList" {
+            // The form for older clients, see `only_legacy_discovery`.
+            return;
+        }
         match value.get("items").and_then(Value::as_array) {
-            Some(items) if !path.ends_with("/api") && !path.ends_with("/apis") => {
+            Some(items) if !is_discovery => {
                 self.lists.insert(path, items.clone());
             }
             _ => {

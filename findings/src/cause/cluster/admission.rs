@@ -4,7 +4,7 @@ use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
 
 const READ_CONFIGURATION: Advice = Advice {
     text: "Read what the webhook is asked about and where it is called",
-    command: Some("kubectl get {type} {name} -o yaml"),
+    command: Some("kubectl get {configuration} -o yaml"),
     proven: Proven::Untested,
 };
 
@@ -33,7 +33,7 @@ causes! {
             Advice {
                 text: "If the product was removed for good, its configuration is dead policy that refuses everything: \
                     remove it",
-                command: Some("kubectl delete {type} {name}"),
+                command: Some("kubectl delete {configuration}"),
                 proven: Proven::Untested,
             },
             Advice {

@@ -74,7 +74,7 @@ causes! {
                 proven: Proven::Untested,
             },
             Advice {
-                text: "Otherwise repair what keeps its pods from being ready: image, scheduling, probe, node",
+                text: "Repair what keeps its pods from being ready: image, scheduling, probe, node; if there are none, install the add-on again",
                 command: None,
                 proven: Proven::Untested,
             },

@@ -58,12 +58,12 @@ causes! {
             SET_BY,
             Advice {
                 text: "Start the controller again, if it was scaled down",
-                command: Some("kubectl -n {namespace} scale {workload} --replicas=1"),
+                command: Some("kubectl -n {workload_namespace} scale {workload} --replicas=1"),
                 proven: Proven::Untested,
             },
             Advice {
-                text: "Otherwise install the same version again and let it finish; then uninstall it in the right \
-                    order: objects first",
+                text: "If it was uninstalled, install the same version again and let it finish; then uninstall it in the \
+                    right order: objects first",
                 command: None,
                 proven: Proven::Untested,
             },
@@ -90,7 +90,7 @@ causes! {
         safe: &[
             Advice {
                 text: "See why its pods are not ready",
-                command: Some("kubectl -n {namespace} describe {workload}"),
+                command: Some("kubectl -n {workload_namespace} describe {workload}"),
                 proven: Proven::Untested,
             },
             Advice { text: "Repair that; the objects then go by themselves", command: None, proven: Proven::Untested },

@@ -276,7 +276,8 @@ causes! {
         title: "The pod garbage collector tried to remove the pod and could not",
         meaning: "The collector marked the pod because its node does not exist or is out of service, and the pod is \
             still there minutes later: its delete request is refused or fails.",
-        proof: "DisruptionTarget is True with reason DeletionByPodGC for more than two minutes.",
+        proof: "DisruptionTarget is True with reason DeletionByPodGC for more than two minutes, or the Event RemovingNode of \
+            the pod's node is older than that.",
         safe: &[
             Advice {
                 text: "See which webhook decides about pods",
