@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use http::{Request, StatusCode, header};
+use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
+use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body;
 
@@ -60,14 +61,28 @@ async fn answer(client: &Client, question: Question, bounds: Bounds) -> Answered
 }
 
 async fn version(client: &Client, bounds: Bounds) -> Answer<Facts> {
-    get(client, "/version", "application/json", bounds).await.and_then(|body| match serde_json::from_slice(&body) {
+    get(client, "/version", "application/json", bounds).await.and_then(|body| read_version(&body))
+}
+
+fn read_version(body: &[u8]) -> Answer<Facts> {
+    match serde_json::from_slice(body) {
         Ok(version) => Answer::Seen(Facts::Version(version)),
         Err(error) => Answer::Failed(format!("/version cannot be read: {error}")),
-    })
+    }
+}
+
+/// What came back with 200.
+struct Response {
+    headers: HeaderMap,
+    body: Vec<u8>,
 }
 
 /// One GET, bounded in time and size.
 pub(super) async fn get(client: &Client, path: &str, accept: &str, bounds: Bounds) -> Answer<Vec<u8>> {
+    ask(client, path, accept, bounds).await.map(|response| response.body)
+}
+
+async fn ask(client: &Client, path: &str, accept: &str, bounds: Bounds) -> Answer<Response> {
     let request = match Request::get(path).header(header::ACCEPT, accept).body(Body::empty()) {
         Ok(request) => request,
         Err(error) => return Answer::Failed(format!("{path}: {error}")),
@@ -78,20 +93,20 @@ pub(super) async fn get(client: &Client, path: &str, accept: &str, bounds: Bound
     }
 }
 
-async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Vec<u8>> {
+async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Response> {
     let response = match client.send(request).await {
         Ok(response) => response,
         Err(error) => return Answer::Failed(words(&error)),
     };
-    let status = response.status();
-    let body = match Limited::new(response.into_body(), most).collect().await {
+    let (head, body) = response.into_parts();
+    let body = match Limited::new(body, most).collect().await {
         Ok(body) => body.to_bytes().to_vec(),
         Err(error) => return Answer::Failed(format!("the answer cannot be read: {error}")),
     };
-    match status {
-        StatusCode::OK => Answer::Seen(body),
+    match head.status {
+        StatusCode::OK => Answer::Seen(Response { headers: head.headers, body }),
         StatusCode::NOT_FOUND => Answer::Missing,
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Answer::Forbidden(said(status, &body)),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Answer::Forbidden(said(head.status, &body)),
         other => Answer::Failed(said(other, &body)),
     }
 }
@@ -124,12 +139,22 @@ pub fn words(error: &dyn std::error::Error) -> String {
 #[error("the API server cannot be reached: {0}; see whether `kubectl version` gets an answer")]
 pub struct Unreachable(String);
 
-/// Asks the one question that needs no right, so that a server that is away is told once.
+/// Asks the one question that needs no right, so that a server that is away is told once. The state
+/// takes the server's time: by a clock that is minutes off, a living controller would seem silent.
 pub async fn reach(client: &Client, state: &mut State, bounds: Bounds) -> Result<(), Unreachable> {
-    let answer = version(client, bounds).await;
+    let asked = ask(client, "/version", "application/json", bounds).await;
+    if let Some(time) = asked.as_ref().seen().and_then(|answered| server_time(&answered.headers)) {
+        state.at = time;
+    }
+    let answer = asked.and_then(|answered| read_version(&answered.body));
     if let Answer::Failed(why) = answer {
         return Err(Unreachable(why));
     }
     state.add(Answered { question: Question::Version, answer, cut: false });
     Ok(())
+}
+
+fn server_time(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = headers.get(header::DATE)?.to_str().ok()?;
+    Some(jiff::fmt::rfc2822::parse(date).ok()?.timestamp())
 }

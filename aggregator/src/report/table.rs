@@ -36,7 +36,7 @@ fn row(root: &Root) -> [String; 5] {
     let things: Vec<&Thing> = root.victims.iter().map(|victim| &victim.held.thing).collect();
     let kind = match things.as_slice() {
         [only] => clean(&only.kind, 63),
-        _ => root.finding.chain.last().map_or(String::new(), |link| first_word(&link.subject)),
+        _ => root.finding.chain.last().map_or(String::new(), |link| kind_of(&link.subject)),
     };
     let stuck = root.victims.iter().filter_map(|victim| victim.held.overdue()).max();
     let stuck = match (root.verdict, stuck) {
@@ -84,8 +84,9 @@ fn counted<'a>(things: impl Iterator<Item = &'a Thing>) -> String {
     }
 }
 
-fn first_word(text: &str) -> String {
-    text.split(' ').next().unwrap_or_default().to_owned()
+/// `Node` of `Node node-b`, `CSI driver` of `CSI driver x`; a subject without a name is its own kind.
+fn kind_of(subject: &str) -> String {
+    cut(subject.rsplit_once(' ').map_or(subject, |(kind, _)| kind), 24)
 }
 
 fn cut(text: &str, room: usize) -> String {

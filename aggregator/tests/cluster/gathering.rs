@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use aggregator::chain::judge;
-use aggregator::cluster::{Bounds, gather};
+use aggregator::cluster::{Bounds, gather, reach};
 use aggregator::state::State;
 use findings::Verdict;
 use kube::Client;
@@ -111,6 +111,20 @@ fn a_server_that_never_answers_costs_one_deadline_per_round() {
     let report = judge(&state);
     assert_eq!(report.verdict, Verdict::CannotTell);
     assert!(report.unknown.iter().all(|one| one.why.contains("no answer within")), "{:#?}", report.unknown);
+}
+
+#[test]
+fn the_servers_clock_counts() {
+    let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+        let response = http::Response::builder().header("date", "Sat, 21 Nov 2026 08:47:42 GMT");
+        response.body(kube::client::Body::from(br#"{"minor": "36"}"#.to_vec()))
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut state = State::new(everything(), healthy().at);
+    runtime.block_on(async {
+        reach(&Client::new(service, "default"), &mut state, Bounds::default()).await.unwrap();
+    });
+    assert_eq!(state.at.to_string(), "2026-11-21T08:47:42Z");
 }
 
 #[test]
