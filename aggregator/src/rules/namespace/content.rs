@@ -1,7 +1,7 @@
 //! What is left in a namespace: pods and claims always, then what the conditions name, then
 //! everything, if nothing else explains why it stays.
 
-use super::Case;
+use super::{Case, is_explained};
 use crate::graph::{Standing, View};
 use crate::rules::conditions::{Obstacle, content_failure, remaining};
 use crate::rules::words::{claim, count, pod, within};
@@ -10,17 +10,17 @@ use crate::state::*;
 /// What was found in a namespace.
 #[derive(Default)]
 pub struct Left {
+    /// Pods, whether they are being deleted or not.
+    pub pods: usize,
     /// Objects that are being deleted.
     pub terminating: usize,
     /// Objects that were not asked to go yet, pods first.
     pub not_asked: Vec<Thing>,
-    /// Whether every kind was looked at.
-    pub swept: bool,
     /// Objects that were made after the namespace's deletion.
     pub recreated: Vec<Thing>,
 }
 
-/// Looks.
+/// Looks at what is always looked at, and at what the conditions name.
 pub fn look(view: &View, case: &Case, standing: &mut Standing) -> Left {
     let mut left = Left::default();
     let pods = pods(view, case, standing, &mut left);
@@ -28,10 +28,7 @@ pub fn look(view: &View, case: &Case, standing: &mut Standing) -> Left {
     for resource in named(view, case, standing) {
         objects(view, case, standing, &resource, &mut left);
     }
-    if needs_sweep(case, standing, &left) {
-        sweep(view, case, standing, &mut left);
-    }
-    contradict(case, standing, pods, &left);
+    left.pods = pods;
     left
 }
 
@@ -139,14 +136,13 @@ fn sort(case: &Case, standing: &mut Standing, left: &mut Left, thing: Thing, met
 
 /// Nothing points anywhere: no condition fails, no object was met, and the controller's own entry is
 /// still there.
-fn needs_sweep(case: &Case, standing: &Standing, left: &Left) -> bool {
-    let has_own = case.namespace.spec.finalizers.iter().any(|finalizer| finalizer == "kubernetes");
+pub fn needs_sweep(case: &Case, standing: &Standing, left: &Left) -> bool {
     let nothing = left.terminating == 0 && left.not_asked.is_empty();
-    let explained = !standing.found.is_empty() || !standing.waits_for.is_empty();
-    has_own && nothing && !explained && !standing.open
+    case.has_own_finalizer() && nothing && !is_explained(standing) && !standing.open
 }
 
-fn sweep(view: &View, case: &Case, standing: &mut Standing, left: &mut Left) {
+/// Lists every kind that a namespace can hold.
+pub fn sweep(view: &View, case: &Case, standing: &mut Standing, left: &mut Left) {
     let Some(discovery) = standing.see("API discovery", "what could remain in a namespace", view.discovery()) else {
         return;
     };
@@ -157,11 +153,11 @@ fn sweep(view: &View, case: &Case, standing: &mut Standing, left: &mut Left) {
             objects(view, case, standing, &resource, left);
         }
     }
-    left.swept = !standing.open;
 }
 
 /// The conditions, where they are wrong.
-fn contradict(case: &Case, standing: &mut Standing, pods: usize, left: &Left) {
+pub fn contradict(case: &Case, standing: &mut Standing, left: &Left) {
+    let pods = left.pods;
     let more = left.terminating + left.not_asked.len() - pods.min(left.terminating + left.not_asked.len());
     if !case.says_all_removed() || (pods == 0 && more == 0) {
         return;

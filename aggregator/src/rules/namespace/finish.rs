@@ -3,7 +3,7 @@
 use findings::cause;
 
 use super::content::Left;
-use super::{Case, YOUNG};
+use super::{Case, YOUNG, is_explained};
 use crate::graph::{Found, Standing, Step, View};
 use crate::rules::webhook::Asked;
 use crate::rules::words::{api_service, count, some};
@@ -13,18 +13,7 @@ use crate::state::*;
 pub fn judge(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
     recreated(case, left, standing);
     foreign_finalizers(view, case, standing);
-    let explained = !standing.found.is_empty() || !standing.waits_for.is_empty();
-    if explained && !case.namespace.status.conditions.is_empty() {
-        return;
-    }
-    // No conditions (before 1.16, or nobody acts), or conditions that explain nothing.
-    let silent = control_plane::silent(view, standing, case.thing);
-    let dead = dead_apis(view, case, standing);
-    if let Some(found) = silent {
-        standing.found.push(found);
-        return;
-    }
-    if explained || dead || standing.open {
+    if is_explained(standing) || standing.open {
         return;
     }
     if left.not_asked.is_empty() {
@@ -33,10 +22,18 @@ pub fn judge(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
         refused(view, case, left, standing);
     }
     let is_young = standing.overdue.is_some_and(|seconds| seconds < YOUNG);
-    if standing.found.is_empty() && standing.waits_for.is_empty() && is_young && !standing.open {
+    if !is_explained(standing) && is_young && !standing.open {
         let words = format!("{}; being emptied", standing.words);
         let found = Found::here(&cause::NAMESPACE_STILL_EMPTYING, case.thing, words).name("namespace", case.name);
         standing.found.push(found.progressing());
+    }
+}
+
+/// Whether nobody acts, or an API that cannot be listed holds every namespace.
+pub fn control_plane(view: &View, case: &Case, standing: &mut Standing) {
+    match control_plane::silent(view, standing, case.thing) {
+        Some(found) => standing.found.push(found),
+        None => dead_apis(view, case, standing),
     }
 }
 
@@ -60,7 +57,7 @@ fn recreated(case: &Case, left: &Left, standing: &mut Standing) {
 /// The controller has done its part; others have not.
 fn foreign_finalizers(view: &View, case: &Case, standing: &mut Standing) {
     let spec = &case.namespace.spec.finalizers;
-    if spec.iter().any(|finalizer| finalizer == "kubernetes") {
+    if case.has_own_finalizer() {
         return;
     }
     for finalizer in spec {
@@ -79,7 +76,7 @@ fn foreign_finalizers(view: &View, case: &Case, standing: &mut Standing) {
 }
 
 /// APIs that cannot be listed hold every namespace, whether the conditions say so or not.
-fn dead_apis(view: &View, case: &Case, standing: &mut Standing) -> bool {
+fn dead_apis(view: &View, case: &Case, standing: &mut Standing) {
     let answer = view.list::<ApiService>(known::API_SERVICES, Scope::All);
     let services = standing.see("apiservices", "whether an API is dead", answer).unwrap_or_default();
     let mut any = false;
@@ -102,7 +99,6 @@ fn dead_apis(view: &View, case: &Case, standing: &mut Standing) -> bool {
              derived from the APIs that cannot be listed.",
         );
     }
-    any
 }
 
 /// Objects that nobody asked to go, although the controller runs.

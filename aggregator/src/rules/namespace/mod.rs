@@ -28,6 +28,11 @@ impl Case<'_> {
         condition(&self.namespace.status.conditions, kind).filter(|condition| condition.status == "True")
     }
 
+    /// Whether the namespace controller has not finished: its own entry is still there.
+    fn has_own_finalizer(&self) -> bool {
+        self.namespace.spec.finalizers.iter().any(|finalizer| finalizer == "kubernetes")
+    }
+
     fn says_all_removed(&self) -> bool {
         condition(&self.namespace.status.conditions, "NamespaceContentRemaining")
             .is_some_and(|condition| condition.status == "False")
@@ -60,9 +65,22 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
         standing.evidence(format!("status of {thing}"), said(failing));
     }
     pointers::follow(view, &case, &mut standing);
-    let left = content::look(view, &case, &mut standing);
+    let mut left = content::look(view, &case, &mut standing);
+    let says_nothing = namespace.status.conditions.is_empty() || !is_explained(&standing);
+    if says_nothing && case.has_own_finalizer() {
+        finish::control_plane(view, &case, &mut standing);
+    }
+    // Hundreds of lists: only when nothing cheaper has explained it.
+    if content::needs_sweep(&case, &standing, &left) {
+        content::sweep(view, &case, &mut standing, &mut left);
+    }
+    content::contradict(&case, &mut standing, &left);
     finish::judge(view, &case, &left, &mut standing);
     standing
+}
+
+fn is_explained(standing: &Standing) -> bool {
+    !standing.found.is_empty() || !standing.waits_for.is_empty()
 }
 
 /// From the list of those that are being deleted, if that was asked for, else by name.
