@@ -33,6 +33,18 @@ pub fn at_start(staged: &Staged) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Each watch is answered, and over at once: no reason to ask a thousand times per second.
+pub fn empty_watches(staged: &Staged) -> anyhow::Result<()> {
+    let cluster = staged.cluster("empty-watches")?;
+    cluster.set_faults(Rule::new(Fault::Nonsense).watch(true))?;
+    let agent = staged.agent(&cluster, &[])?;
+    staged.wait_told(&cluster, &agent)?;
+    thread::sleep(Duration::from_secs(5));
+    let watches = cluster.store().requests()?.iter().filter(|request| request.verb == "watch").count();
+    ensure!((2..20).contains(&watches), "{watches} watches");
+    Ok(())
+}
+
 /// Every second it fails in another way.
 pub fn flapping(staged: &Staged) -> anyhow::Result<()> {
     let mut cluster = staged.cluster("flapping")?;

@@ -54,6 +54,7 @@ const ON_ONE_NODE: &[(&str, Test)] = &[
     ("run-ends-what-ended-meanwhile", ending::over_meanwhile),
     ("run-ends-what-was-never-answered", ending::over_unanswered),
     ("run-starts-without-the-api", away::at_start),
+    ("run-while-watches-are-empty", away::empty_watches),
     ("run-while-the-api-flaps", away::flapping),
     ("run-waits-as-it-is-told", refused::busy),
     ("run-writes-a-vanished-event-again", refused::vanished),
