@@ -37,11 +37,13 @@ pub fn turn(turn: &Turn) {
     match turn {
         Turn::Opened(entry) => {
             let (cause, gate, root) = told(entry);
-            tracing::warn!(cause, gate, root, pod = %pods(entry), "a pod is held");
+            let what = if entry.pods.is_empty() { "the node has a finding" } else { "a pod is held" };
+            tracing::warn!(cause, gate, root, pod = %pods(entry), "{what}");
         }
         Turn::Over(entry, why) => {
             let (cause, gate, root) = told(entry);
-            tracing::info!(cause, gate, root, pod = %pods(entry), %why, "a pod is no longer held");
+            let what = if entry.pods.is_empty() { "a finding of the node is over" } else { "a pod is no longer held" };
+            tracing::info!(cause, gate, root, pod = %pods(entry), %why, "{what}");
         }
         Turn::Merged(entry) => {
             let (cause, gate, root) = told(entry);
@@ -69,6 +71,34 @@ impl Silent {
             tracing::info!(%source, "a source answers again");
         }
         self.0 = now;
+    }
+}
+
+/// What the API server was asked for in vain: each kind is said once, and once more when it answers.
+#[derive(Debug, Default)]
+pub struct Asked(BTreeSet<&'static str>);
+
+impl Asked {
+    /// Takes in one answer: why there is none, if there is none.
+    pub fn take(&mut self, what: &'static str, failed: Option<&String>) {
+        match failed {
+            Some(why) if self.0.insert(what) => {
+                tracing::warn!(what, %why, "the API server was asked in vain; going on with what the node shows");
+            }
+            None if self.0.remove(what) => tracing::info!(what, "the API server answers again"),
+            _ => {}
+        }
+    }
+}
+
+/// A look hangs, or has ended after all.
+pub fn hangs(hangs: bool) {
+    if hangs {
+        tracing::error!(
+            "a look at the node does not end: a local disk or /proc hangs; nothing new is seen until it does"
+        );
+    } else {
+        tracing::info!("the look that hung has ended");
     }
 }
 

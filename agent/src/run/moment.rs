@@ -18,6 +18,12 @@ impl Moment {
         self.steady.saturating_sub(earlier.steady)
     }
 
+    /// So much later.
+    pub fn later(self, by: Duration) -> Moment {
+        let wall_ms = self.wall_ms.saturating_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX));
+        Moment { steady: self.steady + by, wall_ms }
+    }
+
     /// Seconds since the epoch, by the wall.
     pub fn wall_s(self) -> i64 {
         i64::try_from(self.wall_ms / 1000).unwrap_or(i64::MAX)
