@@ -89,6 +89,18 @@ pub enum Wrote {
     Refused,
 }
 
+impl Wrote {
+    /// As metrics and spans have it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Wrote::Done { .. } => "written",
+            Wrote::Differs => "differs",
+            Wrote::Busy { .. } => "busy",
+            Wrote::Refused => "refused",
+        }
+    }
+}
+
 /// An Event that stands where ours is to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Existing {
