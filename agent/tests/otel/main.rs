@@ -144,6 +144,8 @@ fn unasked() -> anyhow::Result<()> {
     let mut agent = Running::start(&node, &[("OTEL_BSP_SCHEDULE_DELAY", "100"), ("OTEL_BLRP_SCHEDULE_DELAY", "100")])?;
     lab::wait_for("an Event", LIMIT, || Ok((!node.store().events()?.is_empty()).then_some(())))
         .with_context(|| format!("the agent logged:\n{}", agent.log()))?;
+    // Time for several exports.
+    std::thread::sleep(Duration::from_secs(1));
     agent.end()?;
     let nobody = listener.accept().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
     ensure!(nobody, "somebody has connected to the collector's port");

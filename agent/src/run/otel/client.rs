@@ -51,8 +51,14 @@ impl HttpClient for Client {
         match &answer {
             Ok(answer) if answer.status().is_success() => self.notice(None),
             Ok(answer) => self.notice(Some(&format!("it answers {}", answer.status()))),
-            Err(error) => self.notice(Some(&error.to_string())),
+            Err(error) => self.notice(Some(&in_full(error.as_ref()))),
         }
         answer
     }
+}
+
+/// With everything that it comes from: hyper says "client error", what it comes from says why.
+fn in_full(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -117,8 +117,11 @@ fn goes(own: &'static str) -> Result<bool, Error> {
     for variable in [own, ENDPOINT] {
         match env::var(variable) {
             Ok(endpoint) if endpoint.trim().is_empty() => {}
-            Ok(endpoint) if endpoint.trim().to_ascii_lowercase().starts_with("http://") => return Ok(true),
-            Ok(_) => return Err(Error::NotHttp(variable)),
+            // What it says is not repeated: there may be a password in it.
+            Ok(endpoint) => match endpoint.parse::<http::Uri>() {
+                Ok(uri) if uri.scheme_str() == Some("http") => return Ok(true),
+                _ => return Err(Error::NotHttp(variable)),
+            },
             Err(_) => {}
         }
     }
