@@ -3,7 +3,7 @@
 CARGO ?= $(or $(shell command -v cargo),$(HOME)/.cargo/bin/cargo)
 export TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: demo test bench docs image packages build clean-lab
+.PHONY: demo test bench docs image packages kubectl build clean-lab
 
 ## Stage three stuck pods on this machine, explain them, clean up
 demo: packages
@@ -11,7 +11,7 @@ demo: packages
 	sh tests/demo.sh
 
 ## Run every test; the scenarios make pods really stuck, so it needs root
-test: packages build
+test: packages kubectl build
 	$(CARGO) test --workspace --exclude scenarios
 	$(CARGO) test -p scenarios
 
@@ -33,6 +33,10 @@ build:
 
 packages:
 	sh tests/packages.sh
+
+# One of a known version, for the tests that show our Events with it.
+kubectl:
+	sh tests/kubectl.sh
 
 ## Take down whatever a killed test left behind
 clean-lab:

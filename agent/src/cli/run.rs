@@ -8,12 +8,11 @@ use super::{
 };
 use crate::{
     host::{api::Credentials, look},
-    run::{self, Settings, ledger::Rules, logs, schedule::Intervals},
+    run::{self, Settings, ledger::Rules, logs::Logs, schedule::Intervals},
 };
 
 /// Runs until it is told to end.
 pub fn run(args: &RunArgs) -> anyhow::Result<()> {
-    logs::start(args.log_format);
     let node = match &args.node_name {
         Some(name) => name.clone(),
         None => sysinfo::System::host_name().unwrap_or_default().to_lowercase(),
@@ -21,6 +20,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
     if node.is_empty() {
         bail!("the node has no name; give --node-name or set NODE_NAME");
     }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let logs = Logs::start(args.log_format, &node, runtime.handle());
     let options = run::Options {
         credentials: credentials(args)?,
         listen: match args.listen {
@@ -38,8 +39,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
         },
         node,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let ended = runtime.block_on(run::run(options));
+    let ended = runtime.block_on(async {
+        let ended = run::run(options).await;
+        logs.end().await;
+        ended
+    });
     // A name that is being looked up is not waited for: a dead DNS server takes longer than the
     // kubelet or a service manager is to wait.
     runtime.shutdown_background();

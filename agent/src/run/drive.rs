@@ -21,7 +21,7 @@ use super::{
     logs,
     metrics::Metrics,
     serve::{self, Health},
-    worker,
+    spans, worker,
 };
 use crate::host::{api::Credentials, look};
 
@@ -162,15 +162,8 @@ impl Agent {
                 self.silent.take(&looked.report.unknown);
             }
             Answer::Wrote(wrote) => {
-                let result = match wrote {
-                    Wrote::Done { .. } => "written",
-                    Wrote::Differs => "differs",
-                    Wrote::Busy { .. } => "busy",
-                    Wrote::Unknown { .. } => "unknown",
-                    Wrote::Refused => "refused",
-                };
                 if let Some(kind) = self.writing.take() {
-                    self.metrics.wrote(kind, result);
+                    self.metrics.wrote(kind, wrote.as_str());
                 }
             }
             Answer::Listed(list) => self.asked.take("the list of pods", list.as_ref().err()),
@@ -196,14 +189,14 @@ impl Agent {
             self.writing = self.brain.writing();
         }
         let Some(cluster) = self.cluster.clone() else { return Ok(()) };
-        let tell = self.tell.clone();
+        let (tell, kind) = (self.tell.clone(), self.writing);
         tokio::spawn(async move {
             let answer = match command {
                 Command::Look(_) => return,
                 Command::List { consistent } => Answer::Listed(cluster.pods(consistent).await),
                 Command::GetNode => Answer::Node(cluster.node().await),
                 Command::ReadOwn => Answer::Own(cluster.own_events().await),
-                Command::Write(draft) => Answer::Wrote(cluster.write(&draft).await),
+                Command::Write(draft) => Answer::Wrote(spans::write(&cluster, kind, &draft).await),
                 Command::ReadExisting(name) => Answer::Existing(cluster.existing(&name).await),
             };
             // Nobody listens any more when the agent ends.
@@ -219,10 +212,8 @@ impl Agent {
         if let Some(cluster) = self.cluster.clone() {
             while let Some(write) = self.brain.last_write(worker::now()) {
                 let left = LAST_WRITES.saturating_sub(began.elapsed());
-                let Ok(wrote @ Wrote::Done { .. }) = tokio::time::timeout(left, cluster.write(&write.draft)).await
-                else {
-                    break;
-                };
+                let writing = spans::write(&cluster, Some(write.kind), &write.draft);
+                let Ok(wrote @ Wrote::Done { .. }) = tokio::time::timeout(left, writing).await else { break };
                 written += 1;
                 self.brain.take(Answer::Wrote(wrote), worker::now());
             }

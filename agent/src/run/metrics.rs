@@ -119,14 +119,7 @@ impl Metrics {
 
     /// A write has ended in this way.
     pub fn wrote(&self, kind: Kind, result: &'static str) {
-        let kind = match kind {
-            Kind::Open => "open",
-            Kind::Over => "over",
-            Kind::Merge => "merge",
-            Kind::Update => "update",
-            Kind::Renew => "renew",
-        };
-        self.events.get_or_create(&EventLabel { kind, result }).inc();
+        self.events.get_or_create(&EventLabel { kind: kind.as_str(), result }).inc();
     }
 
     /// How things stand.
@@ -156,7 +149,7 @@ impl Metrics {
 }
 
 /// Which sources did not answer; a fixed set, because it becomes a label.
-fn failed(seen: &Observation) -> Vec<&'static str> {
+pub(super) fn failed(seen: &Observation) -> Vec<&'static str> {
     let faults = [
         ("api", seen.api.fault().is_some() || seen.api.get().is_some_and(|api| api.stale.is_some())),
         ("cri", seen.runtime.fault().is_some() || matches!(seen.node.cri_socket, Seen::Missing)),

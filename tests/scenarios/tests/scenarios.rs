@@ -1,10 +1,12 @@
 //! Every scenario of the lab is a test: stage it, ask the real binary, compare, type the remedy as
 //! it was printed, and see that the pod goes and the finding with it.
 
+mod agent;
 mod ask;
 mod compare;
 mod container;
 mod cure;
+mod kubectl;
 mod running;
 mod together;
 
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     trials.push(trial("judged-again", together::judged_again));
     trials.push(trial("in-a-container", container::sees_what_root_sees));
     trials.push(trial("runs-as-deployed", container::runs_as_deployed));
+    trials.push(trial("shown-by-kubectl", kubectl::shows_our_events));
     trials.push(trial("rights", container::rights));
     trials.extend(running::on_a_node_of_its_own());
     let alone = libtest_mimic::run(&arguments, trials);

@@ -99,6 +99,19 @@ pub enum Wrote {
     Refused,
 }
 
+impl Wrote {
+    /// As metrics and spans have it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Wrote::Done { .. } => "written",
+            Wrote::Differs => "differs",
+            Wrote::Busy { .. } => "busy",
+            Wrote::Unknown { .. } => "unknown",
+            Wrote::Refused => "refused",
+        }
+    }
+}
+
 /// An Event that an earlier run of this agent has written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnEvent {

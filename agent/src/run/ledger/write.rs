@@ -36,6 +36,19 @@ pub enum Kind {
     Renew,
 }
 
+impl Kind {
+    /// As metrics and spans have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Open => "open",
+            Kind::Over => "over",
+            Kind::Merge => "merge",
+            Kind::Update => "update",
+            Kind::Renew => "renew",
+        }
+    }
+}
+
 /// One write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {

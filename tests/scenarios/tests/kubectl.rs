@@ -1,0 +1,101 @@
+//! What a person sees with the real kubectl, by the commands that `docs/agent.md` names.
+
+use std::{path::PathBuf, process::Command, time::Duration};
+
+use anyhow::{Context, ensure};
+use lab::{Node, scenario};
+
+use super::agent::Agent;
+
+const LIMIT: Duration = Duration::from_secs(30);
+/// Named in the documents.
+const CONTROLLER: &str = "why-terminating/agent";
+
+/// kubectl shows the Events that the agent writes, while a pod is held and when it is over.
+pub fn shows_our_events() -> anyhow::Result<()> {
+    let kubectl = binary()?;
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let scenario = scenario::find("cwd").context("the lab has no scenario cwd")?;
+    let staged = (scenario.stage)(&node).context("stage cwd")?;
+    let (pod, expect) = staged.pods.first().zip(staged.expect.first()).context("cwd stages a pod")?;
+    let agent = Agent::start(&node)?;
+    let outcome = (|| {
+        let ask = |args: &[&str]| ask(&kubectl, &node, args);
+        wait_reason(&node, "PodVolumeBusy")?;
+        let held = ["Warning", "PodVolumeBusy", "lab/cwd is held at VolumesUnmounted"];
+        shown(&ask(&["describe", "node", "lab-node"])?, &[held.as_slice(), &[CONTROLLER]].concat())?;
+        shown(&ask(&["events", "-n", "default", "--for", "node/lab-node"])?, &held)?;
+        selects(&ask)?;
+
+        let holder = expect.names.first().context("cwd names its holder")?;
+        let killed = Command::new("kill").arg(holder).status().context("run kill")?;
+        ensure!(killed.success(), "kill {holder}: {killed}");
+        node.wait_gone(pod, LIMIT).context("after its holder has ended")?;
+        wait_reason(&node, "PodNoLongerHeld")?;
+        let over = ["Normal", "PodNoLongerHeld", CONTROLLER, "lab/cwd"];
+        shown(&ask(&["describe", "node", "lab-node"])?, &over)
+    })();
+    outcome.with_context(|| format!("the agent logged:\n{}", agent.log()))?;
+    node.down().context("take the node down")
+}
+
+/// The field has another name in each API; the wrong one is refused.
+fn selects(ask: &dyn Fn(&[&str]) -> anyhow::Result<String>) -> anyhow::Result<()> {
+    for (resource, field, other) in [
+        ("events", "reportingComponent", "reportingController"),
+        ("events.events.k8s.io", "reportingController", "reportingComponent"),
+    ] {
+        let select = |field: &str, value: &str| {
+            ask(&["get", resource, "-n", "default", "-o", "name", "--field-selector", &format!("{field}={value}")])
+        };
+        let ours = select(field, CONTROLLER)?;
+        ensure!(ours.lines().count() == 1 && ours.contains("/lab-node."), "{resource} by {field}: {ours:?}");
+        let others = select(field, "kubelet")?;
+        ensure!(others.is_empty(), "{resource} of the kubelet: {others:?}");
+        let refused = select(other, CONTROLLER).err().map(|error| format!("{error:#}")).unwrap_or_default();
+        ensure!(refused.contains("field label not supported"), "{resource} by {other}: {refused:?}");
+    }
+    Ok(())
+}
+
+/// One line has all of these.
+fn shown(text: &str, words: &[&str]) -> anyhow::Result<()> {
+    let is_shown = text.lines().any(|line| words.iter().all(|word| line.contains(word)));
+    ensure!(is_shown, "no line has {words:?}:\n{text}");
+    Ok(())
+}
+
+fn wait_reason(node: &Node, reason: &str) -> anyhow::Result<()> {
+    lab::wait_for(&format!("an Event {reason}"), LIMIT, || {
+        Ok(node.store().events()?.iter().any(|event| event["reason"] == reason).then_some(()))
+    })
+}
+
+/// What it prints, if it succeeds.
+fn ask(kubectl: &PathBuf, node: &Node, args: &[&str]) -> anyhow::Result<String> {
+    let mut command = Command::new(kubectl);
+    command.arg("--kubeconfig").arg(node.layout().kubeconfig()).args(["--request-timeout", "10s"]).args(args);
+    // Its cache of what the API serves goes with the node.
+    command.env("KUBECACHEDIR", lab::default_dir().join("kubectl-cache")).env("HOME", lab::default_dir());
+    let done = command.output().with_context(|| format!("run {}", kubectl.display()))?;
+    let (said, complaint) = (String::from_utf8(done.stdout)?, String::from_utf8_lossy(&done.stderr));
+    ensure!(done.status.success(), "kubectl {}: {complaint}{said}", args.join(" "));
+    Ok(said)
+}
+
+/// `$KUBECTL`, or the one that was fetched for the tests.
+fn binary() -> anyhow::Result<PathBuf> {
+    if let Some(path) = std::env::var_os("KUBECTL") {
+        return Ok(path.into());
+    }
+    let own = std::env::current_exe()?;
+    // <target>/debug/deps/<this test>
+    let target = own.ancestors().nth(3).context("the test stands in no target directory")?;
+    let path = target.join("tools/kubectl");
+    ensure!(
+        path.exists(),
+        "{} does not exist: run `make kubectl`, or name one of 1.26 or newer in $KUBECTL",
+        path.display()
+    );
+    Ok(path)
+}
