@@ -12,6 +12,7 @@ pub mod holder;
 pub mod kill;
 pub mod kubelet;
 pub mod mounts;
+pub mod network;
 pub mod nfs;
 pub mod orphan;
 pub mod pid_namespace;

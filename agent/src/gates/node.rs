@@ -1,9 +1,9 @@
 //! States of the node that hold many pods, each told once.
 
-use findings::{Confidence, Finding, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
+use findings::{Confidence, Finding, Gate, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
 
 use crate::{
-    causes::{block, kubelet, runtime, words},
+    causes::{block, kubelet, network, runtime, words},
     observation::{Container, ContainerState, Observation, Seen, VolData},
     view::RETRY_WINDOW_MS,
 };
@@ -22,6 +22,10 @@ pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> (Vec<NodeFinding>, V
     }
     if let Some(finding) = kubelet::hung(seen).or_else(|| kubelet::pleg(seen)) {
         found.push(hold(finding, pods, |_| true));
+    }
+    if let Some(finding) = network::not_ready(seen) {
+        let held = hold(finding, pods, |pod| waits_for_network(seen, pod));
+        found.extend(Some(held).filter(|held| !held.pods.is_empty()));
     }
     let mut notes = Vec::new();
     if let Some(finding) = kubelet::not_running(seen) {
@@ -58,6 +62,13 @@ fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> 
         held.push(pod.pod.clone());
     }
     NodeFinding { finding, pods: held }
+}
+
+/// The network of a sandbox is what the kubelet waits for first.
+fn waits_for_network(seen: &Observation, pod: &PodReport) -> bool {
+    let mut sandboxes = seen.runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes);
+    pod.gate == Some(Gate::SandboxStopped)
+        && sandboxes.any(|sandbox| sandbox.pod.uid == pod.pod.uid && network::holds(seen, sandbox))
 }
 
 /// A root that holds more than one pod is the node's: one file server, one CSI driver.

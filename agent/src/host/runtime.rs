@@ -34,15 +34,13 @@ async fn read(socket: &Path) -> Result<RuntimeFacts, RpcError> {
     let runtime = RuntimeReader::new(socket, DEADLINE)?;
     let (version, sandboxes, containers) =
         tokio::try_join!(runtime.version(), runtime.sandboxes(), runtime.containers())?;
-    let (status, config) = tokio::join!(runtime.status(), runtime.runtime_config());
-    let conditions = status.ok().and_then(|answer| answer.status).map(|status| status.conditions).unwrap_or_default();
-    let unready = conditions.into_iter().filter(|condition| !condition.status);
+    let config = runtime.runtime_config().await;
     let sandboxes: Vec<Sandbox> = sandboxes.into_iter().filter_map(sandbox).collect();
     Ok(RuntimeFacts {
         name: version.runtime_name,
         version: version.runtime_version,
         cgroup_driver: config.ok().and_then(|answer| answer.linux).and_then(|linux| driver(linux.cgroup_driver)),
-        unready: unready.map(|condition| (condition.r#type, condition.message)).collect(),
+        unready: Vec::new(),
         containers: containers.into_iter().filter_map(container).collect(),
         sandboxes,
     })
@@ -120,6 +118,20 @@ pub fn listener(socket: &Path) -> Seen<RuntimeProcess> {
         comm: process.comm,
         state: process.state,
     })
+}
+
+/// Asks which of the runtime's conditions do not hold, when a stopped sandbox of a suspect has kept
+/// its network: only then it matters.
+pub async fn ask_conditions(socket: &Path, facts: &mut RuntimeFacts) -> Result<(), Fault> {
+    let is_left = |sandbox: &Sandbox| !sandbox.ready && sandbox.network.get().is_some_and(|network| network.pinned);
+    if !facts.sandboxes.iter().any(is_left) {
+        return Ok(());
+    }
+    let status = async { RuntimeReader::new(socket, DEADLINE)?.status().await }.await;
+    let status = status.map_err(|error| fault(socket, &error))?.status.unwrap_or_default();
+    let unready = status.conditions.into_iter().filter(|condition| !condition.status);
+    facts.unready = unready.map(|condition| (condition.r#type, condition.message)).collect();
+    Ok(())
 }
 
 /// Asks for the pids of the sandboxes and containers of these pods; everything else stays as it

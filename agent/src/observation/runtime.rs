@@ -14,7 +14,8 @@ pub struct RuntimeFacts {
     pub version: String,
     /// Which cgroup driver it uses, when it tells.
     pub cgroup_driver: Option<CgroupDriver>,
-    /// Conditions that do not hold (`NetworkReady`), with their message.
+    /// Conditions that do not hold (`NetworkReady`), with their message; asked only when a stopped
+    /// sandbox of a suspect has kept its network.
     pub unready: Vec<(String, String)>,
     /// All sandboxes with a valid pod uid.
     pub sandboxes: Vec<Sandbox>,

@@ -127,6 +127,7 @@ pub const ALL: &[Scenario] = &[
     frozen::FROZEN_V1,
     frozen::FROZEN_V2,
     network::CNI_DEL,
+    network::CNI_CONFIG_GONE,
     lifecycle::FORCE_DELETED,
     runtime::ROOTFS_BUSY,
     holders::CWD,

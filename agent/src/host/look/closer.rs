@@ -46,6 +46,7 @@ impl Looker<'_> {
         let socket = seen.node.cri_socket.get().map(|socket| self.view.at(socket));
         if let (Seen::Seen(facts), Some(socket)) = (&mut seen.runtime, &socket) {
             runtime::look_into(&self.view, socket, facts, |uid| suspects.contains(uid)).await;
+            self.faults.extend(runtime::ask_conditions(socket, facts).await.err());
         }
         if let Seen::Seen(cgroups) = &mut seen.cgroups {
             let of_suspects = cgroups.iter_mut().filter(|cgroup| suspects.contains(&cgroup.uid));

@@ -82,10 +82,12 @@ causes! {
         id: "CniNotInitialized",
         area: Area::Gate(Gate::SandboxStopped),
         title: "The runtime has no CNI configuration",
-        meaning: "The runtime has found no CNI configuration, so it can neither make nor release a pod network. \
-            containerd fails StopPodSandbox with this, so terminating pods wait as well as new ones.",
-        proof: "FailedKillPod or the runtime's log says cni plugin not initialized or cni config not initialized, or \
-            CRI Status reports NetworkReady=false; /etc/cni/net.d holds no configuration.",
+        meaning: "The runtime has found no CNI configuration, so it can make no pod network, and release only one that \
+            it has cached. Where the cache does not help, StopPodSandbox fails. containerd has no such cache: there \
+            it is a state of the node, NetworkNotReady.",
+        proof: "CRI Status of CRI-O reports NetworkReady=false with No CNI configuration file in its message, and the \
+            network namespace of the stopped sandbox is left. What the cache holds cannot be seen, so it is only \
+            probable.",
         safe: &[
             Advice {
                 text: "See what the CNI configuration directory holds",

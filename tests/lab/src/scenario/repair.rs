@@ -10,6 +10,8 @@ use crate::Node;
 pub enum Repair {
     /// The network plugin tears networks down again.
     NetworkPlugin,
+    /// The CNI configuration is there again.
+    NetworkConfiguration,
     /// The CSI driver is back.
     CsiDriver,
     /// The kubelet is started again, and finds what the API does not know.
@@ -21,6 +23,7 @@ impl Repair {
     pub fn apply(self, node: &Node) -> anyhow::Result<()> {
         match self {
             Repair::NetworkPlugin => network::repair(node),
+            Repair::NetworkConfiguration => network::configure(node),
             Repair::CsiDriver => csi::restart_driver(node),
             Repair::Kubelet => lifecycle::restart_kubelet(node),
         }
