@@ -6,12 +6,14 @@ pub mod block;
 mod build;
 pub mod cgroup;
 pub mod container;
+pub mod copied;
 pub mod csi;
 pub mod fuse;
 pub mod holder;
 pub mod kill;
 pub mod kubelet;
 pub mod mounts;
+pub mod netns;
 pub mod network;
 pub mod nfs;
 pub mod orphan;
@@ -22,6 +24,10 @@ pub mod shim;
 pub mod stray;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_copies;
+#[cfg(test)]
+mod tests_netns;
 #[cfg(test)]
 mod tests_rare;
 pub mod uninterruptible;

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Subject, Thing, cause};
 
-use super::{Found, kill::is_shim, network, runtime, shim, uninterruptible, words};
+use super::{Found, kill::is_shim, netns, network, runtime, shim, uninterruptible, words};
 use crate::{
     observation::{ContainerState, Sandbox},
     view::PodView,
@@ -19,7 +19,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
 
 /// Whether the gate is not met: a sandbox is READY, or its network is still there.
 pub fn is_blocked(view: &PodView) -> bool {
-    view.sandboxes.iter().any(|sandbox| sandbox.ready || network::is_left(sandbox))
+    view.sandboxes.iter().any(|sandbox| sandbox.ready || network::is_left(sandbox) || netns::is_open(view, sandbox))
 }
 
 fn head(sandbox: &Sandbox) -> Vec<Link> {
@@ -31,7 +31,7 @@ fn head(sandbox: &Sandbox) -> Vec<Link> {
 fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
     let head = head(sandbox);
     if !sandbox.ready {
-        return tear_down(view, sandbox, &head).into_iter().collect();
+        return netns::find(view, sandbox, &head).or_else(|| tear_down(view, sandbox, &head)).into_iter().collect();
     }
     let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
     let mut found: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
@@ -40,7 +40,7 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
         found = uninterruptible::find(view, &processes, &head, GATE);
     }
     if found.is_empty() {
-        found.push(not_stopped(view, sandbox, &head));
+        found.push(netns::find(view, sandbox, &head).unwrap_or_else(|| not_stopped(view, sandbox, &head)));
     }
     found
 }

@@ -154,7 +154,7 @@ fn frozen_on_v1_only() {
 fn a_network_that_is_left() {
     let mut seen = sample::running();
     seen.processes.clear();
-    let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true };
+    let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true, missing: false };
     let facts = runtime(&mut seen);
     facts.containers[0].state = ContainerState::Exited;
     facts.sandboxes[0].ready = false;
@@ -176,7 +176,7 @@ fn a_network_of_the_node_that_is_not_ready_is_told_once() {
     facts.containers[0].state = ContainerState::Exited;
     facts.sandboxes[0].ready = false;
     facts.unready.push(("NetworkReady".into(), "Network plugin returns error: cni plugin not initialized".into()));
-    let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: false };
+    let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: false, missing: true };
     facts.sandboxes[0].network = Seen::Seen(network.clone());
     assert_eq!(crate::gates::judge(&seen).node_findings, [], "it holds nothing here");
     runtime(&mut seen).sandboxes[0].network = Seen::Seen(NetworkNamespace { pinned: true, ..network });

@@ -3,7 +3,7 @@
 use findings::{Confidence, Finding, Gate, GateState, GateView, PodReport, Unknown, Verdict};
 
 use crate::{
-    causes::{api_side, cgroup, container, orphan, sandbox, volume},
+    causes::{api_side, cgroup, container, network, orphan, sandbox, volume},
     observation::{ContainerState, Sandbox, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
@@ -170,7 +170,13 @@ fn sandboxes(view: &PodView) -> Look {
         return unknown(Gate::SandboxStopped, "whether its network is torn down could not be seen");
     }
     let ready = view.sandboxes.iter().filter(|sandbox| sandbox.ready).count();
-    let detail = if ready > 0 { format!("{ready} READY") } else { "stopped, its network is still there".to_owned() };
+    let detail = match () {
+        () if ready > 0 => format!("{ready} READY"),
+        () if view.sandboxes.iter().any(|sandbox| network::is_left(sandbox)) => {
+            "stopped, its network is still there".to_owned()
+        }
+        () => "stopped, its network is not torn down".to_owned(),
+    };
     look(Gate::SandboxStopped, sandbox::is_blocked(view), detail, || sandbox::find(view))
 }
 

@@ -6,6 +6,7 @@
 mod api;
 mod cgroup;
 mod csi;
+mod elsewhere;
 mod holder;
 mod mount;
 mod node;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use api::*;
 pub use cgroup::*;
 pub use csi::*;
+pub use elsewhere::*;
 pub use holder::*;
 pub use mount::*;
 pub use node::*;
@@ -68,6 +70,10 @@ pub struct Observation {
     pub fuse: Vec<FuseConnection>,
     /// One search per mount that should be gone.
     pub holders: Vec<HolderSearch>,
+    /// Mounts in other mount namespaces of what should be gone here; looked for only where such a
+    /// copy matters.
+    #[serde(default)]
+    pub elsewhere: Vec<MountElsewhere>,
     /// The CSI drivers registered with the kubelet.
     pub csi: Seen<Vec<CsiDriver>>,
     /// CSI staging mounts (`globalmount`).

@@ -50,6 +50,9 @@ pub struct NetworkNamespace {
     /// Whether something is mounted there still. What cannot be looked at makes the whole
     /// `Failed`.
     pub pinned: bool,
+    /// Whether nothing at all is at that path.
+    #[serde(default)]
+    pub missing: bool,
 }
 
 /// One container.

@@ -44,6 +44,7 @@ pub fn node() -> Observation {
         node: NodeFacts {
             name: "node-7".into(),
             kernel: "6.1.0".into(),
+            may_detach_mounts: Seen::Missing,
             kubelet: Seen::Seen(kubelet),
             kubelet_root: HostPath::from("/var/lib/kubelet"),
             cri_socket: Seen::Seen(HostPath::from("/run/containerd/containerd.sock")),
@@ -71,6 +72,7 @@ pub fn node() -> Observation {
         processes: Vec::new(),
         fuse: Vec::new(),
         holders: Vec::new(),
+        elsewhere: Vec::new(),
         csi: Seen::Missing,
         staging: Vec::new(),
         loops: Vec::new(),

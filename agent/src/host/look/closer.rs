@@ -9,7 +9,7 @@ use crate::{
     host::{
         api,
         census::Census,
-        cgroups, csi, fuse, holders,
+        cgroups, csi, elsewhere, fuse, holders, netns,
         processes::{self, Depth},
         runtime, volumes,
     },
@@ -45,7 +45,10 @@ impl Looker<'_> {
         }
         let socket = seen.node.cri_socket.get().map(|socket| self.view.at(socket));
         if let (Seen::Seen(facts), Some(socket)) = (&mut seen.runtime, &socket) {
-            runtime::look_into(&self.view, socket, facts, |uid| suspects.contains(uid)).await;
+            let host = seen.node.kubelet.get().map_or(1, |kubelet| kubelet.pid);
+            let mut table = || self.reader.table(host).map(|table| table.bytes.clone());
+            let network_at = |path| netns::look(&self.view, path, &mut table);
+            runtime::look_into(socket, facts, |uid| suspects.contains(uid), network_at).await;
             self.faults.extend(runtime::ask_conditions(socket, facts).await.err());
         }
         if let Seen::Seen(cgroups) = &mut seen.cgroups {
@@ -65,6 +68,7 @@ impl Looker<'_> {
             seen.csi = csi::drivers(&self.view, &seen.node.kubelet_root, table, CSI_DEADLINE).await;
         }
         self.search_holders(seen, &suspects);
+        self.search_elsewhere(seen, &suspects);
         self.read_holders(seen).await;
         self.read_task_mounts(seen);
         self.read_fuse(seen, &suspects);
@@ -219,6 +223,17 @@ impl Looker<'_> {
             ..Default::default()
         };
         seen.holders = holders::search(&targets, table, &mut self.reader, &options);
+    }
+
+    /// What is unmounted here, and may still be mounted elsewhere.
+    fn search_elsewhere(&mut self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+        let ends = targets::gone_mounts(seen, suspects);
+        if ends.is_empty() {
+            return;
+        }
+        let own = seen.mounts.kubelet.get().map(|table| table.ns).into_iter().chain(seen.node.init_mount_ns);
+        let census = self.census.get_or_init(Census::take);
+        seen.elsewhere = elsewhere::search(&ends, &own.collect(), census, &mut self.reader);
     }
 
     fn read_fuse(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {

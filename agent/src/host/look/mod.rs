@@ -22,7 +22,7 @@ use super::{
     census::Census,
     cgroups,
     child::Prober,
-    csi, kubelet,
+    csi, elsewhere, kubelet,
     mounts::{FirstTable, MountReader},
     rights, runtime, volumes,
 };
@@ -89,6 +89,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         rights,
         node: NodeFacts {
             name,
+            may_detach_mounts: elsewhere::may_detach_mounts(),
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),
             kubelet,
             cri_socket_is_kubelets: place::is_kubelets(options, &looker.settings),
@@ -108,6 +109,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         processes: Vec::new(),
         fuse: Vec::new(),
         holders: Vec::new(),
+        elsewhere: Vec::new(),
         csi: Seen::Missing,
         staging,
         loops: loops.get().cloned().unwrap_or_default(),

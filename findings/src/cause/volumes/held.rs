@@ -158,8 +158,9 @@ causes! {
         meaning: "The volume is unmounted on the host, but another mount namespace still holds a copy of the mount. \
             On RHEL and CentOS 7 kernels the mount directory cannot be removed then (device or resource busy). On \
             today's kernels a mere copy blocks nothing.",
-        proof: "The kernel is of the RHEL or CentOS 7 kind without fs.may_detach_mounts=1, the mount is absent from \
-            the kubelet's mountinfo and present in /proc/<other>/mountinfo with the same major:minor and root.",
+        proof: "The kernel is older than 3.18 without fs.may_detach_mounts=1, the volume's directory is not a mount in the \
+            kubelet's mountinfo, and /proc/<other>/mountinfo has a mount whose mount point ends with the same \
+            pods/<uid>/volumes/ path.",
         safe: &[
             Advice {
                 text: "Let the kernel detach such copies when their directory is removed",
@@ -183,7 +184,7 @@ causes! {
         },
         sources: &["kubernetes#51835", "openshift/origin#16160", "kubernetes#36983"],
         event_reason: "PodVolumeBusy",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// A private copy of a mount keeps the device claimed after the unmount.
