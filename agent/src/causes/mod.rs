@@ -12,7 +12,9 @@ pub mod fuse;
 pub mod holder;
 pub mod kill;
 pub mod kubelet;
+pub mod leftover_shim;
 pub mod mounts;
+pub mod multipath;
 pub mod netns;
 pub mod network;
 pub mod nfs;
@@ -30,6 +32,8 @@ mod tests_copies;
 mod tests_netns;
 #[cfg(test)]
 mod tests_rare;
+#[cfg(test)]
+mod tests_shim;
 pub mod uninterruptible;
 pub mod volume;
 pub mod words;

@@ -13,11 +13,13 @@ pub mod holders;
 pub mod kubelet;
 pub mod look;
 pub mod mounts;
+pub mod multipath;
 pub mod netns;
 pub mod own;
 pub mod processes;
 pub mod rights;
 pub mod runtime;
+pub mod shims;
 pub mod view;
 pub mod volumes;
 

@@ -9,6 +9,7 @@ mod csi;
 mod elsewhere;
 mod holder;
 mod mount;
+mod multipath;
 mod node;
 mod path;
 mod process;
@@ -17,6 +18,7 @@ mod runtime;
 #[cfg(test)]
 pub mod sample;
 mod seen;
+mod shim;
 mod volume;
 
 use findings::PodUid;
@@ -28,12 +30,14 @@ pub use csi::*;
 pub use elsewhere::*;
 pub use holder::*;
 pub use mount::*;
+pub use multipath::*;
 pub use node::*;
 pub use path::HostPath;
 pub use process::*;
 pub use rights::Rights;
 pub use runtime::*;
 pub use seen::{Fault, Seen};
+pub use shim::Shim;
 pub use volume::*;
 
 /// Everything seen in one look at the node.
@@ -66,6 +70,12 @@ pub struct Observation {
     pub looked_into: Vec<PodUid>,
     /// The processes of pods that should be gone, and those they lead to.
     pub processes: Vec<Process>,
+    /// The shims of sandboxes whose containers have lost their processes.
+    #[serde(default)]
+    pub shims: Vec<Shim>,
+    /// The multipath maps below suspects' volumes.
+    #[serde(default)]
+    pub multipath: Vec<MultipathMap>,
     /// FUSE file systems that matter.
     pub fuse: Vec<FuseConnection>,
     /// One search per mount that should be gone.

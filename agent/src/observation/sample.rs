@@ -70,6 +70,8 @@ pub fn node() -> Observation {
         },
         looked_into: vec![PodUid::parse(UID).unwrap()],
         processes: Vec::new(),
+        shims: Vec::new(),
+        multipath: Vec::new(),
         fuse: Vec::new(),
         holders: Vec::new(),
         elsewhere: Vec::new(),

@@ -9,9 +9,9 @@ use crate::{
     host::{
         api,
         census::Census,
-        cgroups, csi, elsewhere, fuse, holders, netns,
+        cgroups, csi, elsewhere, fuse, holders, multipath, netns,
         processes::{self, Depth},
-        runtime, volumes,
+        runtime, shims, volumes,
     },
     observation::*,
     sys, view,
@@ -67,6 +67,8 @@ impl Looker<'_> {
         if let (true, Some(table)) = (targets::has_csi(seen, &suspects), seen.mounts.kubelet.get()) {
             seen.csi = csi::drivers(&self.view, &seen.node.kubelet_root, table, CSI_DEADLINE).await;
         }
+        self.read_shims(seen, &suspects);
+        seen.multipath = multipath::maps(&self.view, &targets::block_devices(seen, &suspects));
         self.search_holders(seen, &suspects);
         self.search_elsewhere(seen, &suspects);
         self.read_holders(seen).await;
@@ -199,6 +201,17 @@ impl Looker<'_> {
                 Seen::Failed(fault) => self.faults.push(fault),
                 Seen::Missing => {}
             }
+        }
+    }
+
+    /// What is left of a sandbox in which a container has no process any more.
+    fn read_shims(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+        let lost = targets::lost_containers(seen, suspects);
+        let containers = seen.runtime.get().into_iter().flat_map(|runtime| &runtime.containers);
+        let sandboxes: BTreeSet<String> =
+            containers.filter(|container| lost.contains(&container.id)).map(|c| c.sandbox.clone()).collect();
+        if !sandboxes.is_empty() {
+            seen.shims = shims::of_sandboxes(&sandboxes.into_iter().collect::<Vec<_>>(), self.census());
         }
     }
 

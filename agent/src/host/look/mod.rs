@@ -107,6 +107,8 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         mounts,
         looked_into: Vec::new(),
         processes: Vec::new(),
+        shims: Vec::new(),
+        multipath: Vec::new(),
         fuse: Vec::new(),
         holders: Vec::new(),
         elsewhere: Vec::new(),

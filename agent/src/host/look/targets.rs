@@ -44,6 +44,12 @@ pub fn has_nfs(seen: &Observation, suspects: &BTreeSet<PodUid>) -> bool {
     below_pods(seen, suspects).any(Mount::is_nfs)
 }
 
+/// The block devices that these pods' volumes are mounted from.
+pub fn block_devices(seen: &Observation, suspects: &BTreeSet<PodUid>) -> Vec<Dev> {
+    let devices: BTreeSet<Dev> = below_pods(seen, suspects).map(|mount| mount.dev).collect();
+    devices.into_iter().filter(|dev| dev.major != 0).collect()
+}
+
 /// FUSE mounts below these pods' directories.
 pub fn fuse_volumes(seen: &Observation, suspects: &BTreeSet<PodUid>) -> Vec<Mount> {
     below_pods(seen, suspects).filter(|mount| mount.fuse_connection().is_some()).cloned().collect()
