@@ -20,6 +20,7 @@ pub mod network;
 pub mod nfs;
 pub mod orphan;
 pub mod pid_namespace;
+pub mod pinned;
 pub mod runtime;
 pub mod sandbox;
 pub mod shim;

@@ -3,7 +3,7 @@
 use findings::{Confidence, Finding, Gate, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
 
 use crate::{
-    causes::{block, kubelet, network, runtime, words},
+    causes::{block, kubelet, network, pinned, runtime, words},
     observation::{Container, ContainerState, Observation, Seen, VolData},
     view::RETRY_WINDOW_MS,
 };
@@ -36,7 +36,11 @@ pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> (Vec<NodeFinding>, V
         }
     }
     found.extend(
-        staging_left(seen).into_iter().chain(loops_left(seen)).map(|finding| NodeFinding { finding, pods: Vec::new() }),
+        staging_left(seen)
+            .into_iter()
+            .chain(loops_left(seen))
+            .chain(pinned::find(seen))
+            .map(|finding| NodeFinding { finding, pods: Vec::new() }),
     );
     found.extend(static_names(seen).into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
     found.extend(shared_roots(pods));
@@ -47,9 +51,11 @@ pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> (Vec<NodeFinding>, V
 /// Whether a finding of the node says by itself that something is stuck. What is only probable and
 /// holds no pod does not.
 pub fn is_stuck(found: &NodeFinding) -> bool {
+    // They hold a volume back from other nodes.
+    let detach = [&cause::GLOBAL_MOUNT_LEFT, &cause::DEVICE_PINNED_BY_PRIVATE_COPY];
     found.finding.confidence == Confidence::Proven
         || !found.pods.is_empty()
-        || found.finding.cause.id == cause::GLOBAL_MOUNT_LEFT.id
+        || detach.iter().any(|cause| cause.id == found.finding.cause.id)
 }
 
 fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> bool) -> NodeFinding {

@@ -20,6 +20,7 @@ pub mod processes;
 pub mod rights;
 pub mod runtime;
 pub mod shims;
+pub mod superblocks;
 pub mod view;
 pub mod volumes;
 

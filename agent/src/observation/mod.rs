@@ -88,6 +88,13 @@ pub struct Observation {
     pub csi: Seen<Vec<CsiDriver>>,
     /// CSI staging mounts (`globalmount`).
     pub staging: Vec<StagingMount>,
+    /// Staging directories in which nothing is mounted.
+    #[serde(default)]
+    pub unstaged: Vec<UnstagedVolume>,
+    /// Devices whose ext4 or xfs lives on without a mount in the kubelet's namespace; asked only
+    /// where a staging directory is without a mount.
+    #[serde(default)]
+    pub unmounted_devices: Vec<Dev>,
     /// Loop devices with a backing file below the kubelet's directory.
     pub loops: Vec<LoopDevice>,
     /// Anything else that could not be looked at.

@@ -77,6 +77,8 @@ pub fn node() -> Observation {
         elsewhere: Vec::new(),
         csi: Seen::Missing,
         staging: Vec::new(),
+        unstaged: Vec::new(),
+        unmounted_devices: Vec::new(),
         loops: Vec::new(),
         faults: Vec::new(),
     }

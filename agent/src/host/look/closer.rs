@@ -246,7 +246,7 @@ impl Looker<'_> {
         }
         let own = seen.mounts.kubelet.get().map(|table| table.ns).into_iter().chain(seen.node.init_mount_ns);
         let census = self.census.get_or_init(Census::take);
-        seen.elsewhere = elsewhere::search(&ends, &own.collect(), census, &mut self.reader);
+        seen.elsewhere.extend(elsewhere::search(&ends, &own.collect(), census, &mut self.reader));
     }
 
     fn read_fuse(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {

@@ -5,6 +5,7 @@
 
 mod closer;
 mod options;
+mod pinned;
 mod place;
 mod saved;
 mod targets;
@@ -114,9 +115,12 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         elsewhere: Vec::new(),
         csi: Seen::Missing,
         staging,
+        unstaged: Vec::new(),
+        unmounted_devices: Vec::new(),
         loops: loops.get().cloned().unwrap_or_default(),
         faults: Vec::new(),
     };
+    looker.search_pinned(&mut seen);
     looker.look_closer(&mut seen).await;
     looker.faults.extend(looker.reader.faults().iter().cloned());
     looker.faults.extend(looker.census.get().and_then(|census| census.fault.clone()));

@@ -195,9 +195,10 @@ causes! {
         meaning: "The pod's unmount succeeded, but another mount namespace has a private copy of the file system. \
             This does not hold the pod. It keeps the device claimed, so the unmount of the device, its detach, or an \
             iSCSI or multipath removal says \"in use\" later.",
-        proof: "No mount of the volume is in the kubelet's mountinfo; /proc/<other>/mountinfo has one with the same \
-            major:minor, without shared: or master:. The kubelet may say: the device is in use when it was no longer \
-            expected to be in use.",
+        proof: "The volume's staging directory (globalmount) has been left without a mount for 2 min; \
+            /proc/<other>/mountinfo has a mount at the same path, without shared: or master:; its ext4 or xfs is listed \
+            in /sys/fs and its major:minor is not in the kubelet's mountinfo. Why the driver does not finish is not \
+            seen, so it is only probable.",
         safe: &[
             Advice {
                 text: "Restart {owner} (pid {pid}): its mount namespace takes the copy with it",
@@ -217,7 +218,7 @@ causes! {
         },
         sources: &["reference: experiment, block device after umount with a private copy elsewhere"],
         event_reason: "PodDeviceInUse",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// Something is mounted below the volume.
