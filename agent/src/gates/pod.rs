@@ -66,7 +66,10 @@ pub fn judge(view: &PodView) -> PodReport {
         pod: view.pod.clone(),
         verdict,
         gate,
-        gone_because: gone_because(view),
+        gone_because: match next_try(view, verdict, gate) {
+            Some(next) => format!("{}; {next}", gone_because(view)),
+            None => gone_because(view),
+        },
         overdue_seconds: view.overdue_ms().map(|ms| ms / 1000),
         gates: looks
             .into_iter()
@@ -121,6 +124,18 @@ fn gone_because(view: &PodView) -> String {
         Why::BeingKilled => "a SIGKILL is pending for a process of it; the API server was not asked".to_owned(),
         Why::Ended => "all of it has ended, and something is left; the API server was not asked".to_owned(),
     }
+}
+
+/// When the kubelet tries again, where it is only waited for that. A container's stop has no such time:
+/// one call may last for the grace period and two more minutes.
+fn next_try(view: &PodView, verdict: Verdict, gate: Option<Gate>) -> Option<String> {
+    let pause_ms = match gate? {
+        Gate::ContainersStopped | Gate::ObjectRemoved => return None,
+        Gate::VolumesUnmounted => UNMOUNT_RETRY_MS,
+        Gate::SandboxStopped | Gate::DevicesUnprepared | Gate::CgroupRemoved | Gate::StatusReported => RETRY_WINDOW_MS,
+    };
+    let waits = verdict == Verdict::Progressing && view.overdue_ms().is_some_and(|overdue| overdue >= 0);
+    waits.then(|| format!("the kubelet tries again within {}", findings::duration(pause_ms / 1000)))
 }
 
 fn look(gate: Gate, blocked: bool, detail: String, findings: impl FnOnce() -> Vec<Finding>) -> Look {
