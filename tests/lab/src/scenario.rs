@@ -136,6 +136,7 @@ pub const ALL: &[Scenario] = &[
     nested::NESTED_MOUNT,
     namespaces::PROPAGATED_COPY,
     namespaces::PRIVATE_COPY,
+    namespaces::DEVICE_PINNED,
     csi::FUSE_DEAD,
     csi::FUSE_HUNG_VOLUME,
     csi::VOL_DATA_MISSING,

@@ -203,7 +203,7 @@ causes! {
             Advice {
                 text: "Restart {owner} (pid {pid}): its mount namespace takes the copy with it",
                 command: None,
-                proven: Proven::Untested,
+                proven: Proven::Lab("device-pinned"),
             },
             Advice {
                 text: "Give such agents their hostPath with mountPropagation: HostToContainer, so that unmounts reach \
@@ -218,7 +218,7 @@ causes! {
         },
         sources: &["reference: experiment, block device after umount with a private copy elsewhere"],
         event_reason: "PodDeviceInUse",
-        diagnosis: Proven::Observation,
+        diagnosis: Proven::Lab("device-pinned"),
     };
 
     /// Something is mounted below the volume.
