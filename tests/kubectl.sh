@@ -15,6 +15,14 @@ if [ ! -f "$keyring" ]; then
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends debian-archive-keyring >/dev/null
 fi
 
+# The mirror this machine installs from has the other suites too.
+mirror=$(apt-get indextargets --format '$(REPO_URI) $(LABEL) $(COMPONENT)' 'Created-By: Packages' |
+	awk '$2 == "Debian" && $3 == "main" { print $1; exit }')
+if [ -z "$mirror" ]; then
+	echo "This machine installs from no Debian mirror: put a kubectl of 1.32 or newer at $tools/kubectl" >&2
+	exit 1
+fi
+
 echo "fetching: kubectl from Debian $suite"
 mkdir -p "$tools"
 tools=$(cd "$tools" && pwd)
@@ -24,7 +32,7 @@ chmod 755 "$work"
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
 # apt downloads as this user.
 install -d -o _apt "$work/package"
-echo "deb [signed-by=$keyring target=Packages] http://deb.debian.org/debian $suite main" >"$work/sources.list"
+echo "deb [signed-by=$keyring target=Packages] $mirror $suite main" >"$work/sources.list"
 apt() {
 	apt-get -q -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=- \
 		-o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache" -o Acquire::Languages=none \

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Subject, Thing, cause};
 
-use super::{Found, cgroup, holder, pid_namespace, runtime, shim, uninterruptible, words};
+use super::{Found, cgroup, holder, leftover_shim, pid_namespace, runtime, shim, uninterruptible, words};
 use crate::{
     observation::{CgroupNode, Container, ContainerState, Freezer, Process, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
@@ -36,6 +36,9 @@ fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     }
     if found.is_empty() && init.is_none() {
         found.extend(holder::of_rootfs(view, container, &head));
+    }
+    if found.is_empty() {
+        found.extend(leftover_shim::find(view, container, &processes, &head));
     }
     if found.is_empty() {
         found.extend(lost_exit(view, container, init, &processes, &head));
@@ -117,7 +120,7 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
     Some(found.finish())
 }
 
-fn is_unreadable(view: &PodView, pid: u32) -> bool {
+pub(super) fn is_unreadable(view: &PodView, pid: u32) -> bool {
     let source = format!("/proc/{pid}");
     view.seen.faults.iter().any(|fault| fault.source == source)
 }

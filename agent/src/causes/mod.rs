@@ -6,15 +6,21 @@ pub mod block;
 mod build;
 pub mod cgroup;
 pub mod container;
+pub mod copied;
 pub mod csi;
 pub mod fuse;
 pub mod holder;
 pub mod kill;
 pub mod kubelet;
+pub mod leftover_shim;
 pub mod mounts;
+pub mod multipath;
+pub mod netns;
+pub mod network;
 pub mod nfs;
 pub mod orphan;
 pub mod pid_namespace;
+pub mod pinned;
 pub mod runtime;
 pub mod sandbox;
 pub mod shim;
@@ -22,7 +28,13 @@ pub mod stray;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_copies;
+#[cfg(test)]
+mod tests_netns;
+#[cfg(test)]
 mod tests_rare;
+#[cfg(test)]
+mod tests_shim;
 pub mod uninterruptible;
 pub mod volume;
 pub mod words;

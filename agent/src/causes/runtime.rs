@@ -61,12 +61,6 @@ pub fn find(seen: &Observation) -> Option<Finding> {
     Some(if stopped { found } else { found.probable() }.finish())
 }
 
-/// The runtime says that its network plugin is not ready: sandboxes cannot be torn down.
-pub fn network(seen: &Observation) -> Option<&str> {
-    let runtime = seen.runtime.get()?;
-    runtime.unready.iter().find(|(condition, _)| condition == "NetworkReady").map(|(_, message)| message.as_str())
-}
-
 /// A finding with the node's names.
 pub fn finding(
     seen: &Observation,

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Subject, Thing, cause};
 
-use super::{Found, kill::is_shim, runtime, shim, uninterruptible, words};
+use super::{Found, kill::is_shim, netns, network, runtime, shim, uninterruptible, words};
 use crate::{
     observation::{ContainerState, Sandbox},
     view::PodView,
@@ -13,19 +13,13 @@ const GATE: Option<Gate> = Some(Gate::SandboxStopped);
 /// What keeps the pod's sandboxes from being stopped.
 pub fn find(view: &PodView) -> Vec<Finding> {
     let mut found: Vec<Finding> = view.sandboxes.iter().flat_map(|sandbox| of_sandbox(view, sandbox)).collect();
-    if !found.is_empty() || view.sandboxes.iter().any(|sandbox| sandbox.ready) {
-        found.extend(unknown_containers(view));
-    }
+    found.extend(unknown_containers(view));
     found
 }
 
 /// Whether the gate is not met: a sandbox is READY, or its network is still there.
 pub fn is_blocked(view: &PodView) -> bool {
-    view.sandboxes.iter().any(|sandbox| sandbox.ready || network_is_left(sandbox))
-}
-
-fn network_is_left(sandbox: &Sandbox) -> bool {
-    sandbox.network.get().is_some_and(|network| network.pinned)
+    view.sandboxes.iter().any(|sandbox| sandbox.ready || network::is_left(sandbox) || netns::is_open(view, sandbox))
 }
 
 fn head(sandbox: &Sandbox) -> Vec<Link> {
@@ -37,7 +31,7 @@ fn head(sandbox: &Sandbox) -> Vec<Link> {
 fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
     let head = head(sandbox);
     if !sandbox.ready {
-        return network(view, sandbox, &head).into_iter().collect();
+        return netns::find(view, sandbox, &head).or_else(|| tear_down(view, sandbox, &head)).into_iter().collect();
     }
     let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
     let mut found: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
@@ -46,7 +40,7 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
         found = uninterruptible::find(view, &processes, &head, GATE);
     }
     if found.is_empty() {
-        found.push(not_stopped(view, sandbox, &head));
+        found.push(netns::find(view, sandbox, &head).unwrap_or_else(|| not_stopped(view, sandbox, &head)));
     }
     found
 }
@@ -67,21 +61,23 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
         .finish()
 }
 
-/// The runtime removes a network namespace only after CNI DEL has succeeded.
-fn network(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding> {
-    let network = sandbox.network.get().filter(|network| network.pinned)?;
-    let unready = runtime::network(view.seen);
-    let cause = if unready.is_some() { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
+/// The runtime removes a network namespace only after CNI DEL has succeeded. What the node's network
+/// holds is told once, of the node.
+fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding> {
+    let network = sandbox.network.get().filter(|_| network::is_left(sandbox) && !network::holds(view.seen, sandbox))?;
+    let unconfigured = network::is_unconfigured(view.seen);
+    let cause = if unconfigured { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
     let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
         .blame(format!("network namespace {}", network.path.show()), "still there, so CNI DEL has not succeeded")
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name("sandbox", &sandbox.id)
         .name_if("path", network.path.as_str())
         .root(&sandbox.id);
-    if let Some(message) = unready {
+    if let Some(message) = network::unready(view.seen) {
         found = found.evidence("CRI Status, condition NetworkReady", message);
     }
-    Some(found.finish())
+    // The runtime may still know from its cache how to release the network, and fail at that.
+    Some(if unconfigured { found.probable() } else { found }.finish())
 }
 
 /// Containers the runtime could not load: only stopping the sandbox clears them.

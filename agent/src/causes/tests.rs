@@ -154,14 +154,38 @@ fn frozen_on_v1_only() {
 fn a_network_that_is_left() {
     let mut seen = sample::running();
     seen.processes.clear();
-    let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true };
+    let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true, missing: false };
     let facts = runtime(&mut seen);
     facts.containers[0].state = ContainerState::Exited;
     facts.sandboxes[0].ready = false;
     facts.sandboxes[0].network = Seen::Seen(network);
     assert_eq!(causes(&seen), ["CniTeardownFailing"]);
-    runtime(&mut seen).unready.push(("NetworkReady".into(), "cni plugin not initialized".into()));
+    // A plugin that is loaded and not ready is called all the same.
+    runtime(&mut seen).unready.push(("NetworkReady".into(), "plugin status check failed".into()));
+    assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+    runtime(&mut seen).name = "cri-o".into();
+    runtime(&mut seen).unready[0].1 = "No CNI configuration file in /etc/cni/net.d/.".into();
     assert_eq!(causes(&seen), ["CniNotInitialized"]);
+}
+
+#[test]
+fn a_network_of_the_node_that_is_not_ready_is_told_once() {
+    let mut seen = sample::running();
+    seen.processes.clear();
+    let facts = runtime(&mut seen);
+    facts.containers[0].state = ContainerState::Exited;
+    facts.sandboxes[0].ready = false;
+    facts.unready.push(("NetworkReady".into(), "Network plugin returns error: cni plugin not initialized".into()));
+    let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: false, missing: true };
+    facts.sandboxes[0].network = Seen::Seen(network.clone());
+    assert_eq!(crate::gates::judge(&seen).node_findings, [], "it holds nothing here");
+    runtime(&mut seen).sandboxes[0].network = Seen::Seen(NetworkNamespace { pinned: true, ..network });
+    let report = crate::gates::judge(&seen);
+    assert_eq!(report.node_findings[0].finding.cause.id, "NetworkNotReady");
+    assert_eq!(report.node_findings[0].pods, [sample::pod()]);
+    assert_eq!((report.pods[0].verdict, report.pods[0].findings.len()), (Verdict::Stuck, 0));
+    runtime(&mut seen).name = "cri-o".into();
+    assert_eq!(causes(&seen), ["CniTeardownFailing"], "it may go by its cache");
 }
 
 #[test]

@@ -166,3 +166,23 @@ fn an_old_static_pod_that_holds_its_name() {
     runtime(&mut seen).containers = vec![old];
     assert_eq!(node_causes(&seen), Vec::<&str>::new());
 }
+
+#[test]
+fn a_map_that_has_lost_its_paths() {
+    let mut seen = sample::mounted("xfs");
+    let dev = Dev { major: 253, minor: 4 };
+    table(&mut seen)[0].dev = dev;
+    let path = |device: &str, state: &str| MultipathPath { device: device.into(), state: Some(state.into()) };
+    let paths = vec![path("sdb", "offline"), path("sdc", "transport-offline")];
+    seen.multipath = vec![MultipathMap { mounted: dev, name: "mpatha".into(), device: "dm-3".into(), paths }];
+    assert_eq!(causes(&seen), ["MultipathStale"]);
+    assert_eq!(crate::gates::judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable);
+    seen.multipath[0].paths[1].state = Some("running".into());
+    assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+    seen.multipath[0].paths[1].state = None;
+    assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "what is not told is not dead");
+    seen.multipath[0].paths.clear();
+    assert_eq!(causes(&seen), ["MultipathStale"]);
+    seen.multipath[0].mounted = Dev { major: 253, minor: 9 };
+    assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "it is another volume's");
+}

@@ -36,7 +36,12 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     }
     head.push(Link::new(
         words::task(process, thread),
-        format!("{}; started {} ago", words::waiting(thread), findings::duration(process.age_ms / 1000)),
+        // /proc does not tell since when a task waits.
+        format!(
+            "{}; seen waiting, process started {} ago",
+            words::waiting(thread),
+            findings::duration(process.age_ms / 1000)
+        ),
     ));
     match waits_on(view, process, thread) {
         WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate),

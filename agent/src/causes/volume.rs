@@ -2,7 +2,7 @@
 
 use findings::{Confidence, Finding, Gate, Link, Subject, Thing, cause};
 
-use super::{Found, block, csi, fuse, holder, mounts, nfs, runtime, stray, words};
+use super::{Found, block, copied, csi, fuse, holder, mounts, multipath, nfs, runtime, stray, words};
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
     view::{PodView, UNMOUNT_RETRY_MS},
@@ -85,10 +85,12 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     let head = head(volume, if mount.is_some() { "mounted" } else { "not a mount point, but not torn down" });
     let mut found = mounts::nested(view, volume, target, &head);
     found.extend(csi::unusable(view, volume, &head));
+    found.extend(copied::find(view, volume, target, &head));
     if let Some(mount) = mount {
         found.extend(fuse::gone(view, mount, &head, GATE));
         found.extend(fuse::silent_volume(view, mount, &head, GATE));
         found.extend(nfs::of_volume(view, mount, &head, GATE));
+        found.extend(multipath::stale(view, volume, mount, &head));
         found.extend(holder::find(view, volume, mount, &head));
     }
     if found.is_empty() {

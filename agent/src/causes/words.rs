@@ -2,7 +2,8 @@
 
 use findings::{Subject, Thing, clean, duration};
 
-use crate::observation::{HostPath, Mount, Owner, Process, Thread};
+use super::Found;
+use crate::observation::{HostPath, Mount, MountElsewhere, Owner, Process, Thread};
 
 /// `pid 338 ls`, or `pid 338 (thread 341) java` for a thread that is not the leader.
 pub fn task(process: &Process, thread: &Thread) -> Subject {
@@ -117,6 +118,16 @@ pub fn stoppable_owner(owner: &Owner) -> Option<String> {
         Owner::Unit(unit) => Some(format!("unit {}", clean(unit, 80))),
         Owner::Host | Owner::Unknown => None,
     }
+}
+
+/// Whose mount namespace has a copy, and where.
+pub fn has_copy(copy: &MountElsewhere) -> String {
+    format!("its mount namespace has a copy at {}; {}", path(&copy.mount.mount_point), owner(&copy.owner))
+}
+
+/// Names the holder of a copy for the remedy.
+pub fn copy_named(found: Found, copy: &MountElsewhere) -> Found {
+    found.name("pid", copy.pid).name("comm", &copy.comm).name_if("owner", stoppable_owner(&copy.owner))
 }
 
 /// `1 mount`, `2 mounts`.

@@ -1,9 +1,9 @@
 //! States of the node that hold many pods, each told once.
 
-use findings::{CauseRef, Confidence, Finding, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
+use findings::{CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
 
 use crate::{
-    causes::{block, kubelet, runtime, words},
+    causes::{block, kubelet, network, pinned, runtime, words},
     observation::{Container, ContainerState, Observation, Seen, VolData},
     view::RETRY_WINDOW_MS,
 };
@@ -33,6 +33,10 @@ pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> Judged {
     if let Some(finding) = kubelet::hung(seen).or_else(|| kubelet::pleg(seen)) {
         found.push(hold(finding, pods, |_| true));
     }
+    if let Some(finding) = network::not_ready(seen) {
+        let held = hold(finding, pods, |pod| waits_for_network(seen, pod));
+        found.extend(Some(held).filter(|held| !held.pods.is_empty()));
+    }
     let mut notes = Vec::new();
     if let Some(finding) = kubelet::not_running(seen) {
         if pods.is_empty() {
@@ -51,6 +55,7 @@ pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> Judged {
             None => not_looked_for.push(CauseRef(cause)),
         }
     }
+    found.extend(pinned::find(seen).into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
     found.extend(static_names(seen).into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
     found.extend(shared_roots(pods));
     notes.extend(namespace_note(seen));
@@ -60,9 +65,11 @@ pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> Judged {
 /// Whether a finding of the node says by itself that something is stuck. What is only probable and
 /// holds no pod does not.
 pub fn is_stuck(found: &NodeFinding) -> bool {
+    // They hold a volume back from other nodes.
+    let detach = [&cause::GLOBAL_MOUNT_LEFT, &cause::DEVICE_PINNED_BY_PRIVATE_COPY];
     found.finding.confidence == Confidence::Proven
         || !found.pods.is_empty()
-        || found.finding.cause.id == cause::GLOBAL_MOUNT_LEFT.id
+        || detach.iter().any(|cause| cause.id == found.finding.cause.id)
 }
 
 fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> bool) -> NodeFinding {
@@ -75,6 +82,13 @@ fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> 
         held.push(pod.pod.clone());
     }
     NodeFinding { finding, pods: held }
+}
+
+/// The network of a sandbox is what the kubelet waits for first.
+fn waits_for_network(seen: &Observation, pod: &PodReport) -> bool {
+    let mut sandboxes = seen.runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes);
+    pod.gate == Some(Gate::SandboxStopped)
+        && sandboxes.any(|sandbox| sandbox.pod.uid == pod.pod.uid && network::holds(seen, sandbox))
 }
 
 /// A root that holds more than one pod is the node's: one file server, one CSI driver.

@@ -3,7 +3,7 @@
 use findings::{Confidence, Finding, Gate, GateState, GateView, PodReport, Unknown, Verdict};
 
 use crate::{
-    causes::{api_side, cgroup, container, orphan, sandbox, volume},
+    causes::{api_side, cgroup, container, network, orphan, sandbox, volume},
     observation::{ContainerState, Sandbox, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
@@ -66,7 +66,10 @@ pub fn judge(view: &PodView) -> PodReport {
         pod: view.pod.clone(),
         verdict,
         gate,
-        gone_because: gone_because(view),
+        gone_because: match next_try(view, verdict, gate) {
+            Some(next) => format!("{}; {next}", gone_because(view)),
+            None => gone_because(view),
+        },
         overdue_seconds: view.overdue_ms().map(|ms| ms / 1000),
         gates: looks
             .into_iter()
@@ -123,6 +126,18 @@ fn gone_because(view: &PodView) -> String {
     }
 }
 
+/// When the kubelet tries again, where it is only waited for that. A container's stop has no such time:
+/// one call may last for the grace period and two more minutes.
+fn next_try(view: &PodView, verdict: Verdict, gate: Option<Gate>) -> Option<String> {
+    let pause_ms = match gate? {
+        Gate::ContainersStopped | Gate::ObjectRemoved => return None,
+        Gate::VolumesUnmounted => UNMOUNT_RETRY_MS,
+        Gate::SandboxStopped | Gate::DevicesUnprepared | Gate::CgroupRemoved | Gate::StatusReported => RETRY_WINDOW_MS,
+    };
+    let waits = verdict == Verdict::Progressing && view.overdue_ms().is_some_and(|overdue| overdue >= 0);
+    waits.then(|| format!("the kubelet tries again within {}", findings::duration(pause_ms / 1000)))
+}
+
 fn look(gate: Gate, blocked: bool, detail: String, findings: impl FnOnce() -> Vec<Finding>) -> Look {
     let state = if blocked { GateState::Blocked } else { GateState::Met };
     Look {
@@ -170,7 +185,13 @@ fn sandboxes(view: &PodView) -> Look {
         return unknown(Gate::SandboxStopped, "whether its network is torn down could not be seen");
     }
     let ready = view.sandboxes.iter().filter(|sandbox| sandbox.ready).count();
-    let detail = if ready > 0 { format!("{ready} READY") } else { "stopped, its network is still there".to_owned() };
+    let detail = match () {
+        () if ready > 0 => format!("{ready} READY"),
+        () if view.sandboxes.iter().any(|sandbox| network::is_left(sandbox)) => {
+            "stopped, its network is still there".to_owned()
+        }
+        () => "stopped, its network is not torn down".to_owned(),
+    };
     look(Gate::SandboxStopped, sandbox::is_blocked(view), detail, || sandbox::find(view))
 }
 

@@ -245,3 +245,20 @@ fn an_old_answer_of_the_api_server_proves_no_absence_and_no_status() {
     assert_eq!((report.pods[0].verdict, report.pods[0].findings.len()), (Verdict::CannotTell, 0));
     assert!(report.unknown.iter().any(|unknown| unknown.source == "API server"));
 }
+
+#[test]
+fn a_pod_that_progresses_says_when_the_kubelet_tries_again() {
+    let why = |seen: &Observation| judge(seen).pods[0].gone_because.clone();
+    let overdue = |mut seen: Observation, ms: u64| {
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - ms, grace_s: 30 });
+        seen
+    };
+    let unmounting = why(&overdue(sample::mounted("ext4"), 60_000));
+    assert_eq!(unmounting, "deadline passed 1m ago, grace was 30s; the kubelet tries again within 2m2s");
+    let mut with_cgroup = overdue(sample::deleted(), 5_000);
+    with_cgroup.cgroups = sample::cgroup(&[]);
+    assert!(why(&with_cgroup).ends_with("; the kubelet tries again within 15s"), "{}", why(&with_cgroup));
+    assert!(!why(&sample::mounted("ext4")).contains("tries again"), "it is stuck");
+    assert!(!why(&overdue(sample::running(), 5_000)).contains("tries again"), "a stop may last longer");
+}

@@ -178,6 +178,11 @@ pub fn children(pid: u32) -> BTreeSet<u32> {
     numbers.flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
+/// The same, or `None` where the kernel does not tell: then nobody can be said to have none.
+pub fn told_children(pid: u32) -> Option<BTreeSet<u32>> {
+    tells_children().then(|| children(pid))
+}
+
 /// The descendants of these processes. `None` where the kernel does not tell, and of more than are
 /// worth the walk: then all processes must be asked where they belong.
 pub fn descendants(roots: &BTreeSet<u32>) -> Option<BTreeSet<u32>> {

@@ -5,7 +5,6 @@ use std::{collections::HashMap, path::Path, time::Duration};
 use cri_api::{RpcError, RuntimeReader};
 use findings::{PodRef, PodUid};
 
-use super::HostView;
 use crate::{
     observation::{
         CgroupDriver, Container, ContainerState, Fault, HostPath, NetworkNamespace, RuntimeFacts, RuntimeProcess,
@@ -34,15 +33,13 @@ async fn read(socket: &Path) -> Result<RuntimeFacts, RpcError> {
     let runtime = RuntimeReader::new(socket, DEADLINE)?;
     let (version, sandboxes, containers) =
         tokio::try_join!(runtime.version(), runtime.sandboxes(), runtime.containers())?;
-    let (status, config) = tokio::join!(runtime.status(), runtime.runtime_config());
-    let conditions = status.ok().and_then(|answer| answer.status).map(|status| status.conditions).unwrap_or_default();
-    let unready = conditions.into_iter().filter(|condition| !condition.status);
+    let config = runtime.runtime_config().await;
     let sandboxes: Vec<Sandbox> = sandboxes.into_iter().filter_map(sandbox).collect();
     Ok(RuntimeFacts {
         name: version.runtime_name,
         version: version.runtime_version,
         cgroup_driver: config.ok().and_then(|answer| answer.linux).and_then(|linux| driver(linux.cgroup_driver)),
-        unready: unready.map(|condition| (condition.r#type, condition.message)).collect(),
+        unready: Vec::new(),
         containers: containers.into_iter().filter_map(container).collect(),
         sandboxes,
     })
@@ -122,9 +119,28 @@ pub fn listener(socket: &Path) -> Seen<RuntimeProcess> {
     })
 }
 
+/// Asks which of the runtime's conditions do not hold, when a stopped sandbox of a suspect has kept
+/// its network: only then it matters.
+pub async fn ask_conditions(socket: &Path, facts: &mut RuntimeFacts) -> Result<(), Fault> {
+    let is_left = |sandbox: &Sandbox| !sandbox.ready && sandbox.network.get().is_some_and(|network| network.pinned);
+    if !facts.sandboxes.iter().any(is_left) {
+        return Ok(());
+    }
+    let status = async { RuntimeReader::new(socket, DEADLINE)?.status().await }.await;
+    let status = status.map_err(|error| fault(socket, &error))?.status.unwrap_or_default();
+    let unready = status.conditions.into_iter().filter(|condition| !condition.status);
+    facts.unready = unready.map(|condition| (condition.r#type, condition.message)).collect();
+    Ok(())
+}
+
 /// Asks for the pids of the sandboxes and containers of these pods; everything else stays as it
 /// was listed. A few questions are under way at once, and all of them together have one deadline.
-pub async fn look_into(view: &HostView, socket: &Path, facts: &mut RuntimeFacts, is_suspect: impl Fn(&PodUid) -> bool) {
+pub async fn look_into(
+    socket: &Path,
+    facts: &mut RuntimeFacts,
+    is_suspect: impl Fn(&PodUid) -> bool,
+    mut network_at: impl FnMut(HostPath) -> Seen<NetworkNamespace>,
+) {
     let containers = facts.containers.iter().filter(|c| is_suspect(&c.pod.uid)).map(|c| c.id.clone()).collect();
     let sandboxes = facts.sandboxes.iter().filter(|s| is_suspect(&s.pod.uid)).map(|s| s.id.clone()).collect();
     let (mut containers, mut sandboxes) = details(socket, containers, sandboxes).await;
@@ -143,7 +159,7 @@ pub async fn look_into(view: &HostView, socket: &Path, facts: &mut RuntimeFacts,
         match sandboxes.remove(&sandbox.id) {
             Some(Ok(answer)) => {
                 sandbox.pid = pid_of(&answer.info);
-                sandbox.network = network_of(&answer.info).map_or(Seen::Missing, |path| pinned(view, path));
+                sandbox.network = network_of(&answer.info).map_or(Seen::Missing, &mut network_at);
             }
             Some(Err(RpcError::NotFound)) => sandbox.pid = Seen::Missing,
             Some(Err(error)) => {
@@ -191,16 +207,6 @@ async fn details(
     // What has not come by then is told as late, one by one.
     let _ = tokio::time::timeout(DETAILS, asked).await;
     (of_containers, of_sandboxes)
-}
-
-/// Whether a network namespace is still pinned at its path.
-fn pinned(view: &HostView, path: HostPath) -> Seen<NetworkNamespace> {
-    match sys::is_mount_root(&view.at(&path)) {
-        Ok(Some(pinned)) => Seen::Seen(NetworkNamespace { path, pinned }),
-        Ok(None) => Seen::Failed(Fault::new(path.show(), "this kernel does not tell whether it is a mount")),
-        Err(error) if sys::is_gone(&error) => Seen::Seen(NetworkNamespace { path, pinned: false }),
-        Err(error) => Seen::Failed(Fault::new("network namespace", error)),
-    }
 }
 
 /// Asks once more for containers that are RUNNING though `is_gone` says that their init is: it may

@@ -39,6 +39,17 @@ pub struct StagingMount {
     pub used_by: Vec<HostPath>,
 }
 
+/// A staging directory (`globalmount`) in which nothing is mounted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnstagedVolume {
+    /// The driver's directory name.
+    pub driver: String,
+    /// The directory.
+    pub path: HostPath,
+    /// Milliseconds since the epoch when it was last changed.
+    pub changed_ms: u64,
+}
+
 /// A loop device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopDevice {

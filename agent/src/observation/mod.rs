@@ -6,8 +6,10 @@
 mod api;
 mod cgroup;
 mod csi;
+mod elsewhere;
 mod holder;
 mod mount;
+mod multipath;
 mod node;
 mod path;
 mod process;
@@ -16,6 +18,7 @@ mod runtime;
 #[cfg(test)]
 pub mod sample;
 mod seen;
+mod shim;
 mod volume;
 
 use findings::PodUid;
@@ -24,14 +27,17 @@ use serde::{Deserialize, Serialize};
 pub use api::*;
 pub use cgroup::*;
 pub use csi::*;
+pub use elsewhere::*;
 pub use holder::*;
 pub use mount::*;
+pub use multipath::*;
 pub use node::*;
 pub use path::HostPath;
 pub use process::*;
 pub use rights::Rights;
 pub use runtime::*;
 pub use seen::{Fault, Seen};
+pub use shim::Shim;
 pub use volume::*;
 
 /// Everything seen in one look at the node.
@@ -64,14 +70,31 @@ pub struct Observation {
     pub looked_into: Vec<PodUid>,
     /// The processes of pods that should be gone, and those they lead to.
     pub processes: Vec<Process>,
+    /// The shims of sandboxes whose containers have lost their processes.
+    #[serde(default)]
+    pub shims: Vec<Shim>,
+    /// The multipath maps below suspects' volumes.
+    #[serde(default)]
+    pub multipath: Vec<MultipathMap>,
     /// FUSE file systems that matter.
     pub fuse: Vec<FuseConnection>,
     /// One search per mount that should be gone.
     pub holders: Vec<HolderSearch>,
+    /// Mounts in other mount namespaces of what should be gone here; looked for only where such a
+    /// copy matters.
+    #[serde(default)]
+    pub elsewhere: Vec<MountElsewhere>,
     /// The CSI drivers registered with the kubelet.
     pub csi: Seen<Vec<CsiDriver>>,
     /// CSI staging mounts (`globalmount`).
     pub staging: Vec<StagingMount>,
+    /// Staging directories in which nothing is mounted.
+    #[serde(default)]
+    pub unstaged: Vec<UnstagedVolume>,
+    /// Devices whose ext4 or xfs lives on without a mount in the kubelet's namespace; asked only
+    /// where a staging directory is without a mount.
+    #[serde(default)]
+    pub unmounted_devices: Vec<Dev>,
     /// Loop devices with a backing file below the kubelet's directory.
     pub loops: Vec<LoopDevice>,
     /// Anything else that could not be looked at.

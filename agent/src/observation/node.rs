@@ -12,6 +12,9 @@ pub struct NodeFacts {
     pub name: String,
     /// `uname -r`.
     pub kernel: String,
+    /// `fs.may_detach_mounts`; only kernels before 3.18 may have it.
+    #[serde(default)]
+    pub may_detach_mounts: Seen<bool>,
     /// The kubelet; `Missing` when none runs.
     pub kubelet: Seen<KubeletFacts>,
     /// The directory the kubelet keeps its pods in; a guess when there is no kubelet.

@@ -14,7 +14,8 @@ pub struct RuntimeFacts {
     pub version: String,
     /// Which cgroup driver it uses, when it tells.
     pub cgroup_driver: Option<CgroupDriver>,
-    /// Conditions that do not hold (`NetworkReady`), with their message.
+    /// Conditions that do not hold (`NetworkReady`), with their message; asked only when a stopped
+    /// sandbox of a suspect has kept its network.
     pub unready: Vec<(String, String)>,
     /// All sandboxes with a valid pod uid.
     pub sandboxes: Vec<Sandbox>,
@@ -49,6 +50,9 @@ pub struct NetworkNamespace {
     /// Whether something is mounted there still. What cannot be looked at makes the whole
     /// `Failed`.
     pub pinned: bool,
+    /// Whether nothing at all is at that path.
+    #[serde(default)]
+    pub missing: bool,
 }
 
 /// One container.

@@ -44,6 +44,7 @@ pub fn node() -> Observation {
         node: NodeFacts {
             name: "node-7".into(),
             kernel: "6.1.0".into(),
+            may_detach_mounts: Seen::Missing,
             kubelet: Seen::Seen(kubelet),
             kubelet_root: HostPath::from("/var/lib/kubelet"),
             cri_socket: Seen::Seen(HostPath::from("/run/containerd/containerd.sock")),
@@ -69,10 +70,15 @@ pub fn node() -> Observation {
         },
         looked_into: vec![PodUid::parse(UID).unwrap()],
         processes: Vec::new(),
+        shims: Vec::new(),
+        multipath: Vec::new(),
         fuse: Vec::new(),
         holders: Vec::new(),
+        elsewhere: Vec::new(),
         csi: Seen::Missing,
         staging: Vec::new(),
+        unstaged: Vec::new(),
+        unmounted_devices: Vec::new(),
         loops: Vec::new(),
         faults: Vec::new(),
     }

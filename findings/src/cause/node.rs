@@ -205,13 +205,14 @@ causes! {
         meaning: "The runtime says that its network is not ready: it has no CNI configuration, or the plugin is not \
             initialised. No new pod gets a network, and with containerd stopping a sandbox fails as well, so \
             terminating pods wait.",
-        proof: "CRI Status has the condition NetworkReady=false; its message names the reason (cni plugin not \
-            initialized, cni config not initialized).",
+        proof: "CRI Status of containerd or cri-dockerd has the condition NetworkReady=false; its message is cni plugin \
+            not initialized or cni config not initialized; and a stopped sandbox of a pod that should be gone has \
+            kept its network namespace.",
         safe: &[
             Advice {
                 text: "Bring the CNI pod of this node back: it writes the configuration and the network becomes ready",
                 command: None,
-                proven: Proven::Untested,
+                proven: Proven::Lab("cni-config-gone"),
             },
             Advice {
                 text: "See what the CNI configuration directory holds",
@@ -226,6 +227,6 @@ causes! {
         },
         sources: &["containerd#8774", "cri-tools#1687"],
         event_reason: "NodeNetworkNotReady",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Lab("cni-config-gone"),
     };
 }

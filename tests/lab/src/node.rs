@@ -104,6 +104,13 @@ impl Node {
         })
     }
 
+    /// Waits until the runtime has seen that its network configuration is gone.
+    pub fn wait_no_network(&self) -> anyhow::Result<()> {
+        wait_for("the runtime has no network", Duration::from_secs(10), || {
+            Ok((!self.runtime.network_ready()?).then_some(()))
+        })
+    }
+
     /// Its API objects.
     pub fn store(&self) -> apiserver::Store {
         apiserver::Store::new(self.layout.api())

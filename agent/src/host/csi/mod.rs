@@ -4,11 +4,13 @@ mod registration;
 mod staging;
 #[cfg(test)]
 mod tests;
+mod unstaged;
 
 use std::{io, time::Duration};
 
 pub use staging::staging;
 use tokio::task::JoinSet;
+pub use unstaged::unstaged;
 
 use super::{HostView, mounts::touchable};
 use crate::{

@@ -45,6 +45,20 @@ fn finds_what_is_staged_and_who_uses_it() {
     assert_eq!((&found[1].vol_data, found[1].used_by.len()), (&VolData::Missing, 0));
 }
 
+#[test]
+fn a_staging_directory_without_a_mount() {
+    let (_dir, root) = root();
+    let plugins = root.join("plugins/kubernetes.io/csi");
+    for volume in ["exam.csi.example.com/d2e8", "exam.csi.example.com/100d", "exam.csi.example.com/77aa", "pv/pv-1"] {
+        fs::create_dir_all(plugins.join(volume).join("globalmount").as_path()).unwrap();
+    }
+    fs::create_dir_all(plugins.join("exam.csi.example.com/no-globalmount").as_path()).unwrap();
+    let found = unstaged(&HostView::default(), &root, &table(&root));
+    let paths: Vec<&HostPath> = found.iter().map(|volume| &volume.path).collect();
+    assert_eq!(paths, [&plugins.join("exam.csi.example.com/77aa/globalmount")]);
+    assert_eq!(found[0].driver, "exam.csi.example.com");
+}
+
 /// A driver's registration service, as gRPC over HTTP/2 without any help from `tonic`'s server,
 /// which is not built in: one answer in fixed frames.
 fn serve(path: &HostPath, info: registration::PluginInfo) {

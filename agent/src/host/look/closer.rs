@@ -9,9 +9,9 @@ use crate::{
     host::{
         api,
         census::Census,
-        cgroups, csi, fuse, holders,
+        cgroups, csi, elsewhere, fuse, holders, multipath, netns,
         processes::{self, Depth},
-        runtime, volumes,
+        runtime, shims, volumes,
     },
     observation::*,
     sys, view,
@@ -45,7 +45,11 @@ impl Looker<'_> {
         }
         let socket = seen.node.cri_socket.get().map(|socket| self.view.at(socket));
         if let (Seen::Seen(facts), Some(socket)) = (&mut seen.runtime, &socket) {
-            runtime::look_into(&self.view, socket, facts, |uid| suspects.contains(uid)).await;
+            let host = seen.node.kubelet.get().map_or(1, |kubelet| kubelet.pid);
+            let mut table = || self.reader.table(host).map(|table| table.bytes.clone());
+            let network_at = |path| netns::look(&self.view, path, &mut table);
+            runtime::look_into(socket, facts, |uid| suspects.contains(uid), network_at).await;
+            self.faults.extend(runtime::ask_conditions(socket, facts).await.err());
         }
         if let Seen::Seen(cgroups) = &mut seen.cgroups {
             let of_suspects = cgroups.iter_mut().filter(|cgroup| suspects.contains(&cgroup.uid));
@@ -63,7 +67,10 @@ impl Looker<'_> {
         if let (true, Some(table)) = (targets::has_csi(seen, &suspects), seen.mounts.kubelet.get()) {
             seen.csi = csi::drivers(&self.view, &seen.node.kubelet_root, table, CSI_DEADLINE).await;
         }
+        self.read_shims(seen, &suspects);
+        seen.multipath = multipath::maps(&self.view, &targets::block_devices(seen, &suspects));
         self.search_holders(seen, &suspects);
+        self.search_elsewhere(seen, &suspects);
         self.read_holders(seen).await;
         self.read_task_mounts(seen);
         self.read_fuse(seen, &suspects);
@@ -197,6 +204,17 @@ impl Looker<'_> {
         }
     }
 
+    /// What is left of a sandbox in which a container has no process any more.
+    fn read_shims(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+        let lost = targets::lost_containers(seen, suspects);
+        let containers = seen.runtime.get().into_iter().flat_map(|runtime| &runtime.containers);
+        let sandboxes: BTreeSet<String> =
+            containers.filter(|container| lost.contains(&container.id)).map(|c| c.sandbox.clone()).collect();
+        if !sandboxes.is_empty() {
+            seen.shims = shims::of_sandboxes(&sandboxes.into_iter().collect::<Vec<_>>(), self.census());
+        }
+    }
+
     /// Only what the first open gate needs: the volumes of pods whose containers have ended, and
     /// the root file systems of containers whose process has.
     fn search_holders(&mut self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
@@ -218,6 +236,17 @@ impl Looker<'_> {
             ..Default::default()
         };
         seen.holders = holders::search(&targets, table, &mut self.reader, &options);
+    }
+
+    /// What is unmounted here, and may still be mounted elsewhere.
+    fn search_elsewhere(&mut self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+        let ends = targets::gone_mounts(seen, suspects);
+        if ends.is_empty() {
+            return;
+        }
+        let own = seen.mounts.kubelet.get().map(|table| table.ns).into_iter().chain(seen.node.init_mount_ns);
+        let census = self.census.get_or_init(Census::take);
+        seen.elsewhere.extend(elsewhere::search(&ends, &own.collect(), census, &mut self.reader));
     }
 
     fn read_fuse(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {

@@ -5,6 +5,7 @@
 
 mod closer;
 mod options;
+mod pinned;
 mod place;
 mod saved;
 mod targets;
@@ -22,7 +23,7 @@ use super::{
     census::Census,
     cgroups,
     child::Prober,
-    csi, kubelet,
+    csi, elsewhere, kubelet,
     mounts::{FirstTable, MountReader},
     rights, runtime, volumes,
 };
@@ -89,6 +90,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         rights,
         node: NodeFacts {
             name,
+            may_detach_mounts: elsewhere::may_detach_mounts(),
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),
             kubelet,
             cri_socket_is_kubelets: place::is_kubelets(options, &looker.settings),
@@ -106,13 +108,19 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         mounts,
         looked_into: Vec::new(),
         processes: Vec::new(),
+        shims: Vec::new(),
+        multipath: Vec::new(),
         fuse: Vec::new(),
         holders: Vec::new(),
+        elsewhere: Vec::new(),
         csi: Seen::Missing,
         staging,
+        unstaged: Vec::new(),
+        unmounted_devices: Vec::new(),
         loops: loops.get().cloned().unwrap_or_default(),
         faults: Vec::new(),
     };
+    looker.search_pinned(&mut seen);
     looker.look_closer(&mut seen).await;
     looker.faults.extend(looker.reader.faults().iter().cloned());
     looker.faults.extend(looker.census.get().and_then(|census| census.fault.clone()));

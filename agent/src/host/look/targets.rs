@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use findings::PodUid;
 
-use crate::observation::*;
+use crate::{observation::*, view};
 
 /// The processes of these pods, from their cgroups and from the runtime.
 pub fn pids(seen: &Observation, suspects: &BTreeSet<PodUid>) -> BTreeSet<u32> {
@@ -42,6 +42,12 @@ pub fn has_csi(seen: &Observation, suspects: &BTreeSet<PodUid>) -> bool {
 /// Whether one of the volumes is on NFS.
 pub fn has_nfs(seen: &Observation, suspects: &BTreeSet<PodUid>) -> bool {
     below_pods(seen, suspects).any(Mount::is_nfs)
+}
+
+/// The block devices that these pods' volumes are mounted from.
+pub fn block_devices(seen: &Observation, suspects: &BTreeSet<PodUid>) -> Vec<Dev> {
+    let devices: BTreeSet<Dev> = below_pods(seen, suspects).map(|mount| mount.dev).collect();
+    devices.into_iter().filter(|dev| dev.major != 0).collect()
 }
 
 /// FUSE mounts below these pods' directories.
@@ -93,6 +99,24 @@ pub fn busy(seen: &Observation, suspects: &BTreeSet<PodUid>, rootfs: &[String]) 
     paths.extend(table.mounts.iter().filter(of_container).map(|mount| mount.mount_point.clone()));
     let topmost = |path: HostPath| table.mounts.iter().rfind(|mount| mount.mount_point == path).cloned();
     paths.into_iter().filter_map(topmost).collect()
+}
+
+/// The ends of paths that may be mounted in another namespace and hold something by that: on old
+/// kernels the pins of network namespaces, and the volumes that are unmounted and not removed.
+pub fn gone_mounts(seen: &Observation, suspects: &BTreeSet<PodUid>) -> Vec<String> {
+    if !view::copies_block(seen) {
+        return Vec::new();
+    }
+    let sandboxes = seen.runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes);
+    let stopped = sandboxes.filter(|sandbox| suspects.contains(&sandbox.pod.uid) && !sandbox.ready);
+    let pins = stopped.filter_map(|sandbox| sandbox.network.get()).filter(|network| !network.missing);
+    let pins = pins.filter_map(|network| Some(format!("netns/{}", network.path.as_path().file_name()?.to_str()?)));
+    let unmounted = volumes(seen, suspects).filter(|volume| volume.mounted.get() == Some(&false));
+    let below = |volume: &VolumeDir| {
+        let target = volume.target.get().unwrap_or(&volume.path);
+        Some(target.as_path().strip_prefix(seen.node.kubelet_root.as_path()).ok()?.to_str()?.to_owned())
+    };
+    pins.chain(unmounted.filter_map(below)).collect()
 }
 
 /// PVs whose `vol_data.json` is missing or of no use.

@@ -139,6 +139,6 @@ fn next_blocked(pod: &PodReport) -> Option<Gate> {
 /// States of the node that hold no pod here are told only when they hold a volume back from other
 /// nodes.
 fn is_told(finding: &Finding, pods: &[PodRef]) -> bool {
-    let detach = [&cause::GLOBAL_MOUNT_LEFT, &cause::LOOP_DEVICE_LEFT];
+    let detach = [&cause::GLOBAL_MOUNT_LEFT, &cause::LOOP_DEVICE_LEFT, &cause::DEVICE_PINNED_BY_PRIVATE_COPY];
     !pods.is_empty() || detach.iter().any(|cause| cause.id == finding.cause.id)
 }

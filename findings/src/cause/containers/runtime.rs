@@ -168,8 +168,8 @@ causes! {
         meaning: "The clean-up after an exit took longer than containerd's 10 s, usually an unmount under slow I/O. \
             containerd before the fix lost track of it: a shim remains for a sandbox that is gone, or a container \
             stays RUNNING without a task.",
-        proof: "A shim process with -id <sandbox> has no living container, and CRI knows no such sandbox or lists a \
-            RUNNING container of it whose pid is gone.",
+        proof: "CRI lists a RUNNING container whose pid is gone, the sandbox has no process either, and a process that \
+            runs containerd-shim-runc-* stands in the bundle of that sandbox and has no child.",
         safe: &[
             Advice {
                 text: "Check that the disk is not overloaded and wait for the runtime's next try (up to 5 min)",
@@ -193,7 +193,7 @@ causes! {
         },
         sources: &["containerd#7496", "containerd#8931", "containerd#9309", "containerd#8954"],
         event_reason: "PodShimLeaked",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// CRI-O's stop loop for a container makes no progress.
@@ -265,8 +265,9 @@ causes! {
         meaning: "The pod runs under a VM or sandboxed runtime (Kata, gVisor, wasm). Its guest has died, for example \
             the qemu process was killed, but the shim still lives and asks a guest that cannot answer. The containers \
             stay RUNNING.",
-        proof: "The shim of the sandbox is not containerd-shim-runc-v2; no guest process (qemu, the sentry, …) is \
-            left below it, while CRI says RUNNING.",
+        proof: "CRI lists a RUNNING container whose pid is gone, and the process that stands in the bundle of its sandbox \
+            runs another shim than containerd-shim-runc-* and has no child: no guest (qemu, the sentry, …) is left \
+            below it.",
         safe: &[
             Advice {
                 text: "See whether the kernel killed the guest (out of memory)",
@@ -290,7 +291,7 @@ causes! {
         },
         sources: &["gvisor#9834", "kata-runtime#2611", "containerd-wasm-shims#207"],
         event_reason: "PodSandboxedGuestGone",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// The runtime could not load the container's state.

@@ -82,10 +82,12 @@ causes! {
         id: "CniNotInitialized",
         area: Area::Gate(Gate::SandboxStopped),
         title: "The runtime has no CNI configuration",
-        meaning: "The runtime has found no CNI configuration, so it can neither make nor release a pod network. \
-            containerd fails StopPodSandbox with this, so terminating pods wait as well as new ones.",
-        proof: "FailedKillPod or the runtime's log says cni plugin not initialized or cni config not initialized, or \
-            CRI Status reports NetworkReady=false; /etc/cni/net.d holds no configuration.",
+        meaning: "The runtime has found no CNI configuration, so it can make no pod network, and release only one that \
+            it has cached. Where the cache does not help, StopPodSandbox fails. containerd has no such cache: there \
+            it is a state of the node, NetworkNotReady.",
+        proof: "CRI Status of CRI-O reports NetworkReady=false with No CNI configuration file in its message, and the \
+            network namespace of the stopped sandbox is left. What the cache holds cannot be seen, so it is only \
+            probable.",
         safe: &[
             Advice {
                 text: "See what the CNI configuration directory holds",
@@ -117,8 +119,9 @@ causes! {
         meaning: "The runtime or CNI plugin is asked to release a network whose namespace path is empty or gone, \
             usually after a reboot. A plugin that treats this as an error makes every StopPodSandbox fail, although \
             nothing is left to release.",
-        proof: "FailedKillPod or the runtime's log says opening netns pinned at : open : no such file, or the netns \
-            path of the sandbox does not exist.",
+        proof: "The network namespace path of the sandbox does not exist, and either CRI-O still shows the sandbox READY \
+            after all containers have ended, or the sandbox is older than this boot and the pod's phase is not \
+            terminal with volumes or a cgroup left. What the plugin says is not seen, so it is only probable.",
         safe: &[
             Advice {
                 text: "Read the runtime's message for this sandbox",
@@ -137,7 +140,7 @@ causes! {
         },
         sources: &["cilium#40459", "kubernetes#133081"],
         event_reason: "PodNetworkTeardownFailing",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// The pinned network namespace cannot be removed because another mount namespace holds it.
@@ -148,8 +151,8 @@ causes! {
         meaning: "The file that pins the pod's network namespace is also mounted in another mount namespace. On old \
             kernels (CentOS and RHEL 7) it then cannot be removed, so StopPodSandbox fails. Today's kernels do not \
             have this problem.",
-        proof: "The runtime's log says failed to remove network namespace for sandbox … device or resource busy, and \
-            /proc/<other>/mountinfo shows the same /var/run/netns/cni-* mount.",
+        proof: "The kernel is older than 3.18 without fs.may_detach_mounts=1, the network namespace file of a stopped \
+            sandbox still exists, and /proc/<other>/mountinfo shows it mounted in another mount namespace.",
         safe: &[
             Advice {
                 text: "Let the kernel detach such mounts (RHEL and CentOS 7)",
@@ -173,7 +176,7 @@ causes! {
         },
         sources: &["containerd#3667", "imroc/learning-kubernetes#33"],
         event_reason: "PodNetworkTeardownFailing",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// The DRA driver of a claim does not answer or is not registered.

@@ -158,8 +158,9 @@ causes! {
         meaning: "The volume is unmounted on the host, but another mount namespace still holds a copy of the mount. \
             On RHEL and CentOS 7 kernels the mount directory cannot be removed then (device or resource busy). On \
             today's kernels a mere copy blocks nothing.",
-        proof: "The kernel is of the RHEL or CentOS 7 kind without fs.may_detach_mounts=1, the mount is absent from \
-            the kubelet's mountinfo and present in /proc/<other>/mountinfo with the same major:minor and root.",
+        proof: "The kernel is older than 3.18 without fs.may_detach_mounts=1, the volume's directory is not a mount in the \
+            kubelet's mountinfo, and /proc/<other>/mountinfo has a mount whose mount point ends with the same \
+            pods/<uid>/volumes/ path.",
         safe: &[
             Advice {
                 text: "Let the kernel detach such copies when their directory is removed",
@@ -183,7 +184,7 @@ causes! {
         },
         sources: &["kubernetes#51835", "openshift/origin#16160", "kubernetes#36983"],
         event_reason: "PodVolumeBusy",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// A private copy of a mount keeps the device claimed after the unmount.
@@ -194,14 +195,15 @@ causes! {
         meaning: "The pod's unmount succeeded, but another mount namespace has a private copy of the file system. \
             This does not hold the pod. It keeps the device claimed, so the unmount of the device, its detach, or an \
             iSCSI or multipath removal says \"in use\" later.",
-        proof: "No mount of the volume is in the kubelet's mountinfo; /proc/<other>/mountinfo has one with the same \
-            major:minor, without shared: or master:. The kubelet may say: the device is in use when it was no longer \
-            expected to be in use.",
+        proof: "The volume's staging directory (globalmount) has been left without a mount for 2 min; \
+            /proc/<other>/mountinfo has a mount at the same path, without shared: or master:; its ext4 or xfs is listed \
+            in /sys/fs and its major:minor is not in the kubelet's mountinfo. Why the driver does not finish is not \
+            seen, so it is only probable.",
         safe: &[
             Advice {
                 text: "Restart {owner} (pid {pid}): its mount namespace takes the copy with it",
                 command: None,
-                proven: Proven::Untested,
+                proven: Proven::Lab("device-pinned"),
             },
             Advice {
                 text: "Give such agents their hostPath with mountPropagation: HostToContainer, so that unmounts reach \
@@ -216,7 +218,7 @@ causes! {
         },
         sources: &["reference: experiment, block device after umount with a private copy elsewhere"],
         event_reason: "PodDeviceInUse",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Lab("device-pinned"),
     };
 
     /// Something is mounted below the volume.

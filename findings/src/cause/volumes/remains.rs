@@ -157,8 +157,9 @@ causes! {
         title: "A multipath map has lost all its paths",
         meaning: "All paths of the volume's multipath map are gone, but the map is still open and set to queue I/O. \
             Every flush, and with it the unmount, waits for a path that may never come back.",
-        proof: "/sys/block/dm-N of the mount's device has an empty slaves directory, or only failed paths, its table \
-            has queue_if_no_path and its open count is above 0.",
+        proof: "The mount's device is, or is built on, a device-mapper device whose uuid begins with mpath-, and in sysfs \
+            its slaves directory is empty or every path's state is known and neither running nor live. Whether it \
+            queues (queue_if_no_path) is not in sysfs, so it is only probable.",
         safe: &[
             Advice {
                 text: "Bring a path to the storage back (network, iSCSI session, FC zoning): queued I/O is then \
@@ -190,7 +191,7 @@ causes! {
             "seagate-exos-x-csi#141", "dell-csm#666", "dell-csm#896", "hpe-common-host-libs#238", "kubernetes#59946",
         ],
         event_reason: "PodBlockDeviceBusy",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// The staged mount of a volume stays after the pod's own mount has gone.

@@ -61,7 +61,7 @@ fn loop_left(node: &Node) -> anyhow::Result<Staged> {
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "LoopDeviceLeft", names).cured_by(format!("losetup -d {lock}")))
 }
 
-fn losetup(file: &Path) -> anyhow::Result<String> {
+pub(super) fn losetup(file: &Path) -> anyhow::Result<String> {
     let output = Command::new("losetup")
         .args(["--find", "--show"])
         .arg(file)

@@ -1,9 +1,13 @@
 //! Copies of a volume in other mount namespaces.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
-use super::{Scenario, Staged, support};
-use crate::{Gate, Launch, Node, PodSpec};
+use anyhow::Context as _;
+
+use super::{Repair, Scenario, Staged, leftovers::losetup, support};
+use nix::sys::signal::Signal;
+
+use crate::{Gate, Launch, Node, PodSpec, node::loop_devices, process, volume, wait_for};
 
 /// A copy that follows the host, and is used.
 pub const PROPAGATED_COPY: Scenario = Scenario {
@@ -17,6 +21,13 @@ pub const PRIVATE_COPY: Scenario = Scenario {
     name: "private-copy",
     about: "a private mount namespace has a copy of the volume, also with an open file: holds up nobody",
     stage: private_copy,
+};
+
+/// A copy that keeps a device in use.
+pub const DEVICE_PINNED: Scenario = Scenario {
+    name: "device-pinned",
+    about: "a private mount namespace has a copy of a staged volume that is unmounted here: its device stays in use",
+    stage: device_pinned,
 };
 
 fn propagated_copy(node: &Node) -> anyhow::Result<Staged> {
@@ -47,4 +58,35 @@ fn private_copy(node: &Node) -> anyhow::Result<Staged> {
     let mut staged = Staged::fine(vec![spec.pod]);
     staged.ends = true;
     Ok(staged)
+}
+
+/// The device is a loop device, and goes with its mounts.
+fn device_pinned(node: &Node) -> anyhow::Result<Staged> {
+    let disk = node.layout().mnt("pinned.img");
+    fs::File::create(&disk).and_then(|file| file.set_len(16 << 20)).context("create the image of a disk")?;
+    support::shell(&format!("mkfs.ext4 -q {}", disk.display()))?;
+    let device = losetup(&disk)?;
+    let staged = node.global_mount(&volume::handle("pvc-pinned"));
+    fs::create_dir_all(&staged).with_context(|| format!("create {}", staged.display()))?;
+    support::shell(&format!("mount {device} {} && losetup -d {device}", staged.display()))?;
+    let file = node.layout().mnt("exporter");
+    fs::write(&file, "").context("write a file for the exporter")?;
+    let launch = Launch::stand_in("node-exporter").args(["stand-in", "hold", "--namespace", "private", "--open"]);
+    let holder = node.launch(launch.arg(&file))?;
+    support::wait_open(holder, &file)?;
+    support::ensure_own_mount_namespace(holder)?;
+    support::shell(&format!("umount {}", staged.display()))?;
+    support::age(&staged)?;
+    let names = vec![holder.to_string(), staged.display().to_string()];
+    Ok(Staged::node("DevicePinnedByPrivateCopy", names).by_hand(Repair::Holder(holder)))
+}
+
+/// Ends the process whose mount namespace has the copy. The kernel lets go of the file system a
+/// moment later.
+pub fn end_holder(node: &Node, pid: i32) -> anyhow::Result<()> {
+    process::signal(pid, Signal::SIGKILL)?;
+    process::wait_end(pid)?;
+    wait_for("the device is free", Duration::from_secs(10), || {
+        Ok(loop_devices(node.layout().dir()).is_empty().then_some(()))
+    })
 }

@@ -3,6 +3,7 @@
 use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
+    path::PathBuf,
 };
 
 use anyhow::Context as _;
@@ -14,6 +15,13 @@ use crate::{Gate, Node, PodSpec};
 /// The CNI plugin fails at DEL.
 pub const CNI_DEL: Scenario =
     Scenario { name: "cni-del", about: "the CNI plugin fails to release the pod's network", stage: cni_del };
+
+/// The CNI configuration is gone.
+pub const CNI_CONFIG_GONE: Scenario = Scenario {
+    name: "cni-config-gone",
+    about: "the CNI configuration was taken away, so the runtime refuses to release networks",
+    stage: cni_config_gone,
+};
 
 /// Where distributions put the CNI plugins.
 const INSTALLED: [&str; 2] = ["/opt/cni/bin/loopback", "/usr/lib/cni/loopback"];
@@ -30,6 +38,17 @@ fn cni_del(node: &Node) -> anyhow::Result<Staged> {
         .by_hand(Repair::NetworkPlugin))
 }
 
+fn cni_config_gone(node: &Node) -> anyhow::Result<Staged> {
+    provide(node, "true")?;
+    let spec = PodSpec::sleeping("cni-config-gone").own_network();
+    let pod = node.run(&spec)?;
+    fs::remove_file(configuration(node)).context("take the CNI configuration away")?;
+    node.wait_no_network()?;
+    node.delete_until(&spec, Gate::SandboxStopped)?;
+    Ok(Staged::stuck(spec.pod, Gate::SandboxStopped, "NetworkNotReady", vec![pod.sandbox])
+        .by_hand(Repair::NetworkConfiguration))
+}
+
 /// Gives the node a network in which every pod is alone.
 pub fn provide_network(node: &Node) -> anyhow::Result<()> {
     provide(node, "true")
@@ -44,8 +63,17 @@ fn provide(node: &Node, del: &str) -> anyhow::Result<()> {
         symlink(loopback, link).context("provide the CNI plugin loopback")?;
     }
     write_plugin(node, del)?;
-    let configuration = json!({"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": PLUGIN}]});
-    fs::write(dir.join("net.d/10-lab.conflist"), serde_json::to_vec(&configuration)?).context("configure CNI")?;
+    configure(node)
+}
+
+fn configuration(node: &Node) -> PathBuf {
+    node.layout().cni().join("net.d/10-lab.conflist")
+}
+
+/// Has the runtime read the configuration, and puts it there if it was taken away.
+pub fn configure(node: &Node) -> anyhow::Result<()> {
+    let content = json!({"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": PLUGIN}]});
+    fs::write(configuration(node), serde_json::to_vec(&content)?).context("configure CNI")?;
     node.wait_network()
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{csi, lifecycle, network};
+use super::{csi, lifecycle, namespaces, network};
 use crate::Node;
 
 /// Something that an administrator does away from the shell.
@@ -10,8 +10,12 @@ use crate::Node;
 pub enum Repair {
     /// The network plugin tears networks down again.
     NetworkPlugin,
+    /// The CNI configuration is there again.
+    NetworkConfiguration,
     /// The CSI driver is back.
     CsiDriver,
+    /// This process, which has a mount namespace of its own, is ended.
+    Holder(i32),
     /// The kubelet is started again, and finds what the API does not know.
     Kubelet,
 }
@@ -21,7 +25,9 @@ impl Repair {
     pub fn apply(self, node: &Node) -> anyhow::Result<()> {
         match self {
             Repair::NetworkPlugin => network::repair(node),
+            Repair::NetworkConfiguration => network::configure(node),
             Repair::CsiDriver => csi::restart_driver(node),
+            Repair::Holder(pid) => namespaces::end_holder(node, pid),
             Repair::Kubelet => lifecycle::restart_kubelet(node),
         }
     }

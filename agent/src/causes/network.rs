@@ -1,0 +1,57 @@
+//! The node's pod network: while it is not ready, some runtimes refuse to release any pod's network.
+
+use findings::{Finding, cause};
+
+use super::{Found, runtime};
+use crate::observation::{Observation, Sandbox};
+
+/// Runtimes that fail `StopPodSandbox` before they call a plugin, as long as they have no network
+/// configuration. CRI-O goes on with what it has cached of the pod.
+const REFUSING: [&str; 2] = ["containerd", "docker"];
+/// So many sandboxes are named.
+const MAX_NAMED: usize = 4;
+
+/// What the runtime says of its network, when that is not ready.
+pub fn unready(seen: &Observation) -> Option<&str> {
+    let runtime = seen.runtime.get()?;
+    runtime.unready.iter().find(|(condition, _)| condition == "NetworkReady").map(|(_, message)| message.as_str())
+}
+
+/// Whether the runtime says that it has found no configuration, and may do without.
+pub fn is_unconfigured(seen: &Observation) -> bool {
+    unready(seen).is_some_and(|message| message.contains("No CNI configuration"))
+}
+
+/// Whether the state of the node, and nothing of the pod, keeps this sandbox's network.
+pub fn holds(seen: &Observation, sandbox: &Sandbox) -> bool {
+    refusal(seen).is_some() && is_left(sandbox)
+}
+
+/// The network of a stopped sandbox is still there.
+pub fn is_left(sandbox: &Sandbox) -> bool {
+    !sandbox.ready && sandbox.network.get().is_some_and(|network| network.pinned)
+}
+
+/// The runtime's words, when they mean that it refuses to release networks. A plugin that is loaded
+/// and says that it is not ready is still called.
+fn refusal(seen: &Observation) -> Option<&str> {
+    let refuses = seen.runtime.get().is_some_and(|runtime| REFUSING.contains(&runtime.name.as_str()));
+    unready(seen).filter(|message| refuses && message.contains("initialized"))
+}
+
+/// The state of the node, when it holds any sandbox of a pod that should be gone.
+pub fn not_ready(seen: &Observation) -> Option<Finding> {
+    let message = refusal(seen)?;
+    let runtime = seen.runtime.get()?;
+    let mut held = runtime.sandboxes.iter().filter(|sandbox| holds(seen, sandbox)).peekable();
+    held.peek()?;
+    let cause = &cause::NETWORK_NOT_READY;
+    let mut found = runtime::node_named(seen, Found::new(cause, None))
+        .blame("network of the node", format!("{} says: {message}", runtime.name))
+        .evidence("CRI Status, condition NetworkReady", format!("false, {message}"));
+    for sandbox in held.take(MAX_NAMED) {
+        let path = sandbox.network.get().map(|network| network.path.show()).unwrap_or_default();
+        found = found.evidence(format!("sandbox {} of pod {}", sandbox.id, sandbox.pod), format!("{path} is left"));
+    }
+    Some(found.finish())
+}

@@ -1,0 +1,71 @@
+//! The shims of given sandboxes. A command line would name the sandbox, and is never read: it may
+//! block for ever. The working directory tells the same.
+
+use super::{
+    census::Census,
+    processes::{self, Depth},
+};
+use crate::{
+    observation::{HostPath, Seen, Shim},
+    sys::ProcDir,
+};
+
+/// Looks for the shims of `sandboxes`: one link per process of the node.
+pub fn of_sandboxes(sandboxes: &[String], census: &Census) -> Vec<Shim> {
+    if sandboxes.is_empty() {
+        return Vec::new();
+    }
+    let pids = census.by_mount_ns().pids.values().flatten();
+    pids.filter_map(|pid| shim(*pid, sandboxes)).collect()
+}
+
+fn shim(pid: u32, sandboxes: &[String]) -> Option<Shim> {
+    let dir = ProcDir::open(pid).ok()?;
+    let bundle = dir.link("cwd").ok()?;
+    let bundle = bundle.strip_suffix(b" (deleted)").unwrap_or(&bundle);
+    let sandbox = sandboxes.iter().find(|id| bundle.ends_with(format!("/{id}").as_bytes()))?;
+    // Anybody may stand in a bundle.
+    let process = processes::process(pid, Depth::Leader).get().cloned()?;
+    if !process.comm.starts_with("containerd-shim") {
+        return None;
+    }
+    let children = processes::told_children(pid).map(|children| u32::try_from(children.len()).unwrap_or(u32::MAX));
+    Some(Shim {
+        sandbox: sandbox.clone(),
+        pid,
+        start_ticks: process.start_ticks,
+        comm: process.comm,
+        state: process.state,
+        program: super::seen(dir.link("exe").map(HostPath::new)),
+        children: children.map_or(Seen::Missing, Seen::Seen),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_shim_is_known_by_where_it_stands_and_by_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let bundle = dir.path().join("k8s.io/abc");
+        std::fs::create_dir_all(&bundle).unwrap();
+        let program = dir.path().join("containerd-shim-kata-v2");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let start = |program: &std::path::Path| Command::new(program).arg("60").current_dir(&bundle).spawn().unwrap();
+        let (mut shim, mut other) = (start(&program), start("/bin/sleep".as_ref()));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let found = of_sandboxes(&["xyz".into(), "abc".into()], &Census::take());
+        let elsewhere = of_sandboxes(&["bc".into()], &Census::take());
+        for child in [&mut shim, &mut other] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].pid, found[0].sandbox.as_str()), (shim.id(), "abc"));
+        assert_eq!(found[0].program_name(), Some("containerd-shim-kata-v2"));
+        assert!(matches!(found[0].children, Seen::Seen(0) | Seen::Missing));
+        assert_eq!(elsewhere, []);
+    }
+}
