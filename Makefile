@@ -15,10 +15,12 @@ test: packages build
 	$(CARGO) test --workspace --exclude scenarios
 	$(CARGO) test -p scenarios
 
-## Measure; compares with lsof and fuser in the same run
+## Measure; compares with lsof, fuser and prometheus-node-exporter in the same run
 bench: packages
 	$(CARGO) build -q --release -p why-terminating-agent -p bench
 	sh tests/bench/run.sh
+	sh tests/bench/run.sh mass
+	exporter=$$(sh tests/bench/exporter.sh) && sh tests/bench/run.sh idle --minutes 3 --exporter "$$exporter"
 
 ## Write the generated documents again
 docs:
