@@ -34,7 +34,7 @@ pub struct Cost {
     pub anon: u64,
     /// `RssFile`, in KiB.
     pub file: u64,
-    /// `VmHWM`: the largest resident set so far, in KiB.
+    /// The largest resident set so far, in KiB: `VmHWM`, which the kernel keeps a little late.
     pub peak: u64,
 }
 
@@ -78,7 +78,7 @@ impl Service {
                 rss: kib(status.vmrss)?,
                 anon: kib(status.rssanon)?,
                 file: kib(status.rssfile)?,
-                peak: kib(status.vmhwm)?,
+                peak: kib(status.vmhwm.max(status.vmrss))?,
             })
         };
         read().with_context(|| self.words("has ended"))
