@@ -24,6 +24,28 @@ pub struct Finding {
     pub root: String,
 }
 
+impl Finding {
+    /// Bounds and cleans every text in it: one that was read may say anything.
+    pub fn clean(&mut self) {
+        for link in &mut self.chain {
+            link.subject = clean(&link.subject, 200);
+            link.state = clean(&link.state, 200);
+        }
+        for evidence in &mut self.evidence {
+            evidence.source = clean(&evidence.source, 200);
+            evidence.says = clean(&evidence.says, 300);
+        }
+        self.root = clean(&self.root, 300);
+        for step in &mut self.remedy.steps {
+            step.text = clean(&step.text, 600);
+            // A command that is not what it seems is none.
+            step.command = step.command.take().filter(|command| clean(command, 4096) == *command);
+        }
+        self.remedy.dont = clean(&self.remedy.dont, 600);
+        self.remedy.breaks = clean(&self.remedy.breaks, 600);
+    }
+}
+
 /// How far the evidence carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confidence {

@@ -5,8 +5,27 @@ use serde::{Deserialize, Serialize};
 /// A pod's uid as the node knows it: an RFC 4122 UUID for pods of the API, or 32 hexadecimal
 /// digits without dashes for static pods (MD5 up to 1.34, FNV-128a since).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String", into = "String")]
 pub struct PodUid(String);
+
+/// A text that is no uid.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is no pod uid")]
+pub struct NoUid(String);
+
+impl TryFrom<String> for PodUid {
+    type Error = NoUid;
+
+    fn try_from(text: String) -> Result<Self, NoUid> {
+        PodUid::parse(&text).ok_or_else(|| NoUid(crate::clean(&text, 40)))
+    }
+}
+
+impl From<PodUid> for String {
+    fn from(uid: PodUid) -> String {
+        uid.0
+    }
+}
 
 impl PodUid {
     /// Takes a text that has the shape of a uid; anything else is `None`.
@@ -77,6 +96,7 @@ mod tests {
 
     #[test]
     fn refuses_what_could_leave_the_directory() {
+        assert!(serde_json::from_str::<PodUid>("\"../../etc\"").is_err(), "nor from JSON");
         for bad in ["", "..", "96fb425e-919e-44f9-8b42-b1254a602ba1/..", "96fb425e-919e-44f9-8b42-b1254a602ba\n"] {
             assert_eq!(PodUid::parse(bad), None, "{bad:?}");
         }

@@ -14,7 +14,7 @@ mod text;
 mod thing;
 mod verdict;
 
-pub use cause::{Advice, Area, Cause, CauseRef, Danger, Proven};
+pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Proven};
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
 pub use gate::Gate;
 pub use ids::{PodRef, PodUid};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Gate, PodRef, Verdict};
+use crate::{CauseRef, Finding, Gate, PodRef, Verdict};
 
 /// What holds what on one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,10 @@ pub struct NodeReport {
     pub node_findings: Vec<NodeFinding>,
     /// What could not be looked at, and what that hides.
     pub unknown: Vec<Unknown>,
+    /// Causes that were not looked for this time, because the moment was not right: that they are
+    /// not found says nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub not_looked_for: Vec<CauseRef>,
     /// What is worth knowing and is no finding: no kubelet here, another mount namespace.
     pub notes: Vec<String>,
 }

@@ -65,6 +65,17 @@ pub enum Thing {
         /// `/dev/loop0`.
         path: String,
     },
+    /// An object of the API.
+    Object {
+        /// `Pod`, `PersistentVolumeClaim`, `Widget`.
+        #[serde(rename = "objectKind")]
+        kind: String,
+        /// Its namespace, when it lives in one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        namespace: Option<String>,
+        /// Its name.
+        name: String,
+    },
     /// A CSI driver.
     CsiDriver {
         /// `ebs.csi.aws.com`.
@@ -116,6 +127,12 @@ impl Thing {
     /// A block device.
     pub fn device(path: &str) -> Self {
         Thing::Device { path: clean(path, 80) }
+    }
+
+    /// An object of the API; an empty namespace is none.
+    pub fn object(kind: &str, namespace: &str, name: &str) -> Self {
+        let namespace = (!namespace.is_empty()).then(|| clean(namespace, 63));
+        Thing::Object { kind: clean(kind, 63), namespace, name: clean(name, 253) }
     }
 
     /// A CSI driver.

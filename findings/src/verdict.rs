@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 /// The answer in one word. Ordered by how much it should worry the reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Verdict {
     /// Nothing holds it.
+    #[default]
     Clear,
     /// It is on its way: inside its grace period, or inside the kubelet's retry window.
     Progressing,

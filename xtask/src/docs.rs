@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use findings::cause::all;
-use findings::{Advice, Area, Cause, Gate, Proven};
+use findings::{Advice, Area, Cause, ClusterArea, Gate, Proven};
 
 const PAGE: &str = "docs/causes.md";
 
@@ -14,8 +14,9 @@ const INTRODUCTION: &str = "\
 
 # Causes
 
-Everything that why-terminating can name as the reason why a pod does not go. Each cause sits at one of the kubelet's
-gates, in the kubelet's order; only the first gate that is not met holds the pod.
+Everything that why-terminating can name as the reason why something does not go. The causes a node shows come first:
+each sits at one of the kubelet's gates, in the kubelet's order, and only the first gate that is not met holds the pod.
+Those the API shows follow, from what holds the whole cluster to what holds one volume.
 
 In a command, `{pid}` and the like stand for names that a finding fills in. Do the steps in their order: the safest is
 first, and you may be done before the last. A step marked *untested* follows from the reference, but no test of this
@@ -44,7 +45,8 @@ pub fn check(root: &Path) -> Result<()> {
 
 /// The areas in the order of the page.
 fn areas() -> impl Iterator<Item = Area> {
-    Gate::ALL.into_iter().map(Area::Gate).chain([Area::Node])
+    let cluster = ClusterArea::ALL.into_iter().map(Area::Cluster);
+    Gate::ALL.into_iter().map(Area::Gate).chain([Area::Node]).chain(cluster)
 }
 
 fn causes_of(area: Area) -> impl Iterator<Item = &'static Cause> {
@@ -55,6 +57,7 @@ fn name(area: Area) -> &'static str {
     match area {
         Area::Gate(gate) => gate.as_str(),
         Area::Node => "Node",
+        Area::Cluster(area) => area.as_str(),
     }
 }
 
@@ -68,7 +71,7 @@ fn page() -> Result<String> {
 }
 
 fn index(page: &mut String) -> Result<()> {
-    writeln!(page, "| Gate | Cause | What it is |\n|---|---|---|")?;
+    writeln!(page, "| Place | Cause | What it is |\n|---|---|---|")?;
     for cause in areas().flat_map(causes_of) {
         let Cause { id, area, title, .. } = cause;
         writeln!(page, "| {} | [{id}](#{}) | {} |", name(*area), id.to_lowercase(), cell(title))?;
@@ -81,6 +84,7 @@ fn section(page: &mut String, cause: &Cause) -> Result<()> {
     let place = match area {
         Area::Gate(gate) => format!("Gate: {gate}."),
         Area::Node => "A state of the node; it may hold many pods.".to_owned(),
+        Area::Cluster(area) => format!("Seen in the API ({}).", area.as_str()),
     };
     writeln!(page, "\n## {id}\n\n**{}.** {place} Event reason: `{event_reason}`.", text(title))?;
     writeln!(page, "\n{}", text(meaning))?;
@@ -108,6 +112,9 @@ fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
 fn proven_by(cause: &Cause) -> String {
     let mut said = match cause.diagnosis {
         Proven::Lab(scenario) => format!("The diagnosis: lab scenario `{scenario}`."),
+        Proven::Recording(name) => {
+            format!("The diagnosis: what a real API server answered, recording `{name}`.")
+        }
         Proven::Observation => "The diagnosis: a saved observation made after the reference; \
             the lab does not stage it."
             .to_owned(),

@@ -39,7 +39,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
         node,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(run::run(options))
+    let ended = runtime.block_on(run::run(options));
+    // A name that is being looked up is not waited for: a dead DNS server takes longer than the
+    // kubelet or a service manager is to wait.
+    runtime.shutdown_background();
+    ended
 }
 
 fn credentials(args: &RunArgs) -> anyhow::Result<Option<Credentials>> {

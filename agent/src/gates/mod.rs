@@ -23,7 +23,7 @@ pub fn judge(seen: &Observation) -> NodeReport {
     let looked_into = candidates.iter().filter(|candidate| seen.looked_into.contains(&candidate.pod.uid));
     let views: Vec<PodView> = looked_into.map(|candidate| PodView::new(seen, candidate, kubelet)).collect();
     let mut pods: Vec<_> = views.iter().map(pod::judge).filter(|report| report.verdict != Verdict::Clear).collect();
-    let (mut node_findings, notes) = node::judge(seen, &mut pods);
+    let node::Judged { findings: mut node_findings, not_looked_for, notes } = node::judge(seen, &mut pods);
     pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
     let lacking = rights::lacking(seen);
     let mut unknown = lacking.told.clone();
@@ -50,6 +50,7 @@ pub fn judge(seen: &Observation) -> NodeReport {
         pods,
         node_findings,
         unknown,
+        not_looked_for,
         notes,
     }
 }

@@ -1,6 +1,6 @@
 //! States of the node that hold many pods, each told once.
 
-use findings::{Confidence, Finding, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
+use findings::{CauseRef, Confidence, Finding, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
 
 use crate::{
     causes::{block, kubelet, runtime, words},
@@ -13,9 +13,19 @@ const RETRY_WINDOW: i64 = RETRY_WINDOW_MS as i64;
 /// a staging mount without a pod is nothing to speak of.
 const STAGING_QUIET_MS: u64 = 120_000;
 
+/// What is so of the node itself.
+pub struct Judged {
+    /// States of the node.
+    pub findings: Vec<NodeFinding>,
+    /// See [`NodeReport::not_looked_for`](findings::NodeReport::not_looked_for).
+    pub not_looked_for: Vec<CauseRef>,
+    /// See [`NodeReport::notes`](findings::NodeReport::notes).
+    pub notes: Vec<String>,
+}
+
 /// Findings of the node with the pods they hold, and notes. Pods held by one of them alone get
 /// their verdict here.
-pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> (Vec<NodeFinding>, Vec<String>) {
+pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> Judged {
     let mut found = Vec::new();
     if let Some(finding) = runtime::find(seen) {
         found.push(hold(finding, pods, |pod| pod.gates.iter().any(|gate| gate.state == GateState::Unknown)));
@@ -31,13 +41,20 @@ pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> (Vec<NodeFinding>, V
             found.push(hold(finding, pods, |_| true));
         }
     }
-    found.extend(
-        staging_left(seen).into_iter().chain(loops_left(seen)).map(|finding| NodeFinding { finding, pods: Vec::new() }),
-    );
+    let left = [(&cause::GLOBAL_MOUNT_LEFT, staging_left(seen)), (&cause::LOOP_DEVICE_LEFT, loops_left(seen))];
+    let mut not_looked_for = Vec::new();
+    for (cause, findings) in left {
+        match findings {
+            Some(findings) => {
+                found.extend(findings.into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }))
+            }
+            None => not_looked_for.push(CauseRef(cause)),
+        }
+    }
     found.extend(static_names(seen).into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
     found.extend(shared_roots(pods));
     notes.extend(namespace_note(seen));
-    (found, notes)
+    Judged { findings: found, not_looked_for, notes }
 }
 
 /// Whether a finding of the node says by itself that something is stuck. What is only probable and
@@ -76,7 +93,8 @@ fn shared_roots(pods: &[PodReport]) -> Vec<NodeFinding> {
 }
 
 /// A staging mount that no pod on this node uses: the volume cannot be detached.
-fn staging_left(seen: &Observation) -> Vec<Finding> {
+/// None when it cannot be told just now.
+fn staging_left(seen: &Observation) -> Option<Vec<Finding>> {
     let volumes = seen.pod_dirs.get().into_iter().flatten().flat_map(|dir| dir.volumes.get().into_iter().flatten());
     let used: Vec<(&str, &str)> = volumes
         .filter_map(|volume| match &volume.vol_data {
@@ -99,7 +117,7 @@ fn staging_left(seen: &Observation) -> Vec<Finding> {
         .flatten()
         .any(|dir| seen.at_ms.saturating_sub(dir.changed_ms) < STAGING_QUIET_MS);
     if busy || seen.pod_dirs.get().is_none() {
-        return Vec::new();
+        return None;
     }
     let cause = &cause::GLOBAL_MOUNT_LEFT;
     let finding = |staging: &crate::observation::StagingMount| {
@@ -117,14 +135,16 @@ fn staging_left(seen: &Observation) -> Vec<Finding> {
                 .root(staging.path.show())
         })
     };
-    seen.staging.iter().filter(is_left).map(finding).collect()
+    Some(seen.staging.iter().filter(is_left).map(finding).collect())
 }
 
-/// A loop device on a block volume of a pod that is gone.
-fn loops_left(seen: &Observation) -> Vec<Finding> {
+/// A loop device on a block volume of a pod that is gone; none when it cannot be told just now.
+fn loops_left(seen: &Observation) -> Option<Vec<Finding>> {
     // The kubelet names the bind mount after the pod: …/volumeDevices/<volume>/dev/<pod uid>. Only
     // of a pod that nobody knows any more is it certain that the device is left.
-    let (Some(api), Some(runtime)) = (seen.api.get(), seen.runtime.get()) else { return Vec::new() };
+    let (Some(api), Some(runtime)) = (seen.api.get().filter(|api| api.stale.is_none()), seen.runtime.get()) else {
+        return None;
+    };
     let is_known = |uid: &PodUid| {
         api.pods.iter().any(|pod| pod.uid == *uid)
             || runtime.sandboxes.iter().any(|sandbox| sandbox.pod.uid == *uid && sandbox.ready)
@@ -134,7 +154,7 @@ fn loops_left(seen: &Observation) -> Vec<Finding> {
         let is_volume = device.file.show().contains("/volumeDevices/");
         is_volume && uid.is_some_and(|uid| !uid.is_static() && !is_known(&uid))
     };
-    seen.loops.iter().filter(is_left).map(|device| block::loop_left(seen, device, None)).collect()
+    Some(seen.loops.iter().filter(is_left).map(|device| block::loop_left(seen, device, None)).collect())
 }
 
 /// A static pod was changed, and the containers of its old manifest still run: the new one may not

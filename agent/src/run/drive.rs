@@ -16,6 +16,7 @@ use super::{
     Settings,
     api::{self, Cluster},
     brain::{Answer, Brain, Command, Wrote},
+    index::Told,
     ledger::{Kind, Turn},
     logs,
     metrics::Metrics,
@@ -73,7 +74,19 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let jobs = worker::start(options.look, metrics.clone(), tell.clone()).context("starting the thread that looks")?;
     let brain = Brain::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), worker::now());
     tracing::info!(node = %options.node, version = env!("CARGO_PKG_VERSION"), "watching");
-    let mut agent = Agent { brain, cluster, jobs, tell, metrics, health, writing: None, looked: false, quiet: false };
+    let mut agent = Agent {
+        brain,
+        cluster,
+        jobs,
+        tell,
+        metrics,
+        health,
+        writing: None,
+        looked: false,
+        asked: logs::Asked::default(),
+        silent: logs::Silent::default(),
+        hangs: false,
+    };
     loop {
         let sleep = agent.brain.wake(worker::now()).max(SHORTEST_SLEEP);
         let answer = tokio::select! {
@@ -105,8 +118,9 @@ struct Agent {
     health: watch::Sender<Health>,
     writing: Option<Kind>,
     looked: bool,
-    /// The API server was away at the last answer: said once, not each time.
-    quiet: bool,
+    asked: logs::Asked,
+    silent: logs::Silent,
+    hangs: bool,
 }
 
 impl Agent {
@@ -118,9 +132,11 @@ impl Agent {
         for command in commands {
             self.execute(command)?;
         }
-        let fresh = self.brain.index().is_fresh(now);
         let hangs = self.brain.look_hangs(now);
-        self.metrics.stand(self.brain.ledger(), self.brain.index().terminating(), fresh, hangs);
+        self.metrics.stand(&self.brain, now);
+        if std::mem::replace(&mut self.hangs, hangs) != hangs {
+            logs::hangs(hangs);
+        }
         let not_ready = match () {
             () if hangs => Some("a look at the node does not end; a local disk or /proc hangs".to_owned()),
             () if !self.looked => Some("no look has ended yet".to_owned()),
@@ -143,37 +159,32 @@ impl Agent {
         match answer {
             Answer::Looked(looked) => {
                 self.looked = true;
-                for unknown in &looked.report.unknown {
-                    tracing::debug!(source = %unknown.source, why = %unknown.why, "a source did not answer");
-                }
+                self.silent.take(&looked.report.unknown);
             }
             Answer::Wrote(wrote) => {
                 let result = match wrote {
                     Wrote::Done { .. } => "written",
                     Wrote::Differs => "differs",
                     Wrote::Busy { .. } => "busy",
+                    Wrote::Unknown { .. } => "unknown",
                     Wrote::Refused => "refused",
                 };
                 if let Some(kind) = self.writing.take() {
                     self.metrics.wrote(kind, result);
                 }
             }
-            Answer::Listed(Err(why)) | Answer::Node(Err(why)) | Answer::Own(Err(why)) | Answer::Existing(Err(why)) => {
-                self.away(why);
+            Answer::Listed(list) => self.asked.take("the list of pods", list.as_ref().err()),
+            Answer::Node(Ok(None)) => {
+                self.asked.take("the Node", Some(&"there is none of this name; is --node-name right?".to_owned()));
             }
-            Answer::Node(Ok(None)) => self.away("it has no Node of this name; is --node-name right?"),
-            Answer::Told(super::index::Told::Broken(why)) => self.away(why),
-            Answer::Told(_) | Answer::Listed(Ok(_)) if self.quiet => {
-                self.quiet = false;
-                tracing::info!("the API server answers again");
-            }
+            Answer::Node(node) => self.asked.take("the Node", node.as_ref().err()),
+            Answer::Own(own) => self.asked.take("the Events of before", own.as_ref().err()),
+            Answer::Existing(existing) => self.asked.take("one Event", existing.as_ref().err()),
+            Answer::Told(Told::Broken(why)) => self.asked.take("the watch of pods", Some(why)),
+            // The watch begins again before it is answered.
+            Answer::Told(Told::Begin) => {}
+            Answer::Told(_) => self.asked.take("the watch of pods", None),
             _ => {}
-        }
-    }
-
-    fn away(&mut self, why: &str) {
-        if !std::mem::replace(&mut self.quiet, true) {
-            tracing::warn!(%why, "the API server does not answer; going on with what the node shows");
         }
     }
 
@@ -189,7 +200,7 @@ impl Agent {
         tokio::spawn(async move {
             let answer = match command {
                 Command::Look(_) => return,
-                Command::List => Answer::Listed(cluster.pods().await),
+                Command::List { consistent } => Answer::Listed(cluster.pods(consistent).await),
                 Command::GetNode => Answer::Node(cluster.node().await),
                 Command::ReadOwn => Answer::Own(cluster.own_events().await),
                 Command::Write(draft) => Answer::Wrote(cluster.write(&draft).await),

@@ -71,7 +71,8 @@ pub enum Change {
 impl Index {
     /// Takes in one step; says what it means.
     pub fn take(&mut self, told: Told, now: Moment) -> Vec<Change> {
-        if !matches!(told, Told::Broken(_)) {
+        // A list that begins is only asked for: each try of a broken watch begins with one.
+        if !matches!(told, Told::Broken(_) | Told::Begin) {
             self.broken = None;
         }
         match told {
@@ -80,7 +81,10 @@ impl Index {
                 let known = self.known(pod, now);
                 self.listing.get_or_insert_default().insert(known.pod.uid.clone(), known);
             }
-            Told::Complete => return self.complete(),
+            Told::Complete => {
+                let listed = self.listing.take();
+                return listed.map(|listed| self.replace(listed)).unwrap_or_default();
+            }
             Told::Changed(pod) => {
                 let known = self.known(pod, now);
                 let uid = known.pod.uid.clone();
@@ -98,8 +102,15 @@ impl Index {
         Vec::new()
     }
 
-    fn complete(&mut self) -> Vec<Change> {
-        let Some(listed) = self.listing.take() else { return Vec::new() };
+    /// Takes in a list that was asked for beside the watch, which may be in the middle of one of
+    /// its own.
+    pub fn listed(&mut self, pods: Vec<ApiPod>, now: Moment) -> Vec<Change> {
+        self.broken = None;
+        let listed = pods.into_iter().map(|pod| (pod.uid.clone(), self.known(pod, now))).collect();
+        self.replace(listed)
+    }
+
+    fn replace(&mut self, listed: BTreeMap<PodUid, Known>) -> Vec<Change> {
         let gone = self.pods.iter().filter(|(uid, known)| known.deadline.is_some() && !listed.contains_key(*uid));
         let mut changes: Vec<Change> = gone.map(|(uid, _)| Change::Gone(uid.clone())).collect();
         changes.extend(listed.values().filter_map(|known| change(self.pods.get(&known.pod.uid), known)));
@@ -229,6 +240,33 @@ mod tests {
         index.take(Told::Begin, at(9));
         assert!(index.knows(&pod(None).uid), "until the list is complete nothing is missing");
         assert_eq!(index.take(Told::Complete, at(9)), [Change::Gone(pod(None).uid)]);
+    }
+
+    #[test]
+    fn a_list_beside_the_watch_does_not_cut_the_watchs_own_short() {
+        let other = ApiPod { uid: PodUid::parse("96fb425e-919e-44f9-8b42-000000000002").unwrap(), ..pod(None) };
+        let (first, second) = (pod(Some(at(30))), other);
+        let (mut index, _) = listed(vec![first.clone(), second.clone()], at(0));
+        index.take(Told::Begin, at(9));
+        index.take(Told::Listed(first.clone()), at(9));
+        assert!(index.listed(vec![first.clone(), second.clone()], at(9)).is_empty());
+        index.take(Told::Listed(second.clone()), at(9));
+        assert!(index.take(Told::Complete, at(9)).is_empty(), "both are there");
+        assert!(index.knows(&first.uid) && index.knows(&second.uid));
+    }
+
+    #[test]
+    fn a_watch_that_only_tries_again_is_still_broken() {
+        let (mut index, _) = listed(vec![pod(None)], at(0));
+        for second in (10..60).step_by(5) {
+            index.take(Told::Begin, at(second));
+            index.take(Told::Broken("refused".into()), at(second));
+        }
+        assert!(!index.is_fresh(at(60)));
+        index.take(Told::Begin, at(61));
+        assert!(!index.is_fresh(at(61)), "nothing was answered yet");
+        index.take(Told::Complete, at(62));
+        assert!(index.is_fresh(at(62)));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! One line per thing that happens, as text or JSON.
 
-use std::io::IsTerminal;
+use std::{collections::BTreeSet, io::IsTerminal};
 
 use clap::ValueEnum;
+use findings::Unknown;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use super::ledger::{Entry, Turn};
@@ -16,9 +17,13 @@ pub enum Format {
     Json,
 }
 
+/// What is logged unless `RUST_LOG` says otherwise: our own words. The libraries log every request
+/// that fails, with as much of the answer as they have read.
+const OWN: &str = "off,agent=info";
+
 /// Begins to log, at the level that `RUST_LOG` names, else `info`.
 pub fn start(format: Format) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(OWN));
     let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // A second start within one process (a test) keeps the first.
     let _ = match format {
@@ -32,16 +37,68 @@ pub fn turn(turn: &Turn) {
     match turn {
         Turn::Opened(entry) => {
             let (cause, gate, root) = told(entry);
-            tracing::warn!(cause, gate, root, pod = %pods(entry), "a pod is held");
+            let what = if entry.pods.is_empty() { "the node has a finding" } else { "a pod is held" };
+            tracing::warn!(cause, gate, root, pod = %pods(entry), "{what}");
         }
         Turn::Over(entry, why) => {
             let (cause, gate, root) = told(entry);
-            tracing::info!(cause, gate, root, pod = %pods(entry), %why, "a pod is no longer held");
+            let what = if entry.pods.is_empty() { "a finding of the node is over" } else { "a pod is no longer held" };
+            tracing::info!(cause, gate, root, pod = %pods(entry), %why, "{what}");
         }
         Turn::Merged(entry) => {
             let (cause, gate, root) = told(entry);
             tracing::info!(cause, gate, root, pod = %pods(entry), "told once for the node from now on");
         }
+    }
+}
+
+/// Sources that did not answer at the last look: each is said once, and once more when it answers.
+#[derive(Debug, Default)]
+pub struct Silent(BTreeSet<String>);
+
+impl Silent {
+    /// Takes in what the last look could not see. What hides nothing by itself (a process that
+    /// ended in between) is not worth a line.
+    pub fn take(&mut self, unknown: &[Unknown]) {
+        let silent: Vec<&Unknown> = unknown.iter().filter(|unknown| !unknown.hides.is_empty()).collect();
+        for Unknown { source, why, hides } in &silent {
+            if !self.0.contains(source) {
+                tracing::warn!(%source, %why, %hides, "a source does not answer");
+            }
+        }
+        let now: BTreeSet<String> = silent.iter().map(|unknown| unknown.source.clone()).collect();
+        for source in self.0.difference(&now) {
+            tracing::info!(%source, "a source answers again");
+        }
+        self.0 = now;
+    }
+}
+
+/// What the API server was asked for in vain: each kind is said once, and once more when it answers.
+#[derive(Debug, Default)]
+pub struct Asked(BTreeSet<&'static str>);
+
+impl Asked {
+    /// Takes in one answer: why there is none, if there is none.
+    pub fn take(&mut self, what: &'static str, failed: Option<&String>) {
+        match failed {
+            Some(why) if self.0.insert(what) => {
+                tracing::warn!(what, %why, "the API server was asked in vain; going on with what the node shows");
+            }
+            None if self.0.remove(what) => tracing::info!(what, "the API server answers again"),
+            _ => {}
+        }
+    }
+}
+
+/// A look hangs, or has ended after all.
+pub fn hangs(hangs: bool) {
+    if hangs {
+        tracing::error!(
+            "a look at the node does not end: a local disk or /proc hangs; nothing new is seen until it does"
+        );
+    } else {
+        tracing::info!("the look that hung has ended");
     }
 }
 

@@ -12,7 +12,7 @@ use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text::encode},
     metrics::{
         MetricType,
-        counter::Counter,
+        counter::{ConstCounter, Counter},
         family::Family,
         gauge::ConstGauge,
         histogram::{Histogram, exponential_buckets},
@@ -20,12 +20,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{
-    Moment,
-    api::Requests,
-    ledger::{Kind, Ledger},
-    worker,
-};
+use super::{Moment, api::Requests, brain::Brain, ledger::Kind, worker};
 use crate::{
     host::own,
     observation::{Observation, Seen},
@@ -56,6 +51,8 @@ struct Values {
     look_hangs: bool,
     api_fresh: bool,
     dropped: u64,
+    throttled: u64,
+    pending: usize,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -133,7 +130,8 @@ impl Metrics {
     }
 
     /// How things stand.
-    pub fn stand(&self, ledger: &Ledger, terminating: usize, api_fresh: bool, look_hangs: bool) {
+    pub fn stand(&self, brain: &Brain, now: Moment) {
+        let ledger = brain.ledger();
         let mut findings: BTreeMap<FindingLabel, (u32, Moment)> = BTreeMap::new();
         for entry in ledger.holding() {
             let gate = entry.finding.gate.map_or("", |gate| gate.as_str());
@@ -143,8 +141,10 @@ impl Metrics {
             *oldest = entry.since.min(*oldest);
         }
         let mut values = self.now.lock();
-        (values.findings, values.terminating) = (findings, terminating);
-        (values.api_fresh, values.look_hangs, values.dropped) = (api_fresh, look_hangs, ledger.dropped());
+        (values.findings, values.terminating) = (findings, brain.index().terminating());
+        (values.api_fresh, values.look_hangs) = (brain.index().is_fresh(now), brain.look_hangs(now));
+        (values.dropped, values.throttled, values.pending) =
+            (ledger.dropped(), brain.throttled(), brain.unwritten(now));
     }
 
     /// As OpenMetrics text.
@@ -201,12 +201,22 @@ impl Collector for Now {
         gauge("helpers_hung", "Helper processes that hang and cannot be killed", values.helpers_hung as f64)?;
         gauge("look_hangs", "1 while a look at the node does not end", f64::from(u8::from(values.look_hangs)))?;
         gauge("api_fresh", "1 while the API server's word is fresh", f64::from(u8::from(values.api_fresh)))?;
-        gauge("findings_dropped", "Findings and ends for which there was no room", values.dropped as f64)?;
-        if let Some(own) = own::look() {
+        gauge("events_pending", "Events that are due and not written yet", values.pending as f64)?;
+        let own = own::look();
+        if let Some(own) = own {
             gauge("process_resident_memory_bytes", "Resident memory of the agent", own.resident as f64)?;
-            gauge("process_cpu_seconds", "Processor time the agent has used", own.cpu)?;
             gauge("process_start_time_seconds", "When the agent started", own.started)?;
             gauge("process_open_fds", "Descriptors the agent has open", own.descriptors as f64)?;
+        }
+        let mut counter = |name: &str, help: &str, unit: Option<&Unit>, value: f64| {
+            ConstCounter::new(value).encode(encoder.encode_descriptor(name, help, unit, MetricType::Counter)?)
+        };
+        let help = "Findings and ends for which there was no room";
+        counter("findings_dropped", help, None, values.dropped as f64)?;
+        let help = "Times an Event that was due had to wait for the budget of writes";
+        counter("events_throttled", help, None, values.throttled as f64)?;
+        if let Some(own) = own {
+            counter("process_cpu", "Processor time the agent has used", Some(&Unit::Seconds), own.cpu)?;
         }
         let mut info = encoder.encode_descriptor("build_info", "The agent's version", None, MetricType::Gauge)?;
         ConstGauge::new(1i64).encode(info.encode_family(&Version { version: env!("CARGO_PKG_VERSION") })?)
@@ -219,7 +229,10 @@ mod tests {
     use crate::{
         gates::judge,
         observation::sample,
-        run::{Settings, ledger::Sight},
+        run::{
+            Settings,
+            brain::{Answer, Looked},
+        },
     };
 
     #[test]
@@ -228,10 +241,19 @@ mod tests {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].finalizers.push("example.com/hold".into());
         let (report, metrics) = (judge(&seen), Metrics::new());
-        let mut ledger = Ledger::new(Settings::default().rules);
-        ledger.take(&Sight::new(worker::now(), &seen, &report));
+        let now = worker::now();
+        let mut brain = Brain::new("node-7", Settings::default(), false, 7, now);
+        let looked = Looked {
+            began: now,
+            at: now,
+            took: Duration::ZERO,
+            report: report.clone(),
+            complete: true,
+            forgotten: Default::default(),
+        };
+        brain.take(Answer::Looked(Box::new(looked)), now);
         metrics.looked(Duration::from_millis(40), &seen, &report, 0);
-        metrics.stand(&ledger, 1, true, false);
+        metrics.stand(&brain, now);
         metrics.wrote(Kind::Open, "written");
         let text = metrics.render().unwrap();
         for line in [

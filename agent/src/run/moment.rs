@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// When something happened: on the clock that only goes forward, by which everything is timed, and
 /// on the wall, which is only ever shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
     /// Since boot.
     pub steady: Duration,
@@ -16,6 +16,12 @@ impl Moment {
     /// How long ago `earlier` was.
     pub fn since(self, earlier: Moment) -> Duration {
         self.steady.saturating_sub(earlier.steady)
+    }
+
+    /// So much later.
+    pub fn later(self, by: Duration) -> Moment {
+        let wall_ms = self.wall_ms.saturating_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX));
+        Moment { steady: self.steady + by, wall_ms }
     }
 
     /// Seconds since the epoch, by the wall.

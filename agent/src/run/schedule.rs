@@ -33,6 +33,8 @@ struct Plan {
     looked: bool,
     /// The last look that counted.
     seen: Duration,
+    /// When a look was asked for because something changed.
+    asked: Option<Duration>,
 }
 
 /// Decides when the next look is due. Every look sees all pods; a pod only says when it wants one.
@@ -41,6 +43,8 @@ pub struct Schedule {
     intervals: Intervals,
     pods: BTreeMap<PodUid, Plan>,
     sweep: Duration,
+    /// When a sweep was asked for because something changed.
+    asked: Option<Duration>,
     /// Not before.
     rest_until: Duration,
     random: fastrand::Rng,
@@ -52,7 +56,14 @@ impl Schedule {
     pub fn new(intervals: Intervals, seed: u64, now: Moment) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let first = intervals.sweep.min(Duration::from_secs(60)).mul_f64(random.f64());
-        Schedule { sweep: now.steady + first, intervals, pods: BTreeMap::new(), rest_until: now.steady, random }
+        Schedule {
+            sweep: now.steady + first,
+            intervals,
+            pods: BTreeMap::new(),
+            asked: None,
+            rest_until: now.steady,
+            random,
+        }
     }
 
     /// A pod is to go by `deadline`.
@@ -60,7 +71,7 @@ impl Schedule {
         let first = self.intervals.first.mul_f64(1.0 + 0.3 * self.random.f64());
         // One whose deadline passed long ago is looked at with the next look.
         let at = (deadline.steady + first).max(now.steady);
-        self.pods.insert(uid, Plan { at, then: self.intervals.next, looked: false, seen: Duration::ZERO });
+        self.pods.insert(uid, Plan { at, then: self.intervals.next, looked: false, seen: Duration::ZERO, asked: None });
     }
 
     /// Something about a pod that is to go has changed.
@@ -68,6 +79,7 @@ impl Schedule {
         // Before its first look a pod only does what all pods do on their way.
         if let Some(plan) = self.pods.get_mut(uid).filter(|plan| plan.looked) {
             plan.at = plan.at.min(now.steady);
+            plan.asked = Some(now.steady);
         }
     }
 
@@ -77,13 +89,14 @@ impl Schedule {
         if was_told {
             // The kubelet clears away the pod's directory within seconds of the object's end.
             self.sweep = self.sweep.min(now.steady + NEVER_CLOSER);
+            self.asked = Some(now.steady);
         }
     }
 
     /// Pods that hold something here and that the API server does not tell of.
     pub fn follow(&mut self, uid: &PodUid, now: Moment) {
         let at = now.steady + self.around(self.intervals.next);
-        let plan = Plan { at, then: self.intervals.next, looked: true, seen: now.steady };
+        let plan = Plan { at, then: self.intervals.next, looked: true, seen: now.steady, asked: None };
         self.pods.entry(uid.clone()).or_insert(plan);
     }
 
@@ -98,12 +111,19 @@ impl Schedule {
         pods.map_or(self.sweep, |pods| pods.min(self.sweep)).max(self.rest_until)
     }
 
-    /// A look at the whole node took `took` and ended now.
-    pub fn looked(&mut self, took: Duration, now: Moment) {
+    /// A look at the whole node, begun then, took `took` and ended now. What was asked for after it
+    /// had begun is still to be done.
+    pub fn looked(&mut self, took: Duration, began: Moment, now: Moment) {
         self.rest_until = now.steady + (took * SHARE).max(NEVER_CLOSER);
-        self.sweep = now.steady + self.around(self.intervals.sweep);
+        if self.asked.take_if(|asked| *asked <= began.steady).is_some() || self.asked.is_none() {
+            self.sweep = now.steady + self.around(self.intervals.sweep);
+        }
+        self.asked = None;
         let longest = self.intervals.longest;
-        for plan in self.pods.values_mut().filter(|plan| plan.looked || plan.at <= now.steady) {
+        for plan in self.pods.values_mut().filter(|plan| plan.looked || plan.at <= began.steady) {
+            if plan.asked.take().is_some_and(|asked| asked > began.steady) {
+                continue;
+            }
             // Each look sees all pods, so it counts for all; but one that follows another closely
             // does not make a pod seem to be waiting for longer.
             if now.steady.saturating_sub(plan.seen) >= plan.then / 2 {
@@ -143,7 +163,7 @@ mod tests {
         let mut looks = Vec::new();
         for second in from..until {
             if schedule.next() <= at(second).steady {
-                schedule.looked(Duration::from_millis(50), at(second));
+                schedule.looked(Duration::from_millis(50), at(second), at(second));
                 looks.push(second);
             }
         }
@@ -182,7 +202,7 @@ mod tests {
     fn a_slow_look_is_not_repeated_at_once() {
         let mut schedule = Schedule::new(INTERVALS, 7, at(0));
         schedule.terminating(uid(1), at(0), at(0));
-        schedule.looked(Duration::from_secs(3), at(100));
+        schedule.looked(Duration::from_secs(3), at(97), at(100));
         schedule.moved(&uid(1), at(101));
         assert_eq!(schedule.next(), at(160).steady);
     }
@@ -193,7 +213,7 @@ mod tests {
         schedule.terminating(uid(1), at(0), at(0));
         schedule.moved(&uid(1), at(1));
         assert!(schedule.next() >= at(15).steady.min(schedule.sweep), "it is on its way");
-        schedule.looked(Duration::ZERO, at(100));
+        schedule.looked(Duration::ZERO, at(100), at(100));
         schedule.moved(&uid(1), at(110));
         assert_eq!(schedule.next(), at(110).steady);
         schedule.gone(&uid(1), true, at(110));

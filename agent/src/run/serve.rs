@@ -1,6 +1,6 @@
 //! `/metrics`, `/healthz` and `/readyz`, for whoever can reach the address that was asked for.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -9,10 +9,19 @@ use axum::{
     response::IntoResponse,
     routing::get,
 };
-use tokio::net::TcpListener;
-use tokio::sync::watch::Receiver;
+use hyper::server::conn::http1;
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch::Receiver},
+};
 
 use super::metrics::Metrics;
+
+/// At the same time.
+const MOST_CONNECTIONS: usize = 128;
+/// How long one may take.
+const CONNECTION: Duration = Duration::from_secs(5);
 
 /// Whether the agent does its work, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +43,8 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAd
     Ok((listener, address))
 }
 
-/// Serves until the agent ends.
+/// Serves until the agent ends. Whoever can reach the port may ask, so a connection lives for a few
+/// seconds and answers one question, and there are never many.
 pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Receiver<Health>) {
     let router = Router::new()
         .route("/metrics", get(render))
@@ -42,8 +52,22 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Receive
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .with_state(Shared { metrics, health });
-    if let Err(error) = axum::serve(listener, router).await {
-        tracing::error!(%error, "metrics are not served any more");
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let Ok((connection, _)) = listener.accept().await else {
+            // Out of descriptors, for a moment.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            continue;
+        };
+        // Without a place the connection is closed at once.
+        let Ok(place) = places.clone().try_acquire_owned() else { continue };
+        let service = TowerToHyperService::new(router.clone());
+        tokio::spawn(async move {
+            let served = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(connection), service);
+            // Whoever asks wrongly or slowly is no concern of ours.
+            let _ = tokio::time::timeout(CONNECTION, served).await;
+            drop(place);
+        });
     }
 }
 
@@ -61,5 +85,43 @@ async fn ready(State(shared): State<Shared>) -> impl IntoResponse {
     match &shared.health.borrow().not_ready {
         None => (StatusCode::OK, "ok\n".to_owned()),
         Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+        sync::watch,
+    };
+
+    use super::*;
+
+    async fn ask(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn it_answers_and_lets_nobody_stay() {
+        let (listener, address) = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let (tell, health) = watch::channel(Health { not_ready: Some("no look has ended yet".into()) });
+        tokio::spawn(serve(listener, Arc::new(Metrics::new()), health));
+        assert!(ask(address, "/readyz").await.contains("503"));
+        tell.send(Health::default()).unwrap();
+        assert!(ask(address, "/readyz").await.contains("200"));
+        assert!(ask(address, "/metrics").await.contains("why_terminating_build_info"));
+        let mut silent: Vec<TcpStream> = Vec::new();
+        for _ in 0..MOST_CONNECTIONS {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        // They are full, and whoever says nothing is gone after a while.
+        let mut end = [0; 1];
+        assert_eq!(silent[0].read(&mut end).await.unwrap(), 0);
+        assert!(ask(address, "/healthz").await.ends_with("ok\n"));
     }
 }

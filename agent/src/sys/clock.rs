@@ -17,6 +17,11 @@ fn millis(clock: ClockId) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
+/// Processor time this thread has used, in milliseconds.
+pub fn thread_cpu_ms() -> u64 {
+    millis(ClockId::ThreadCPUTime)
+}
+
 /// In which unit `/proc/<pid>/stat` counts a start time: ticks per second.
 pub fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)

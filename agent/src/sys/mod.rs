@@ -13,7 +13,7 @@ mod read;
 mod statx;
 
 pub use anchor::{SocketPath, listener, listens};
-pub use clock::{now_ms, ticks_per_second, uptime_ms};
+pub use clock::{now_ms, thread_cpu_ms, ticks_per_second, uptime_ms};
 pub use dir::{Entry, EntryKind, list, list_capped};
 pub use heap::share_one_heap;
 pub use listmount::{has_mount_after, unique_mount_id};

@@ -11,6 +11,53 @@ pub enum Area {
     Gate(Gate),
     /// It is a state of the node, named once with all the pods it holds.
     Node,
+    /// The API shows it, and it may hold anything that is being deleted.
+    Cluster(ClusterArea),
+}
+
+/// Where in the cluster a cause sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClusterArea {
+    /// Groups and versions that are not served.
+    Api,
+    /// The control plane's own programs.
+    ControlPlane,
+    /// The namespace object.
+    Namespace,
+    /// Webhooks, policies, conversion, stored data.
+    Admission,
+    /// Finalizers, owners and the controllers behind them.
+    Finalizer,
+    /// Pods, as the API shows them, and their nodes.
+    Pod,
+    /// Claims, volumes and attachments.
+    Storage,
+}
+
+impl ClusterArea {
+    /// All of them, from the widest to the narrowest.
+    pub const ALL: [ClusterArea; 7] = [
+        ClusterArea::Api,
+        ClusterArea::ControlPlane,
+        ClusterArea::Namespace,
+        ClusterArea::Admission,
+        ClusterArea::Finalizer,
+        ClusterArea::Pod,
+        ClusterArea::Storage,
+    ];
+
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ClusterArea::Api => "Api",
+            ClusterArea::ControlPlane => "ControlPlane",
+            ClusterArea::Namespace => "Namespace",
+            ClusterArea::Admission => "Admission",
+            ClusterArea::Finalizer => "Finalizer",
+            ClusterArea::Pod => "PodAndNode",
+            ClusterArea::Storage => "Storage",
+        }
+    }
 }
 
 /// An entry of the registry.
@@ -63,6 +110,8 @@ pub struct Danger {
 pub enum Proven {
     /// By this lab scenario, on a real kernel with a real runtime.
     Lab(&'static str),
+    /// By judging what a real API server answered in this recorded situation.
+    Recording(&'static str),
     /// By judging a saved observation made after the reference; the lab cannot stage it.
     Observation,
     /// Not by a test: the page and the output say so.
@@ -110,6 +159,6 @@ pub struct UnknownCause(pub String);
 macro_rules! causes {
     ($($(#[$doc:meta])* $name:ident = $cause:expr;)*) => {
         $($(#[$doc])* pub static $name: $crate::cause::Cause = $cause;)*
-        pub(super) static ALL: &[&$crate::cause::Cause] = &[$(&$name),*];
+        pub(in crate::cause) static ALL: &[&$crate::cause::Cause] = &[$(&$name),*];
     };
 }

@@ -7,22 +7,24 @@
 #[macro_use]
 mod entry;
 mod cgroup;
+mod cluster;
 mod containers;
 mod node;
 mod volumes;
 
 pub use cgroup::*;
+pub use cluster::*;
 pub use containers::*;
-pub use entry::{Advice, Area, Cause, CauseRef, Danger, Proven, UnknownCause};
+pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Proven, UnknownCause};
 pub use node::*;
 pub use volumes::*;
 
-/// Every cause, in the order of the gates.
+/// Every cause the agent can name, in the order of the gates.
 pub static REGISTRY: &[&[&Cause]] = &[containers::ALL, volumes::ALL, cgroup::ALL, node::ALL];
 
-/// Every cause, flat.
+/// Every cause, flat: those of the node, then those of the cluster.
 pub fn all() -> impl Iterator<Item = &'static Cause> {
-    REGISTRY.iter().flat_map(|area| area.iter().copied())
+    REGISTRY.iter().chain(cluster::ALL).flat_map(|area| area.iter().copied())
 }
 
 /// The cause with this id.

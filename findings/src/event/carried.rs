@@ -101,10 +101,11 @@ impl Carried {
         if text.len() > 2 * MAX_BYTES {
             return Err(ReadError::TooLong(text.len()));
         }
-        let carried: Carried = serde_json::from_str(text)?;
+        let mut carried: Carried = serde_json::from_str(text)?;
         if carried.schema != Self::SCHEMA {
             return Err(ReadError::Schema(carried.schema));
         }
+        carried.finding.clean();
         Ok(carried)
     }
 }

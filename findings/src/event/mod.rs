@@ -10,7 +10,7 @@ mod note;
 
 pub use carried::{Carried, MAX_BYTES, Phase, ReadError};
 pub use name::{EventName, Subjects};
-pub use note::{MAX_NOTE, holds, is_over};
+pub use note::{MAX_NOTE, Whom, holds, is_over};
 
 /// `reportingController` of the agents' Events; a field selector of lists and watches.
 pub const CONTROLLER: &str = "why-terminating/agent";
@@ -20,5 +20,3 @@ pub const ANNOTATION: &str = "why-terminating/finding";
 pub const NAMESPACE: &str = "default";
 /// `action`: what the kubelet was doing.
 pub const ACTION: &str = "TerminatePod";
-/// `reason` of the Normal event that says that a finding is over.
-pub const REASON_OVER: &str = "PodNoLongerHeld";

@@ -5,14 +5,38 @@ use crate::{Finding, PodRef, duration};
 /// The API server refuses a longer note, in bytes.
 pub const MAX_NOTE: usize = 1024;
 
+/// Whom a finding holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Whom<'a> {
+    /// One pod.
+    Pod(&'a PodRef),
+    /// Pods of the node, told once.
+    Pods,
+    /// No pod; the node itself is in this state.
+    Nobody,
+}
+
+impl Whom<'_> {
+    /// `reason` of the Normal event that tells the end.
+    pub fn reason_over(self) -> &'static str {
+        match self {
+            Whom::Pod(_) | Whom::Pods => "PodNoLongerHeld",
+            Whom::Nobody => "NodeFindingOver",
+        }
+    }
+}
+
 /// What the Warning says while the finding holds: no counts and no times, because the note of an
 /// Event cannot be changed.
-pub fn holds(pod: Option<&PodRef>, finding: &Finding) -> String {
-    let who = who(pod);
+pub fn holds(whom: Whom, finding: &Finding) -> String {
     let at = finding.gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
     let title = finding.cause.title;
     let chain: Vec<&str> = finding.chain.iter().map(|link| link.subject.as_str()).collect();
-    let mut note = format!("{who} held{at}: {title}. ");
+    let mut note = match whom {
+        Whom::Pod(pod) => format!("Pod {pod} is held{at}: {title}. "),
+        Whom::Pods => format!("Pods of this node are held{at}: {title}. "),
+        Whom::Nobody => format!("This node: {title}. "),
+    };
     if !chain.is_empty() {
         note.push_str(&format!("Chain: {}. ", chain.join(" > ")));
     }
@@ -28,20 +52,17 @@ pub fn holds(pod: Option<&PodRef>, finding: &Finding) -> String {
 }
 
 /// What the Normal event says when it is over.
-pub fn is_over(pod: Option<&PodRef>, finding: &Finding, lasted_s: u64, ended_by: &str) -> String {
-    let who = who(pod);
+pub fn is_over(whom: Whom, finding: &Finding, lasted_s: u64, ended_by: &str) -> String {
     let at = finding.gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
     let root = finding.chain.iter().rfind(|link| link.root).map(|link| format!(" ({})", link.subject));
     let cause = finding.cause.id;
-    bounded(format!(
-        "{who} no longer held{at} by {cause}{}: {ended_by}. It lasted {}",
-        root.unwrap_or_default(),
-        duration(lasted_s)
-    ))
-}
-
-fn who(pod: Option<&PodRef>) -> String {
-    pod.map_or_else(|| "Pods of this node are".to_owned(), |pod| format!("Pod {pod} is"))
+    let root = root.unwrap_or_default();
+    let subject = match whom {
+        Whom::Pod(pod) => format!("Pod {pod} is no longer held{at} by {cause}{root}"),
+        Whom::Pods => format!("Pods of this node are no longer held{at} by {cause}{root}"),
+        Whom::Nobody => format!("This node: {cause}{root} is over"),
+    };
+    bounded(format!("{subject}: {ended_by}. It lasted {}", duration(lasted_s)))
 }
 
 fn bounded(mut note: String) -> String {
@@ -85,14 +106,14 @@ pub(super) mod tests {
     fn it_names_the_pod_the_gate_the_chain_and_the_next_step() {
         let title = cause::FUSE_SERVER_NOT_RESPONDING.title;
         assert_eq!(
-            holds(Some(&pod()), &sample()),
+            holds(Whom::Pod(&pod()), &sample()),
             format!(
                 "Pod shop/db-0 is held at VolumesUnmounted: {title}. Chain: volume data > pid 4242 du. Do: stop it: kill 4242"
             )
         );
-        assert!(holds(None, &sample()).starts_with("Pods of this node are held at VolumesUnmounted: "));
+        assert!(holds(Whom::Pods, &sample()).starts_with("Pods of this node are held at VolumesUnmounted: "));
         assert_eq!(
-            is_over(Some(&pod()), &sample(), 720, "the pod is gone"),
+            is_over(Whom::Pod(&pod()), &sample(), 720, "the pod is gone"),
             "Pod shop/db-0 is no longer held at VolumesUnmounted by FuseServerNotResponding (pid 4242 du): \
              the pod is gone. It lasted 12m"
         );
@@ -103,12 +124,12 @@ pub(super) mod tests {
         let mut finding = sample();
         finding.chain.push(Link::new("ü".repeat(199), ""));
         finding.remedy.steps[0].command = Some("x".repeat(900));
-        let note = holds(Some(&pod()), &finding);
+        let note = holds(Whom::Pod(&pod()), &finding);
         assert!(note.len() <= MAX_NOTE && !note.contains("Do:"), "{note}");
         for _ in 0..9 {
             finding.chain.push(Link::new("ü".repeat(199), ""));
         }
-        let note = holds(Some(&pod()), &finding);
+        let note = holds(Whom::Pod(&pod()), &finding);
         assert!(note.len() <= MAX_NOTE && note.ends_with('…'), "{}", note.len());
     }
 }

@@ -21,7 +21,7 @@ pub mod mounts;
 mod network;
 mod node;
 mod pod;
-mod process;
+pub mod process;
 mod retry;
 mod runtime;
 pub mod scenario;
@@ -30,6 +30,6 @@ mod volume;
 
 pub use kubelet::Gate;
 pub use launch::Launch;
-pub use node::{Layout, Node, Restart, default_dir};
+pub use node::{Layout, NODE_NAME, Node, Restart, default_dir};
 pub use pod::{Container, Pod, PodRef, PodSpec};
 pub use retry::wait_for;

@@ -58,7 +58,7 @@ fn run(node: &Node, flags: &[&str], output: &str) -> anyhow::Result<(String, i32
 }
 
 /// The agent, built beside this test.
-fn binary() -> anyhow::Result<PathBuf> {
+pub fn binary() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let directory = own.parent().and_then(|deps| deps.parent()).context("the test stands in no target directory")?;
     let path = directory.join("why-terminating-agent");

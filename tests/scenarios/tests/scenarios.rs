@@ -5,6 +5,7 @@ mod ask;
 mod compare;
 mod container;
 mod cure;
+mod running;
 mod together;
 
 use std::{process::ExitCode, time::Duration};
@@ -42,7 +43,10 @@ fn main() -> ExitCode {
     trials.push(trial("in-a-container", container::sees_what_root_sees));
     trials.push(trial("runs-as-deployed", container::runs_as_deployed));
     trials.push(trial("rights", container::rights));
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials.extend(running::on_a_node_of_its_own());
+    let alone = libtest_mimic::run(&arguments, trials);
+    let together = running::on_one_node(arguments);
+    if alone.has_failed() { alone.exit_code() } else { together }
 }
 
 fn trial(name: &'static str, test: impl Fn() -> anyhow::Result<()> + Send + 'static) -> Trial {

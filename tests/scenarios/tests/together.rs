@@ -58,7 +58,8 @@ pub fn not_a_leak() -> anyhow::Result<()> {
     node.down().context("take the node down")
 }
 
-fn run(program: &str, args: &[&str], path: &std::path::Path) -> anyhow::Result<()> {
+/// Runs a program on a path.
+pub fn run(program: &str, args: &[&str], path: &std::path::Path) -> anyhow::Result<()> {
     let done = Command::new(program).args(args).arg(path).stdin(Stdio::null()).output()?;
     ensure!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr));
     Ok(())

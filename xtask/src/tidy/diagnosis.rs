@@ -1,32 +1,45 @@
 //! What the registry says of a diagnosis is so: it is made somewhere, and a test says so.
 
-use findings::{Proven, cause::all};
+use findings::{Area, Cause, Proven, cause::all};
 
 use super::Source;
 
-const AGENT: &str = "agent/src";
+const RECORDINGS: &str = "tests/recordings";
+
+/// Where the diagnoses of a cause are made, and where tests name it.
+struct Side {
+    code: &'static str,
+    tests: &'static str,
+}
+
+const AGENT: Side = Side { code: "agent/src", tests: "agent/src" };
+const AGGREGATOR: Side = Side { code: "aggregator/src", tests: "aggregator/tests" };
 
 pub fn check(sources: &[Source]) -> Vec<String> {
-    let agent: Vec<&Source> = sources.iter().filter(|source| source.is_rust() && source.is_in(AGENT)).collect();
-    let has = |text: &str| agent.iter().any(|source| source.text.contains(text));
-    let mut broken = Vec::new();
-    for cause in all() {
-        let id = cause.id;
-        let is_made = has(&format!("cause::{}", screaming(id)));
-        match cause.diagnosis {
-            Proven::Untested if is_made => {
-                broken.push(format!("{id}: diagnosed in {AGENT}, and the registry says it is not"))
-            }
-            Proven::Lab(_) | Proven::Observation if !is_made => {
-                broken.push(format!("{id}: diagnosed nowhere in {AGENT}"))
-            }
-            Proven::Observation if !has(&format!("\"{id}\"")) => {
-                broken.push(format!("{id}: proven by an observation, and no test in {AGENT} names it"));
-            }
-            _ => {}
+    all().flat_map(|cause| broken_in(cause, sources)).collect()
+}
+
+fn broken_in(cause: &Cause, sources: &[Source]) -> Vec<String> {
+    let id = cause.id;
+    let Side { code, tests } = if matches!(cause.area, Area::Cluster(_)) { AGGREGATOR } else { AGENT };
+    let has = |area: &str, text: &str| {
+        sources.iter().any(|source| source.is_rust() && source.is_in(area) && source.text.contains(text))
+    };
+    let is_made = has(code, &format!("cause::{}", screaming(id)));
+    let is_named = has(tests, &format!("\"{id}\""));
+    match cause.diagnosis {
+        Proven::Untested if is_made => vec![format!("{id}: diagnosed in {code}, and the registry says it is not")],
+        Proven::Lab(_) | Proven::Observation | Proven::Recording(_) if !is_made => {
+            vec![format!("{id}: diagnosed nowhere in {code}")]
         }
+        Proven::Observation | Proven::Recording(_) if !is_named => {
+            vec![format!("{id}: proven by what was seen, and no test in {tests} names it")]
+        }
+        Proven::Recording(name) if !sources.iter().any(|source| source.is_in(&format!("{RECORDINGS}/{name}"))) => {
+            vec![format!("{id}: proven by the recording {name}, which {RECORDINGS} does not have")]
+        }
+        _ => Vec::new(),
     }
-    broken
 }
 
 /// `FuseServerGone` as the name of its static: `FUSE_SERVER_GONE`.

@@ -33,6 +33,22 @@ const PLACEHOLDERS: &[&str] = &[
     "node",
     "note",
     "owner",
+    "apiservice",
+    "attachment",
+    "configuration",
+    "crd",
+    "finalizer",
+    "group_version",
+    "name",
+    "namespace",
+    "pod_cidr",
+    "pv",
+    "secret",
+    "service",
+    "service_name",
+    "type",
+    "workload",
+    "workload_namespace",
 ];
 
 pub fn check() -> Vec<String> {

@@ -123,7 +123,10 @@ pub async fn look(credentials: Credentials, node: &str) -> Seen<ApiFacts> {
 /// Asks for these PersistentVolumes; one that does not exist or is not CSI's is left out.
 pub async fn volumes(credentials: Credentials, names: Vec<String>) -> Seen<Vec<PersistentVolume>> {
     apart(async move {
-        let api: Api<LiteVolume> = Api::all(Client::try_from(config(credentials).await?)?);
+        let mut config = config(credentials).await?;
+        // Asked again with the next look; a busy API server is not asked eight times in a second.
+        config.default_retry = false;
+        let api: Api<LiteVolume> = Api::all(Client::try_from(config)?);
         let mut found = Vec::new();
         for name in names {
             let csi = api.get_opt(&name).await?.and_then(|volume| volume.spec.csi);

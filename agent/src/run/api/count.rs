@@ -53,7 +53,7 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let verb = verb(request.method(), request.uri().query().unwrap_or_default());
+        let verb = verb(&request);
         let (requests, answer) = (self.requests.clone(), self.inner.call(request));
         Box::pin(async move {
             let answer = answer.await;
@@ -64,9 +64,14 @@ where
     }
 }
 
-fn verb(method: &Method, query: &str) -> &'static str {
-    match *method {
-        Method::GET if query.contains("watch=true") => "watch",
+/// Whether it asks to be told of changes.
+pub(super) fn is_watch<A>(request: &Request<A>) -> bool {
+    *request.method() == Method::GET && request.uri().query().is_some_and(|query| query.contains("watch=true"))
+}
+
+fn verb<A>(request: &Request<A>) -> &'static str {
+    match *request.method() {
+        Method::GET if is_watch(request) => "watch",
         Method::GET => "read",
         Method::PATCH => "apply",
         _ => "other",

@@ -1,6 +1,7 @@
 //! The conversation with the API server: one watch, a few reads, and Events.
 
 mod count;
+mod pace;
 mod read;
 mod watch;
 mod write;
@@ -33,7 +34,8 @@ impl Cluster {
         // A watch is silent for minutes. Every other question has a deadline of its own.
         config.read_timeout = None;
         config.connect_timeout = Some(DEADLINE);
-        let client = ClientBuilder::try_from(config)?.with_layer(&count::Layer(requests)).build();
+        let client =
+            ClientBuilder::try_from(config)?.with_layer(&count::Layer(requests)).with_layer(&pace::Layer).build();
         Ok(Cluster { client, node: node.to_owned() })
     }
 }

@@ -3,23 +3,34 @@
 use std::pin::pin;
 
 use futures::StreamExt;
-use kube::{
-    Api,
-    runtime::{WatchStreamExt, watcher},
-};
+use kube::{Api, runtime::watcher};
 use tokio::sync::mpsc::Sender;
 
 use super::Cluster;
 use crate::{
     host::api::{LitePod, pod},
-    run::{brain::Answer, index::Told},
+    run::{
+        brain::{Answer, Patience},
+        index::Told,
+        worker,
+    },
 };
 
 /// Watches for ever; ends when nobody listens any more.
 pub async fn watch(cluster: Cluster, tell: Sender<Answer>) {
     let config = watcher::Config::default().fields(&format!("spec.nodeName={}", cluster.node)).any_semantic();
-    let mut events = pin!(watcher(Api::<LitePod>::all(cluster.client), config).default_backoff());
+    let mut events = pin!(watcher(Api::<LitePod>::all(cluster.client), config));
+    // kube's own back-off begins anew with each list that begins, also when every list fails.
+    let mut patience = Patience::new(worker::now().wall_ms);
     while let Some(event) = events.next().await {
+        match &event {
+            Err(_) => {
+                patience.failed(None, worker::now());
+                tokio::time::sleep(patience.wait(worker::now())).await;
+            }
+            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
+            Ok(_) => patience.succeeded(),
+        }
         if let Some(told) = told(event)
             && tell.send(Answer::Told(told)).await.is_err()
         {

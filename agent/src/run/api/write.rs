@@ -22,9 +22,9 @@ impl Cluster {
             Ok(Ok((code, headers))) => outcome(code, &headers, draft),
             Ok(Err(error)) => {
                 tracing::debug!(event = %draft.name, error = %findings::clean(&error.to_string(), 300), "not written");
-                Wrote::Busy { after: None }
+                Wrote::Unknown { after: None }
             }
-            Err(_) => Wrote::Busy { after: None },
+            Err(_) => Wrote::Unknown { after: None },
         }
     }
 
@@ -46,10 +46,12 @@ fn outcome(code: StatusCode, headers: &HeaderMap, draft: &Draft) -> Wrote {
         // What cannot be changed differs.
         StatusCode::UNPROCESSABLE_ENTITY => Wrote::Differs,
         // An expired token is renewed within a minute; a conflict is over when it is told.
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::UNAUTHORIZED | StatusCode::CONFLICT => {
-            Wrote::Busy { after: retry_after(headers) }
-        }
-        code if code.is_server_error() => Wrote::Busy { after: retry_after(headers) },
+        StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::UNAUTHORIZED
+        | StatusCode::CONFLICT
+        | StatusCode::SERVICE_UNAVAILABLE => Wrote::Busy { after: retry_after(headers) },
+        // etcd may have stored it before its answer was late.
+        code if code.is_server_error() => Wrote::Unknown { after: retry_after(headers) },
         code => {
             tracing::warn!(event = %name, %code, "the API server does not take Events; is the Role bound?");
             Wrote::Refused

@@ -15,15 +15,19 @@ use super::{
     Moment, Settings,
     bucket::Bucket,
     index::{Change, Index, Told},
-    ledger::{Kind, Ledger, Of, Sight, Turn, Write},
+    ledger::{Existing, Key, Kind, Ledger, Of, Sight, Turn, Write},
     schedule::Schedule,
 };
-use patience::Patience;
-pub use types::{Answer, Command, Existing, Looked, OwnEvent, Wrote};
+pub use patience::Patience;
+pub use types::{Answer, Command, Looked, OwnEvent, Wrote};
 
 /// The Node object may have been made anew; before something is written it is asked for again when
 /// the last answer is older than this.
 const NODE_FRESH: Duration = Duration::from_secs(600);
+/// While a look hangs, nothing is gained by looking at the clock all the time.
+const NOT_AT_ONCE: Duration = Duration::from_secs(10);
+/// What the API server refuses is tried again after this.
+const PUT_OFF: Duration = Duration::from_secs(900);
 /// A look that takes longer hangs: a local disk or /proc does not answer.
 const LOOK_HANGS: Duration = Duration::from_secs(30);
 
@@ -40,6 +44,9 @@ pub struct Brain {
     doubted: Option<Box<Looked>>,
     confirmed: BTreeSet<PodUid>,
     listing: bool,
+    /// How often the watch has told something, and how often when the list was asked for.
+    told_count: u64,
+    list_asked: u64,
     /// A list was tried for the look that is due.
     listed_for_look: bool,
     node_asked: Patience,
@@ -49,11 +56,17 @@ pub struct Brain {
     writing: Option<Write>,
     reading_existing: bool,
     writes: Patience,
+    /// What was just found to stand there in other words.
+    adopted: Option<Key>,
     spread: Duration,
     /// Since there are news, they wait until then.
     held_until: Option<Duration>,
     random: fastrand::Rng,
     turns: Vec<Turn>,
+    throttled: u64,
+    waits_for_budget: bool,
+    /// So many writes are left for the agent's end.
+    last_writes: u32,
 }
 
 impl Brain {
@@ -71,6 +84,8 @@ impl Brain {
             doubted: None,
             confirmed: BTreeSet::new(),
             listing: false,
+            told_count: 0,
+            list_asked: 0,
             listed_for_look: false,
             node_asked: Patience::new(seed),
             own_asked: Patience::new(seed.wrapping_add(1)),
@@ -79,10 +94,14 @@ impl Brain {
             writing: None,
             reading_existing: false,
             writes: Patience::new(seed.wrapping_add(2)),
+            adopted: None,
             spread: settings.spread,
             held_until: None,
             random: fastrand::Rng::with_seed(seed.wrapping_add(3)),
             turns: Vec::new(),
+            throttled: 0,
+            waits_for_budget: false,
+            last_writes: settings.burst,
         }
     }
 
@@ -104,7 +123,9 @@ impl Brain {
     /// When something is due by itself, at the latest.
     pub fn wake(&mut self, now: Moment) -> Duration {
         let mut wake = Duration::from_secs(600);
-        if self.looking.is_none() && self.doubted.is_none() {
+        if let Some(since) = self.looking {
+            wake = wake.min((LOOK_HANGS + Duration::from_secs(1)).saturating_sub(now.since(since)).max(NOT_AT_ONCE));
+        } else if self.doubted.is_none() {
             wake = wake.min(self.schedule.next().saturating_sub(now.steady));
         }
         if self.asks_api {
@@ -158,12 +179,13 @@ impl Brain {
         self.looking.is_some_and(|since| now.since(since) > LOOK_HANGS)
     }
 
-    /// What may still be written before the agent ends: the bucket does not hold it back, its burst
-    /// bounds it.
+    /// What may still be written before the agent ends: the bucket does not hold it back, but it is
+    /// no more than its burst, or a rollout over many stuck pods would be a storm.
     pub fn last_write(&mut self, now: Moment) -> Option<Write> {
-        if !self.may_write() {
+        if !self.may_write() || self.last_writes == 0 || !self.writes.wait(now).is_zero() {
             return None;
         }
+        self.last_writes -= 1;
         self.writing = None;
         let of = self.of()?;
         let write = self.ledger.next_write(&of, now).filter(|write| write.kind <= Kind::Over)?;
@@ -176,13 +198,26 @@ impl Brain {
         self.writing.as_ref().map(|write| write.kind)
     }
 
+    /// How often a write that was due had to wait for the budget.
+    pub fn throttled(&self) -> u64 {
+        self.throttled
+    }
+
     /// How many findings and ends the API server was not told of.
     pub fn unwritten(&self, now: Moment) -> usize {
         self.ledger.unwritten(now)
     }
 
     fn told(&mut self, told: Told, now: Moment) {
-        for change in self.index.take(told, now) {
+        if !matches!(told, Told::Broken(_)) {
+            self.told_count += 1;
+        }
+        let changes = self.index.take(told, now);
+        self.changed(changes, now);
+    }
+
+    fn changed(&mut self, changes: Vec<Change>, now: Moment) {
+        for change in changes {
             match change {
                 Change::Terminating(uid, deadline) => self.schedule.terminating(uid, deadline, now),
                 Change::Moved(uid) => self.schedule.moved(&uid, now),
@@ -198,11 +233,16 @@ impl Brain {
         self.listing = false;
         match list {
             Ok(pods) => {
-                self.told(Told::Begin, now);
-                pods.into_iter().for_each(|pod| self.told(Told::Listed(pod), now));
-                self.told(Told::Complete, now);
+                let listed: BTreeSet<PodUid> = pods.iter().map(|pod| pod.uid.clone()).collect();
+                // What the watch has told since the question is newer than the answer.
+                if self.told_count == self.list_asked {
+                    let changes = self.index.listed(pods, now);
+                    self.changed(changes, now);
+                }
                 if let Some(looked) = self.doubted.take() {
-                    self.confirmed = looked.forgotten.iter().filter(|uid| !self.index.knows(uid)).cloned().collect();
+                    self.listed_for_look = false;
+                    let known = |uid: &PodUid| listed.contains(uid) || self.index.knows(uid);
+                    self.confirmed = looked.forgotten.iter().filter(|uid| !known(uid)).cloned().collect();
                     // If the API server knows one after all, the watch had missed it and the whole
                     // look is wrong; the next one is better.
                     if self.confirmed.len() == looked.forgotten.len() {
@@ -241,7 +281,9 @@ impl Brain {
         match own {
             Ok(events) => {
                 self.own_read = true;
-                types::restore(&mut self.ledger, events, self.index.node().map_or("", |node| &node.uid), now);
+                if let Some(of) = self.of() {
+                    types::restore(&mut self.ledger, events, &of, now);
+                }
             }
             Err(_) => self.own_asked.failed(None, now),
         }
@@ -250,7 +292,7 @@ impl Brain {
     fn looked(&mut self, looked: Box<Looked>, now: Moment) {
         self.looking = None;
         self.listed_for_look = false;
-        self.schedule.looked(looked.took, now);
+        self.schedule.looked(looked.took, looked.began, now);
         let known = |uid: &PodUid| self.confirmed.contains(uid) || self.ledger.tells(uid);
         if self.asks_api && looked.forgotten.iter().any(|uid| !known(uid)) {
             self.doubted = Some(looked);
@@ -275,22 +317,33 @@ impl Brain {
         match wrote {
             Wrote::Done { event_time } => {
                 self.writes.succeeded();
+                self.adopted = None;
                 self.ledger.was_written(&write, event_time, now);
             }
             Wrote::Differs => {
                 self.writes.succeeded();
-                // Once; what differs even then is given up.
-                if matches!(write.draft.note, crate::report::event::Note::Kept(_)) {
+                self.ledger.was_not_taken(&write);
+                // Once; what differs even from what stands there is given up.
+                if self.adopted.take().is_some_and(|key| key == write.key) {
                     self.ledger.give_up(&write, now);
                 } else {
                     self.reading_existing = true;
                     self.writing = Some(write);
                 }
             }
-            Wrote::Busy { after } => self.writes.failed(after, now),
+            Wrote::Busy { after } => {
+                self.ledger.was_not_taken(&write);
+                self.writes.failed(after, now);
+            }
+            Wrote::Unknown { after } => {
+                self.ledger.may_stand(&write);
+                self.writes.failed(after, now);
+            }
             Wrote::Refused => {
-                // Rights may be given while we run; until then nothing else would fare better.
-                self.writes.failed(Some(Duration::from_secs(300)), now);
+                self.ledger.was_not_taken(&write);
+                // It may be this one alone, by some policy; if it is all of them, the tries grow apart.
+                self.ledger.put_off(&write, now.later(PUT_OFF));
+                self.writes.failed(None, now);
             }
         }
     }
@@ -299,14 +352,18 @@ impl Brain {
         self.reading_existing = false;
         let Some(write) = self.writing.take() else { return };
         match existing {
-            Ok(Some(Existing { event_time, note, count })) => match write.kind {
+            Ok(Some(existing)) => match write.kind {
                 Kind::Over | Kind::Merge => self.ledger.give_up(&write, now),
                 Kind::Open | Kind::Update | Kind::Renew => {
-                    self.ledger.adopt(&write, event_time, note, count, now);
+                    self.ledger.adopt(&write, existing, now);
+                    self.adopted = Some(write.key);
                 }
             },
-            // It has just expired: the next try makes it anew.
-            Ok(None) => {}
+            // It has just expired, and the next try makes it anew; or something else in it is refused.
+            Ok(None) => {
+                self.ledger.put_off(&write, now.later(PUT_OFF));
+                self.writes.failed(None, now);
+            }
             Err(_) => self.writes.failed(None, now),
         }
     }
@@ -331,7 +388,8 @@ impl Brain {
             if !self.listing {
                 self.listing = true;
                 self.listed_for_look = true;
-                commands.push(Command::List);
+                self.list_asked = self.told_count;
+                commands.push(Command::List { consistent: self.doubted.is_some() });
             }
         } else if due && !self.listing {
             self.looking = Some(now);
@@ -373,8 +431,13 @@ impl Brain {
         let free = self.may_write() && !old && !is_held && self.writing.is_none() && self.writes.wait(now).is_zero();
         if let (true, true, Some(of)) = (free, has_news, self.of())
             && let Some(write) = self.ledger.next_write(&of, now)
-            && self.bucket.take(now)
         {
+            if !self.bucket.take(now) {
+                self.throttled += u64::from(!std::mem::replace(&mut self.waits_for_budget, true));
+                return;
+            }
+            self.waits_for_budget = false;
+            self.ledger.is_sent(&write);
             commands.push(Command::Write(Box::new(write.draft.clone())));
             self.writing = Some(write);
         }

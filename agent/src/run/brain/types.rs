@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use findings::{
     NodeReport, PodUid,
-    event::{Carried, EventName, Phase},
+    event::{Carried, EventName, Phase, Subjects},
 };
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     run::{
         Moment,
         index::{NodeWord, Told},
-        ledger::{Ledger, Written},
+        ledger::{Existing, Ledger, Of, Written},
     },
 };
 
@@ -44,7 +44,10 @@ pub enum Command {
     /// Look at the node, with the API server's word if it is asked at all.
     Look(Option<Seen<ApiFacts>>),
     /// List the pods of this node.
-    List,
+    List {
+        /// Whether an answer from a cache will not do: nothing is called forgotten by an old list.
+        consistent: bool,
+    },
     /// Get the Node.
     GetNode,
     /// Read the Events of this agent.
@@ -58,9 +61,11 @@ pub enum Command {
 /// A look and its judgement.
 #[derive(Clone, Debug)]
 pub struct Looked {
+    /// When it began.
+    pub began: Moment,
     /// When it ended.
     pub at: Moment,
-    /// How long it took.
+    /// Processor time it took. Waiting for a runtime that is silent costs nothing.
     pub took: Duration,
     /// What was judged.
     pub report: NodeReport,
@@ -80,24 +85,18 @@ pub enum Wrote {
     },
     /// An Event of this name stands there and says something else in a part that cannot be changed.
     Differs,
-    /// The API server is busy or cannot be reached.
+    /// The API server did not take it, and may later.
     Busy {
+        /// `Retry-After`.
+        after: Option<Duration>,
+    },
+    /// Nobody knows whether it stands: there was no answer, or one of a server in trouble.
+    Unknown {
         /// `Retry-After`.
         after: Option<Duration>,
     },
     /// It will not take it.
     Refused,
-}
-
-/// An Event that stands where ours is to go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Existing {
-    /// `eventTime`.
-    pub event_time: String,
-    /// `note`.
-    pub note: String,
-    /// `series.count`, 1 without a series.
-    pub count: i32,
 }
 
 /// An Event that an earlier run of this agent has written.
@@ -122,12 +121,15 @@ pub struct OwnEvent {
 }
 
 /// Goes on with those that hold: Warnings about this Node that no Normal event has ended.
-pub(super) fn restore(ledger: &mut Ledger, events: Vec<OwnEvent>, node_uid: &str, now: Moment) {
+///
+/// Others may write Events in that namespace too: only those that bear the name which this agent
+/// would have given them are taken for its own.
+pub(super) fn restore(ledger: &mut Ledger, events: Vec<OwnEvent>, of: &Of, now: Moment) {
     let ended: BTreeSet<EventName> =
         events.iter().filter(|event| !event.warning).map(|event| event.name.clone()).collect();
     let holds = |event: &OwnEvent| {
-        let is_ours = event.warning && event.node_uid == node_uid && event.carried.phase == Phase::Holds;
-        is_ours && !ended.contains(&event.name.over(event.since_s))
+        let is_ours = event.warning && event.node_uid == of.uid && event.carried.phase == Phase::Holds;
+        is_ours && event.name == name_of(event, of) && !ended.contains(&event.name.over(event.since_s))
     };
     for event in events.into_iter().filter(holds) {
         let written = Written {
@@ -136,7 +138,16 @@ pub(super) fn restore(ledger: &mut Ledger, events: Vec<OwnEvent>, node_uid: &str
             count: event.existing.count,
             pods: event.carried.pods.iter().map(|pod| pod.uid.clone()).collect(),
             note: Some(event.existing.note),
+            may_stand: true,
         };
         ledger.restore(event.carried, event.has_related, written, now.at_wall(event.since_s));
     }
+}
+
+fn name_of(event: &OwnEvent, of: &Of) -> EventName {
+    let subjects = match event.carried.pods.first().filter(|_| event.has_related) {
+        Some(pod) => Subjects::Pod(&pod.uid),
+        None => Subjects::Node,
+    };
+    EventName::of(&of.node, &of.uid, subjects, &event.carried.finding)
 }

@@ -42,6 +42,8 @@ pub struct Entry {
     pub seen: Moment,
     /// How sure it is.
     pub stage: Stage,
+    /// It is not written before, because the API server did not take it.
+    pub not_before: Option<Moment>,
 }
 
 /// Whether a finding has been seen often enough to be told.
@@ -68,19 +70,35 @@ pub struct Written {
     pub at: Moment,
     /// `eventTime`, which cannot be changed.
     pub event_time: String,
-    /// How often it was written: `series.count` from the second time on.
+    /// How often it was written: `series.count` from the second time on. 0 when it was sent, and
+    /// nobody has said what became of it.
     pub count: i32,
     /// The pods it tells.
     pub pods: BTreeSet<PodUid>,
-    /// The note that stands there, when it is not the one of this version.
+    /// The note that stands there, which cannot be changed.
     pub note: Option<String>,
+    /// Whether it stands there, or may: it was sent, and no answer has said that it was not taken.
+    pub may_stand: bool,
+}
+
+/// An Event that stands where ours is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Existing {
+    /// `eventTime`.
+    pub event_time: String,
+    /// `note`.
+    pub note: String,
+    /// `series.count`, 1 without a series.
+    pub count: i32,
+    /// [`Carried::since`](findings::event::Carried::since), in seconds since the epoch, if it can be read.
+    pub since_s: Option<i64>,
 }
 
 impl Entry {
     /// Seen for the first time.
     pub fn first(finding: Finding, pods: Vec<PodRef>, now: Moment) -> Self {
         let stage = Stage::Suspected { looks: 0, counted: now };
-        Entry { finding, pods, since: now, seen: now, stage }
+        Entry { finding, pods, since: now, seen: now, stage, not_before: None }
     }
 
     /// Whether it is told.

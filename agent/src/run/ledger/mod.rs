@@ -16,7 +16,7 @@ use std::{
 
 use findings::{Finding, PodRef, event::Carried};
 
-pub use entry::{Entry, Key, RestsOn, Stage, Written};
+pub use entry::{Entry, Existing, Key, RestsOn, Stage, Written};
 pub use sight::{Fate, Sight};
 pub use write::{Kind, Of, Write};
 
@@ -116,7 +116,8 @@ impl Ledger {
             if fate == Fate::Kept && (holds || !sight.complete) {
                 continue;
             }
-            let Some(entry) = self.entries.remove(&key).filter(Entry::holds) else { continue };
+            let Some(mut entry) = self.entries.remove(&key).filter(Entry::holds) else { continue };
+            entry.not_before = None;
             let ended_by = match fate {
                 Fate::Over(why) => Some(why),
                 _ => None,
@@ -157,11 +158,17 @@ impl Ledger {
             since,
             seen: written.at,
             stage: Stage::Holds { written: Some(written.clone()) },
+            not_before: None,
         };
+        if self.entries.len() >= self.rules.capacity && !self.entries.contains_key(&key) {
+            self.dropped += 1;
+            return;
+        }
         let known = self.entries.entry(key).or_insert(entry);
-        // It was opened again before the old Events could be read: both tell the same.
-        if let Stage::Holds { written: unwritten @ None } = &mut known.stage {
-            (*unwritten, known.since) = (Some(written), since);
+        // It was seen again before the old Events could be read: both tell the same. What was told
+        // is more than suspected, or its end would never be told.
+        if known.written().is_none() {
+            (known.stage, known.since) = (Stage::Holds { written: Some(written) }, since);
         }
     }
 

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use findings::{Finding, Gate, GateState, NodeReport, PodRef, PodReport, PodUid, Verdict, cause};
 
 use super::{Key, entry::Entry};
-use crate::{observation::Observation, run::Moment};
+use crate::{
+    observation::{Observation, Seen},
+    run::Moment,
+};
 
 /// One look.
 pub struct Sight<'a> {
@@ -13,8 +16,9 @@ pub struct Sight<'a> {
     pub at: Moment,
     /// What was judged.
     pub report: &'a NodeReport,
-    /// Whether every source answered that would show a pod: only then is a pod that is not in the
-    /// report really gone.
+    /// Whether every source answered that would show a pod, and the API server's word is of now:
+    /// only then is a pod that is not in the report really gone. Without that word a pod that was
+    /// deleted by force looks like any other.
     pub complete: bool,
 }
 
@@ -36,7 +40,12 @@ impl<'a> Sight<'a> {
     /// A look and its judgement.
     pub fn new(at: Moment, seen: &Observation, report: &'a NodeReport) -> Self {
         let told = seen.runtime.get().is_some() && seen.pod_dirs.get().is_some() && seen.cgroups.get().is_some();
-        Sight { at, report, complete: told && seen.mounts.kubelet.get().is_some() }
+        let asked = match &seen.api {
+            Seen::Missing => true,
+            Seen::Seen(api) => api.stale.is_none(),
+            Seen::Failed(_) => false,
+        };
+        Sight { at, report, complete: told && asked && seen.mounts.kubelet.get().is_some() }
     }
 
     /// What holds something. A root that holds more than `fan_in` pods is told once for the node,
@@ -80,7 +89,7 @@ impl<'a> Sight<'a> {
                 Fate::Merged
             }
             Some(uid) => self.of_pod(uid, entry),
-            None if entry.pods.is_empty() && !self.complete => Fate::Kept,
+            None if entry.pods.is_empty() && (!self.complete || self.was_not_looked_for(entry)) => Fate::Kept,
             None => {
                 let mut fates = entry.pods.iter().map(|pod| self.of_pod(&pod.uid, entry)).peekable();
                 let last = "it was not found any more".to_owned();
@@ -90,6 +99,10 @@ impl<'a> Sight<'a> {
                 fates.reduce(|one, other| if one == Fate::Kept { one } else { other }).unwrap_or(Fate::Over(last))
             }
         }
+    }
+
+    fn was_not_looked_for(&self, entry: &Entry) -> bool {
+        self.report.not_looked_for.iter().any(|cause| cause.id == entry.finding.cause.id)
     }
 
     fn of_pod(&self, uid: &PodUid, entry: &Entry) -> Fate {

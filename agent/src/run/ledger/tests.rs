@@ -215,6 +215,7 @@ fn a_restarted_agent_goes_on_with_its_own() {
             count: 1,
             pods: Default::default(),
             note: None,
+            may_stand: true,
         };
         ledger.restore(first.draft.carried.clone(), true, written, at(seconds).at_wall(at(0).wall_s()));
         ledger
@@ -230,10 +231,29 @@ fn a_restarted_agent_goes_on_with_its_own() {
     // It was seen again before the API server answered.
     let mut late = Ledger::new(RULES);
     take(&mut late, &stuck(), 50);
-    let written = Written { at: at(0), event_time: "x".into(), count: 4, pods: Default::default(), note: None };
+    let written =
+        Written { at: at(0), event_time: "x".into(), count: 4, pods: Default::default(), note: None, may_stand: true };
     late.restore(first.draft.carried.clone(), true, written, at(0));
     assert!(write_all(&mut late, 60).is_empty());
     assert_eq!(write_all(&mut late, 1900)[0].draft.series.as_ref().unwrap().0, 5);
+}
+
+#[test]
+fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now() {
+    let mut told = Ledger::new(RULES);
+    for second in [0, 30, 60] {
+        take(&mut told, &uninterruptible(), second);
+    }
+    let first = write_all(&mut told, 60).remove(0);
+    let mut ledger = Ledger::new(RULES);
+    take(&mut ledger, &uninterruptible(), 100);
+    let written =
+        Written { at: at(60), event_time: "x".into(), count: 1, pods: Default::default(), note: None, may_stand: true };
+    ledger.restore(first.draft.carried.clone(), true, written, at(0));
+    take(&mut ledger, &sample::node(), 130);
+    let over = write_all(&mut ledger, 130);
+    assert_eq!(kinds(&over), [Kind::Over]);
+    assert_eq!(over[0].draft.name, first.draft.name.over(at(0).wall_s()));
 }
 
 #[test]
@@ -241,7 +261,13 @@ fn an_event_that_says_something_else_is_gone_on_with() {
     let mut ledger = Ledger::new(RULES);
     take(&mut ledger, &stuck(), 0);
     let write = ledger.next_write(&of(), at(0)).unwrap();
-    ledger.adopt(&write, "2026-01-01T00:00:00.000000Z".into(), "older words".into(), 3, at(0));
+    let existing = Existing {
+        event_time: "2026-01-01T00:00:00.000000Z".into(),
+        note: "older words".into(),
+        count: 3,
+        since_s: Some(at(0).wall_s() - 600),
+    };
+    ledger.adopt(&write, existing, at(0));
     let again = write_all(&mut ledger, 1).remove(0);
     assert_eq!(again.draft.note, Note::Kept("older words".into()));
     assert_eq!(again.draft.event_time, "2026-01-01T00:00:00.000000Z");
@@ -258,4 +284,25 @@ fn a_node_made_anew_gets_new_events() {
     let anew = ledger.next_write(&Of { uid: "other".into(), ..of() }, at(5)).unwrap();
     assert_eq!(anew.kind, Kind::Open);
     assert_ne!(anew.draft.name, first.draft.name);
+}
+
+#[test]
+fn what_was_not_looked_for_is_not_over() {
+    let mut report = judge(&sample::node());
+    let finding = judge(&stuck()).pods[0].findings[0].clone();
+    let cause = findings::CauseRef(&findings::cause::GLOBAL_MOUNT_LEFT);
+    let finding = findings::Finding { cause, gate: None, chain: Vec::new(), ..finding };
+    report.node_findings = vec![findings::NodeFinding { finding, pods: Vec::new() }];
+    let mut ledger = Ledger::new(RULES);
+    take_report(&mut ledger, &report, 0);
+    take_report(&mut ledger, &report, 30);
+    let opened = write_all(&mut ledger, 30);
+    let Note::New(note) = &opened[0].draft.note else { unreachable!() };
+    assert!(note.starts_with("This node: "), "{note}");
+    report.node_findings.clear();
+    report.not_looked_for = vec![cause];
+    assert!(take_report(&mut ledger, &report, 60).is_empty(), "pods come and go just now");
+    report.not_looked_for.clear();
+    take_report(&mut ledger, &report, 90);
+    assert_eq!(write_all(&mut ledger, 90)[0].draft.reason, "NodeFindingOver");
 }

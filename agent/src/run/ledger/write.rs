@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{Ending, Entry, Key, Ledger, Stage, Written, one_pod};
+use super::{Ending, Entry, Existing, Key, Ledger, Stage, Written, one_pod};
 use crate::{
     report::event::{Draft, Note},
     run::Moment,
 };
 use findings::{
     PodUid,
-    event::{EventName, Phase, Subjects},
+    event::{EventName, Phase, Subjects, Whom},
 };
 
 /// Whose Events: the node's name and uid.
@@ -54,7 +54,12 @@ impl Ledger {
     /// [`Ledger::was_written`].
     pub fn next_write(&self, of: &Of, now: Moment) -> Option<Write> {
         let due = self.entries.iter().filter_map(|(key, entry)| Some((self.due(key, entry, now)?, key, entry)));
-        let first = due.min_by_key(|(kind, _, entry)| (*kind, entry.since));
+        // Renewals take turns: what was written longest ago comes first.
+        let turn = |kind: Kind, entry: &Entry| match (kind, entry.written()) {
+            (Kind::Renew | Kind::Update, Some(written)) => written.at,
+            _ => entry.since,
+        };
+        let first = due.min_by_key(|(kind, _, entry)| (*kind, turn(*kind, entry)));
         match (first, self.endings.front()) {
             (Some((Kind::Open, key, entry)), _) | (Some((_, key, entry)), None) => {
                 Some(self.tell(first.map_or(Kind::Renew, |(kind, ..)| kind), key, entry, of, now))
@@ -73,6 +78,8 @@ impl Ledger {
             .iter()
             .filter_map(|(key, entry)| match (self.due(key, entry, now), entry.written()) {
                 (Some(_), _) => Some(Duration::ZERO),
+                // Put off, or not seen for long: it is asked for again with the next look.
+                (None, Some(written)) if now.since(written.at) >= self.renewal(key) => None,
                 (None, Some(written)) => Some(self.renewal(key).saturating_sub(now.since(written.at))),
                 (None, None) => None,
             })
@@ -85,19 +92,71 @@ impl Ledger {
         open.count() + self.endings.len()
     }
 
+    /// It is being sent: from now on it may stand there, and must be ended, even if no answer comes.
+    /// Tried again it is the same Event, word for word.
+    pub fn is_sent(&mut self, write: &Write) {
+        if write.kind == Kind::Open
+            && let Some(Entry { stage: Stage::Holds { written: written @ None }, .. }) =
+                self.entries.get_mut(&write.key)
+        {
+            let (Note::New(note) | Note::Kept(note)) = &write.draft.note;
+            *written = Some(Written {
+                at: Moment::default(),
+                event_time: write.draft.event_time.clone(),
+                count: 0,
+                pods: BTreeSet::new(),
+                note: Some(note.clone()),
+                may_stand: false,
+            });
+        }
+    }
+
+    /// There was no answer: from now on it may stand there.
+    pub fn may_stand(&mut self, write: &Write) {
+        let of_ending =
+            self.endings.iter_mut().filter(|ending| ending.key == write.key).map(|ending| &mut ending.entry);
+        for entry in self.entries.get_mut(&write.key).into_iter().chain(of_ending) {
+            if let Stage::Holds { written: Some(written) } = &mut entry.stage {
+                written.may_stand = true;
+            }
+        }
+    }
+
+    /// The API server has said that it did not take it. What was sent before without an answer may
+    /// stand there all the same.
+    pub fn was_not_taken(&mut self, write: &Write) {
+        if write.kind != Kind::Open {
+            return;
+        }
+        let stands = |entry: &Entry| entry.written().is_some_and(|written| written.count > 0 || written.may_stand);
+        if let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds() && !stands(entry)) {
+            entry.stage = Stage::Holds { written: None };
+        }
+        self.endings.retain(|ending| ending.key != write.key || stands(&ending.entry));
+    }
+
     /// It was written.
     pub fn was_written(&mut self, write: &Write, event_time: String, now: Moment) {
         match write.kind {
             Kind::Over | Kind::Merge => {
-                self.endings.pop_front();
+                // Not simply the first: the endings may have been cleared meanwhile.
+                let same =
+                    |ending: &Ending| ending.key == write.key && end(ending, &write.draft.of).draft == write.draft;
+                self.endings.iter().position(same).map(|at| self.endings.remove(at));
             }
             Kind::Open | Kind::Update | Kind::Renew => {
-                let Some(entry) = self.entries.get_mut(&write.key) else { return };
-                let note = match &write.draft.note {
-                    Note::Kept(note) => Some(note.clone()),
-                    Note::New(_) => None,
+                let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds()) else { return };
+                // Its words cannot be changed, and the finding's may: a renewal says it as it was said.
+                let (Note::New(note) | Note::Kept(note)) = &write.draft.note;
+                let note = Some(note.clone());
+                let written = Written {
+                    at: now,
+                    event_time,
+                    count: write.count,
+                    pods: write.pods.clone(),
+                    note,
+                    may_stand: true,
                 };
-                let written = Written { at: now, event_time, count: write.count, pods: write.pods.clone(), note };
                 entry.stage = Stage::Holds { written: Some(written) };
             }
         }
@@ -110,20 +169,39 @@ impl Ledger {
 
     /// The API server has an Event of this name that says something else in the parts that cannot
     /// be changed: go on with those.
-    pub fn adopt(&mut self, write: &Write, event_time: String, note: String, count: i32, now: Moment) {
-        if let Some(Entry { stage: stage @ Stage::Holds { .. }, .. }) = self.entries.get_mut(&write.key) {
-            let long_ago = Moment { steady: Duration::ZERO, ..now };
-            let pods = Default::default();
-            *stage =
-                Stage::Holds { written: Some(Written { at: long_ago, event_time, count, pods, note: Some(note) }) };
+    pub fn adopt(&mut self, write: &Write, existing: Existing, now: Moment) {
+        let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds()) else { return };
+        let Existing { event_time, note, count, since_s } = existing;
+        if let Some(since_s) = since_s {
+            entry.since = entry.since.min(now.at_wall(since_s));
+        }
+        let at = Moment { steady: Duration::ZERO, ..now };
+        let written = Written { at, event_time, count, pods: BTreeSet::new(), note: Some(note), may_stand: true };
+        entry.stage = Stage::Holds { written: Some(written) };
+    }
+
+    /// The API server does not take this one; others have their turn before it is tried again.
+    pub fn put_off(&mut self, write: &Write, until: Moment) {
+        match write.kind {
+            Kind::Over | Kind::Merge => self.give_up(write, until),
+            Kind::Open | Kind::Update | Kind::Renew => {
+                if let Some(entry) = self.entries.get_mut(&write.key) {
+                    entry.not_before = Some(until);
+                }
+            }
         }
     }
 
     fn due(&self, key: &Key, entry: &Entry, now: Moment) -> Option<Kind> {
         let Stage::Holds { written } = &entry.stage else { return None };
-        let Some(written) = written else { return Some(Kind::Open) };
+        if entry.not_before.is_some_and(|until| now < until) {
+            return None;
+        }
+        let Some(written) = written.as_ref().filter(|written| written.count > 0) else { return Some(Kind::Open) };
         let age = now.since(written.at);
         match () {
+            // What has not been seen for so long is not said again: its Event is left to expire.
+            () if now.since(entry.seen) > self.rules.renewal * 2 => None,
             () if age >= self.renewal(key) => Some(Kind::Renew),
             () if age >= self.rules.update && entry.uids() != written.pods && key.pod.is_none() => Some(Kind::Update),
             () => None,
@@ -143,7 +221,7 @@ impl Ledger {
         let count = written.map_or(1, |written| written.count.saturating_add(1));
         let note = match written.and_then(|written| written.note.clone()) {
             Some(kept) => Note::Kept(kept),
-            None => Note::New(findings::event::holds(pod, &entry.finding)),
+            None => Note::New(findings::event::holds(whom(key, entry), &entry.finding)),
         };
         let draft = Draft {
             name: name(key, entry, of),
@@ -153,7 +231,7 @@ impl Ledger {
             note,
             related: pod.cloned(),
             event_time: written.map_or_else(|| now.micro_stamp(), |written| written.event_time.clone()),
-            series: (count > 1).then(|| (count, now.micro_stamp())),
+            series: (count > 1).then(|| (count, entry.seen.micro_stamp())),
             carried: carried(Phase::Holds, entry, entry.seen),
         };
         Write { kind, key: key.clone(), draft, count, pods: entry.uids() }
@@ -171,8 +249,8 @@ fn end(ending: &Ending, of: &Of) -> Write {
                 name: name.over(entry.since.wall_s()),
                 of: of.clone(),
                 warning: false,
-                reason: findings::event::REASON_OVER.to_owned(),
-                note: Note::New(findings::event::is_over(pod, &entry.finding, lasted, why)),
+                reason: whom(key, entry).reason_over().to_owned(),
+                note: Note::New(findings::event::is_over(whom(key, entry), &entry.finding, lasted, why)),
                 related: pod.cloned(),
                 event_time: at.micro_stamp(),
                 series: None,
@@ -189,7 +267,8 @@ fn end(ending: &Ending, of: &Of) -> Write {
                 of: of.clone(),
                 warning: true,
                 reason: entry.finding.cause.event_reason.to_owned(),
-                note: kept.map_or_else(|| Note::New(findings::event::holds(pod, &entry.finding)), Note::Kept),
+                note: kept
+                    .map_or_else(|| Note::New(findings::event::holds(whom(key, entry), &entry.finding)), Note::Kept),
                 related: pod.cloned(),
                 event_time: written.map_or_else(|| at.micro_stamp(), |written| written.event_time.clone()),
                 series: Some((count, at.micro_stamp())),
@@ -197,6 +276,14 @@ fn end(ending: &Ending, of: &Of) -> Write {
             };
             Write { kind: Kind::Merge, key: key.clone(), draft, count, pods: entry.uids() }
         }
+    }
+}
+
+fn whom<'a>(key: &Key, entry: &'a Entry) -> Whom<'a> {
+    match one_pod(key, &entry.pods) {
+        Some(pod) => Whom::Pod(pod),
+        None if entry.pods.is_empty() => Whom::Nobody,
+        None => Whom::Pods,
     }
 }
 

@@ -59,6 +59,7 @@ pub fn report(node: usize, stuck: &[ApiPod], now: Moment) -> NodeReport {
         node_findings: Vec::new(),
         unknown: Vec::new(),
         notes: Vec::new(),
+        not_looked_for: Vec::new(),
     }
 }
 

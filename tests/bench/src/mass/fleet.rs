@@ -125,7 +125,9 @@ impl<'a> Fleet<'a> {
         for command in commands {
             let (asked, answer) = match command {
                 Command::Look(_) => (None, self.look(node, at + LOOK)?),
-                Command::List => (Some(Asked::List), Answer::Listed(Ok(failure::pods(node, self.pods, deadline(at))?))),
+                Command::List { .. } => {
+                    (Some(Asked::List), Answer::Listed(Ok(failure::pods(node, self.pods, deadline(at))?)))
+                }
                 Command::GetNode => (Some(Asked::Node), Answer::Node(Ok(Some(node_word(node))))),
                 Command::ReadOwn => (Some(Asked::List), Answer::Own(Ok(Vec::new()))),
                 Command::ReadExisting(name) => anyhow::bail!("{name} differs from what was written"),
@@ -151,6 +153,7 @@ impl<'a> Fleet<'a> {
         let stuck = if end > FAILURE { failure::pods(node, self.pods, deadline(end))? } else { Vec::new() };
         let report: NodeReport = failure::report(node, &stuck, moment(end));
         let looked = Looked {
+            began: moment(end - LOOK),
             at: moment(end),
             took: LOOK,
             report,

@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(
             rules("ClusterRole"),
             json!([
-                {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
+                {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
                 {"apiGroups": [""], "resources": ["nodes", "persistentvolumes"], "verbs": ["get"]},
             ])
         );

@@ -1,0 +1,6 @@
+//! The plugin: flags, the order of work, exit codes.
+
+mod args;
+mod run;
+
+pub use run::main;

@@ -1,0 +1,175 @@
+//! Looks at the cluster, judges, answers.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use clap::{CommandFactory as _, Parser as _};
+use findings::{Verdict, cause};
+use jiff::Timestamp;
+
+use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
+use crate::chain::judge;
+use crate::cluster::{Bounds, Connection, Unreachable, connect, gather, reach, words};
+use crate::report::{self, ClusterReport, Depth, Style};
+use crate::state::{State, Subject};
+
+/// How long `--watch` waits between two looks.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// Runs the plugin.
+pub async fn main() -> ExitCode {
+    match run(Args::parse()).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {}", words(error.as_ref()));
+            ExitCode::from(1)
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<ExitCode> {
+    match args.command {
+        Some(Command::Causes { id }) => causes(id.as_deref()),
+        Some(Command::Completion { shell }) => {
+            clap_complete::generate(shell, &mut Args::command(), "kubectl-why_terminating", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Judge { file, answer }) => {
+            let text = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+            let state: State =
+                serde_json::from_slice(&text).with_context(|| format!("{} is no saved state", file.display()))?;
+            respond(&judge(&state), answer)
+        }
+        None => look(&args.object, &args.flags).await,
+    }
+}
+
+async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
+    let connection = Connection {
+        kubeconfig: flags.kubeconfig.clone(),
+        context: flags.context.clone(),
+        impersonate: flags.impersonate.clone(),
+        request_timeout: flags.request_timeout,
+    };
+    let (client, namespace) = connect(&connection).await?;
+    let namespace = flags.namespace.clone().unwrap_or(namespace);
+    let subject = subject(object, namespace, flags)?;
+    if flags.watch {
+        return watch(&client, &subject, flags).await;
+    }
+    let state = ask(&client, &subject, flags).await?;
+    if let Some(file) = &flags.save_state {
+        save(&state, file)?;
+    }
+    respond(&judge(&state), flags.answer)
+}
+
+async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
+    let mut state = State::new(subject.clone(), Timestamp::now());
+    let bounds = Bounds { request_timeout: flags.request_timeout, ..Bounds::default() };
+    let started = Instant::now();
+    reach(client, &mut state, bounds).await?;
+    gather(client, &mut state, bounds, |round, questions| {
+        if started.elapsed().as_secs() >= 1 && std::io::stderr().is_terminal() {
+            eprintln!("round {}: {questions} questions to the API server", round + 1);
+        }
+    })
+    .await;
+    Ok(state)
+}
+
+/// Answers whenever the roots or what they hold have changed; ends with Ctrl-C.
+async fn watch(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<ExitCode> {
+    let mut before = None;
+    loop {
+        let report = judge(&ask(client, subject, flags).await?);
+        let now = report.outline();
+        if before.as_ref() != Some(&now) {
+            if before.is_some() {
+                print("\n")?;
+            }
+            print(&format!("At {}\n", report.at))?;
+            respond(&report, flags.answer)?;
+            before = Some(now);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
+    let (word, name) = match object {
+        [] => return Ok(Subject::Everything { namespace: flags.namespace.clone() }),
+        [both] => both.split_once('/').with_context(|| format!("{both:?} is no TYPE/NAME, for example pod/{both}"))?,
+        [word, name, ..] => (word.as_str(), name.as_str()),
+    };
+    if word.is_empty() || name.is_empty() {
+        bail!("give TYPE/NAME, for example ns/shop");
+    }
+    Ok(Subject::Object { word: word.to_owned(), namespace, name: name.to_owned() })
+}
+
+fn save(state: &State, file: &Path) -> Result<()> {
+    let text = serde_json::to_vec_pretty(state).context("writing the state as JSON")?;
+    std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))
+}
+
+fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
+    if let Some(refusal) = &report.refused {
+        bail!("{refusal}");
+    }
+    let style = style(flags.color);
+    let width = width();
+    let text = match flags.output {
+        Output::Tree => report::tree(report, Depth::Short, width.unwrap_or(100).min(120), style),
+        Output::Wide => report::tree(report, Depth::Wide, width.unwrap_or(100).min(120), style),
+        Output::Table => report::table(report, !flags.no_headers, width, style),
+        Output::Json => serde_json::to_string_pretty(report)? + "\n",
+        Output::Yaml => serde_saphyr::to_string(report)?,
+        Output::Name => report::name(report),
+        Output::Dot => report::dot(report),
+        Output::Mermaid => report::mermaid(report),
+    };
+    print(&text)?;
+    Ok(ExitCode::from(match report.verdict {
+        Verdict::Clear | Verdict::Progressing => 0,
+        Verdict::Stuck => 2,
+        Verdict::CannotTell => 3,
+    }))
+}
+
+/// The columns of the terminal, if there is one.
+fn width() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
+}
+
+fn style(colour: Colour) -> Style {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    match colour {
+        Colour::Always => Style::Coloured,
+        Colour::Auto if std::io::stdout().is_terminal() && !refused => Style::Coloured,
+        Colour::Auto | Colour::Never => Style::Plain,
+    }
+}
+
+fn causes(id: Option<&str>) -> Result<ExitCode> {
+    let text = match id {
+        None => cause::all().map(|cause| format!("{:<32} {}\n", cause.id, cause.title)).collect(),
+        Some(id) => match cause::all().find(|cause| cause.id.eq_ignore_ascii_case(id)) {
+            Some(cause) => crate::report::explain(cause),
+            None => bail!("no cause is called {id:?}; `kubectl why-terminating causes` lists them"),
+        },
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A reader that has seen enough (`| head`) is no failure.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("writing the answer"),
+    }
+}

@@ -1,0 +1,160 @@
+//! A cause found at a thing. Every text from elsewhere is cleaned here.
+
+use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Link, Remedy, Verdict, clean};
+
+use crate::state::Thing;
+
+/// One step between a thing and its root cause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Who.
+    pub subject: String,
+    /// In which state.
+    pub words: String,
+    /// Which object it is, if it is one.
+    pub thing: Option<Thing>,
+}
+
+impl Step {
+    /// A step about an object.
+    pub fn about(thing: &Thing, words: impl AsRef<str>) -> Self {
+        Step { subject: clean(&thing.to_string(), 200), words: clean(words.as_ref(), 400), thing: Some(thing.clone()) }
+    }
+
+    /// A step about something that is no object of the API.
+    pub fn named(subject: impl AsRef<str>, words: impl AsRef<str>) -> Self {
+        Step { subject: clean(subject.as_ref(), 200), words: clean(words.as_ref(), 400), thing: None }
+    }
+
+    fn link(&self, root: bool) -> Link {
+        let what = self.thing.as_ref().map(|thing| {
+            findings::Thing::object(&thing.kind, thing.namespace.as_deref().unwrap_or_default(), &thing.name)
+        });
+        Link { subject: self.subject.clone(), state: self.words.clone(), what, root }
+    }
+}
+
+/// A cause at work.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Which.
+    pub cause: &'static Cause,
+    /// What it means for whatever waits for it.
+    pub verdict: Verdict,
+    /// How far the evidence carries.
+    pub confidence: Confidence,
+    /// From the thing it was found at down to the root, which is last. When `here` is set, the
+    /// first of them takes the place of the thing's own step.
+    pub steps: Vec<Step>,
+    /// Whether the thing itself is the root.
+    pub here: bool,
+    /// Which source said what.
+    pub evidence: Vec<Evidence>,
+    /// Values for the remedy's placeholders.
+    names: Vec<(&'static str, String)>,
+    /// Equal for the same root.
+    pub root: String,
+}
+
+impl Found {
+    /// A cause whose root is `thing` itself, in this state.
+    pub fn here(cause: &'static Cause, thing: &Thing, words: impl AsRef<str>) -> Self {
+        Found::below(cause, thing).at_itself(thing, words)
+    }
+
+    /// The thing itself is the root, in this state.
+    pub fn at_itself(mut self, thing: &Thing, words: impl AsRef<str>) -> Self {
+        self.here = true;
+        self.step(Step::about(thing, words))
+    }
+
+    /// A cause whose root lies below `thing`: the last step that is added.
+    pub fn below(cause: &'static Cause, thing: &Thing) -> Self {
+        Found {
+            cause,
+            verdict: Verdict::Stuck,
+            confidence: Confidence::Proven,
+            steps: Vec::new(),
+            here: false,
+            evidence: Vec::new(),
+            names: Vec::new(),
+            root: clean(&format!("{}:{thing}", cause.id), 300),
+        }
+        .names_of(thing)
+    }
+
+    /// The first step takes the place of the thing's own.
+    pub fn in_place_of_own(mut self) -> Self {
+        self.here = true;
+        self
+    }
+
+    /// Adds a step towards the root.
+    pub fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Adds what a source said.
+    pub fn evidence(mut self, source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
+        self.evidence.push(Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 500) });
+        self
+    }
+
+    /// Gives a name for the remedy's placeholder.
+    pub fn name(mut self, placeholder: &'static str, value: impl ToString) -> Self {
+        self.names.retain(|(known, _)| *known != placeholder);
+        self.names.push((placeholder, value.to_string()));
+        self
+    }
+
+    /// Gives a name if there is one; without it the steps that need it are left out.
+    pub fn name_if(self, placeholder: &'static str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.name(placeholder, value),
+            None => self,
+        }
+    }
+
+    /// A part of the proof is missing.
+    pub fn probable(mut self) -> Self {
+        self.confidence = Confidence::Probable;
+        self
+    }
+
+    /// It goes on by itself.
+    pub fn progressing(mut self) -> Self {
+        self.verdict = Verdict::Progressing;
+        self
+    }
+
+    /// What makes this root the same as another one.
+    pub fn same_as(mut self, root: impl std::fmt::Display) -> Self {
+        self.root = clean(&format!("{}:{root}", self.cause.id), 300);
+        self
+    }
+
+    fn names_of(self, thing: &Thing) -> Self {
+        let named = self.name("type", thing.type_for_kubectl()).name("name", &thing.name);
+        match &thing.namespace {
+            Some(namespace) => named.name("namespace", namespace),
+            None => named,
+        }
+    }
+
+    /// The finding, with the steps that lead from the victim to the thing it was found at.
+    pub fn finding(&self, way: &[Step]) -> Finding {
+        let above = if self.here { way.split_last().map_or(way, |(_, above)| above) } else { way };
+        let last = self.steps.len().saturating_sub(1);
+        let below = self.steps.iter().enumerate().map(|(index, step)| step.link(index == last));
+        Finding {
+            cause: CauseRef(self.cause),
+            gate: None,
+            confidence: self.confidence,
+            chain: above.iter().map(|step| step.link(false)).chain(below).collect(),
+            evidence: self.evidence.clone(),
+            remedy: Remedy::fill(self.cause, &self.names),
+            root: self.root.clone(),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The answer in words: a tree and a table for people, JSON and YAML for scripts, drawings.
+
+mod drawing;
+mod explain;
+mod model;
+mod name;
+mod page;
+mod style;
+mod table;
+mod tree;
+
+pub use drawing::{dot, mermaid};
+pub use explain::explain;
+pub use model::{ClusterReport, Held, Root, Victim};
+pub use name::name;
+pub use style::Style;
+pub use table::table;
+pub use tree::{Depth, tree};

@@ -1,0 +1,24 @@
+//! Names only, for the next command.
+
+use findings::{Verdict, quote_for_shell};
+
+use super::ClusterReport;
+
+/// One line per stuck object, as kubectl takes it: `pod/db-0 -n shop`.
+pub fn name(report: &ClusterReport) -> String {
+    let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
+    let stuck = victims.chain(&report.unexplained).filter(|held| held.verdict == Verdict::Stuck);
+    let mut lines: Vec<String> = stuck
+        .filter_map(|held| {
+            // A name that would have to be quoted cannot be one of the API's.
+            let name = quote_for_shell(&held.thing.typed_name())?;
+            Some(match &held.thing.namespace {
+                Some(namespace) => format!("{name} -n {}\n", quote_for_shell(namespace)?),
+                None => format!("{name}\n"),
+            })
+        })
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines.concat()
+}

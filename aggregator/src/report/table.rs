@@ -1,0 +1,97 @@
+//! One line per root cause.
+
+use findings::{Verdict, clean, duration};
+
+use super::{ClusterReport, Held, Root, Style};
+use crate::state::{Thing, known};
+
+/// Writes the table; `width` cuts its last column, and no width leaves it whole.
+pub fn table(report: &ClusterReport, headers: bool, width: Option<usize>, style: Style) -> String {
+    let mut rows: Vec<[String; 5]> = report.roots.iter().map(row).collect();
+    rows.extend(report.unexplained.iter().filter(|held| held.verdict > Verdict::Clear).map(unexplained));
+    if rows.is_empty() {
+        return String::new();
+    }
+    if headers {
+        rows.insert(0, ["NAMESPACE", "KIND", "STUCK", "VICTIMS", "ROOT CAUSE"].map(str::to_owned));
+    }
+    let longest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths = [longest(0), longest(1), longest(2), longest(3)];
+    let mut text = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            line.push_str(&format!("{cell:<width$}   "));
+        }
+        let room = width.map(|width| width.saturating_sub(line.chars().count()).max(20));
+        line.push_str(&room.map_or(row[4].clone(), |room| cut(&row[4], room)));
+        let is_head = headers && index == 0;
+        text.push_str(&if is_head { style.strong(line.trim_end()) } else { line.trim_end().to_owned() });
+        text.push('\n');
+    }
+    text
+}
+
+fn row(root: &Root) -> [String; 5] {
+    let things: Vec<&Thing> = root.victims.iter().map(|victim| &victim.held.thing).collect();
+    let kind = match things.as_slice() {
+        [only] => clean(&only.kind, 63),
+        _ => root.finding.chain.last().map_or(String::new(), |link| kind_of(&link.subject)),
+    };
+    let stuck = root.victims.iter().filter_map(|victim| victim.held.overdue()).max();
+    let stuck = match (root.verdict, stuck) {
+        (Verdict::Progressing, _) | (_, None) => "-".to_owned(),
+        (_, Some(seconds)) => duration(seconds),
+    };
+    let victims = match things.as_slice() {
+        [_] => counted(root.on_the_way.iter()),
+        several => counted(several.iter().copied().chain(&root.on_the_way)),
+    };
+    let link = root.finding.chain.last();
+    let cause = link.map_or(String::new(), |link| format!("{}: {}", link.subject, link.state));
+    [namespace(&things), kind, stuck, victims, cause]
+}
+
+fn unexplained(held: &Held) -> [String; 5] {
+    let stuck = held.overdue().map_or("-".to_owned(), duration);
+    [namespace(&[&held.thing]), clean(&held.thing.kind, 63), stuck, "-".to_owned(), "cannot tell".to_owned()]
+}
+
+/// The one namespace of all, or `*`.
+fn namespace(things: &[&Thing]) -> String {
+    let of = |thing: &Thing| match &thing.namespace {
+        Some(namespace) => clean(namespace, 63),
+        None if thing.is(known::NAMESPACES) => clean(&thing.name, 63),
+        None => "-".to_owned(),
+    };
+    let mut all: Vec<String> = things.iter().map(|thing| of(thing)).collect();
+    all.sort_unstable();
+    all.dedup();
+    match all.as_slice() {
+        [only] => only.clone(),
+        _ => "*".to_owned(),
+    }
+}
+
+/// `1 Pod`, `12 Namespaces`, or a plain number when they differ.
+fn counted<'a>(things: impl Iterator<Item = &'a Thing>) -> String {
+    let kinds: Vec<&str> = things.map(|thing| thing.kind.as_str()).collect();
+    let Some(first) = kinds.first() else { return "-".to_owned() };
+    match kinds.len() {
+        1 => format!("1 {first}"),
+        number if kinds.iter().all(|kind| kind == first) => format!("{number} {first}s"),
+        number => number.to_string(),
+    }
+}
+
+/// `Node` of `Node node-b`, `CSI driver` of `CSI driver x`; a subject without a name is its own kind.
+fn kind_of(subject: &str) -> String {
+    cut(subject.rsplit_once(' ').map_or(subject, |(kind, _)| kind), 24)
+}
+
+fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}

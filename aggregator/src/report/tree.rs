@@ -1,0 +1,226 @@
+//! The answer for a person at a terminal: each root cause with the chain that leads to it, what it
+//! holds, and what to type next.
+
+use findings::{Confidence, Finding, Link, Unknown, Verdict, duration};
+
+use super::page::{Page, wrap};
+use super::{ClusterReport, Held, Root, Style};
+
+/// How much to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// What holds it and what to do.
+    Short,
+    /// Also the evidence.
+    Wide,
+}
+
+/// More names are counted.
+const MOST_NAMES: usize = 12;
+
+/// Writes the whole report.
+pub fn tree(report: &ClusterReport, depth: Depth, width: usize, style: Style) -> String {
+    let mut page = Page::new(width);
+    page.line(&summary(report, style));
+    for root in &report.roots {
+        page.gap();
+        one_root(&mut page, root, depth, style);
+    }
+    for held in &report.unexplained {
+        page.gap();
+        unexplained(&mut page, held, style);
+    }
+    for same in by_reason(&report.unknown) {
+        page.gap();
+        not_seen(&mut page, &same, style);
+    }
+    for note in &report.notes {
+        page.gap();
+        page.filled("Note     ", note);
+    }
+    page.finish()
+}
+
+/// One line: how many things are stuck, and of how many causes.
+fn summary(report: &ClusterReport, style: Style) -> String {
+    let victims = |verdict: Verdict| {
+        let mut things: Vec<_> = report
+            .roots
+            .iter()
+            .flat_map(|root| root.victims.iter().map(|victim| &victim.held))
+            .chain(&report.unexplained)
+            .filter(|held| held.verdict == verdict)
+            .map(|held| &held.thing)
+            .collect();
+        things.sort_unstable();
+        things.dedup();
+        things.len()
+    };
+    let stuck = victims(Verdict::Stuck);
+    let causes = report.roots.iter().filter(|root| root.verdict == Verdict::Stuck).count();
+    let mut parts = Vec::new();
+    if stuck > 0 {
+        let causes = if causes == 1 { "1 root cause".to_owned() } else { format!("{causes} root causes") };
+        parts.push(format!("{} ({causes})", style.bad(&format!("{stuck} stuck"))));
+    }
+    for (verdict, word) in [(Verdict::CannotTell, "unclear"), (Verdict::Progressing, "progressing")] {
+        if victims(verdict) > 0 {
+            parts.push(style.doubtful(&format!("{} {word}", victims(verdict))));
+        }
+    }
+    if !parts.is_empty() {
+        return parts.join(", ");
+    }
+    match report.verdict {
+        Verdict::CannotTell => style.doubtful("Nothing stuck was seen, but not everything could be looked at"),
+        _ => "Nothing is stuck".to_owned(),
+    }
+}
+
+fn verdict(held: &Held, style: Style) -> String {
+    match (held.verdict, held.overdue()) {
+        (Verdict::Stuck, Some(seconds)) => format!("{} for {}", style.bad("Stuck"), duration(seconds)),
+        (Verdict::Stuck, None) => style.bad("Stuck"),
+        (Verdict::CannotTell, _) => style.doubtful("Cannot tell"),
+        (Verdict::Progressing, _) => style.doubtful("Progressing"),
+        (Verdict::Clear, _) => "Clear".to_owned(),
+    }
+}
+
+fn one_root(page: &mut Page, root: &Root, depth: Depth, style: Style) {
+    match root.victims.as_slice() {
+        [only] => page.line(&format!("{}: {}", style.strong(&only.held.thing.to_string()), verdict(&only.held, style))),
+        several => {
+            let names: Vec<String> = several.iter().map(|victim| victim.held.thing.to_string()).collect();
+            let longest = several.iter().filter_map(|victim| victim.held.overdue()).max();
+            let lasting = longest.map_or(String::new(), |seconds| format!(", the longest for {}", duration(seconds)));
+            page.line(&format!("{}{lasting}", style.strong(&format!("{} held by one cause", several.len()))));
+            page.filled("  ", &some(names));
+        }
+    }
+    page.gap();
+    for (depth, link) in root.finding.chain.iter().enumerate() {
+        one_link(page, depth, link, root.finding.cause.id, style);
+    }
+    if root.finding.confidence == Confidence::Probable {
+        page.line("  Probable: a part of the proof could not be had.");
+    }
+    let with_it = with_it(root);
+    if !with_it.is_empty() || !root.behind.is_empty() {
+        page.gap();
+    }
+    if !with_it.is_empty() {
+        page.filled("  Held with it: ", &with_it);
+    }
+    if !root.behind.is_empty() {
+        let behind: Vec<&str> = root.behind.iter().map(String::as_str).collect();
+        page.filled("  Waits behind it: ", &behind.join("; "));
+    }
+    if depth == Depth::Wide {
+        page.gap();
+        for evidence in &root.finding.evidence {
+            page.filled("  Seen   ", &format!("{}: {}", evidence.source, evidence.says));
+        }
+    }
+    page.gap();
+    remedy(page, &root.finding, style);
+}
+
+/// Objects that the same cause holds and the chain does not show.
+fn with_it(root: &Root) -> String {
+    let is_shown = |name: &String| root.finding.chain.iter().any(|link| link.subject == *name);
+    let names: Vec<String> = root.on_the_way.iter().map(ToString::to_string).filter(|name| !is_shown(name)).collect();
+    some(names)
+}
+
+/// Some names, and how many more there are.
+fn some(names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let mut shown = names.into_iter().take(MOST_NAMES).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        shown.push_str(&format!(" and {more} more"));
+    }
+    shown
+}
+
+/// Two columns where they fit, else the state below its subject.
+fn one_link(page: &mut Page, depth: usize, link: &Link, cause: &str, style: Style) {
+    let column = page.width() / 2 - 3;
+    let lead = if depth == 0 { "  ".to_owned() } else { format!("  {}└─ ", "   ".repeat(depth - 1)) };
+    let subject = format!("{lead}{}", link.subject);
+    let used = subject.chars().count();
+    let beside = used + 2 <= column;
+    let start = if beside { column } else { lead.chars().count() + 3 };
+    let state = if link.root { format!("ROOT CAUSE {cause}: {}", link.state) } else { link.state.clone() };
+    let mark = |text: &str| match text.strip_prefix("ROOT CAUSE").filter(|_| link.root) {
+        Some(rest) => format!("{}{rest}", style.bad("ROOT CAUSE")),
+        None => text.to_owned(),
+    };
+    let mut lines = wrap(&state, page.width().saturating_sub(start)).into_iter();
+    if beside {
+        let first = lines.next().unwrap_or_default();
+        page.line(&format!("{subject}{}{}", " ".repeat(start - used), mark(&first)));
+    } else {
+        page.line(&subject);
+    }
+    for rest in lines {
+        page.line(&format!("{}{}", " ".repeat(start), mark(&rest)));
+    }
+}
+
+fn remedy(page: &mut Page, finding: &Finding, style: Style) {
+    let steps = &finding.remedy.steps;
+    for (index, step) in steps.iter().enumerate() {
+        // The order counts: the safest is first, and some steps prepare the next.
+        let number = if steps.len() > 1 { format!("{}. ", index + 1) } else { String::new() };
+        let head = format!("  {:<7}{number}", if index == 0 { "Do" } else { "" });
+        let colon = if step.command.is_some() { ":" } else { "" };
+        page.filled(&head, &format!("{}{colon}", step.text));
+        if let Some(command) = &step.command {
+            // Never wrapped: it is pasted.
+            page.line(&format!("              {}", style.strong(command)));
+        }
+    }
+    if steps.iter().all(|step| !step.tested) {
+        page.filled("         ", "(No test of this project has executed these steps.)");
+    }
+    page.filled("  Don't  ", &format!("{}: {}", finding.remedy.dont, finding.remedy.breaks));
+    page.line(&format!("  More   kubectl why-terminating causes {}", finding.cause.id));
+}
+
+fn unexplained(page: &mut Page, held: &Held, style: Style) {
+    if held.verdict == Verdict::Clear {
+        page.filled("", &format!("{} {}", style.strong(&held.thing.to_string()), held.words));
+        return;
+    }
+    page.filled("", &format!("{}: {}", style.strong(&held.thing.to_string()), verdict(held, style)));
+    page.filled("  ", &held.words);
+    if held.verdict == Verdict::CannotTell {
+        page.filled("  ", "No cause was found in what could be looked at.");
+    }
+}
+
+/// What could not be seen, grouped by why: one lost right hides many kinds.
+fn by_reason(unknown: &[Unknown]) -> Vec<Vec<&Unknown>> {
+    let mut groups: Vec<Vec<&Unknown>> = Vec::new();
+    for one in unknown {
+        match groups.iter_mut().find(|group| group.iter().any(|other| other.why == one.why)) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+fn not_seen(page: &mut Page, same: &[&Unknown], style: Style) {
+    let joined = |words: fn(&Unknown) -> &str, between: &str| {
+        let mut all: Vec<&str> = same.iter().map(|one| words(one)).filter(|words| !words.is_empty()).collect();
+        all.dedup();
+        all.join(between)
+    };
+    let sources = joined(|one| &one.source, ", ");
+    let hides = joined(|one| &one.hides, "; ");
+    let hides = if hides.is_empty() { String::new() } else { format!(" This hides {hides}.") };
+    let why = same.first().map_or("", |one| one.why.trim_end_matches('.'));
+    page.filled("Unknown  ", &format!("{}: {why}.{hides}", style.doubtful(&sources)));
+}

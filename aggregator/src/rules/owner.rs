@@ -1,0 +1,109 @@
+//! Owners: a foreground deletion waits for what the object owns.
+
+use findings::cause;
+
+use super::finalizer::by_controller_manager;
+use super::words::{count, some, within};
+use crate::graph::{Found, Standing, Step, View};
+use crate::state::*;
+
+/// Kinds that mostly own and are owned. Others are looked at when none of these is a dependent.
+const USUAL: &[Known] = &[known::PODS, known::CLAIMS, known::SERVICES];
+const USUAL_GROUPS: &[&str] = &["apps", "batch"];
+
+/// `foregroundDeletion`: the garbage collector takes it off when no dependent blocks any more.
+pub fn foreground(view: &View, thing: &Thing, meta: &Meta, standing: &mut Standing) {
+    let dependents = dependents(view, thing, meta, standing);
+    if standing.open {
+        return;
+    }
+    let mut free = Vec::new();
+    for (dependent, its) in &dependents {
+        let blocks = its.owner_references.iter().any(|owner| owner.uid == meta.uid && owner.block_owner_deletion);
+        match its.deletion_timestamp {
+            Some(_) if blocks => standing.wait_for(dependent.clone()),
+            None if blocks => free.push(dependent.to_string()),
+            _ => {}
+        }
+    }
+    if !free.is_empty() {
+        standing.found.push(
+            Found::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, thing)
+                .step(Step::named(
+                    count(free.len(), "dependent"),
+                    format!("nobody asked it to go yet: {}", some(&free, 3)),
+                ))
+                .evidence(thing.to_string(), "finalizer foregroundDeletion"),
+        );
+    } else if standing.waits_for.is_empty() {
+        by_controller_manager(view, thing, meta, "foregroundDeletion", &cause::GARBAGE_COLLECTOR_NOT_WORKING, standing);
+    }
+}
+
+fn dependents<'a>(view: &View<'a>, thing: &Thing, meta: &Meta, standing: &mut Standing) -> Vec<(Thing, &'a Meta)> {
+    let Some(discovery) = standing.see("API discovery", "what it owns", view.discovery()) else { return Vec::new() };
+    let all = discovery.deletable_namespaced();
+    let is_usual = |resource: &Resource| {
+        USUAL_GROUPS.contains(&resource.group.as_str())
+            || USUAL.iter().any(|known| resource.group == known.group && resource.plural == known.plural)
+            || (resource.group.is_empty() && resource.plural == "configmaps")
+            || resource.group == thing.resource.group
+    };
+    let (usual, others): (Vec<Resource>, Vec<Resource>) = all.into_iter().partition(is_usual);
+    let found = owned(view, thing, meta, standing, &usual);
+    if !found.is_empty() || standing.open {
+        return found;
+    }
+    owned(view, thing, meta, standing, &others)
+}
+
+fn owned<'a>(
+    view: &View<'a>,
+    thing: &Thing,
+    meta: &Meta,
+    standing: &mut Standing,
+    resources: &[Resource],
+) -> Vec<(Thing, &'a Meta)> {
+    let scope = thing.namespace.as_deref().map_or(Scope::All, within);
+    let mut found = Vec::new();
+    for resource in resources.iter().filter(|resource| resource.plural != "secrets" && resource.plural != "events") {
+        let answer = view.metadata(resource, scope.clone());
+        let hides = format!("which {resource} it owns");
+        for object in standing.see(resource.to_string(), &hides, answer).unwrap_or_default() {
+            if object.metadata.owner_references.iter().any(|owner| owner.uid == meta.uid) {
+                let served = view.discovery().seen().and_then(|it| it.find(&resource.group, &resource.plural));
+                found.push((
+                    Thing {
+                        kind: served.map_or(resource.plural.clone(), |(_, served)| served.kind.clone()),
+                        resource: resource.clone(),
+                        namespace: object.metadata.namespace.clone(),
+                        name: object.metadata.name.clone(),
+                    },
+                    &object.metadata,
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// What a missing or odd owner means, which people often take for the reason.
+pub fn notes(view: &View, thing: &Thing, meta: &Meta, standing: &mut Standing) {
+    for owner in &meta.owner_references {
+        let known = match owner.kind.as_str() {
+            "StatefulSet" => known::STATEFUL_SETS,
+            "DaemonSet" => known::DAEMON_SETS,
+            _ => continue,
+        };
+        let answer = view.get::<Workload>(known, thing.namespace.as_deref(), &owner.name);
+        if answer.is_missing() {
+            standing.note(format!(
+                "Not the cause: the missing {} {}. {thing} has been asked to stop already, and a missing owner never \
+                 holds what it owned.",
+                owner.kind, owner.name
+            ));
+        } else if answer.seen().is_some() {
+            standing.behind(format!("{} {} (waits for its pod)", owner.kind, owner.name));
+        }
+    }
+}

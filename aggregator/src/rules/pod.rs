@@ -1,0 +1,300 @@
+//! Why a pod does not go, as far as the API shows it.
+
+use findings::{cause, clean, duration};
+
+use super::webhook::Asked;
+use super::words::{age, claim, node, overdue, some, within};
+use super::{control_plane, finalizer, owner, webhook};
+use crate::graph::{Found, Standing, Step, View};
+use crate::state::*;
+
+/// After its deadline a kubelet needs some seconds to finish and to report.
+const SETTLING: i64 = 10;
+
+/// The pod garbage collector needs a minute; after two something refuses it.
+const COLLECTOR: i64 = 120;
+
+/// A pod that is being deleted, under explanation.
+struct Case<'a> {
+    thing: &'a Thing,
+    pod: &'a Pod,
+}
+
+impl Case<'_> {
+    fn namespace(&self) -> &str {
+        self.thing.namespace.as_deref().unwrap_or_default()
+    }
+
+    fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> Found {
+        Found::here(cause, self.thing, words)
+            .name("pod", format!("{}/{}", self.namespace(), self.thing.name))
+            .name("node", &self.pod.spec.node_name)
+    }
+}
+
+/// Explains a pod.
+pub fn explain(view: &View, thing: &Thing) -> Standing {
+    let mut standing = Standing::default();
+    let namespace = thing.namespace.as_deref().unwrap_or_default();
+    let answer = view.going::<Pod>(known::PODS, Some(namespace), &thing.name);
+    if answer.is_missing() {
+        return Standing::missing();
+    }
+    let Some(pod) = standing.see(thing.to_string(), "what holds it", answer) else {
+        standing.words = "not known".to_owned();
+        return standing;
+    };
+    if pod.metadata.deletion_timestamp.is_none() {
+        standing.words = "is not being deleted".to_owned();
+        return standing;
+    }
+    standing.terminating = true;
+    standing.overdue = overdue(view, &pod.metadata);
+    standing.words = words(pod, &standing);
+    if let (Some(asked), Some(deadline)) = (pod.metadata.asked_to_go_at(), pod.metadata.deletion_timestamp) {
+        let phase = &pod.status.phase;
+        standing.evidence(thing.to_string(), format!("asked to stop at {asked}, deadline {deadline}, phase {phase}"));
+    }
+    judge(view, &Case { thing, pod }, &mut standing);
+    standing
+}
+
+fn words(pod: &Pod, standing: &Standing) -> String {
+    let place = match pod.spec.node_name.as_str() {
+        "" => "bound to no node".to_owned(),
+        node => format!("on {node}"),
+    };
+    let deadline = match standing.overdue {
+        Some(seconds) if seconds < 0 => format!("has {} to stop", duration(seconds.unsigned_abs())),
+        Some(seconds) => format!("deadline passed {} ago", duration(seconds.unsigned_abs())),
+        None => "no deadline".to_owned(),
+    };
+    let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
+    let state = if pod.never_started() { "Pending, never started" } else { pod.status.phase.as_str() };
+    format!("{state} {place}; {deadline} (grace {grace}s)")
+}
+
+fn judge(view: &View, case: &Case, standing: &mut Standing) {
+    let Case { thing, pod } = *case;
+    owner::notes(view, thing, &pod.metadata, standing);
+    if standing.overdue.is_some_and(|seconds| seconds < 0) {
+        let words = standing.words.clone();
+        standing.found.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
+        return;
+    }
+    if pod.metadata.annotations.contains_key("kubernetes.io/config.mirror") {
+        let words = format!("{}; it comes from a manifest on its node", standing.words);
+        standing
+            .found
+            .push(case.found(&cause::STATIC_POD, words).evidence(thing.to_string(), "kubernetes.io/config.mirror"));
+        return;
+    }
+    if !pod.metadata.finalizers.is_empty() && pod.metadata.deletion_grace_period_seconds == Some(0) {
+        if !pod.has_ended() && !pod.spec.node_name.is_empty() {
+            let words = format!("{}; force-deleted, its processes may be alive", standing.words);
+            standing.found.push(
+                case.found(&cause::POD_FORCE_DELETED, words)
+                    .evidence(thing.to_string(), format!("deletionGracePeriodSeconds 0, phase {}", pod.status.phase)),
+            );
+        } else {
+            standing
+                .words
+                .push_str(&format!("; the node is done, held by finalizer {}", pod.metadata.finalizers.join(", ")));
+        }
+        finalizer::explain(view, thing, &pod.metadata, standing);
+        return;
+    }
+    if collector_refused(view, case, standing) {
+        return;
+    }
+    if pod.spec.node_name.is_empty() {
+        let found = match control_plane::silent(view, standing, thing) {
+            Some(found) => found,
+            None => case.found(&cause::POD_NEVER_SCHEDULED, &standing.words),
+        };
+        standing.found.push(found);
+        return;
+    }
+    at_node(view, case, standing);
+}
+
+/// The collector marked it, and it is still there.
+fn collector_refused(view: &View, case: &Case, standing: &mut Standing) -> bool {
+    let marked = condition(&case.pod.status.conditions, "DisruptionTarget")
+        .filter(|marked| marked.status == "True" && marked.reason == "DeletionByPodGC");
+    let since = marked.and_then(|marked| marked.last_transition_time);
+    let Some(since) = since.filter(|since| view.state.seconds_since(*since) > COLLECTOR) else { return false };
+    let words = format!("{}; the pod garbage collector marked it {} ago", standing.words, age(view, since));
+    standing.found.push(case.found(&cause::POD_GC_REFUSED, words));
+    true
+}
+
+fn at_node(view: &View, case: &Case, standing: &mut Standing) {
+    let name = case.pod.spec.node_name.as_str();
+    let answer = view.get::<Node>(known::NODES, None, name);
+    if answer.is_missing() {
+        without_node(view, case, standing);
+        return;
+    }
+    let Some(on) = standing.see(format!("Node {name}"), "whether its node is well", answer) else {
+        if !standing.open {
+            unseen_node(case, standing);
+        }
+        return;
+    };
+    let ready = condition(&on.status.conditions, "Ready").is_some_and(|ready| ready.status == "True");
+    if !ready || on.is_tainted("node.kubernetes.io/unreachable") || on.is_tainted("node.kubernetes.io/out-of-service") {
+        standing.wait_for(node(name));
+        return;
+    }
+    if standing.overdue.is_some_and(|seconds| seconds < SETTLING) {
+        let words = format!("{}; its kubelet is finishing", standing.words);
+        standing.found.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
+        return;
+    }
+    at_healthy_node(view, case, standing);
+}
+
+/// The collector removes it within two minutes after the Node went; later something refuses that.
+fn without_node(view: &View, case: &Case, standing: &mut Standing) {
+    let name = case.pod.spec.node_name.as_str();
+    if let Some(found) = control_plane::silent(view, standing, case.thing) {
+        standing.found.push(found);
+        return;
+    }
+    if report_refused(view, case, standing) {
+        return;
+    }
+    let about = Select::Fields(format!("involvedObject.kind=Node,involvedObject.name={name}"));
+    let answer = view.select::<Event>(known::EVENTS, within("default"), about);
+    let events = standing.see(format!("events of Node {name}"), "when the node went", answer).unwrap_or_default();
+    let removed = events.iter().filter(|event| event.reason == "RemovingNode").filter_map(|event| event.last_timestamp);
+    let removed = removed.max();
+    let base = |cause| {
+        Found::below(cause, case.thing).same_as(name).name("node", name).evidence(format!("Node {name}"), "not found")
+    };
+    let found = match removed {
+        Some(at) if view.state.seconds_since(at) > COLLECTOR => {
+            let gone = age(view, at);
+            let words =
+                format!("gone for {gone}; the pod garbage collector should have removed its pods after a minute");
+            base(&cause::POD_GC_REFUSED).step(Step::about(&node(name), words))
+        }
+        _ => {
+            let words = "does not exist; the pod garbage collector removes its pods within two minutes";
+            base(&cause::NODE_OBJECT_GONE).step(Step::about(&node(name), words)).progressing()
+        }
+    };
+    standing.found.push(found);
+}
+
+/// Without the right to see the node the pod still shows how far its kubelet has come.
+fn unseen_node(case: &Case, standing: &mut Standing) {
+    let cause = by_phase(case.pod);
+    let found = case.found(cause, &standing.words).probable();
+    standing.found.push(found);
+}
+
+fn by_phase(pod: &Pod) -> &'static findings::Cause {
+    match () {
+        () if pod.has_ended() => &cause::POD_CLEANUP_NOT_FINISHED,
+        () if pod.never_started() => &cause::POD_NEVER_STARTED,
+        () => &cause::POD_CONTAINERS_NOT_STOPPED,
+    }
+}
+
+fn at_healthy_node(view: &View, case: &Case, standing: &mut Standing) {
+    let Case { thing, pod } = *case;
+    let name = pod.spec.node_name.as_str();
+    if report_refused(view, case, standing) || (pod.has_ended() && missing_driver(view, case, standing)) {
+        return;
+    }
+    if standing.open {
+        return;
+    }
+    let (cause, what) = match by_phase(pod) {
+        cause if pod.has_ended() => (
+            cause,
+            format!("containers have ended ({}); volumes or cgroup are not cleaned up on {name}", pod.status.phase),
+        ),
+        cause if pod.never_started() => {
+            (cause, format!("never started a container; its set-up on {name} has not been undone"))
+        }
+        cause => {
+            let running: Vec<String> = pod.running().iter().map(|container| clean(container, 63)).collect();
+            let which = match running.as_slice() {
+                [] => "its containers are not confirmed stopped".to_owned(),
+                [one] => format!("container {one} is still running"),
+                several => format!("containers {} are still running", some(several, 5)),
+            };
+            (cause, format!("{which}, as its kubelet last said"))
+        }
+    };
+    let late = standing.overdue.map_or(String::new(), |seconds| duration(seconds.unsigned_abs()));
+    let words = format!("{what}; deadline passed {late} ago; node {name} is Ready");
+    let found = case
+        .found(cause, words)
+        .evidence(thing.to_string(), format!("phase {}, {}", pod.status.phase, standing.words))
+        .evidence(format!("Node {name}"), "Ready=True");
+    standing.found.push(found);
+    standing.note(
+        "What exactly holds it is on the node: the agent names the process, mount or cgroup. The API does not show it.",
+    );
+}
+
+/// The kubelet's last requests about a pod, which a webhook without a backend refuses: its status,
+/// and in the end its deletion.
+fn report_refused(view: &View, case: &Case, standing: &mut Standing) -> bool {
+    let namespace = Some(case.namespace());
+    let mut refused = false;
+    for (operation, resource) in [("UPDATE", "pods/status"), ("DELETE", "pods")] {
+        for configuration in webhook::broken_for(view, standing, Asked { operation, group: "", resource, namespace }) {
+            standing.wait_for(configuration);
+            refused = true;
+        }
+    }
+    refused
+}
+
+/// A CSI volume of the pod, whose driver is not registered at the node.
+fn missing_driver(view: &View, case: &Case, standing: &mut Standing) -> bool {
+    let Case { thing, pod } = *case;
+    let name = pod.spec.node_name.as_str();
+    let claims = pod.claims();
+    if claims.is_empty() {
+        return false;
+    }
+    let answer = view.list::<Claim>(known::CLAIMS, within(case.namespace()));
+    let all = standing.see(format!("persistentvolumeclaims of {}", case.namespace()), "its volumes", answer);
+    let bound = all.unwrap_or_default().into_iter().filter(|one| claims.contains(&one.metadata.name));
+    for one in bound.filter(|one| !one.spec.volume_name.is_empty()) {
+        let answer = view.get::<PersistentVolume>(known::VOLUMES, None, &one.spec.volume_name);
+        let volume = standing.see(format!("PersistentVolume {}", one.spec.volume_name), "its driver", answer);
+        let Some(csi) = volume.and_then(|volume| volume.spec.csi.as_ref()) else { continue };
+        let answer = view.get::<CsiNode>(known::CSI_NODES, None, name);
+        let is_gone = answer.is_missing();
+        let drivers = standing.see(format!("CSINode {name}"), "which drivers the node has", answer);
+        let lists = drivers.is_some_and(|node| node.spec.drivers.iter().any(|driver| driver.name == csi.driver));
+        if lists || (drivers.is_none() && !is_gone) {
+            continue;
+        }
+        let found = case
+            .found(&cause::CSI_DRIVER_NOT_ON_NODE, &standing.words)
+            .same_as(format!("{name}:{}", csi.driver))
+            .name("driver", &csi.driver)
+            .step(Step::about(
+                &claim(case.namespace(), &one.metadata.name),
+                format!("volume {} of driver {}", one.spec.volume_name, csi.driver),
+            ))
+            .step(Step::named(
+                format!("CSI driver {}", csi.driver),
+                format!("is not registered on {name}, so its volumes cannot be unmounted there"),
+            ))
+            .evidence(format!("CSINode {name}"), format!("spec.drivers does not list {}", csi.driver))
+            .evidence(thing.to_string(), format!("phase {}", pod.status.phase))
+            .probable();
+        standing.found.push(found);
+        return true;
+    }
+    false
+}

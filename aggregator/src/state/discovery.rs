@@ -1,0 +1,171 @@
+//! What the API server says that it serves.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Resource;
+
+/// The server's version.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Version {
+    /// `1`.
+    pub major: String,
+    /// `36`, or `21+` from some vendors.
+    pub minor: String,
+    /// `v1.36.2`.
+    pub git_version: String,
+}
+
+impl Version {
+    /// The minor version as a number.
+    pub fn minor(&self) -> Option<u32> {
+        self.minor.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()
+    }
+}
+
+/// Every group and version with its resources.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Discovery {
+    /// In the server's order, which prefers the first version of a group.
+    pub versions: Vec<ServedVersion>,
+}
+
+/// A version of a group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServedVersion {
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The version.
+    pub version: String,
+    /// Whether the server could not ask who serves it, so that its resources are unknown.
+    pub stale: bool,
+    /// Its resources, without subresources.
+    pub resources: Vec<ServedResource>,
+}
+
+/// A resource that can be asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServedResource {
+    /// `pods`.
+    pub plural: String,
+    /// `pod`.
+    pub singular: String,
+    /// `Pod`.
+    pub kind: String,
+    /// `po`.
+    pub short_names: Vec<String>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// What may be done with it.
+    pub verbs: Vec<String>,
+}
+
+impl Discovery {
+    /// Adds what an `APIGroupDiscoveryList` says.
+    pub fn add_aggregated(&mut self, list: &Value) {
+        for group in array(list, "items") {
+            let name = text(group.get("metadata").unwrap_or(&Value::Null), "name");
+            for version in array(group, "versions") {
+                self.versions.push(ServedVersion {
+                    group: name.clone(),
+                    version: text(version, "version"),
+                    stale: text(version, "freshness") == "Stale",
+                    resources: array(version, "resources").map(aggregated_resource).collect(),
+                });
+            }
+        }
+    }
+
+    /// Adds what an `APIResourceList` of an older server says; `None` when it could not be had.
+    pub fn add_legacy(&mut self, group: &str, version: &str, list: Option<&Value>) {
+        let resources = list.map(|list| array(list, "resources").filter_map(legacy_resource).collect());
+        self.versions.push(ServedVersion {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            stale: resources.is_none(),
+            resources: resources.unwrap_or_default(),
+        });
+    }
+
+    /// Groups and versions whose resources the server could not ask for.
+    pub fn stale(&self) -> impl Iterator<Item = &ServedVersion> {
+        self.versions.iter().filter(|served| served.stale)
+    }
+
+    /// What a namespace deletion empties: every resource with `list` and `delete`, once, in the
+    /// preferred version.
+    pub fn deletable_namespaced(&self) -> Vec<Resource> {
+        let mut found: Vec<Resource> = Vec::new();
+        for served in &self.versions {
+            for resource in &served.resources {
+                let can = |verb: &str| resource.verbs.iter().any(|have| have == verb);
+                let again = found.iter().any(|had| had.group == served.group && had.plural == resource.plural);
+                if resource.namespaced && can("list") && can("delete") && !again {
+                    found.push(Resource::new(&served.group, &served.version, &resource.plural));
+                }
+            }
+        }
+        found
+    }
+
+    /// The resource with this group and plural, in its preferred version.
+    pub fn find(&self, group: &str, plural: &str) -> Option<(Resource, &ServedResource)> {
+        self.each().find(|(resource, _)| resource.group == group && resource.plural == plural)
+    }
+
+    /// The resource a person means by `word`: plural, singular, kind or short name, with `.group` or
+    /// without.
+    pub fn named(&self, word: &str) -> Option<(Resource, &ServedResource)> {
+        let word = word.to_lowercase();
+        self.each().find(|(resource, served)| {
+            let is = |name: &str| {
+                let name = name.to_lowercase();
+                name == word || (!resource.group.is_empty() && format!("{name}.{}", resource.group) == word)
+            };
+            is(&served.plural) || is(&served.singular) || is(&served.kind) || served.short_names.iter().any(|n| is(n))
+        })
+    }
+
+    fn each(&self) -> impl Iterator<Item = (Resource, &ServedResource)> {
+        self.versions.iter().flat_map(|served| {
+            let name = |resource: &ServedResource| Resource::new(&served.group, &served.version, &resource.plural);
+            served.resources.iter().map(move |resource| (name(resource), resource))
+        })
+    }
+}
+
+fn aggregated_resource(resource: &Value) -> ServedResource {
+    ServedResource {
+        plural: text(resource, "resource"),
+        singular: text(resource, "singularResource"),
+        kind: text(resource.get("responseKind").unwrap_or(&Value::Null), "kind"),
+        short_names: texts(resource, "shortNames"),
+        namespaced: text(resource, "scope") == "Namespaced",
+        verbs: texts(resource, "verbs"),
+    }
+}
+
+fn legacy_resource(resource: &Value) -> Option<ServedResource> {
+    let plural = text(resource, "name");
+    (!plural.contains('/')).then(|| ServedResource {
+        plural,
+        singular: text(resource, "singularName"),
+        kind: text(resource, "kind"),
+        short_names: texts(resource, "shortNames"),
+        namespaced: resource.get("namespaced").and_then(Value::as_bool).unwrap_or(false),
+        verbs: texts(resource, "verbs"),
+    })
+}
+
+fn array<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(field).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn texts(value: &Value, field: &str) -> Vec<String> {
+    array(value, field).filter_map(Value::as_str).map(str::to_owned).collect()
+}

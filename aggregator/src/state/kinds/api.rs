@@ -1,0 +1,242 @@
+//! What serves the API: APIServices, CRDs, Services and their endpoints.
+
+use std::collections::BTreeMap;
+
+use super::{Condition, Meta, lite};
+
+lite! {
+    /// An APIService: who serves a group and version.
+    ApiService {
+        /// Its metadata; the name is `<version>.<group>`.
+        metadata: Meta,
+        /// Who serves it.
+        spec: ApiServiceSpec,
+        /// How it stands.
+        status: Conditions,
+    }
+}
+
+lite! {
+    /// Who serves a group and version.
+    ApiServiceSpec {
+        /// The group.
+        group: String,
+        /// The version.
+        version: String,
+        /// The Service behind it; none when the API server serves it itself.
+        service: Option<ServiceRef>,
+    }
+}
+
+lite! {
+    /// Names a Service.
+    ServiceRef {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// The port; 443 when it is not given.
+        port: Option<i64>,
+    }
+}
+
+impl std::fmt::Display for ServiceRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+lite! {
+    /// A status that is a list of conditions.
+    Conditions {
+        /// The conditions.
+        conditions: Vec<Condition>,
+    }
+}
+
+lite! {
+    /// A CustomResourceDefinition.
+    Crd {
+        /// Its metadata; the name is `<plural>.<group>`.
+        metadata: Meta,
+        /// What it defines.
+        spec: CrdSpec,
+        /// How it stands.
+        status: CrdStatus,
+    }
+}
+
+lite! {
+    /// What a CRD defines.
+    CrdSpec {
+        /// The group.
+        group: String,
+        /// The names.
+        names: CrdNames,
+        /// `Namespaced` or `Cluster`.
+        scope: String,
+        /// The versions.
+        versions: Vec<CrdVersion>,
+        /// How one version becomes another.
+        conversion: Option<Conversion>,
+    }
+}
+
+lite! {
+    /// The names of a custom resource.
+    CrdNames {
+        /// The kind.
+        kind: String,
+        /// The plural.
+        plural: String,
+    }
+}
+
+lite! {
+    /// A version of a custom resource.
+    CrdVersion {
+        /// Its name.
+        name: String,
+        /// Whether it is served.
+        served: bool,
+    }
+}
+
+lite! {
+    /// How one version becomes another.
+    Conversion {
+        /// `None` or `Webhook`.
+        strategy: String,
+        /// Who does it.
+        webhook: Option<ConversionWebhook>,
+    }
+}
+
+lite! {
+    /// Who converts.
+    ConversionWebhook {
+        /// Where to call it.
+        client_config: ClientConfig,
+    }
+}
+
+lite! {
+    /// Where to call a webhook.
+    ClientConfig {
+        /// A Service.
+        service: Option<ServiceRef>,
+        /// Or an address.
+        url: Option<String>,
+    }
+}
+
+lite! {
+    /// How a CRD stands.
+    CrdStatus {
+        /// Its conditions.
+        conditions: Vec<Condition>,
+        /// In which versions objects are stored.
+        stored_versions: Vec<String>,
+    }
+}
+
+impl Crd {
+    /// The Service that converts its objects, if one does.
+    pub fn converter(&self) -> Option<&ServiceRef> {
+        let conversion = self.spec.conversion.as_ref()?;
+        conversion.webhook.as_ref().filter(|_| conversion.strategy == "Webhook")?.client_config.service.as_ref()
+    }
+}
+
+lite! {
+    /// A Service.
+    Service {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: ServiceSpec,
+    }
+}
+
+lite! {
+    /// What was asked of a Service.
+    ServiceSpec {
+        /// Which pods serve it; without one somebody else writes its endpoints.
+        selector: BTreeMap<String, String>,
+    }
+}
+
+lite! {
+    /// Some endpoints of a Service.
+    EndpointSlice {
+        /// Its metadata.
+        metadata: Meta,
+        /// The endpoints.
+        endpoints: Vec<Endpoint>,
+    }
+}
+
+lite! {
+    /// One address that serves.
+    Endpoint {
+        /// Its addresses.
+        addresses: Vec<String>,
+        /// How it stands.
+        conditions: EndpointConditions,
+        /// The pod behind it.
+        target_ref: Option<TargetRef>,
+        /// Its node.
+        node_name: String,
+    }
+}
+
+lite! {
+    /// How an endpoint stands.
+    EndpointConditions {
+        /// Whether it serves; absent means yes.
+        ready: Option<bool>,
+    }
+}
+
+lite! {
+    /// Names the object behind an endpoint.
+    TargetRef {
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+    }
+}
+
+lite! {
+    /// The endpoints of a Service as servers before 1.21 have them.
+    Endpoints {
+        /// Its metadata; the name is the Service's.
+        metadata: Meta,
+        /// Groups of addresses with the same ports.
+        subsets: Vec<EndpointSubset>,
+    }
+}
+
+lite! {
+    /// Addresses with the same ports.
+    EndpointSubset {
+        /// Those that are ready.
+        addresses: Vec<EndpointAddress>,
+    }
+}
+
+lite! {
+    /// A ready address.
+    EndpointAddress {
+        /// Its node.
+        node_name: String,
+    }
+}
+
+impl Endpoint {
+    /// Whether the control plane may call it.
+    pub fn is_ready(&self) -> bool {
+        self.conditions.ready != Some(false) && !self.addresses.is_empty()
+    }
+}

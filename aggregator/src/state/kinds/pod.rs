@@ -1,0 +1,129 @@
+//! Pods.
+
+use super::{Condition, Meta, lite};
+
+lite! {
+    /// A pod.
+    Pod {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: PodSpec,
+        /// How it stands.
+        status: PodStatus,
+    }
+}
+
+lite! {
+    /// What was asked of a pod.
+    PodSpec {
+        /// Where it runs; empty until it is scheduled.
+        node_name: String,
+        /// Its volumes.
+        volumes: Vec<Volume>,
+        /// As whom it speaks to the API.
+        service_account_name: String,
+    }
+}
+
+lite! {
+    /// A volume of a pod.
+    Volume {
+        /// Its name in the pod.
+        name: String,
+        /// The claim it takes.
+        persistent_volume_claim: Option<ClaimSource>,
+        /// A claim made for this pod, named after it.
+        ephemeral: Option<Nothing>,
+    }
+}
+
+lite! {
+    /// Which claim a volume takes.
+    ClaimSource {
+        /// Its name.
+        claim_name: String,
+    }
+}
+
+lite! {
+    /// A field of which only the presence counts.
+    Nothing {}
+}
+
+lite! {
+    /// How a pod stands.
+    PodStatus {
+        /// `Pending`, `Running`, `Succeeded`, `Failed`.
+        phase: String,
+        /// One word.
+        reason: String,
+        /// Its conditions.
+        conditions: Vec<Condition>,
+        /// Its containers.
+        container_statuses: Vec<ContainerStatus>,
+        /// Its init containers.
+        init_container_statuses: Vec<ContainerStatus>,
+    }
+}
+
+lite! {
+    /// How a container stands, as its kubelet last said.
+    ContainerStatus {
+        /// Its name.
+        name: String,
+        /// The runtime's id; empty when it was never made.
+        #[serde(rename = "containerID")]
+        container_id: String,
+        /// Its state.
+        state: ContainerState,
+    }
+}
+
+lite! {
+    /// One of three states.
+    ContainerState {
+        /// It runs.
+        running: Option<Nothing>,
+        /// It has not started.
+        waiting: Option<Waiting>,
+        /// It has ended.
+        terminated: Option<Nothing>,
+    }
+}
+
+lite! {
+    /// Why a container has not started.
+    Waiting {
+        /// One word.
+        reason: String,
+    }
+}
+
+impl Pod {
+    /// Whether the kubelet has reported that every container ended.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+    }
+
+    /// The names of the containers that run, as far as the kubelet said.
+    pub fn running(&self) -> Vec<&str> {
+        let all = self.status.init_container_statuses.iter().chain(&self.status.container_statuses);
+        all.filter(|container| container.state.running.is_some()).map(|container| container.name.as_str()).collect()
+    }
+
+    /// Whether no container was ever made.
+    pub fn never_started(&self) -> bool {
+        let mut all = self.status.init_container_statuses.iter().chain(&self.status.container_statuses);
+        self.status.phase == "Pending" && all.all(|container| container.container_id.is_empty())
+    }
+
+    /// The claims it takes, those made for it included.
+    pub fn claims(&self) -> Vec<String> {
+        let claim = |volume: &Volume| match &volume.persistent_volume_claim {
+            Some(source) => Some(source.claim_name.clone()),
+            None => volume.ephemeral.as_ref().map(|_| format!("{}-{}", self.metadata.name, volume.name)),
+        };
+        self.spec.volumes.iter().filter_map(claim).collect()
+    }
+}

@@ -1,0 +1,170 @@
+//! What every object has, reduced to what the rules read.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+/// Annotations the rules read. All others are dropped on receipt: some hold whole objects.
+const ANNOTATIONS: &[&str] =
+    &["kubernetes.io/config.mirror", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"];
+
+/// An object's metadata.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Meta {
+    /// Its name.
+    pub name: String,
+    /// Its namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Its uid: another object of the same name has another one.
+    pub uid: String,
+    /// When it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creation_timestamp: Option<Timestamp>,
+    /// By when it should be gone. For pods this includes the grace period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_timestamp: Option<Timestamp>,
+    /// The grace period of the deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_grace_period_seconds: Option<i64>,
+    /// What must be taken away before it may go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+    /// Labels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The few annotations the rules read.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "known_annotations")]
+    pub annotations: BTreeMap<String, String>,
+    /// Owners.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owner_references: Vec<Owner>,
+    /// Who set which finalizer, and who wrote the status last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub managed_fields: Vec<Managed>,
+}
+
+impl Meta {
+    /// When the deletion was asked for; the deadline lies a grace period later.
+    pub fn asked_to_go_at(&self) -> Option<Timestamp> {
+        let grace = jiff::SignedDuration::from_secs(self.deletion_grace_period_seconds.unwrap_or(0));
+        self.deletion_timestamp?.checked_sub(grace).ok()
+    }
+
+    /// Who set `finalizer`, and when, as the server recorded it.
+    pub fn setter_of(&self, finalizer: &str) -> Option<&Managed> {
+        self.managed_fields.iter().find(|managed| managed.fields.finalizers.iter().any(|set| set == finalizer))
+    }
+}
+
+/// An owner reference.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Owner {
+    /// Its API version.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Whether it waits for this object in a foreground deletion.
+    pub block_owner_deletion: bool,
+}
+
+/// One writer of the object.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Managed {
+    /// Its name, mostly that of the program.
+    pub manager: String,
+    /// When it last wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
+    /// Which part it wrote.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub subresource: String,
+    /// Which finalizers it set.
+    #[serde(rename = "fieldsV1", with = "finalizers_only")]
+    pub fields: Fields,
+}
+
+/// The finalizers among the fields somebody owns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// Their names.
+    pub finalizers: Vec<String>,
+}
+
+fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let mut all = BTreeMap::<String, String>::deserialize(deserializer)?;
+    all.retain(|key, _| ANNOTATIONS.contains(&key.as_str()));
+    Ok(all)
+}
+
+/// Reads and writes `fieldsV1` in the API's own form, so that a saved state reads like a recording.
+mod finalizers_only {
+    use super::*;
+    use serde::Serializer;
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fields, D::Error> {
+        let fields = Value::deserialize(deserializer)?;
+        let set = fields.get("f:metadata").and_then(|metadata| metadata.get("f:finalizers"));
+        let names = set.and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        let finalizers = names.filter_map(|key| serde_json::from_str(key.strip_prefix("v:")?).ok()).collect();
+        Ok(Fields { finalizers })
+    }
+
+    pub fn serialize<S: Serializer>(fields: &Fields, serializer: S) -> Result<S::Ok, S::Error> {
+        let set: Map<String, Value> = fields
+            .finalizers
+            .iter()
+            .map(|name| (format!("v:{}", Value::from(name.as_str())), Value::Object(Map::new())))
+            .collect();
+        if set.is_empty() {
+            return Map::new().serialize(serializer);
+        }
+        serde_json::json!({"f:metadata": {"f:finalizers": set}}).serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta() -> Meta {
+        serde_json::from_value(serde_json::json!({
+            "name": "w1", "uid": "u",
+            "deletionTimestamp": "2026-11-20T20:21:50Z", "deletionGracePeriodSeconds": 30,
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{\"data\":\"c2VjcmV0\"}"},
+            "managedFields": [{
+                "manager": "kubectl", "time": "2026-11-20T20:20:22Z",
+                "fieldsV1": {"f:metadata": {"f:finalizers": {".": {}, "v:\"example.com/hold\"": {}}}, "f:spec": {}}
+            }]
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn keeps_who_set_a_finalizer_through_a_saved_state() {
+        let saved = serde_json::to_string(&meta()).unwrap();
+        let read: Meta = serde_json::from_str(&saved).unwrap();
+        assert_eq!(read, meta());
+        assert_eq!(read.setter_of("example.com/hold").unwrap().manager, "kubectl");
+        assert!(read.setter_of("other").is_none());
+    }
+
+    #[test]
+    fn drops_what_may_hold_secrets() {
+        assert!(!serde_json::to_string(&meta()).unwrap().contains("c2VjcmV0"));
+    }
+
+    #[test]
+    fn the_deadline_lies_a_grace_period_after_the_request() {
+        assert_eq!(meta().asked_to_go_at().unwrap().to_string(), "2026-11-20T20:21:20Z");
+    }
+}

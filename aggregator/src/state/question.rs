@@ -1,0 +1,110 @@
+//! What can be asked of the API server.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A kind of object, as the API names it in its paths.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Resource {
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The version.
+    pub version: String,
+    /// The plural name: `pods`.
+    pub plural: String,
+}
+
+impl Resource {
+    /// Names a resource.
+    pub fn new(group: impl Into<String>, version: impl Into<String>, plural: impl Into<String>) -> Self {
+        Resource { group: group.into(), version: version.into(), plural: plural.into() }
+    }
+
+    /// As kubectl wants to hear it: `pods`, `widgets.example.com`.
+    pub fn for_kubectl(&self) -> String {
+        match self.group.as_str() {
+            "" => self.plural.clone(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.for_kubectl())
+    }
+}
+
+/// Which objects of a resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Scope {
+    /// All of the cluster.
+    All,
+    /// Those of one namespace.
+    Namespace(String),
+    /// One object.
+    Named(Option<String>, String),
+}
+
+/// Which of them to keep.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Select {
+    /// Every one.
+    Every,
+    /// What the server selects by this field selector.
+    Fields(String),
+    /// What the server selects by this label selector.
+    Labels(String),
+    /// Those with a deletion timestamp. No server can select by it, so the others are dropped as
+    /// they arrive.
+    Terminating,
+}
+
+/// How much of each object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Detail {
+    /// The object, of which the state keeps what the rules read.
+    Full,
+    /// Its metadata only.
+    Metadata,
+}
+
+/// One question to the API server. Nothing here can change anything.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Question {
+    /// Which version it runs.
+    Version,
+    /// Which groups and resources it serves, and which of them are dead.
+    Discovery,
+    /// Objects.
+    Objects {
+        /// Of which kind.
+        resource: Resource,
+        /// Where.
+        scope: Scope,
+        /// Which of them.
+        select: Select,
+        /// How much of each.
+        detail: Detail,
+    },
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Question::Objects { resource, scope, select, .. } = self else {
+            return f.write_str(if *self == Question::Version { "version" } else { "API discovery" });
+        };
+        write!(f, "{resource}")?;
+        match scope {
+            Scope::All => {}
+            Scope::Namespace(namespace) => write!(f, " of namespace {namespace}")?,
+            Scope::Named(Some(namespace), name) => write!(f, " {namespace}/{name}")?,
+            Scope::Named(None, name) => write!(f, " {name}")?,
+        }
+        match select {
+            Select::Fields(selector) | Select::Labels(selector) => write!(f, " ({selector})"),
+            Select::Every | Select::Terminating => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Webhooks, policies, conversion and stored data.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn crd(conversion: Value, stored: &[&str]) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "names": {"kind": "Widget", "plural": "widgets"}, "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": true}], "conversion": conversion
+        },
+        "status": {"storedVersions": stored}
+    })
+}
+
+fn by_webhook() -> Value {
+    json!({"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"namespace": "mon", "name": "conv"}}}})
+}
+
+fn causes_of(error: &str) -> Vec<&'static str> {
+    look(healthy().going("stuck", content_failure(error)), everything()).causes()
+}
+
+#[test]
+fn refusals_and_unreadable_objects() {
+    for (error, expected) in [
+        ("admission webhook \"guard.example.com\" denied the request: not on Fridays", "WebhookRefusesDelete"),
+        (
+            "serviceaccounts \"Unknown\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: protected",
+            "PolicyRefusesDelete",
+        ),
+        (
+            "Internal error occurred: unable to transform key \"/registry/secrets/g1/bad\": no matching key",
+            "ObjectNotDecryptable",
+        ),
+        ("illegal base64 data at input byte 3", "ObjectNotDecodable"),
+        ("request to convert CR from an invalid group/version: example.com/v0", "StoredVersionNotServed"),
+    ] {
+        assert_eq!(causes_of(error), [expected]);
+    }
+}
+
+#[test]
+fn a_conversion_webhook_without_a_service_is_found_through_its_crd() {
+    let error = "conversion webhook for example.com/v2, Kind=Widget failed: Post \"https://conv.mon.svc:443/c?timeout=30s\": \
+        service \"conv\" not found";
+    let world = healthy().with(crd(by_webhook(), &["v1"])).going("d1", content_failure(error));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["ConversionWebhookUnavailable"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &[
+            "Namespace d1: Terminating",
+            "CustomResourceDefinition widgets.example.com: converts",
+            "Service mon/conv: does not exist",
+        ],
+    );
+}
+
+#[test]
+fn a_webhook_that_is_there_and_out_of_reach() {
+    let error = "Internal error occurred: failed calling webhook \"guard.example.com\": failed to call webhook: Post \
+        \"https://guard.guard.svc:443/v?timeout=5s\": context deadline exceeded";
+    let world = healthy()
+        .webhook("DELETE", "", "configmaps")
+        .service("guard", "guard", Some("node-a"))
+        .going("stuck", content_failure(error));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().contains("context deadline exceeded"), "{:?}", looked.chain(0));
+}
+
+#[test]
+fn a_crd_waits_for_its_instances() {
+    let world = || {
+        let world = healthy().with_custom("example.com", "widgets", "Widget").with(crd(json!(null), &["v1"]));
+        let asked = world.ago(600);
+        world.change("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "widgets.example.com", |one| {
+            one["metadata"]["deletionTimestamp"] = asked.into();
+            one["metadata"]["finalizers"] = json!(["customresourcecleanup.apiextensions.k8s.io"]);
+        })
+    };
+    let held = world().going("a", all_false()).held("example.com/v1", "Widget", "a", "w", &["x.example.com/y"]);
+    let looked = look(held, object("crd", "default", "widgets.example.com"));
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    let hidden = world().refuse("/apis/example.com/v1/widgets", 403, "no");
+    let looked = look(hidden, object("crd", "default", "widgets.example.com"));
+    assert_eq!(looked.causes(), ["CrdInstancesRemain"], "{:#?}", looked.report);
+    assert!(looked.report.unknown[0].why.contains("not visible to us"), "{:#?}", looked.report.unknown);
+}
+
+#[test]
+fn a_stored_version_that_is_gone() {
+    let looked = look(healthy().with(crd(json!(null), &["v0", "v1"])), object("crd", "default", "widgets.example.com"));
+    assert_eq!(looked.causes(), ["StoredVersionNotServed"]);
+}
+
+#[test]
+fn a_webhook_that_refuses_updates_keeps_finalizers_on() {
+    let world = healthy()
+        .webhook("UPDATE", "example.com", "widgets")
+        .with_custom("example.com", "widgets", "Widget")
+        .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+        .held("example.com/v1", "Widget", "a", "w", &["x.example.com/y"])
+        .deployment("op", "op", 1, 1)
+        .may_change("op", "op", "example.com", "widgets");
+    let looked = look(world, object("widget", "a", "w"));
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+}
+
+#[test]
+fn a_webhook_that_refuses_the_kubelets_last_words() {
+    let world = healthy().webhook("UPDATE", "", "pods/*").going_pod("a", "p", "node-a", "Running");
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &["Pod a/p: Running", "ValidatingWebhookConfiguration guard", "Service guard/guard: does not exist"],
+    );
+}
+
+#[test]
+fn a_webhook_that_refuses_the_namespaces_own_update() {
+    let world = healthy().webhook("UPDATE", "", "namespaces/finalize").going("stuck", all_false());
+    assert_eq!(look(world, everything()).causes(), ["WebhookBlocksUpdate"]);
+}
+
+#[test]
+fn a_webhook_that_is_not_asked_is_not_blamed() {
+    let world = healthy().webhook("UPDATE", "", "pods/*").going_pod("a", "p", "node-a", "Running");
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let ignored = world.change(path, "guard", |one| one["webhooks"][0]["failurePolicy"] = "Ignore".into());
+    assert_eq!(look(ignored, everything()).causes(), ["PodContainersNotStopped"]);
+    let world = healthy().webhook("UPDATE", "", "pods/*").going_pod("a", "p", "node-a", "Running");
+    let elsewhere = world
+        .with(json!({"kind": "Namespace", "metadata": {"name": "a", "labels": {"team": "x"}}}))
+        .change(path, "guard", |one| one["webhooks"][0]["namespaceSelector"] = json!({"matchLabels": {"team": "y"}}));
+    assert_eq!(look(elsewhere, everything()).causes(), ["PodContainersNotStopped"]);
+}
+
+#[test]
+fn objects_of_a_namespace_that_does_not_exist() {
+    let looked = look(healthy().held("v1", "ConfigMap", "b", "c", &["example.com/hold"]), object("cm", "b", "c"));
+    assert_eq!(looked.causes(), ["ContentWithoutNamespace"], "{:#?}", looked.report);
+    assert!(looked.commands().contains(&"kubectl create namespace b".to_owned()));
+}
+
+#[test]
+fn objects_made_after_the_deletion() {
+    let remaining =
+        failing("NamespaceContentRemaining", "Some resources are remaining: configmaps. has 1 resource instances");
+    let world = healthy().going("stuck", remaining);
+    let now = world.ago(3);
+    let world = world.with(json!({
+        "kind": "ConfigMap", "metadata": {"name": "again", "namespace": "stuck", "creationTimestamp": now}
+    }));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["ObjectsRecreated"], "{:#?}", looked.report);
+}

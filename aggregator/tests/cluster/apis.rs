@@ -1,0 +1,160 @@
+//! Dead APIs and a silent control plane: one root, many namespaces.
+
+use findings::{Confidence, Verdict};
+use serde_json::json;
+
+use crate::support::*;
+
+/// The causes found when `ns/stuck` waits for the dead group.
+fn causes_of(world: World) -> Vec<&'static str> {
+    let stale = "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: \
+        gone.example.com/v1: stale GroupVersion discovery: gone.example.com/v1";
+    let looked = look(world.going("stuck", failing("NamespaceDeletionDiscoveryFailure", stale)), everything());
+    assert_eq!(looked.victims(0), ["Namespace stuck"], "{:#?}", looked.report);
+    looked.causes()
+}
+
+#[test]
+fn the_reason_and_the_message_tell_dead_apis_apart() {
+    let served = || healthy().service("addon", "api", Some("node-a"));
+    let dial = "failing or missing response from https://10.1.0.7:443/apis/gone.example.com/v1: Get \
+        \"https://10.1.0.7:443/apis/gone.example.com/v1\": dial tcp 10.1.0.7:443:";
+    for (world, expected) in [
+        (healthy().dead_api("ServiceNotFound", "service/api in \"addon\" is not present"), "ApiServiceWithoutService"),
+        (healthy().dead_api("MissingEndpoints", "").service("addon", "api", None), "ApiServiceWithoutEndpoints"),
+        (
+            served().dead_api("ServicePortError", "service/api in \"addon\" is not listening on port 443"),
+            "ApiServicePortWrong",
+        ),
+        (
+            served().dead_api("FailedDiscoveryCheck", &format!("{dial} connect: connection refused")),
+            "ApiServiceUnreachable",
+        ),
+        (served().dead_api("FailedDiscoveryCheck", &format!("{dial} i/o timeout")), "NodeRouteMissing"),
+        (
+            served().dead_api("FailedDiscoveryCheck", "bad status from https://10.1.0.7:443/apis: 403"),
+            "ApiServiceRefusesAggregator",
+        ),
+        (served().dead_api("FailedDiscoveryCheck", "x509: certificate has expired"), "ApiServiceCertificateInvalid"),
+        (served().dead_api("SomethingNew", "words of a later version"), "ApiServiceUnavailable"),
+    ] {
+        assert_eq!(causes_of(world), [expected]);
+    }
+}
+
+#[test]
+fn a_missing_route_is_never_proven() {
+    let message =
+        "failing or missing response from https://10.1.0.7:443/apis: dial tcp 10.1.0.7:443: connect: no route to host";
+    let world = healthy()
+        .service("addon", "api", Some("node-a"))
+        .dead_api("FailedDiscoveryCheck", message)
+        .change("/api/v1/nodes", "node-a", |node| node["spec"]["podCIDRs"] = json!(["10.1.0.0/24"]))
+        .going("stuck", json!(null));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["NodeRouteMissing"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    assert!(looked.chain(0).last().unwrap().contains("10.1.0.0/24"), "{:?}", looked.chain(0));
+}
+
+#[test]
+fn a_dead_api_on_a_dead_node_is_the_node() {
+    let world = healthy()
+        .dead_api("MissingEndpoints", "no addresses")
+        .service("addon", "api", None)
+        .with(json!({
+            "kind": "Pod", "metadata": {"name": "api-1", "namespace": "addon", "labels": {"app": "api"}},
+            "spec": {"nodeName": "node-a"}, "status": {"phase": "Running"}
+        }))
+        .node_ready("node-a", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.");
+    assert_eq!(causes_of(world), ["NodeUnreachable"]);
+}
+
+#[test]
+fn a_scaled_down_backend_is_named_with_its_workload() {
+    let world = healthy()
+        .dead_api("MissingEndpoints", "no addresses")
+        .service("addon", "api", None)
+        .deployment("addon", "api", 0, 0)
+        .going("stuck", json!(null));
+    let looked = look(world, everything());
+    assert!(looked.commands().contains(&"kubectl -n addon scale deployment/api --replicas=1".to_owned()));
+    assert!(looked.chain(0).last().unwrap().contains("scaled to 0"), "{:?}", looked.chain(0));
+}
+
+#[test]
+fn discovery_may_fail_while_the_api_is_said_to_be_available() {
+    let world = healthy()
+        .with(json!({
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.gone.example.com"},
+            "spec": {"group": "gone.example.com", "version": "v1", "service": {"namespace": "addon", "name": "api"}},
+            "status": {"conditions": [{"type": "Available", "status": "True", "reason": "Passed"}]}
+        }))
+        .change_groups(|groups| {
+            groups.push(json!({"metadata": {"name": "gone.example.com"}, "versions": [{"version": "v1", "freshness": "Stale"}]}));
+        });
+    assert_eq!(causes_of(world), ["ApiDiscoveryStale"]);
+}
+
+#[test]
+fn discovery_may_fail_as_a_whole_or_by_a_name() {
+    let whole = "Get \"https://10.0.0.1:443/api\": dial tcp 10.0.0.1:443: connect: connection refused";
+    let looked = look(healthy().going("stuck", failing("NamespaceDeletionDiscoveryFailure", whole)), everything());
+    assert_eq!(looked.causes(), ["ApiDiscoveryFailed"]);
+    let parsing = failing("NamespaceDeletionGroupVersionParsingFailure", "unexpected GroupVersion string: a/b/c");
+    assert_eq!(look(healthy().going("stuck", parsing), everything()).causes(), ["GroupVersionMalformed"]);
+}
+
+#[test]
+fn a_silent_controller_manager_is_the_cause_and_not_the_namespace() {
+    let world = healthy().going("stuck", json!(null)).without_controller_manager();
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["ControllerManagerSilent"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().contains("10m"), "{:?}", looked.chain(0));
+    // Nothing is swept to find that out.
+    assert!(looked.requests.len() < 14, "{:#?}", looked.requests);
+}
+
+#[test]
+fn the_controllers_own_errors() {
+    let forbidden = "pods is forbidden: User \"system:serviceaccount:kube-system:namespace-controller\" cannot list \
+        resource \"pods\" in API group \"\" in the namespace \"stuck\"";
+    for (error, expected) in [
+        (forbidden, "NamespaceControllerForbidden"),
+        ("etcdserver: mvcc: database space exceeded", "EtcdSpaceExceeded"),
+        ("etcdserver: request timed out", "EtcdNotResponding"),
+        ("the server has received too many requests and has asked us to try again later", "ApiRequestsRejected"),
+        ("words of a later version", "NamespaceContentFailure"),
+    ] {
+        let looked = look(healthy().going("stuck", content_failure(error)), everything());
+        assert_eq!(looked.causes(), [expected], "{:#?}", looked.report);
+    }
+}
+
+#[test]
+fn a_young_namespace_is_progressing() {
+    let mut world = healthy().going("young", json!(null));
+    let now = world.ago(5);
+    world = world.change("/api/v1/namespaces", "young", |one| one["metadata"]["deletionTimestamp"] = now.into());
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["NamespaceStillEmptying"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Progressing);
+}
+
+#[test]
+fn finalizers_of_the_namespace_itself() {
+    // The controller has finished, so it does not matter that it is silent now.
+    let spec = healthy().without_controller_manager().going("stuck", all_false()).change(
+        "/api/v1/namespaces",
+        "stuck",
+        |one| {
+            one["spec"]["finalizers"] = json!(["openshift.io/origin"]);
+        },
+    );
+    assert_eq!(look(spec, everything()).causes(), ["NamespaceSpecFinalizer"]);
+    let metadata = healthy().going("stuck", all_false()).change("/api/v1/namespaces", "stuck", |one| {
+        one["spec"]["finalizers"] = json!(null);
+        one["metadata"]["finalizers"] = json!(["controller.cattle.io/namespace-auth"]);
+    });
+    assert_eq!(look(metadata, everything()).causes(), ["NamespaceMetadataFinalizer"]);
+}

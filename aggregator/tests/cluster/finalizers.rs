@@ -1,0 +1,157 @@
+//! Finalizers: the controller alive, failing, gone, or in the very namespace.
+
+use findings::{Confidence, Verdict};
+use serde_json::json;
+
+use crate::support::*;
+
+fn widget() -> World {
+    let remaining = "Some resources are remaining: widgets.example.com has 1 resource instances";
+    healthy()
+        .with_custom("example.com", "widgets", "Widget")
+        .going("team", failing("NamespaceContentRemaining", remaining))
+        .held("example.com/v1", "Widget", "team", "w", &["widgets.example.com/cleanup"])
+}
+
+#[test]
+fn an_operator_in_the_namespace_it_must_clean() {
+    // Its workload is still there, without pods.
+    let world = widget().deployment("team", "op", 1, 0).may_change("team", "op", "example.com", "widgets");
+    assert_eq!(look(world, everything()).causes(), ["FinalizerOwnerInSameNamespace"]);
+    // Its workload is gone; its account's rights remain.
+    let looked = look(widget().may_change("team", "op", "example.com", "widgets"), everything());
+    assert_eq!(looked.causes(), ["FinalizerOwnerInSameNamespace"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().starts_with("ServiceAccount team/op"), "{:?}", looked.chain(0));
+}
+
+#[test]
+fn a_controller_that_is_gone() {
+    let scaled = widget().deployment("ops", "op", 0, 0).may_change("ops", "op", "example.com", "widgets");
+    let looked = look(scaled, everything());
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"]);
+    let commands = looked.commands();
+    assert!(commands.contains(&"kubectl -n ops scale deployment/op --replicas=1".to_owned()), "{commands:?}");
+    assert!(commands[0].starts_with("kubectl get widgets.example.com w -n team "), "{commands:?}");
+    let uninstalled = widget().may_change("ops", "op", "example.com", "widgets");
+    assert_eq!(look(uninstalled, everything()).causes(), ["FinalizerControllerGone"]);
+}
+
+#[test]
+fn a_controller_that_is_not_ready_or_does_not_finish() {
+    let not_ready = widget().deployment("ops", "op", 1, 0).may_change("ops", "op", "example.com", "widgets");
+    assert_eq!(look(not_ready, everything()).causes(), ["FinalizerControllerNotReady"]);
+    let failing = || widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+    let reported = failing().change("/apis/example.com/v1/widgets", "w", |one| {
+        one["status"] = json!({"conditions": [{"type": "Ready", "status": "False", "reason": "NoCredentials", "message": "401"}]});
+    });
+    let looked = look(reported, everything());
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    assert!(looked.chain(0).last().unwrap().contains("NoCredentials"), "{:?}", looked.chain(0));
+    let blocked = failing().with(json!({
+        "kind": "Event", "metadata": {"name": "e", "namespace": "team"}, "type": "Warning", "reason": "CleanupFailed",
+        "message": "jobs is forbidden: unable to create new content in namespace team because it is being terminated",
+        "involvedObject": {"kind": "Widget", "name": "w"}
+    }));
+    assert_eq!(look(blocked, everything()).causes(), ["FinalizerControllerBlocked"]);
+}
+
+#[test]
+fn a_controller_that_has_just_begun_is_progressing() {
+    let world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+    let now = world.ago(20);
+    let world = world.change("/apis/example.com/v1/widgets", "w", |one| {
+        one["metadata"]["deletionTimestamp"] = now.into();
+    });
+    assert_eq!(look(world, everything()).report.verdict, Verdict::Progressing);
+}
+
+#[test]
+fn rights_that_are_not_visible_are_not_absent() {
+    let world = widget().refuse("/apis/rbac.authorization.k8s.io/v1/clusterroles", 403, "clusterroles is forbidden");
+    let looked = look(world, everything());
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable, "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().contains("could not be looked up"), "{:?}", looked.chain(0));
+    assert!(looked.report.unknown.iter().any(|one| one.why.contains("not visible to us")));
+}
+
+#[test]
+fn known_finalizers_have_a_cause_of_their_own() {
+    for (kind, finalizer, expected) in [
+        ("Service", "service.kubernetes.io/load-balancer-cleanup", "LoadBalancerCleanupPending"),
+        ("Service", "service.k8s.aws/resources", "CloudLoadBalancerFinalizer"),
+        ("ConfigMap", "finalizer.acme.cert-manager.io", "CertManagerChallengeFinalizer"),
+        ("ConfigMap", "istio-finalizer.install.istio.io", "IstioOperatorFinalizer"),
+        ("ConfigMap", "resources-finalizer.argocd.argoproj.io", "ArgoCdFinalizer"),
+        ("ConfigMap", "ceph.rook.io/disaster-protection", "RookFinalizer"),
+        ("ConfigMap", "finalizer.managedresource.crossplane.io", "ExternalResourceFinalizer"),
+        ("PersistentVolumeClaim", "snapshot.storage.kubernetes.io/pvc-as-source-protection", "SnapshotFinalizer"),
+        ("ConfigMap", "resource.kubernetes.io/delete-protection", "ResourceClaimInUse"),
+        ("ConfigMap", "networking.k8s.io/service-cidr-finalizer", "InTreeProtectionFinalizer"),
+        ("ConfigMap", "orphan", "OrphanFinalizerPending"),
+        ("ConfigMap", "example.com/hold", "FinalizerOwnerUnknown"),
+    ] {
+        let world = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "a"}})).held(
+            "v1",
+            kind,
+            "a",
+            "x",
+            &[finalizer],
+        );
+        let looked = look(world, object(kind, "a", "x"));
+        assert_eq!(looked.causes(), [expected], "{:#?}", looked.report);
+    }
+}
+
+#[test]
+fn a_foreground_deletion_waits_for_what_it_owns() {
+    let owned = |blocks: bool| json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "ConfigMap-owner", "blockOwnerDeletion": blocks}]);
+    let world = || {
+        healthy().with(json!({"kind": "Namespace", "metadata": {"name": "a"}})).held(
+            "v1",
+            "ConfigMap",
+            "a",
+            "owner",
+            &["foregroundDeletion"],
+        )
+    };
+    let held = world().held("v1", "ConfigMap", "a", "dependent", &["example.com/hold"]).change(
+        "/api/v1/configmaps",
+        "dependent",
+        |one| one["metadata"]["ownerReferences"] = owned(true),
+    );
+    let looked = look(held, object("cm", "a", "owner"));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    looked.assert_chain(0, &["ConfigMap a/owner: Terminating", "ConfigMap a/dependent: Terminating"]);
+    let free = world().with(json!({
+        "kind": "ConfigMap", "metadata": {"name": "free", "namespace": "a", "ownerReferences": owned(true)}
+    }));
+    assert_eq!(look(free, object("cm", "a", "owner")).causes(), ["ForegroundDependentsRemain"]);
+    let none = world().with(json!({
+        "kind": "ConfigMap", "metadata": {"name": "free", "namespace": "a", "ownerReferences": owned(false)}
+    }));
+    assert_eq!(look(none, object("cm", "a", "owner")).causes(), ["GarbageCollectorNotWorking"]);
+}
+
+#[test]
+fn objects_that_own_each_other_end() {
+    let world = healthy()
+        .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+        .held("v1", "ConfigMap", "a", "one", &["foregroundDeletion"])
+        .held("v1", "ConfigMap", "a", "two", &["foregroundDeletion"]);
+    let by = |uid: &str| json!([{"kind": "ConfigMap", "name": "x", "uid": uid, "blockOwnerDeletion": true}]);
+    let world = world
+        .change("/api/v1/configmaps", "one", |it| it["metadata"]["ownerReferences"] = by("ConfigMap-two"))
+        .change("/api/v1/configmaps", "two", |it| it["metadata"]["ownerReferences"] = by("ConfigMap-one"));
+    let looked = look(world, object("cm", "a", "one"));
+    assert_eq!(looked.causes(), ["DeletionsWaitForEachOther"], "{:#?}", looked.report);
+}
+
+#[test]
+fn a_jobs_pod_that_was_not_counted() {
+    let world = healthy().going_pod("a", "p", "node-a", "Succeeded").change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["finalizers"] = json!(["batch.kubernetes.io/job-tracking"]);
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+    });
+    assert_eq!(look(world, everything()).causes(), ["JobTrackingFinalizer"]);
+}

@@ -1,0 +1,78 @@
+//! The answers word for word. `UPDATE_GOLDEN=1 cargo test` writes them again; read the difference.
+
+use std::path::Path;
+
+use aggregator::report::{Depth, Style, dot, mermaid, name, table, tree};
+
+use crate::support::*;
+
+const RECORDINGS: [&str; 8] = [
+    "baseline",
+    "discovery-failure",
+    "finalizer-and-webhook",
+    "unreachable-node-pvc-chain",
+    "volumes-busy",
+    "runtime-and-freezer",
+    "dstate-fuse",
+    "csi-unmount",
+];
+
+fn assert_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(stored == text, "{name} differs; write it again with UPDATE_GOLDEN=1 and read the difference\n{text}");
+}
+
+#[test]
+fn trees_of_80_and_120_columns() {
+    for recording_name in RECORDINGS {
+        let looked = look(recording(recording_name), everything());
+        for width in [80, 120] {
+            let text = tree(&looked.report, Depth::Short, width, Style::Plain);
+            let is_command = |line: &str| line.starts_with("              ");
+            let too_long = text.lines().find(|line| line.chars().count() > width && !is_command(line));
+            assert_eq!(too_long, None, "{recording_name} at {width}");
+            assert_golden(&format!("{recording_name}.{width}.txt"), &text);
+        }
+    }
+}
+
+#[test]
+fn every_other_form() {
+    let looked = look(recording("finalizer-and-webhook"), everything());
+    let report = &looked.report;
+    assert_golden("finalizer-and-webhook.wide.txt", &tree(report, Depth::Wide, 100, Style::Plain));
+    assert_golden("finalizer-and-webhook.table.txt", &table(report, true, Some(140), Style::Plain));
+    assert_golden("finalizer-and-webhook.json", &(serde_json::to_string_pretty(report).unwrap() + "\n"));
+    assert_golden("finalizer-and-webhook.name.txt", &name(report));
+    assert_golden("finalizer-and-webhook.dot", &dot(report));
+    assert_golden("finalizer-and-webhook.mermaid", &mermaid(report));
+}
+
+#[test]
+fn one_line_per_root_in_a_busy_cluster() {
+    let mut world = recording("discovery-failure").node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    for number in 0..4 {
+        world = world.going(&format!("team-{number}"), serde_json::json!(null)).going_pod(
+            "db",
+            &format!("db-{number}"),
+            "node-a",
+            "Running",
+        );
+    }
+    let looked = look(world, everything());
+    assert_golden("busy.table.txt", &table(&looked.report, true, Some(140), Style::Plain));
+}
+
+#[test]
+fn json_can_be_read_again() {
+    let looked = look(recording("unreachable-node-pvc-chain"), everything());
+    let text = serde_json::to_string(&looked.report).unwrap();
+    let read: aggregator::report::ClusterReport = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, looked.report);
+    assert_eq!(read.schema, 1);
+}

@@ -1,0 +1,24 @@
+//! Clusters, recorded or built after the reference, asked through the real client and judged.
+
+#[cfg(test)]
+mod admission;
+#[cfg(test)]
+mod apis;
+#[cfg(test)]
+mod finalizers;
+#[cfg(test)]
+mod gathering;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod plugin;
+#[cfg(test)]
+mod pods;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod recordings;
+#[cfg(test)]
+mod storage;
+#[cfg(test)]
+mod support;

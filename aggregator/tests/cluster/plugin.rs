@@ -1,0 +1,68 @@
+//! The binary: exit codes, forms, and words for a mistake.
+
+use std::process::{Command, Output};
+
+use crate::support::*;
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kubectl-why_terminating"))
+        .args(arguments)
+        .env_remove("KUBECONFIG")
+        .output()
+        .unwrap()
+}
+
+/// Judges a recording with the binary.
+fn judge(name: &str, form: &str) -> Output {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let state = look(recording(name), everything()).state;
+    std::fs::write(file.path(), serde_json::to_string(&state).unwrap()).unwrap();
+    run(&["judge", file.path().to_str().unwrap(), "-o", form])
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn exit_codes_and_forms() {
+    assert_eq!(judge("baseline", "tree").status.code(), Some(0));
+    let stuck = judge("discovery-failure", "name");
+    assert_eq!((stuck.status.code(), text(&stuck).as_str()), (Some(2), "namespace/ack-system-e2e-test-0\n"));
+    let yaml = judge("csi-unmount", "yaml");
+    assert!(text(&yaml).contains("cause: CsiDriverNotOnNode"), "{}", text(&yaml));
+    let refused = run(&["judge", "/nonexistent"]);
+    assert_eq!(refused.status.code(), Some(1));
+}
+
+#[test]
+fn it_says_how_it_is_called() {
+    let help = text(&run(&["--help"]));
+    assert!(help.contains("Usage: kubectl why-terminating"), "{help}");
+    let causes = text(&run(&["causes"]));
+    assert!(causes.contains("NodeUnreachable") && causes.contains("FuseServerGone"), "{causes}");
+    let page = text(&run(&["causes", "nodeunreachable"]));
+    assert!(page.starts_with("NodeUnreachable: The node is silent"), "{page}");
+    assert!(text(&run(&["completion", "bash"])).contains("kubectl-why_terminating"));
+}
+
+#[test]
+fn a_mistake_is_told_in_words() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: c, cluster: {{server: \"http://{server}\"}}}}]\n\
+         users: [{{name: u, user: {{}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
+    );
+    std::fs::write(file.path(), config).unwrap();
+    let said = |arguments: &[&str]| {
+        let wrong = run(&[&["--kubeconfig", file.path().to_str().unwrap()], arguments].concat());
+        assert_eq!(wrong.status.code(), Some(1));
+        String::from_utf8(wrong.stderr).unwrap()
+    };
+    assert!(said(&["crd"]).contains("no TYPE/NAME"));
+    // Nobody listens there any more.
+    let away = said(&[]);
+    assert!(away.starts_with("error: the API server cannot be reached"), "{away}");
+    assert_eq!(away.matches("refused").count(), 1, "{away}");
+}

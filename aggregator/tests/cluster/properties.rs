@@ -1,0 +1,113 @@
+//! No cluster makes the judgement loop or panic, and what was not seen is never "nothing is stuck".
+
+use aggregator::chain::judge;
+use aggregator::report::{Depth, Style, dot, mermaid, name, table, tree};
+use aggregator::state::{Answer, State};
+use findings::Verdict;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// Objects that refer to each other among a few names: owners, claims, volumes, nodes, in any order.
+fn objects() -> impl Strategy<Value = Vec<Value>> {
+    let name = || prop::sample::select(vec!["a", "b", "c", "\u{1b}[2J"]);
+    let finalizer = prop::sample::select(vec![
+        "foregroundDeletion",
+        "orphan",
+        "kubernetes.io/pvc-protection",
+        "kubernetes.io/pv-protection",
+        "external-attacher/x",
+        "batch.kubernetes.io/job-tracking",
+        "example.com/hold",
+        "\u{1b}[31m",
+    ]);
+    let kind = prop::sample::select(vec![
+        ("v1", "ConfigMap"),
+        ("v1", "Pod"),
+        ("v1", "PersistentVolumeClaim"),
+        ("v1", "PersistentVolume"),
+        ("v1", "Node"),
+        ("v1", "Namespace"),
+        ("storage.k8s.io/v1", "VolumeAttachment"),
+    ]);
+    let phase = prop::sample::select(vec!["Running", "Pending", "Failed", "Bound", "Terminating", ""]);
+    let one = (kind, name(), name(), name(), prop::collection::vec(finalizer, 0..3), phase, any::<bool>(), ".{0,60}");
+    let one = one.prop_map(|((version, kind), name, owner, other, finalizers, phase, going, message)| {
+        let namespaced = !matches!(kind, "PersistentVolume" | "Node" | "Namespace" | "VolumeAttachment");
+        let mut object = json!({
+            "apiVersion": version, "kind": kind,
+            "metadata": {
+                "name": name, "uid": name, "finalizers": finalizers,
+                "ownerReferences": [{"kind": "ConfigMap", "name": owner, "uid": owner, "blockOwnerDeletion": true}]
+            },
+            "spec": {
+                "nodeName": other, "volumeName": other, "claimRef": {"namespace": "a", "name": other, "uid": other},
+                "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": other}}],
+                "source": {"persistentVolumeName": other}
+            },
+            "status": {
+                "phase": phase, "message": message,
+                "conditions": [{"type": "NamespaceDeletionContentFailure", "status": "True", "message": message}]
+            }
+        });
+        if namespaced {
+            object["metadata"]["namespace"] = "a".into();
+        }
+        if going {
+            object["metadata"]["deletionTimestamp"] = "2026-11-20T20:00:00Z".into();
+        }
+        object
+    });
+    prop::collection::vec(one, 0..24)
+}
+
+fn draw(report: &aggregator::report::ClusterReport) {
+    let shown = [
+        tree(report, Depth::Wide, 80, Style::Plain),
+        table(report, true, Some(80), Style::Plain),
+        dot(report),
+        mermaid(report),
+        name(report),
+    ];
+    for text in shown {
+        assert!(!text.contains('\u{1b}'), "somebody else's text steers the terminal: {text:?}");
+    }
+}
+
+/// The answers of a recording.
+fn answered(name: &str) -> State {
+    look(recording(name), everything()).state
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_cluster_makes_it_loop_or_panic(objects in objects()) {
+        let world = healthy().with(json!([{"kind": "Namespace", "metadata": {"name": "a", "uid": "n"}}])).with(objects.into());
+        let looked = look(world, everything());
+        draw(&looked.report);
+        prop_assert!(looked.requests.len() < 200, "{} requests", looked.requests.len());
+    }
+
+    #[test]
+    fn what_was_not_seen_is_never_nothing(
+        name in prop::sample::select(vec!["discovery-failure", "finalizer-and-webhook", "dstate-fuse"]),
+        lost in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..6),
+    ) {
+        let mut state = answered(name);
+        let questions: Vec<_> = state.answers.keys().cloned().collect();
+        for (index, forget) in lost {
+            let question = index.get(&questions);
+            if forget {
+                state.answers.remove(question);
+            } else if let Some(answered) = state.answers.get_mut(question) {
+                answered.answer = Answer::Failed("no answer".to_owned());
+            }
+        }
+        let report = judge(&state);
+        prop_assert!(report.verdict >= Verdict::CannotTell, "{:#?}", report);
+        draw(&report);
+    }
+}

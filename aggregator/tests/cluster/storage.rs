@@ -1,0 +1,120 @@
+//! Claims, volumes, attachments.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn claim() -> World {
+    healthy()
+        .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+        .held("v1", "PersistentVolumeClaim", "a", "data", &["kubernetes.io/pvc-protection"])
+        .change("/api/v1/persistentvolumeclaims", "data", |one| one["spec"] = json!({"volumeName": "pv-1"}))
+}
+
+fn user(phase: &str, node: &str) -> Value {
+    json!({
+        "kind": "Pod", "metadata": {"name": "user", "namespace": "a"},
+        "spec": {"nodeName": node, "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]},
+        "status": {"phase": phase}
+    })
+}
+
+fn volume(finalizers: &[&str], phase: &str, spec: Value) -> World {
+    let world = healthy();
+    let asked = world.ago(600);
+    world.with(json!({
+        "kind": "PersistentVolume",
+        "metadata": {"name": "pv-1", "deletionTimestamp": asked, "finalizers": finalizers},
+        "spec": spec, "status": {"phase": phase, "message": "rpc error: still attached"}
+    }))
+}
+
+fn csi() -> Value {
+    json!({"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1",
+        "controllerPublishSecretRef": {"namespace": "gone", "name": "keys"}}})
+}
+
+fn attachment(world: World, going: bool, error: Option<&str>) -> World {
+    let asked = world.ago(600);
+    let mut one = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+        "metadata": {"name": "csi-1", "finalizers": ["external-attacher/ebs-csi-aws-com"]},
+        "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "node-a", "source": {"persistentVolumeName": "pv-1"}},
+        "status": {"attached": true}
+    });
+    if going {
+        one["metadata"]["deletionTimestamp"] = asked.clone().into();
+    }
+    if let Some(message) = error {
+        one["status"]["detachError"] = json!({"message": message, "time": asked});
+    }
+    world.with(one)
+}
+
+fn causes_of(world: World) -> Vec<&'static str> {
+    look(world, everything()).causes()
+}
+
+#[test]
+fn who_uses_a_claim() {
+    assert_eq!(causes_of(claim().with(user("Running", "node-a"))), ["PvcUsedByPod"]);
+    assert_eq!(causes_of(claim().with(user("Succeeded", "node-a"))), ["PvcUsedByCompletedPod"]);
+    // A pod without a node does not hold it, whatever kubectl describe says.
+    assert_eq!(causes_of(claim().with(user("Pending", ""))), ["PvcProtectionNotReleased"]);
+    assert_eq!(causes_of(claim().without_controller_manager()), ["ControllerManagerSilent"]);
+}
+
+#[test]
+fn a_claim_waits_for_its_pod_and_the_pod_for_its_node() {
+    let world = claim().with(user("Running", "node-a"));
+    let asked = world.ago(300);
+    let world = world
+        .change("/api/v1/pods", "user", |pod| pod["metadata"]["deletionTimestamp"] = asked.into())
+        .node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    let looked = look(world, object("pvc", "a", "data"));
+    assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+    looked.assert_chain(0, &["PersistentVolumeClaim a/data", "Pod a/user", "Node node-a"]);
+}
+
+#[test]
+fn local_data_on_a_lost_node() {
+    let local = json!({
+        "local": {"path": "/mnt"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-a"]}]}
+        ]}}
+    });
+    let world = claim().with(user("Running", "node-a")).with(json!({
+        "kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "spec": local, "status": {"phase": "Bound"}
+    }));
+    let asked = world.ago(300);
+    let world = world
+        .change("/api/v1/pods", "user", |pod| pod["metadata"]["deletionTimestamp"] = asked.into())
+        .node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    let looked = look(world, object("pvc", "a", "data"));
+    let mut causes = looked.causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["LocalVolumeOnLostNode", "NodeUnreachable"], "{:#?}", looked.report);
+}
+
+#[test]
+fn who_holds_a_volume() {
+    let bound = json!({"claimRef": {"namespace": "a", "name": "data", "uid": "other"}});
+    let protected = volume(&["kubernetes.io/pv-protection"], "Bound", bound)
+        .with(json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "a", "uid": "u"}}));
+    assert_eq!(causes_of(protected), ["PvBoundToClaim"]);
+    let provisioner = "external-provisioner.volume.kubernetes.io/finalizer";
+    assert_eq!(causes_of(volume(&[provisioner], "Failed", csi())), ["PvBackendDeleteFails"]);
+    assert_eq!(causes_of(volume(&["kubernetes.io/pv-controller"], "Released", csi())), ["PvDeletionPending"]);
+}
+
+#[test]
+fn why_a_volume_is_not_detached() {
+    let held = || volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi());
+    assert_eq!(causes_of(attachment(held(), true, Some("rpc error: InvalidVolume.NotFound"))), ["VolumeDetachFails"]);
+    assert_eq!(causes_of(attachment(held(), true, None)), ["VolumeAttacherGone"]);
+    assert_eq!(causes_of(attachment(held(), true, Some("failed to load secret \"gone/keys\""))), ["DetachSecretGone"]);
+    let mounted = attachment(held(), false, None).change("/api/v1/nodes", "node-a", |node| {
+        node["status"]["volumesInUse"] = json!(["kubernetes.io/csi/ebs.csi.aws.com^vol-1"]);
+    });
+    assert_eq!(causes_of(mounted), ["VolumeStillMounted"]);
+}

@@ -1,0 +1,105 @@
+//! A recorded cluster, asked by the same code as a real one.
+
+mod build;
+mod world;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aggregator::chain::judge;
+use aggregator::cluster::{Bounds, gather};
+use aggregator::report::ClusterReport;
+use aggregator::state::{State, Subject};
+use kube::Client;
+
+pub use build::*;
+pub use world::World;
+
+/// The recording of this name.
+pub fn recording(name: &str) -> World {
+    World::load(&folder(name))
+}
+
+/// A healthy cluster without anything stuck.
+pub fn healthy() -> World {
+    recording("baseline")
+}
+
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/recordings").join(name)
+}
+
+pub fn everything() -> Subject {
+    Subject::Everything { namespace: None }
+}
+
+pub fn object(word: &str, namespace: &str, name: &str) -> Subject {
+    Subject::Object { word: word.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+/// What was asked, and what came of it.
+pub struct Looked {
+    pub state: State,
+    pub report: ClusterReport,
+    pub requests: Vec<String>,
+}
+
+/// Asks and judges.
+pub fn look(world: World, subject: Subject) -> Looked {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut state = State::new(subject, world.at);
+    let world = Arc::new(world);
+    let service = {
+        let world = Arc::clone(&world);
+        tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let world = Arc::clone(&world);
+            async move { Ok::<_, std::convert::Infallible>(world.answer(&request)) }
+        })
+    };
+    runtime.block_on(async {
+        let client = Client::new(service, "default");
+        gather(&client, &mut state, Bounds::default(), |_, _| {}).await;
+    });
+    let report = judge(&state);
+    let looked = Looked { state, report, requests: world.requests() };
+    for command in looked.commands() {
+        let destroys = ["delete namespace", "delete crd", "--force", "patch", "--grace-period"];
+        assert!(!destroys.iter().any(|word| command.contains(word)), "{command}");
+    }
+    looked
+}
+
+impl Looked {
+    /// The ids of the causes, in the order of the report.
+    pub fn causes(&self) -> Vec<&'static str> {
+        self.report.roots.iter().map(|root| root.finding.cause.id).collect()
+    }
+
+    /// `subject: state` of each link of a root's chain.
+    pub fn chain(&self, root: usize) -> Vec<String> {
+        let chain = &self.report.roots[root].finding.chain;
+        chain.iter().map(|link| format!("{}: {}", link.subject, link.state)).collect()
+    }
+
+    /// The victims of a root.
+    pub fn victims(&self, root: usize) -> Vec<String> {
+        self.report.roots[root].victims.iter().map(|victim| victim.held.thing.to_string()).collect()
+    }
+
+    /// Every command the remedies name.
+    pub fn commands(&self) -> Vec<String> {
+        let steps = self.report.roots.iter().flat_map(|root| &root.finding.remedy.steps);
+        steps.filter_map(|step| step.command.clone()).collect()
+    }
+}
+
+impl Looked {
+    /// That the chain has these links; each may go on.
+    pub fn assert_chain(&self, root: usize, expected: &[&str]) {
+        let chain = self.chain(root);
+        let fits =
+            chain.len() == expected.len() && chain.iter().zip(expected).all(|(link, start)| link.starts_with(start));
+        assert!(fits, "{chain:#?}");
+        assert!(self.report.roots[root].finding.chain.last().unwrap().root);
+    }
+}

@@ -1,0 +1,124 @@
+//! What looks like a deletion that is stuck, and is something else. Looked up, not diagnosed: none of
+//! these objects is being deleted.
+
+use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
+
+causes! {
+    /// The owner is in another namespace.
+    OWNER_IN_OTHER_NAMESPACE = Cause {
+        id: "OwnerInOtherNamespace",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "An object is deleted again and again, because its owner is in another namespace",
+        meaning: "An owner reference never reaches into another namespace. The garbage collector takes the owner for \
+            missing and deletes the object.",
+        proof: "An Event OwnerRefInvalidNamespace about the object.",
+        safe: &[
+            Advice {
+                text: "See the Events of the garbage collector",
+                command: Some("kubectl get events -A --field-selector reason=OwnerRefInvalidNamespace"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Have whoever makes the object leave that owner reference out",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Putting a finalizer on the object to keep it",
+            breaks: "It then stays in Terminating for ever.",
+        },
+        sources: &["reference: garbage collector, OwnerRefInvalidNamespace"],
+        event_reason: "OwnerInOtherNamespace",
+        diagnosis: Proven::Untested,
+    };
+
+    /// The owner's kind is not served.
+    OWNER_KIND_UNKNOWN = Cause {
+        id: "OwnerKindUnknown",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "An object is not collected, because its owner's kind or scope is wrong",
+        meaning: "The owner's kind is not served any more (its CRD is gone), or a cluster-wide object names an owner \
+            that lives in a namespace. The garbage collector cannot tell whether the owner is gone and keeps the \
+            object. It is not being deleted.",
+        proof: "An owner reference whose apiVersion and kind discovery does not have, or a namespaced owner of a \
+            cluster-wide object, and no deletion timestamp.",
+        safe: &[
+            Advice {
+                text: "Look at the owner references of the object",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Delete the object itself, if it should go, or take the reference off",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Installing the CRD again only to delete it",
+            breaks: "Old custom resources that are still stored come back with it.",
+        },
+        sources: &["reference: garbage collector, unknown owner kinds"],
+        event_reason: "OwnerKindUnknown",
+        diagnosis: Proven::Untested,
+    };
+
+    /// The node controller does not evict.
+    EVICTION_SUSPENDED = Cause {
+        id: "EvictionSuspended",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "Pods of silent nodes are not evicted, because too many nodes are silent",
+        meaning: "When all nodes, or most nodes of a zone, are not ready, the node controller takes the network for \
+            broken and evicts slowly or not at all. So pods are not even asked to stop.",
+        proof: "Nodes with Ready=Unknown have the taint unreachable:NoSchedule and not unreachable:NoExecute.",
+        safe: &[
+            Advice {
+                text: "See how many nodes of each zone are ready",
+                command: Some("kubectl get nodes -L topology.kubernetes.io/zone"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Repair the control plane's network: it is more likely broken than all those nodes",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Deleting the Nodes or force-deleting their pods",
+            breaks: "The nodes run on behind the broken network, and every workload would run twice.",
+        },
+        sources: &["reference: node lifecycle controller, zone states"],
+        event_reason: "EvictionSuspended",
+        diagnosis: Proven::Untested,
+    };
+
+    /// The pod that replaced the evicted one does not get ready.
+    REPLACEMENT_NOT_READY = Cause {
+        id: "ReplacementNotReady",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The deletion went well, and the replacement does not get ready",
+        meaning: "A StatefulSet's pod was replaced after an eviction, and the new one waits: for a local volume of the \
+            lost node (volume node affinity conflict), or for something the product needs (a vault to be unsealed).",
+        proof: "A pod of the same name with a younger uid that is Pending or not ready.",
+        safe: &[
+            Advice {
+                text: "Read why it waits",
+                command: Some("kubectl get events -A --field-selector reason=FailedScheduling"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "For a local volume: bring its node back, or give the data up and delete the claim",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Deleting the replacement again",
+            breaks: "Nothing changes but the time it has to start.",
+        },
+        sources: &["reference: seed 004, a sealed vault"],
+        event_reason: "ReplacementNotReady",
+        diagnosis: Proven::Untested,
+    };
+}

@@ -1,0 +1,484 @@
+//! Pods as the API shows them, and their nodes.
+
+use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
+
+const FORCE: Danger = Danger {
+    action: "kubectl delete pod --force",
+    breaks: "It removes the object only. What still runs goes on running and what is mounted stays mounted, and a \
+        replacement can write to the same data.",
+};
+
+const ASK_THE_AGENT: Advice = Advice {
+    text: "Read what the agent of the node says, if it is installed: it names the process, mount or cgroup",
+    command: Some("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={node}"),
+    proven: Proven::Untested,
+};
+
+const ON_THE_NODE: Advice = Advice {
+    text: "Without the agent in the cluster: copy why-terminating-agent to the node and run it there as root",
+    command: Some("why-terminating-agent check --pod {pod}"),
+    proven: Proven::Untested,
+};
+
+const SEE_NODE: Advice = Advice {
+    text: "Look at the node's conditions and taints",
+    command: Some("kubectl describe node {node}"),
+    proven: Proven::Untested,
+};
+
+causes! {
+    /// The grace period has not ended.
+    POD_WITHIN_GRACE = Cause {
+        id: "PodWithinGrace",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The pod is inside its grace period",
+        meaning: "The pod was asked to stop and has until its deletion timestamp to do so. preStop hooks and slow \
+            shutdowns run in this time; it is not stuck.",
+        proof: "The deletion timestamp, which includes the grace period, lies in the future or a moment ago.",
+        safe: &[Advice { text: "Wait until the grace period has ended", command: None, proven: Proven::Untested }],
+        danger: FORCE,
+        sources: &["reference: pod deletion timestamps"],
+        event_reason: "PodWithinGrace",
+        diagnosis: Proven::Recording("unreachable-node-pvc-chain"),
+    };
+
+    /// Containers run on past the deadline, and the node is well.
+    POD_CONTAINERS_NOT_STOPPED = Cause {
+        id: "PodContainersNotStopped",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The pod's containers have not ended, and its node is well",
+        meaning: "The grace period is over, the kubelet lives, and it has not reported that the containers ended. \
+            What keeps them (a process that cannot die, a runtime that does not answer) is on the node, and the API \
+            does not show it.",
+        proof: "The deadline has passed, the phase is Running or Pending, the node is Ready and its Lease is fresh.",
+        safe: &[
+            ASK_THE_AGENT,
+            ON_THE_NODE,
+            Advice {
+                text: "Repair what it names; the kubelet tries again by itself",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: FORCE,
+        sources: &["kubernetes#51835", "kubernetes#66159"],
+        event_reason: "PodContainersNotStopped",
+        diagnosis: Proven::Recording("dstate-fuse"),
+    };
+
+    /// The containers have ended, and the node has not cleaned up.
+    POD_CLEANUP_NOT_FINISHED = Cause {
+        id: "PodCleanupNotFinished",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The pod's containers have ended, its volumes or cgroup are left",
+        meaning: "The kubelet reported the end of every container. What it still waits for is on the node: a volume \
+            that cannot be unmounted or a cgroup that cannot be removed. It gives no event for that. kubectl shows \
+            such a pod as Completed or Error, not as Terminating.",
+        proof: "The deadline has passed, the phase is Succeeded or Failed, no finalizer is left, the node is Ready and \
+            its Lease is fresh.",
+        safe: &[
+            ASK_THE_AGENT,
+            ON_THE_NODE,
+            Advice {
+                text: "Repair what it names; the kubelet tries again by itself",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "kubectl delete pod --force",
+            breaks: "It removes the object only. The mount stays, blocks the next attach of the volume, and what a \
+                clean-up script removes through it is removed from the volume.",
+        },
+        sources: &["kubernetes#113426", "kubernetes#60987"],
+        event_reason: "PodCleanupNotFinished",
+        diagnosis: Proven::Recording("volumes-busy"),
+    };
+
+    /// The CSI driver of a volume is not registered at the node.
+    CSI_DRIVER_NOT_ON_NODE = Cause {
+        id: "CsiDriverNotOnNode",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The CSI driver of a volume is not registered at the pod's node",
+        meaning: "The pod's containers have ended, and one of its volumes belongs to a CSI driver that the node does \
+            not list. Without the driver the kubelet cannot unmount the volume. Whether the volume is still mounted \
+            only the node can tell, so this is probable.",
+        proof: "The pod's clean-up is not finished, a PersistentVolume of it names the driver, and the CSINode of its \
+            node does not list it.",
+        safe: &[
+            Advice {
+                text: "See which drivers the node has",
+                command: Some("kubectl get csinode {node} -o yaml"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Bring the node part (DaemonSet) of {driver} back to the node; the kubelet then unmounts",
+                command: None,
+                proven: Proven::Untested,
+            },
+            ASK_THE_AGENT,
+            Advice {
+                text: "If the pod stays although the driver is back, ask the node: a driver that answered OK and left \
+                    the mount is not asked again",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "kubectl delete pod --force, then deleting the volume",
+            breaks: "The volume stays mounted on the node while it is deleted or attached elsewhere.",
+        },
+        sources: &["kubernetes#122342"],
+        event_reason: "CsiDriverNotOnNode",
+        diagnosis: Proven::Recording("csi-unmount"),
+    };
+
+    /// The pod never started a container, and its node is well.
+    POD_NEVER_STARTED = Cause {
+        id: "PodNeverStarted",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The pod was deleted before any container started",
+        meaning: "The pod was bound to its node and no container was ever made: setting up a volume or the network \
+            hangs, and the kubelet has not let go of it since. A missing owner (StatefulSet, ReplicaSet) is never the \
+            reason: the pod has been asked to stop already.",
+        proof: "The phase is Pending with a node, no container has an id, the deadline has passed, and the node is \
+            Ready.",
+        safe: &[
+            ASK_THE_AGENT,
+            ON_THE_NODE,
+            Advice {
+                text: "Repair the volume's set-up or the network plugin that it names",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "kubectl delete pod --force",
+            breaks: "Harmless only when the node proves that no container, sandbox or mount of the pod exists; else \
+                they stay behind.",
+        },
+        sources: &["reference: seed 000, ContainerCreating on a node that was gone"],
+        event_reason: "PodNeverStarted",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The pod has no node.
+    POD_NEVER_SCHEDULED = Cause {
+        id: "PodNeverScheduled",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "A pod without a node is left",
+        meaning: "The pod was never bound to a node. The API server deletes such pods at once; what is left of them \
+            the pod garbage collector of the controller manager removes within a minute.",
+        proof: "spec.nodeName is empty, the deletion was asked for, and no finalizer is left.",
+        safe: &[
+            Advice {
+                text: "Wait a minute; if it stays, see whether the controller manager runs",
+                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "See whether a webhook refuses the deletion of pods",
+                command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: FORCE,
+        sources: &["reference: pod garbage collector"],
+        event_reason: "PodNeverScheduled",
+        diagnosis: Proven::Observation,
+    };
+
+    /// A mirror of a static pod.
+    STATIC_POD = Cause {
+        id: "StaticPod",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The pod is the mirror of a static pod",
+        meaning: "The pod comes from a manifest on its node. Deleting its mirror in the API never stops it: the \
+            kubelet makes the mirror again, or, in a namespace that is being deleted, lets the pod run on unseen.",
+        proof: "The annotation kubernetes.io/config.mirror is set.",
+        safe: &[
+            Advice {
+                text: "Remove its manifest on node {node}; the kubelet then stops the pod and removes the mirror",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Look for the manifest's directory in the kubelet's configuration (staticPodPath)",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: FORCE,
+        sources: &["reference: mirror pods"],
+        event_reason: "StaticPod",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Force-deleted, and held by a finalizer: it may still run.
+    POD_FORCE_DELETED = Cause {
+        id: "PodForceDeleted",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The pod was force-deleted and may still run",
+        meaning: "The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
+            may not have ended its containers, although every controller now treats the pod as gone.",
+        proof: "deletionGracePeriodSeconds is 0, finalizers are left, and the phase is Running or Pending.",
+        safe: &[
+            ASK_THE_AGENT,
+            ON_THE_NODE,
+            Advice {
+                text: "Only when the node shows nothing of it: let the finalizer's owner finish",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: FORCE,
+        sources: &["reference: podIsShutDown"],
+        event_reason: "PodForceDeleted",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The Node object does not exist.
+    NODE_OBJECT_GONE = Cause {
+        id: "NodeObjectGone",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The pod's Node object does not exist",
+        meaning: "The Node was deleted. The pod garbage collector removes pods of nodes that do not exist, about a \
+            minute after it first sees that. If the pod stays longer, something refuses the collector: a webhook on \
+            pods, or no controller manager.",
+        proof: "The node the pod is bound to is not found (404).",
+        safe: &[
+            Advice {
+                text: "Wait two minutes; the pod garbage collector removes the pod by itself",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If it stays: see whether a webhook refuses changes of pods, and whether the controller manager \
+                    runs",
+                command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "kubectl delete pod --force before the machine is known to be off",
+            breaks: "A machine whose Node object was deleted may still run the pod; a replacement writes to the same \
+                data.",
+        },
+        sources: &["reference: podgc, 40 s quarantine and a 20 s tick"],
+        event_reason: "NodeObjectGone",
+        diagnosis: Proven::Recording("unreachable-node-pvc-chain"),
+    };
+
+    /// The collector marked the pod, and the pod stays.
+    POD_GC_REFUSED = Cause {
+        id: "PodGcRefused",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The pod garbage collector tried to remove the pod and could not",
+        meaning: "The collector marked the pod because its node does not exist or is out of service, and the pod is \
+            still there minutes later: its delete request is refused or fails.",
+        proof: "DisruptionTarget is True with reason DeletionByPodGC for more than two minutes, or the Event RemovingNode of \
+            the pod's node is older than that.",
+        safe: &[
+            Advice {
+                text: "See which webhook decides about pods",
+                command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Read the controller manager's log; pod-garbage-collector names the error",
+                command: None,
+                proven: Proven::Untested,
+            },
+        ],
+        danger: FORCE,
+        sources: &["reference: podgc"],
+        event_reason: "PodGcRefused",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The node does not talk to the API server.
+    NODE_UNREACHABLE = Cause {
+        id: "NodeUnreachable",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The node is silent",
+        meaning: "The kubelet of the node stopped renewing its Lease and status. Kubelet down, machine down and a cut \
+            network look alike from here. Pods being deleted there stay until the kubelet comes back, the Node \
+            object is deleted, or the node is declared out of service.",
+        proof: "Ready is Unknown, or the node has the taint node.kubernetes.io/unreachable.",
+        safe: &[
+            SEE_NODE,
+            Advice {
+                text: "Find out which it is: the machine's console or the cloud's state tells down from cut off",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Bring the node back: its kubelet finishes the deletions by itself, and local data survives",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "Only when the machine is confirmed off: declare it out of service; its pods go within 20 \
+                    seconds and their volumes are detached (take the taint off again before it comes back)",
+                command: Some("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "kubectl delete pod --force, deleting the Node or the out-of-service taint while the machine may \
+                run",
+            breaks: "A node that is only cut off goes on running its pods. The second copy of a StatefulSet's pod \
+                then writes to the same data.",
+        },
+        sources: &["reference: seed 004, an edge node lost its tunnel"],
+        event_reason: "NodeUnreachable",
+        diagnosis: Proven::Recording("unreachable-node-pvc-chain"),
+    };
+
+    /// The cloud says that the machine is stopped.
+    NODE_SHUT_DOWN = Cause {
+        id: "NodeShutDown",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The node's machine is stopped, as its cloud says",
+        meaning: "The node is silent and carries the cloud's taint for a stopped instance. Its pods are not running, \
+            and nobody is there to finish their deletion.",
+        proof: "Ready is not True and the node has the taint node.cloudprovider.kubernetes.io/shutdown.",
+        safe: &[
+            SEE_NODE,
+            Advice {
+                text: "Start the machine again: its kubelet finishes the deletions by itself",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If it stays off: declare it out of service; its pods go within 20 seconds and their volumes \
+                    are detached (take the taint off again before it comes back)",
+                command: Some("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Deleting claims and volumes of its pods by hand",
+            breaks: "Data on local disks of the machine is lost for good; it would be there after a start.",
+        },
+        sources: &["reference: cloud node lifecycle controller"],
+        event_reason: "NodeShutDown",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The kubelet has never posted a status.
+    NODE_NEVER_REPORTED = Cause {
+        id: "NodeNeverReported",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "No kubelet ever reported for this node",
+        meaning: "A Node object exists and no kubelet has posted its status: the machine never joined, or the object \
+            was made by hand. Pods bound to it can neither start nor end.",
+        proof: "Ready is Unknown with reason NodeStatusNeverUpdated.",
+        safe: &[
+            SEE_NODE,
+            Advice {
+                text: "Start the kubelet of that machine, or, if there is none, delete the Node: its pods are removed \
+                    within a minute",
+                command: Some("kubectl delete node {node}"),
+                proven: Proven::Untested,
+            },
+            Advice { text: "Check first that no machine has this name", command: None, proven: Proven::Untested },
+        ],
+        danger: FORCE,
+        sources: &["reference: NodeStatusNeverUpdated"],
+        event_reason: "NodeNeverReported",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The kubelet talks and says that it is not ready.
+    NODE_NOT_READY = Cause {
+        id: "NodeNotReady",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The node's kubelet says that it is not ready",
+        meaning: "The kubelet reports, and reports that something it needs does not work: the container runtime, the \
+            pod lifecycle generator, the network plugin. Without the runtime no pod can be ended.",
+        proof: "Ready is False; its message names the reason (container runtime is down, PLEG is not healthy, \
+            container runtime network not ready, node is shutting down).",
+        safe: &[
+            SEE_NODE,
+            Advice {
+                text: "Repair what the message names: restart the runtime, restore the network plugin",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "On the node, ask which process or mount keeps the runtime busy",
+                command: Some("why-terminating-agent check"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: FORCE,
+        sources: &["kubernetes#45419"],
+        event_reason: "NodeNotReadyHoldsPods",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Out of service, and nothing happens.
+    OUT_OF_SERVICE_NOT_EFFECTIVE = Cause {
+        id: "OutOfServiceNotEffective",
+        area: Area::Cluster(ClusterArea::Pod),
+        title: "The node is declared out of service, and its pods stay",
+        meaning: "The out-of-service taint removes pods only while the node is not ready, only pods that are being \
+            deleted already, and evicts with effect NoExecute only those that do not tolerate it.",
+        proof: "The node has the taint node.kubernetes.io/out-of-service, and it is Ready or the taint is older than \
+            two minutes.",
+        safe: &[
+            SEE_NODE,
+            Advice {
+                text: "If the node is back, take the taint off: its kubelet finishes the deletions",
+                command: Some("kubectl taint node {node} node.kubernetes.io/out-of-service-"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If it is off, see whether the controller manager runs",
+                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: FORCE,
+        sources: &["reference: podgc gcTerminating"],
+        event_reason: "OutOfServiceNotEffective",
+        diagnosis: Proven::Observation,
+    };
+
+    /// Job tracking keeps a finished pod.
+    JOB_TRACKING_FINALIZER = Cause {
+        id: "JobTrackingFinalizer",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "The Job controller has not counted the pod yet",
+        meaning: "batch.kubernetes.io/job-tracking keeps a Job's pod until the Job controller has counted it, which \
+            takes seconds. It stays when the controller manager is down, when a webhook refuses the change of the \
+            pod, or when the Job is managed by another controller.",
+        proof: "The pod has ended and only the finalizer batch.kubernetes.io/job-tracking is left.",
+        safe: &[
+            Advice {
+                text: "See whether the controller manager runs",
+                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "See whether a webhook changes or refuses pods (mutating ones that add containers do)",
+                command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "See whether spec.managedBy of the Job names another controller, and whether that one runs",
+                command: Some("kubectl -n {namespace} get jobs -o yaml"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: Danger {
+            action: "Taking the finalizer off by hand",
+            breaks: "The Job counts wrong: it may run the work again or never finish. A refusing webhook refuses this \
+                change as well.",
+        },
+        sources: &["kubernetes#129473", "kubernetes#127917", "kubernetes#121828"],
+        event_reason: "JobTrackingFinalizer",
+        diagnosis: Proven::Observation,
+    };
+}

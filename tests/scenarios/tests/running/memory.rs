@@ -1,0 +1,75 @@
+//! Ten thousand mounts, and no more memory than the DaemonSet allows.
+
+use std::{fs, path::Path, process::Command};
+
+use anyhow::{Context, ensure};
+use lab::{NODE_NAME, Node, PodRef, PodSpec, cgroup, mounts, scenario};
+use serde_json::json;
+
+use super::agent::Agent;
+use crate::ask;
+
+const LIMIT: u64 = 64 << 20;
+const PODS: usize = 100;
+const VOLUMES: usize = 100;
+/// The memory hierarchy of cgroup v1.
+const HIERARCHY: &str = "/sys/fs/cgroup/memory";
+
+/// It finds what is stuck among them, and is not killed.
+pub fn small() -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let found = look_among_many(&node);
+    // Before the node goes, whose agent may be in it.
+    found.and_then(|()| node.down().context("take the node down"))
+}
+
+fn look_among_many(node: &Node) -> anyhow::Result<()> {
+    (scenario::find("cwd").context("the lab has no scenario cwd")?.stage)(node)?;
+    (0..PODS).try_for_each(|number| pod_with_many_volumes(node, number))?;
+    let count = mounts::below(&node.layout().kubelet_root().join("pods"))?.len();
+    ensure!(count > PODS * VOLUMES, "{count} mounts are staged");
+    let group = cgroup::create_in(Path::new(HIERARCHY), &format!("{}/agent", cgroup::PODS))?;
+    fs::write(group.join("memory.limit_in_bytes"), LIMIT.to_string()).context("limit the agent's memory")?;
+    let mut enter = Command::new("sh");
+    enter.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(group.join("cgroup.procs")).arg(ask::binary()?);
+    let agent = Agent::start_by(enter, node, &node.layout().dir().join("log-run"), &node.layout().kubeconfig(), &[])?;
+    agent.wait_held("VolumeHeldByProcess")?;
+    let status = fs::read_to_string(format!("/proc/{}/status", agent.pid()?))?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("a status has VmHWM")?;
+    let number = |file: &str| {
+        let path = group.join(file);
+        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        text.trim().parse::<u64>().with_context(|| format!("parse {}", path.display()))
+    };
+    let (charged, refused) = (number("memory.max_usage_in_bytes")?, number("memory.failcnt")?);
+    eprintln!(
+        "with {count} mounts the agent had at most {} resident; {} MiB were charged to it",
+        resident.trim(),
+        charged >> 20
+    );
+    ensure!(refused == 0, "the limit was met {refused} times, {charged} bytes were charged");
+    agent.terminate().map(drop)
+}
+
+/// A pod that runs as far as the API server knows, with a directory and its volumes.
+fn pod_with_many_volumes(node: &Node, number: usize) -> anyhow::Result<()> {
+    let spec = PodSpec::new(&format!("many-volumes-{number}"));
+    let PodRef { namespace, name, uid } = &spec.pod;
+    node.begin(uid)?;
+    let object = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "uid": uid},
+        "spec": {"nodeName": NODE_NAME, "containers": []},
+        "status": {"phase": "Running"},
+    });
+    node.store().put_pod(namespace, name, &object)?;
+    let volumes = node.layout().pod_dir(uid).join("volumes/kubernetes.io~empty-dir");
+    let first = volumes.join("volume-0");
+    mounts::tmpfs(&first)?;
+    for volume in 1..=VOLUMES {
+        let path = volumes.join(format!("volume-{volume}"));
+        fs::create_dir(&path)?;
+        mounts::bind(&first, &path)?;
+    }
+    Ok(())
+}

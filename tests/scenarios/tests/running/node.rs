@@ -1,0 +1,61 @@
+//! What the agent asks on the node fails while something is stuck.
+
+use std::{fs, time::Duration};
+
+use anyhow::{Context, ensure};
+use lab::{Launch, Node, PodRef, Restart, process, scenario, wait_for};
+use nix::sys::signal::Signal;
+
+use super::{agent::Agent, events::Events, ground::CAUSE};
+
+/// containerd is stopped, killed and started again, then the kubelet is gone and comes back: each
+/// is told and ends, and what was stuck before stays told.
+pub fn faults() -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let scenario = scenario::find("vol-data-missing").context("the lab has no such scenario")?;
+    let pod = (scenario.stage)(&node)?.pods.pop().context("it stages a pod")?;
+    let log = node.layout().dir().join("log-run");
+    let agent = Agent::start(&node, &log, &node.layout().kubeconfig(), &["--event-refill=1s", "--looks=1"])?;
+    agent.wait_held(CAUSE)?;
+
+    let containerd = node.containerd_pid()?;
+    process::signal(containerd, Signal::SIGSTOP)?;
+    agent.wait_held("RuntimeNotResponding")?;
+    process::signal(containerd, Signal::SIGCONT)?;
+    agent.wait_over("RuntimeNotResponding")?;
+
+    process::signal(containerd, Signal::SIGKILL)?;
+    process::wait_end(containerd)?;
+    agent.wait_held("RuntimeNotReachable")?;
+    start_containerd(&node, &pod)?;
+    agent.wait_over("RuntimeNotReachable")?;
+
+    let kubelet = node.kubelet_pid()?;
+    process::signal(kubelet, Signal::SIGKILL)?;
+    process::wait_end(kubelet)?;
+    agent.wait_held("KubeletNotRunning")?;
+    agent.wait_looks(2)?;
+    node.restart_kubelet(Restart::default())?;
+    agent.wait_over("KubeletNotRunning")?;
+    agent.wait_looks(2)?;
+
+    let ended = agent.terminate()?;
+    ensure!(ended.last["dropped"] == 0, "it says {}", ended.last);
+    let events = Events::of(&node.store())?;
+    for cause in ["RuntimeNotResponding", "RuntimeNotReachable", "KubeletNotRunning"] {
+        let told = events.clone().of_cause(cause).count();
+        ensure!(told == (1, 1), "{cause}: {told:?} in {events:#?}");
+    }
+    ensure!(events.clone().about(&pod.uid).count() == (1, 0), "{events:#?}");
+    ensure!(events.count() == (4, 3), "{events:#?}");
+    node.down().context("take the node down")
+}
+
+/// As its service manager would.
+fn start_containerd(node: &Node, pod: &PodRef) -> anyhow::Result<()> {
+    let dir = node.layout().containerd();
+    let launch = Launch::program("containerd", "containerd").arg("--config").arg(dir.join("config.toml"));
+    let pid = node.launch(launch)?;
+    fs::write(dir.join("pid"), pid.to_string()).context("note containerd's pid")?;
+    wait_for("containerd answers again", Duration::from_secs(20), || Ok(node.remains(pod).ok().map(drop)))
+}
