@@ -15,10 +15,14 @@ test: packages kubectl build
 	$(CARGO) test --workspace --exclude scenarios
 	$(CARGO) test -p scenarios
 
-## Measure; compares with lsof and fuser in the same run
+## Measure; compares with lsof, fuser and prometheus-node-exporter in the same run
+# Built apart, so that the agent that is measured has no feature that only the benchmark asks for.
 bench: packages
-	$(CARGO) build -q --release -p why-terminating-agent -p bench
+	$(CARGO) build -q --release -p why-terminating-agent
+	$(CARGO) build -q --release -p bench
 	sh tests/bench/run.sh
+	sh tests/bench/run.sh mass
+	exporter=$$(sh tests/bench/exporter.sh) && sh tests/bench/run.sh idle --minutes 3 --exporter "$$exporter"
 
 ## Write the generated documents again
 docs:

@@ -14,7 +14,7 @@ use crate::{
     measure::{Run, Tool},
     overlooked,
     report::{Line, Report, millis},
-    stage::{Crowded, Size, StuckPod, stopped_server},
+    stage::{Crowded, STUCK, Size, StuckPod, stopped_server},
 };
 
 /// How long a tool may hang before it is given up.
@@ -24,19 +24,24 @@ const HANGING: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, clap::Args)]
 pub struct Compare {
     #[command(flatten)]
-    size: Size,
+    pub size: Size,
     /// Runs of each command
     #[arg(long, default_value_t = 10)]
     runs: usize,
     /// The agent
-    #[arg(long, default_value = "target/release/why-terminating-agent")]
-    agent: PathBuf,
+    #[arg(long, default_value_os_t = agent_beside_us())]
+    pub agent: PathBuf,
     /// Where the node is staged
     #[arg(long, default_value = "/run/wt-bench")]
     pub dir: PathBuf,
     /// Print the node's flags, and leave the node as it is until Enter is pressed
     #[arg(long)]
     hold: bool,
+}
+
+/// Cargo puts both into one directory.
+fn agent_beside_us() -> PathBuf {
+    std::env::current_exe().unwrap_or_default().with_file_name("why-terminating-agent")
 }
 
 /// The commands that are measured.
@@ -50,7 +55,7 @@ impl Compare {
     pub fn run(&self) -> anyhow::Result<String> {
         anyhow::ensure!(self.agent.exists(), "{} is missing: build it in release mode first", self.agent.display());
         nobody_else()?;
-        let crowded = Crowded::up(&self.dir, self.size)?;
+        let crowded = Crowded::up(&self.dir, self.size, STUCK)?;
         let node = &crowded.node;
         let commands = Commands { agent: &self.agent, node };
         let mut report = Report::default();
@@ -180,7 +185,7 @@ fn outcome(run: &Run) -> String {
 
 /// All labs of a machine share their cgroups, and making or removing one node ends the processes of
 /// every other.
-fn nobody_else() -> anyhow::Result<()> {
+pub fn nobody_else() -> anyhow::Result<()> {
     let running = lab::cgroup::all_processes()?.len();
     anyhow::ensure!(
         running == 0,

@@ -11,19 +11,12 @@ use tokio::signal::unix::{SignalKind, signal};
 /// everything that the lab starts.
 pub fn watch(dir: PathBuf) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (mut interrupt, mut terminate, mut hangup) = {
+    let asked = {
         let _inside = runtime.enter();
-        let of = |kind| signal(kind).context("watch for signals");
-        (of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::hangup())?)
+        asked()?
     };
     std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
-        runtime.block_on(async {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-        });
+        runtime.block_on(asked);
         eprintln!("bench: interrupted, cleaning up …");
         let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
         let error = Command::new(own).arg("--dir").arg(&dir).args(["clean", "--interrupted"]).exec();
@@ -31,4 +24,19 @@ pub fn watch(dir: PathBuf) -> anyhow::Result<()> {
         std::process::exit(1);
     })?;
     Ok(())
+}
+
+/// Ends when a signal comes that ends a program. To be called inside of a runtime; from then on such a
+/// signal does nothing else.
+pub fn asked() -> anyhow::Result<impl Future<Output = ()>> {
+    let of = |kind| signal(kind).context("watch for signals");
+    let (mut interrupt, mut terminate, mut hangup) =
+        (of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::hangup())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
 }

@@ -1,6 +1,6 @@
 //! What was measured on: the machine, and what the node on it really has.
 
-use std::{collections::HashMap, fs, path::Path, process::Command};
+use std::{collections::HashMap, ffi::OsStr, fs, path::Path, process::Command};
 
 /// The machine in one line.
 pub fn describe() -> String {
@@ -15,8 +15,11 @@ pub fn describe() -> String {
 }
 
 /// The first line with a version in it that `program` prints.
-pub fn version(program: &str, flag: &str) -> String {
-    let Ok(output) = Command::new(program).arg(flag).output() else { return format!("{program}: not installed") };
+pub fn version(program: impl AsRef<OsStr>, flag: &str) -> String {
+    let program = program.as_ref();
+    let Ok(output) = Command::new(program).arg(flag).output() else {
+        return format!("{}: not installed", program.display());
+    };
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
     let line = text.lines().find(|line| line.contains(|c: char| c.is_ascii_digit())).unwrap_or_default();

@@ -1,11 +1,14 @@
-//! Measures `check` on a crowded node, beside `lsof` and `fuser`.
+//! Measures `check` on a crowded node, beside `lsof` and `fuser`; what `run` costs when nothing is stuck; and
+//! what thousands of agents write when everything is.
 
 mod compare;
 mod crowd;
 mod fork;
 mod hold;
+mod idle;
 mod interrupt;
 mod machine;
+mod mass;
 mod measure;
 mod overlooked;
 mod report;
@@ -25,9 +28,13 @@ struct Args {
     compare: Compare,
 }
 
-/// The parts of this program's own processes.
+/// What else is measured, and the parts of this program's own processes.
 #[derive(Debug, Subcommand)]
 enum Part {
+    /// What `run` costs on a full node of which no pod is to go, beside prometheus-node-exporter
+    Idle(idle::Idle),
+    /// What thousands of agents write when all their nodes get into the same trouble at once
+    Mass(mass::Mass),
     /// Takes away what an earlier run left
     Clean {
         /// End with the code of an interrupted program
@@ -51,6 +58,17 @@ fn main() -> anyhow::Result<()> {
         None => {
             interrupt::watch(compare.dir.clone())?;
             print!("{}", compare.run()?);
+            Ok(())
+        }
+        Some(Part::Idle(part)) => {
+            interrupt::watch(compare.dir.clone())?;
+            let (report, met) = part.run(&compare.dir, &compare.agent, compare.size)?;
+            print!("{report}");
+            anyhow::ensure!(met, "a target is missed: see the last column of the table");
+            Ok(())
+        }
+        Some(Part::Mass(part)) => {
+            print!("{}", part.run()?);
             Ok(())
         }
         Some(Part::Clean { interrupted }) => {

@@ -115,7 +115,8 @@ fn answer(answer: &Answer) -> String {
     }
 }
 
-fn yes(met: bool) -> &'static str {
+/// For the last column.
+pub fn yes(met: bool) -> &'static str {
     if met { "yes" } else { "**no**" }
 }
 

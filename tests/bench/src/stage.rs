@@ -12,7 +12,7 @@ use nix::{sys::signal::Signal, unistd::Pid};
 
 use crate::crowd::{Crowd, Plan};
 
-/// How many pods are stuck in the end.
+/// How many pods are stuck in the end of the comparison.
 pub const STUCK: usize = 3;
 
 /// How crowded the node shall be.
@@ -41,11 +41,11 @@ pub struct Crowded {
 }
 
 impl Crowded {
-    /// Makes it in `dir`.
-    pub fn up(dir: &Path, size: Size) -> anyhow::Result<Self> {
+    /// Makes it in `dir`, with room for `stuck` pods that come later.
+    pub fn up(dir: &Path, size: Size, stuck: usize) -> anyhow::Result<Self> {
         eprintln!("bench: making a node …");
         let node = Node::up(dir)?;
-        let pods = running_pods(&node, size.pods.saturating_sub(STUCK))?;
+        let pods = running_pods(&node, size.pods.saturating_sub(stuck))?;
         eprintln!("bench: gathering {} processes …", size.processes);
         let inhabited = pods.get(..size.namespaces).context("fewer pods than mount namespaces: give more --pods")?;
         let mounts = size.mounts.checked_div(size.namespaces).unwrap_or(0);

@@ -137,8 +137,10 @@ impl Brain {
     fn wake_for_api(&mut self, now: Moment) -> Duration {
         let never = Duration::MAX;
         let due = self.ledger.next_due(now);
+        let held = self.held_until.map_or(Duration::ZERO, |until| until.saturating_sub(now.steady));
         if self.node_is_old(due, now) {
-            return self.node_asked.wait(now);
+            let held = if self.node_answered.is_some() { held } else { Duration::ZERO };
+            return self.node_asked.wait(now).max(held);
         }
         if !self.own_read {
             return self.own_asked.wait(now);
@@ -146,10 +148,7 @@ impl Brain {
         match due {
             None => never,
             Some(_) if self.writing.is_some() => never,
-            Some(due) if due.is_zero() => {
-                let held = self.held_until.map_or(Duration::ZERO, |until| until.saturating_sub(now.steady));
-                self.writes.wait(now).max(self.bucket.wait(now)).max(held)
-            }
+            Some(due) if due.is_zero() => self.writes.wait(now).max(self.bucket.wait(now)).max(held),
             Some(due) => due.max(self.writes.wait(now)),
         }
     }
@@ -414,7 +413,9 @@ impl Brain {
         let has_news = due.is_some_and(|due| due.is_zero());
         let old = self.node_is_old(due, now);
         let is_held = self.hold(has_news, now);
-        if old && self.node_asked.try_now(now) {
+        // A read before a write is spread as the write is.
+        let may_ask = self.node_answered.is_none() || !is_held;
+        if old && may_ask && self.node_asked.try_now(now) {
             commands.push(Command::GetNode);
         }
         if self.index.node().is_some() && !self.own_read && self.own_asked.try_now(now) {

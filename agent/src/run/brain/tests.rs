@@ -17,6 +17,7 @@ struct World {
     writes: Vec<(u64, Draft)>,
     stored: Vec<Draft>,
     looks: Vec<u64>,
+    asked_for_node: Vec<u64>,
     turns: Vec<Turn>,
     node_uid: String,
     wall_offset_ms: i64,
@@ -63,6 +64,7 @@ impl World {
             writes: Vec::new(),
             stored: Vec::new(),
             looks: Vec::new(),
+            asked_for_node: Vec::new(),
             turns: Vec::new(),
             node_uid: "7b0c".into(),
             wall_offset_ms: 0,
@@ -93,6 +95,9 @@ impl World {
 
     fn execute(&mut self, command: Command) {
         let down = self.api == Api::Down;
+        if command == Command::GetNode {
+            self.asked_for_node.push(self.now);
+        }
         let refused = || "connection refused".to_owned();
         let answer = match command {
             Command::Look(facts) => {
@@ -328,6 +333,25 @@ fn a_node_made_anew_is_noticed_before_the_next_write() {
     world.until(2400);
     let uids: Vec<&str> = world.stored.iter().map(|draft| draft.of.uid.as_str()).collect();
     assert_eq!(uids, ["7b0c", "other"]);
+}
+
+#[test]
+fn the_node_is_asked_for_when_its_news_are_written_and_not_before() {
+    let mut delays = Vec::new();
+    for seed in 0..20 {
+        let mut seen = held();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: at(3600).wall_ms, grace_s: 30 });
+        let mut world = World::new(sample::deleted(), Api::Up);
+        world.brain = Brain::new("node-7", Settings::default(), true, seed, at(0));
+        world.seen = seen;
+        world.tell_list();
+        world.until(3700);
+        let (looked, asked) = (world.looks.iter().find(|&&look| look > 3600), world.asked_for_node.last());
+        assert_eq!(asked, Some(&world.writes[0].0), "seed {seed}");
+        delays.push(asked.unwrap() - looked.unwrap());
+    }
+    assert!(delays.iter().any(|&delay| delay > 15), "spread over half a minute: {delays:?}");
 }
 
 /// Each is held by a root of its own.

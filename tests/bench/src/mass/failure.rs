@@ -1,0 +1,105 @@
+//! What fails: a CSI driver goes away under every node while pods with its volumes are deleted.
+//!
+//! Of all causes one that rests on nothing that passes: it is told after the first look, and so by all
+//! nodes most closely together.
+
+use std::time::Duration;
+
+use agent::{
+    observation::{ApiPod, Deletion},
+    run::Moment,
+};
+use anyhow::Context as _;
+use findings::{
+    CauseRef, Confidence, Evidence, Finding, Gate, Link, NodeReport, PodReport, PodUid, Remedy, Verdict, cause,
+};
+
+/// The driver that is gone.
+const DRIVER: &str = "csi.example.com";
+
+/// The grace period of the pods.
+pub const GRACE: Duration = Duration::from_secs(30);
+
+/// The name of a node.
+pub fn node_name(node: usize) -> String {
+    format!("node-{node:05}.example.com")
+}
+
+/// The uid of a node.
+pub fn node_uid(node: usize) -> String {
+    format!("6f1d1a3e-3f0c-4a53-9a5f-{node:012x}")
+}
+
+/// The pods of a node, as the API server tells them; `deadline` when they are to go.
+pub fn pods(node: usize, count: usize, deadline: Option<Moment>) -> anyhow::Result<Vec<ApiPod>> {
+    let pod = |number: usize| {
+        Ok(ApiPod {
+            namespace: "shop".to_owned(),
+            name: format!("db-{node}-{number}"),
+            uid: PodUid::parse(&format!("96fb425e-919e-44f9-{number:04x}-{node:012x}")).context("too many pods")?,
+            deletion: deadline.map(|at| Deletion { deadline_ms: at.wall_ms, grace_s: GRACE.as_secs() }),
+            phase: "Running".to_owned(),
+            finalizers: Vec::new(),
+            mirror: false,
+            claims: Vec::new(),
+            volumes: vec![format!("pvc-{node}-{number}")],
+        })
+    };
+    (0..count).map(pod).collect()
+}
+
+/// What a look at `node` says while these pods are stuck.
+pub fn report(node: usize, stuck: &[ApiPod], now: Moment) -> NodeReport {
+    NodeReport {
+        schema: NodeReport::SCHEMA,
+        node: node_name(node),
+        at: now.stamp(),
+        verdict: if stuck.is_empty() { Verdict::Clear } else { Verdict::Stuck },
+        pods: stuck.iter().map(held).collect(),
+        node_findings: Vec::new(),
+        unknown: Vec::new(),
+        notes: Vec::new(),
+        not_looked_for: Vec::new(),
+    }
+}
+
+fn held(pod: &ApiPod) -> PodReport {
+    PodReport {
+        pod: pod.to_ref(),
+        verdict: Verdict::Stuck,
+        gate: Some(Gate::VolumesUnmounted),
+        gone_because: "deletion requested, deadline passed".to_owned(),
+        overdue_seconds: None,
+        gates: Vec::new(),
+        findings: vec![finding(pod)],
+        unknown: Vec::new(),
+    }
+}
+
+/// As the agent words it.
+fn finding(pod: &ApiPod) -> Finding {
+    let cause = &cause::CSI_DRIVER_NOT_REGISTERED;
+    let volume = pod.volumes.first().map_or("data", String::as_str);
+    let dir = format!("/var/lib/kubelet/pods/{}/volumes/kubernetes.io~csi/{volume}", pod.uid);
+    let mut driver = Link::new(format!("CSI driver {DRIVER}"), "no registration socket of it in plugins_registry");
+    driver.root = true;
+    let says = |source: String, says: String| Evidence { source, says };
+    let names = [
+        ("driver", DRIVER.to_owned()),
+        ("volume", volume.to_owned()),
+        ("plugin_dir", format!("/var/lib/kubelet/plugins/{DRIVER}")),
+        ("target", format!("{dir}/mount")),
+    ];
+    Finding {
+        cause: CauseRef(cause),
+        gate: Some(Gate::VolumesUnmounted),
+        confidence: Confidence::Proven,
+        chain: vec![Link::new(format!("volume {volume}"), "mounted"), driver],
+        evidence: vec![
+            says(format!("{dir}/vol_data.json"), format!("driverName {DRIVER}")),
+            says("/var/lib/kubelet/plugins_registry".to_owned(), "no driver is registered".to_owned()),
+        ],
+        remedy: Remedy::fill(cause, &names),
+        root: format!("{}:{DRIVER}", cause.id),
+    }
+}
