@@ -78,7 +78,7 @@ impl Brain {
             asks_api,
             index: Index::default(),
             schedule: Schedule::new(settings.intervals, seed, now),
-            ledger: Ledger::new(settings.rules),
+            ledger: Ledger::new(settings.rules, seed),
             bucket: Bucket::new(settings.burst, settings.refill, now),
             looking: None,
             doubted: None,

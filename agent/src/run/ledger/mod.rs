@@ -67,15 +67,16 @@ struct Ending {
 #[derive(Debug)]
 pub struct Ledger {
     rules: Rules,
+    seed: u64,
     entries: BTreeMap<Key, Entry>,
     endings: VecDeque<Ending>,
     dropped: u64,
 }
 
 impl Ledger {
-    /// An empty one.
-    pub fn new(rules: Rules) -> Self {
-        Ledger { rules, entries: BTreeMap::new(), endings: VecDeque::new(), dropped: 0 }
+    /// An empty one. By `seed` nodes differ in when they renew.
+    pub fn new(rules: Rules, seed: u64) -> Self {
+        Ledger { rules, seed, entries: BTreeMap::new(), endings: VecDeque::new(), dropped: 0 }
     }
 
     /// Takes in one look.

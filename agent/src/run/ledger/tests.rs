@@ -79,7 +79,7 @@ fn take_report(ledger: &mut Ledger, report: &NodeReport, seconds: u64) -> Vec<Tu
 
 #[test]
 fn what_lasts_is_told_at_once_renewed_and_ended() {
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     assert!(matches!(take(&mut ledger, &stuck(), 0)[..], [Turn::Opened(_)]));
     let opened = write_all(&mut ledger, 1);
     assert_eq!(kinds(&opened), [Kind::Open]);
@@ -102,13 +102,13 @@ fn what_lasts_is_told_at_once_renewed_and_ended() {
 
 #[test]
 fn a_task_in_d_is_told_when_it_persists() {
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     let seen = uninterruptible();
     for second in [0, 4, 30] {
         assert!(take(&mut ledger, &seen, second).is_empty(), "second {second}");
     }
     assert!(matches!(take(&mut ledger, &seen, 60)[..], [Turn::Opened(_)]));
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     for second in [0, 60, 120, 180] {
         assert!(take(&mut ledger, &seen, second).is_empty());
         assert!(take(&mut ledger, &sample::node(), second + 30).is_empty(), "it comes and goes");
@@ -118,7 +118,7 @@ fn a_task_in_d_is_told_when_it_persists() {
 
 #[test]
 fn what_cannot_be_seen_is_not_over() {
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     take(&mut ledger, &stuck(), 0);
     write_all(&mut ledger, 0);
     let fault = || Fault::new("CRI", "did not answer");
@@ -136,7 +136,7 @@ fn what_cannot_be_seen_is_not_over() {
 
 #[test]
 fn what_is_over_before_it_could_be_written_is_never_written() {
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     take(&mut ledger, &stuck(), 0);
     take(&mut ledger, &sample::node(), 3600);
     assert!(write_all(&mut ledger, 3600).is_empty());
@@ -144,7 +144,7 @@ fn what_is_over_before_it_could_be_written_is_never_written() {
 
 #[test]
 fn after_an_hour_without_the_api_server_the_last_state_is_written_once() {
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     for second in (0..3600).step_by(60) {
         take(&mut ledger, &stuck(), second);
     }
@@ -154,7 +154,7 @@ fn after_an_hour_without_the_api_server_the_last_state_is_written_once() {
 #[test]
 fn many_pods_behind_one_root_are_one_event() {
     let report = shared(&stuck(), 500);
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     take_report(&mut ledger, &report, 0);
     let writes = write_all(&mut ledger, 0);
     assert_eq!(kinds(&writes), [Kind::Open]);
@@ -165,7 +165,7 @@ fn many_pods_behind_one_root_are_one_event() {
 
 #[test]
 fn when_one_more_pod_comes_the_single_events_are_merged() {
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     take_report(&mut ledger, &shared(&stuck(), 5), 0);
     assert_eq!(write_all(&mut ledger, 0).len(), 5);
     let turns = take_report(&mut ledger, &shared(&stuck(), 6), 60);
@@ -183,7 +183,7 @@ fn when_one_more_pod_comes_the_single_events_are_merged() {
 
 #[test]
 fn a_storm_is_bounded_by_the_bucket_and_by_the_capacity() {
-    let mut ledger = Ledger::new(Rules { capacity: 300, ..RULES });
+    let mut ledger = Ledger::new(Rules { capacity: 300, ..RULES }, 7);
     let mut report = shared(&stuck(), 500);
     for (number, pod) in report.pods.iter_mut().enumerate() {
         pod.findings.iter_mut().for_each(|finding| finding.root = format!("{}:{number}", finding.cause.id));
@@ -204,11 +204,11 @@ fn a_storm_is_bounded_by_the_bucket_and_by_the_capacity() {
 
 #[test]
 fn a_restarted_agent_goes_on_with_its_own() {
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     take(&mut ledger, &stuck(), 0);
     let first = write_all(&mut ledger, 0).remove(0);
     let restored = |seconds: u64| {
-        let mut ledger = Ledger::new(RULES);
+        let mut ledger = Ledger::new(RULES, 7);
         let written = Written {
             at: at(0),
             event_time: first.draft.event_time.clone(),
@@ -229,7 +229,7 @@ fn a_restarted_agent_goes_on_with_its_own() {
     take(&mut over, &sample::node(), 100);
     assert_eq!(kinds(&write_all(&mut over, 100)), [Kind::Over]);
     // It was seen again before the API server answered.
-    let mut late = Ledger::new(RULES);
+    let mut late = Ledger::new(RULES, 7);
     take(&mut late, &stuck(), 50);
     let written =
         Written { at: at(0), event_time: "x".into(), count: 4, pods: Default::default(), note: None, may_stand: true };
@@ -240,12 +240,12 @@ fn a_restarted_agent_goes_on_with_its_own() {
 
 #[test]
 fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now() {
-    let mut told = Ledger::new(RULES);
+    let mut told = Ledger::new(RULES, 7);
     for second in [0, 30, 60] {
         take(&mut told, &uninterruptible(), second);
     }
     let first = write_all(&mut told, 60).remove(0);
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     take(&mut ledger, &uninterruptible(), 100);
     let written =
         Written { at: at(60), event_time: "x".into(), count: 1, pods: Default::default(), note: None, may_stand: true };
@@ -258,7 +258,7 @@ fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now()
 
 #[test]
 fn an_event_that_says_something_else_is_gone_on_with() {
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     take(&mut ledger, &stuck(), 0);
     let write = ledger.next_write(&of(), at(0)).unwrap();
     let existing = Existing {
@@ -277,7 +277,7 @@ fn an_event_that_says_something_else_is_gone_on_with() {
 
 #[test]
 fn a_node_made_anew_gets_new_events() {
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     take(&mut ledger, &stuck(), 0);
     let first = write_all(&mut ledger, 0).remove(0);
     ledger.forget_written();
@@ -293,7 +293,7 @@ fn what_was_not_looked_for_is_not_over() {
     let cause = findings::CauseRef(&findings::cause::GLOBAL_MOUNT_LEFT);
     let finding = findings::Finding { cause, gate: None, chain: Vec::new(), ..finding };
     report.node_findings = vec![findings::NodeFinding { finding, pods: Vec::new() }];
-    let mut ledger = Ledger::new(RULES);
+    let mut ledger = Ledger::new(RULES, 7);
     take_report(&mut ledger, &report, 0);
     take_report(&mut ledger, &report, 30);
     let opened = write_all(&mut ledger, 30);
@@ -305,4 +305,18 @@ fn what_was_not_looked_for_is_not_over() {
     report.not_looked_for.clear();
     take_report(&mut ledger, &report, 90);
     assert_eq!(write_all(&mut ledger, 90)[0].draft.reason, "NodeFindingOver");
+}
+
+#[test]
+fn nodes_that_told_together_do_not_renew_together() {
+    let renewed = |seed: u64| {
+        let mut ledger = Ledger::new(RULES, seed);
+        take(&mut ledger, &stuck(), 0);
+        write_all(&mut ledger, 0);
+        take(&mut ledger, &stuck(), 1400);
+        (1400..1900).find(|second| ledger.next_write(&of(), at(*second)).is_some()).unwrap()
+    };
+    let times: std::collections::BTreeSet<u64> =
+        (0..1000u64).map(|n| renewed(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    assert!(times.len() > 250, "{} different seconds for 1000 nodes", times.len());
 }

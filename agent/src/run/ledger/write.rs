@@ -221,11 +221,12 @@ impl Ledger {
         }
     }
 
-    /// A tenth of the interval is spread over the entries, so that what was opened together is not
-    /// renewed together for ever.
+    /// A fifth of the interval is spread over nodes and entries, so that what was opened together is
+    /// not renewed together for ever.
     fn renewal(&self, key: &Key) -> Duration {
-        let spread = key.root.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) % 100;
-        self.rules.renewal - self.rules.renewal / 1000 * spread
+        let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        let spread = key.root.bytes().fold(self.seed ^ 0xcbf2_9ce4_8422_2325, mix) >> 32;
+        self.rules.renewal - self.rules.renewal / 5000 * u32::try_from(spread % 1000).unwrap_or(0)
     }
 
     fn tell(&self, kind: Kind, key: &Key, entry: &Entry, of: &Of, now: Moment) -> Write {
