@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod admission;
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod apis;
 #[cfg(test)]
 mod finalizers;

@@ -1,6 +1,7 @@
 //! A recorded cluster, asked by the same code as a real one.
 
 mod build;
+mod found;
 mod world;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use aggregator::state::{State, Subject};
 use kube::Client;
 
 pub use build::*;
+pub use found::*;
 pub use world::World;
 
 /// The recording of this name.
