@@ -93,9 +93,16 @@ fn judge(view: &View, case: &Case, standing: &mut Standing) {
         if !pod.has_ended() && !pod.spec.node_name.is_empty() {
             let words = format!("{}; force-deleted, its processes may be alive", standing.words);
             standing.found.push(
-                case.found(&cause::POD_FORCE_DELETED, words)
+                case.found(&cause::POD_FORCE_DELETED, &words)
                     .evidence(thing.to_string(), format!("deletionGracePeriodSeconds 0, phase {}", pod.status.phase)),
             );
+            // The answer does not rest on the node; it only leads to what its agent says.
+            let answer = view.get::<Node>(known::NODES, None, &pod.spec.node_name);
+            standing.open |= matches!(answer, Answer::Unasked);
+            if let Some(on) = answer.seen() {
+                let told = agent::findings(view, standing, thing, pod, on, &words);
+                standing.found.extend(told);
+            }
         } else {
             standing
                 .words
@@ -142,12 +149,20 @@ fn at_node(view: &View, case: &Case, standing: &mut Standing) {
         }
         return;
     };
-    let ready = condition(&on.status.conditions, "Ready").is_some_and(|ready| ready.status == "True");
+    let said = condition(&on.status.conditions, "Ready").map(|ready| ready.status.as_str());
+    let ready = said == Some("True");
+    let is_settling = standing.overdue.is_some_and(|seconds| seconds < SETTLING);
+    if said == Some("False") && !is_settling {
+        // The node talks, and its agent may know why the kubelet is not ready.
+        let words = standing.words.clone();
+        let told = agent::findings(view, standing, case.thing, case.pod, on, &words);
+        standing.found.extend(told);
+    }
     if !ready || on.is_tainted("node.kubernetes.io/unreachable") || on.is_tainted("node.kubernetes.io/out-of-service") {
         standing.wait_for(node(name));
         return;
     }
-    if standing.overdue.is_some_and(|seconds| seconds < SETTLING) {
+    if is_settling {
         let words = format!("{}; its kubelet is finishing", standing.words);
         standing.found.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;

@@ -212,6 +212,27 @@ fn what_may_not_be_seen_is_said_and_changes_nothing() {
 }
 
 #[test]
+fn an_agent_is_heard_while_its_kubelet_is_not_ready() {
+    let message = "container runtime is down";
+    let world = dstate().told(Says::fuse(&[POD])).node_ready("node-a", "False", "KubeletNotReady", message);
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["FuseServerNotResponding", "NodeNotReady"], "{:#?}", looked.report);
+    // A silent node has a silent agent.
+    let world = dstate().told(Says::fuse(&[POD])).node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    assert_eq!(look(world, everything()).causes(), ["NodeUnreachable"]);
+}
+
+#[test]
+fn an_agent_is_heard_of_a_pod_that_was_forced() {
+    let forced = dstate().told(Says::fuse(&[POD])).change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    });
+    let causes = look(forced, object("pod", "exam-dstate", "p")).causes();
+    assert!(causes.contains(&"FuseServerNotResponding") && causes.contains(&"PodForceDeleted"), "{causes:?}");
+}
+
+#[test]
 fn many_nodes_are_asked_for_at_once() {
     let world = |nodes: usize| {
         (0..nodes).fold(healthy(), |world, number| {

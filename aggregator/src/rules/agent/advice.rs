@@ -1,5 +1,8 @@
 //! Only advice of our own registry is passed on: an Event could ask for anything.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use findings::{Advice, Cause, Proven, Remedy, Step, clean};
 use regex::Regex;
 
@@ -12,6 +15,12 @@ const WORD: &str = r"(?:[A-Za-z0-9/._\-+:,@%^=]+|'(?:[^']|'\\'')*')";
 /// Any value in a sentence.
 const VALUE: &str = ".*";
 
+thread_local! {
+    /// One pattern for each template of the registry and kind of value: a thousand pods may have the
+    /// same cause.
+    static PATTERNS: RefCell<HashMap<(&'static str, &'static str), Option<Regex>>> = RefCell::default();
+}
+
 /// The steps that are a template of the cause with values filled in, and the warning of the registry.
 pub fn checked(cause: &'static Cause, told: &Remedy) -> Remedy {
     let steps = told.steps.iter().filter_map(|step| {
@@ -23,7 +32,7 @@ pub fn checked(cause: &'static Cause, told: &Remedy) -> Remedy {
     Remedy { steps, dont: cause.danger.action.to_owned(), breaks: cause.danger.breaks.to_owned() }
 }
 
-fn is_from(advice: &Advice, step: &Step) -> bool {
+fn is_from(advice: &'static Advice, step: &Step) -> bool {
     let is_command = match (advice.command, &step.command) {
         (Some(template), Some(command)) => fits(command, template, WORD),
         (None, None) => true,
@@ -33,7 +42,7 @@ fn is_from(advice: &Advice, step: &Step) -> bool {
 }
 
 /// Whether `text` is `template` with its placeholders filled in, and shows itself as it is.
-fn fits(text: &str, template: &str, value: &str) -> bool {
+fn fits(text: &str, template: &'static str, value: &'static str) -> bool {
     if text.len() > LONGEST || clean(text, LONGEST) != text {
         return false;
     }
@@ -41,6 +50,13 @@ fn fits(text: &str, template: &str, value: &str) -> bool {
     if !text.starts_with(start) {
         return false;
     }
+    PATTERNS.with_borrow_mut(|patterns| {
+        let pattern = patterns.entry((template, value)).or_insert_with(|| pattern(template, value));
+        pattern.as_ref().is_some_and(|pattern| pattern.is_match(text))
+    })
+}
+
+fn pattern(template: &str, value: &str) -> Option<Regex> {
     let mut pattern = String::from("^");
     let mut rest = template;
     while let Some((before, (_, after))) = rest.split_once('{').and_then(|(b, a)| Some((b, a.split_once('}')?))) {
@@ -50,7 +66,7 @@ fn fits(text: &str, template: &str, value: &str) -> bool {
     }
     pattern.push_str(&regex::escape(rest));
     pattern.push('$');
-    Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(text))
+    Regex::new(&pattern).ok()
 }
 
 #[cfg(test)]

@@ -7,48 +7,47 @@ use jiff::Timestamp;
 use crate::state::{AgentEvent, Node, Pod};
 
 /// A finding that an agent says holds a pod.
-pub struct Claim {
+pub struct Claim<'a> {
     /// What it says.
-    pub carried: Carried,
+    pub carried: &'a Carried,
     /// When it was last said.
     pub written: Timestamp,
     /// Whether the pod is named; else it is one of more pods than are named.
     pub is_named: bool,
     /// The pod's uid when it is about one pod only, as the Event has it.
-    related: Option<String>,
+    related: Option<&'a str>,
 }
 
 /// What was heard of a pod.
 #[derive(Default)]
-pub struct Heard {
+pub struct Heard<'a> {
     /// What holds it, the first gate first.
-    pub claims: Vec<Claim>,
-    /// What was not believed, and why.
-    pub notes: Vec<String>,
+    pub claims: Vec<Claim<'a>>,
+    /// What was not believed, and why: of many the first.
+    pub refused: Option<String>,
 }
 
 /// What the Events of a node say of a pod of it.
-pub fn heard(events: &[&AgentEvent], pod: &Pod, on: &Node) -> Heard {
+pub fn heard<'a>(events: &[&'a AgentEvent], pod: &Pod, on: &Node) -> Heard<'a> {
     let mut heard = Heard::default();
     let mut over = Vec::new();
+    let name = clean(&on.metadata.name, 63);
     for event in events {
-        let related = event.related.as_ref().map(|related| related.uid.clone());
-        if related.as_ref().is_some_and(|uid| *uid != pod.metadata.uid) {
+        let related = event.related.as_ref().map(|related| related.uid.as_str());
+        if related.is_some_and(|uid| uid != pod.metadata.uid) {
             continue;
         }
-        let name = clean(&on.metadata.name, 63);
         let carried = match read(event) {
             Ok(carried) => carried,
             Err(why) => {
-                heard.notes.push(format!("An Event of the agent on {name} is not used: {why}."));
+                heard.refused.get_or_insert_with(|| format!("An Event of the agent on {name} is not used: {why}."));
                 continue;
             }
         };
-        let Some(is_named) = speaks_of(&carried, pod) else { continue };
+        let Some(is_named) = speaks_of(carried, pod) else { continue };
         if event.regarding.uid != on.metadata.uid {
-            heard.notes.push(format!(
-                "An Event of an agent regards another Node that was called {name} (it has another uid) and is not used."
-            ));
+            let why = "regards another Node that was called so (it has another uid)";
+            heard.refused.get_or_insert_with(|| format!("An Event of an agent on {name} {why} and is not used."));
             continue;
         }
         let Some(written) = event.written() else { continue };
@@ -65,18 +64,13 @@ pub fn heard(events: &[&AgentEvent], pod: &Pod, on: &Node) -> Heard {
     heard.claims.retain(|claim| claim.is_named || !is_any_named);
     // The latest word counts when it is said twice: by an agent of before, or of one pod and of all.
     heard.claims.sort_by_key(|claim| std::cmp::Reverse(claim.written));
-    let mut known = Vec::new();
-    heard.claims.retain(|claim| {
-        let is_new = !known.contains(&claim.what());
-        known.push(claim.what());
-        is_new
-    });
-    heard.claims.sort_by_key(|claim| (claim.carried.finding.gate, claim.what()));
+    heard.claims.sort_by(|one, other| one.order().cmp(&other.order()));
+    heard.claims.dedup_by(|one, other| one.order() == other.order());
     heard
 }
 
-fn read(event: &AgentEvent) -> Result<Carried, String> {
-    let carried = Carried::from_annotation(event.annotation()).map_err(|error| clean(&error.to_string(), 300))?;
+fn read(event: &AgentEvent) -> Result<&Carried, String> {
+    let carried = event.said()?;
     match carried.finding.cause.area {
         Area::Gate(_) | Area::Node => Ok(carried),
         Area::Cluster(_) => Err(format!("it names {}, which no agent finds", carried.finding.cause.id)),
@@ -92,15 +86,18 @@ fn speaks_of(carried: &Carried, pod: &Pod) -> Option<bool> {
     (carried.pod_count > carried.pods.len() && fits).then_some(false)
 }
 
-impl Claim {
+impl Claim<'_> {
     /// Equal for the same finding.
-    fn what(&self) -> (&'static str, String) {
-        (self.carried.finding.cause.0.id, self.carried.finding.root.clone())
+    fn what(&self) -> (&'static str, &str) {
+        (self.carried.finding.cause.0.id, &self.carried.finding.root)
+    }
+
+    fn order(&self) -> (Option<Gate>, (&'static str, &str)) {
+        (self.carried.finding.gate, self.what())
     }
 
     /// Whether this is the end of `other`.
     fn ends(&self, other: &Claim) -> bool {
-        let is_same = self.what() == other.what() && self.carried.finding.gate == other.carried.finding.gate;
-        is_same && self.related == other.related && self.written >= other.written
+        self.order() == other.order() && self.related == other.related && self.written >= other.written
     }
 }

@@ -42,8 +42,8 @@ pub fn findings(view: &View, standing: &mut Standing, thing: &Thing, pod: &Pod, 
             return Vec::new();
         }
     };
-    let Heard { mut claims, notes } = claim::heard(&events, pod, on);
-    for note in notes {
+    let Heard { mut claims, refused } = claim::heard(&events, pod, on);
+    if let Some(note) = refused {
         standing.note(note);
     }
     claims.retain(|claim| {
@@ -59,10 +59,12 @@ pub fn findings(view: &View, standing: &mut Standing, thing: &Thing, pod: &Pod, 
     if claims.len() > MOST {
         standing.note(format!("The agent on {name} names {} more causes.", claims.len() - MOST));
     }
-    claims.iter().take(MOST).map(|claim| found(view, claim, thing, name, words)).collect()
+    claims.iter().take(MOST).map(|claim| found(view, claim, thing, on, words)).collect()
 }
 
-fn found(view: &View, claim: &Claim, thing: &Thing, node: &str, words: &str) -> Found {
+fn found(view: &View, claim: &Claim, thing: &Thing, on: &Node, words: &str) -> Found {
+    let node = on.metadata.name.as_str();
+    let ready = if is_true(&on.status.conditions, "Ready") { "Ready" } else { "NotReady" };
     let finding = &claim.carried.finding;
     let cause = finding.cause.0;
     let age = view.state.seconds_since(claim.written);
@@ -79,7 +81,7 @@ fn found(view: &View, claim: &Claim, thing: &Thing, node: &str, words: &str) -> 
         .same_as(format!("{node}:{}", finding.root))
         .in_place_of_own()
         .step(Step::about(thing, words))
-        .step(Step::about(&node_thing(node), "Ready; its agent says what follows"));
+        .step(Step::about(&node_thing(node), format!("{ready}; its agent says what follows")));
     let (root, above): (Vec<_>, Vec<_>) = finding.chain.iter().partition(|link| link.root);
     for link in above.into_iter().take(MOST_LINKS).chain(root.into_iter().take(1)) {
         found = found.step(link::step(link));

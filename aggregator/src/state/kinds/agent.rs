@@ -1,5 +1,9 @@
 //! What the agents of the nodes tell.
 
+use std::sync::OnceLock;
+
+use findings::clean;
+use findings::event::{ANNOTATION, Carried};
 use jiff::Timestamp;
 
 use super::{Involved, Meta, lite};
@@ -20,6 +24,9 @@ lite! {
         series: Option<Series>,
         /// When it was first written.
         event_time: Option<Timestamp>,
+        /// The annotation, once it was read: every pod of the node asks for it.
+        #[serde(skip)]
+        read: OnceLock<Result<Carried, String>>,
     }
 }
 
@@ -37,8 +44,12 @@ impl AgentEvent {
         self.series.as_ref().and_then(|series| series.last_observed_time).or(self.event_time)
     }
 
-    /// The finding as it came.
-    pub fn annotation(&self) -> &str {
-        self.metadata.annotations.get(findings::event::ANNOTATION).map_or("", String::as_str)
+    /// The finding, or why it cannot be read.
+    pub fn said(&self) -> Result<&Carried, &str> {
+        let read = || {
+            let text = self.metadata.annotations.get(ANNOTATION).map_or("", String::as_str);
+            Carried::from_annotation(text).map_err(|error| clean(&error.to_string(), 300))
+        };
+        self.read.get_or_init(read).as_ref().map_err(String::as_str)
     }
 }
