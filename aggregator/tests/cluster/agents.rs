@@ -1,8 +1,9 @@
 //! What the agents of the nodes say, joined into the cluster's answer.
 
 use aggregator::report::{Depth, Style, dot, table, tree};
-use findings::event::{ANNOTATION, CONTROLLER, Carried, Phase};
-use findings::{Confidence, PodRef, PodUid, Verdict};
+use findings::event::Phase;
+use findings::{Confidence, Verdict};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -188,6 +189,56 @@ fn hostile_text_steers_nothing_and_advises_nothing() {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever stands in the texts of a finding, none of it steers a terminal or is run.
+    #[test]
+    fn no_words_of_an_event_are_more_than_words(words in prop::collection::vec("[\\PC\u{1b}\u{202e}\n;|$'`]{0,40}", 4)) {
+        let mut says = Says::fuse(&[POD]);
+        let finding = &mut says.carried.finding;
+        let known = finding.remedy.steps.clone();
+        finding.root = words[0].clone();
+        for link in &mut finding.chain {
+            (link.subject, link.state) = (words[1].clone(), words[2].clone());
+        }
+        finding.remedy.steps[1].command = Some(format!("echo 1 > /sys/fs/fuse/connections/{}/abort", words[3]));
+        let looked = joined(says);
+        prop_assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
+        let text = tree(&looked.report, Depth::Wide, 80, Style::Plain);
+        prop_assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{:?}", text);
+        for command in looked.commands() {
+            let value = command.strip_prefix("echo 1 > /sys/fs/fuse/connections/").unwrap().strip_suffix("/abort").unwrap();
+            let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%^=".contains(c);
+            let inside = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
+            let is_quoted = inside.is_some_and(|inside| !inside.replace("'\\''", "").contains('\''));
+            prop_assert!(value.chars().all(plain) || is_quoted, "{}", command);
+        }
+        prop_assert!(looked.report.roots[0].finding.remedy.steps.len() <= known.len());
+    }
+}
+
+#[test]
+fn a_thousand_pods_are_joined_in_seconds() {
+    let started = std::time::Instant::now();
+    let mut world = healthy();
+    for number in 0..1000 {
+        let (pod, uid) = (format!("p{number}"), format!("00000000-0000-4000-8000-{number:012}"));
+        let says = Says::held(&[&uid]).named(&format!("node-a.{number}"));
+        world = world.going_pod("a", &pod, "node-a", "Failed").change("/api/v1/pods", &pod, |pod| {
+            pod["metadata"]["uid"] = uid.as_str().into();
+        });
+        world = world.told(says);
+        let mut garbage = Says::held(&[&uid]).of_node().named(&format!("node-a.g{number}"));
+        garbage.annotation = Some("x".repeat(16 << 10));
+        world = world.told(garbage);
+    }
+    let looked = look(world, everything());
+    assert_eq!((looked.causes(), looked.victims(0).len()), (vec!["VolumeHeldByProcess"], 1000));
+    assert!(looked.requests.len() < 40, "{}", looked.requests.len());
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
 #[test]
 fn without_an_agent_it_says_what_one_would_add() {
     let none = look(dstate(), everything());
@@ -195,7 +246,11 @@ fn without_an_agent_it_says_what_one_would_add() {
     assert!(notes(&none).contains("kubectl apply -k deploy/"), "{}", notes(&none));
     let elsewhere = look(dstate().agent("node-b", "True"), everything());
     is_as_without(&elsewhere);
-    assert!(notes(&elsewhere).starts_with("No agent runs on node-a (on other nodes: 1)"), "{}", notes(&elsewhere));
+    assert!(
+        notes(&elsewhere).starts_with("No agent is deployed on node-a (on other nodes: 1)"),
+        "{}",
+        notes(&elsewhere)
+    );
     let silent = look(dstate().agent("node-a", "True"), everything());
     assert!(notes(&silent).starts_with("The agent on node-a says nothing"), "{}", notes(&silent));
     let sick = look(dstate().agent("node-a", "False"), everything());
@@ -251,111 +306,4 @@ fn many_nodes_are_asked_for_at_once() {
     assert_eq!(asked(2).len(), 2);
     let many = asked(30);
     assert!(many.len() == 1 && !many[0].contains("regarding"), "{many:?}");
-}
-
-/// What an agent tells, as the Event it writes.
-pub struct Says {
-    name: String,
-    kind: &'static str,
-    node_uid: String,
-    related: bool,
-    /// Seconds ago.
-    written: i64,
-    renewed: Option<i64>,
-    pub carried: Carried,
-    annotation: Option<String>,
-}
-
-fn carried(pods: &[&str], finding: findings::Finding) -> Carried {
-    let pod = |uid: &&str| PodRef { namespace: None, name: None, uid: PodUid::parse(uid).unwrap() };
-    let pods: Vec<PodRef> = pods.iter().map(pod).collect();
-    Carried::new(Phase::Holds, &finding, &pods, String::new(), String::new())
-}
-
-impl Says {
-    fn new(pods: &[&str], finding: findings::Finding) -> Says {
-        Says {
-            name: "node-a.1".to_owned(),
-            kind: "Warning",
-            node_uid: "d9be1216-b059-46c7-a8c9-a06dce105d8b".to_owned(),
-            related: true,
-            written: 12,
-            renewed: None,
-            carried: carried(pods, finding),
-            annotation: None,
-        }
-    }
-
-    /// A FUSE server does not answer.
-    pub fn fuse(pods: &[&str]) -> Says {
-        Says::new(pods, fuse_server_not_responding())
-    }
-
-    /// A process has its working directory in a volume.
-    pub fn held(pods: &[&str]) -> Says {
-        Says::new(pods, volume_held_by_process())
-    }
-
-    fn named(mut self, name: &str) -> Says {
-        self.name = name.to_owned();
-        self
-    }
-
-    fn of_node(mut self) -> Says {
-        self.related = false;
-        self
-    }
-
-    fn at(mut self, seconds_ago: i64) -> Says {
-        self.written = seconds_ago;
-        self
-    }
-
-    fn renewed(mut self, seconds_ago: i64) -> Says {
-        self.renewed = Some(seconds_ago);
-        self
-    }
-
-    /// The Event; `ago` says what time it was so many seconds ago.
-    pub fn event(mut self, ago: impl Fn(i64) -> String) -> Value {
-        self.carried.since = ago(600);
-        self.carried.seen = ago(self.written);
-        let annotation = self.annotation.unwrap_or_else(|| self.carried.to_annotation());
-        let mut event = json!({
-            "apiVersion": "events.k8s.io/v1", "kind": "Event",
-            "metadata": {"name": self.name, "namespace": "default", "annotations": {ANNOTATION: annotation}},
-            "eventTime": ago(self.written), "type": self.kind, "action": "TerminatePod",
-            "reason": self.carried.finding.cause.event_reason, "note": "held",
-            "regarding": {"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": self.node_uid},
-            "reportingController": CONTROLLER, "reportingInstance": "node-a"
-        });
-        if let Some(pod) = self.carried.pods.first().filter(|_| self.related) {
-            event["related"] = json!({"apiVersion": "v1", "kind": "Pod", "uid": pod.uid});
-        }
-        if let Some(seconds) = self.renewed {
-            event["series"] = json!({"count": 2, "lastObservedTime": ago(seconds)});
-        }
-        event
-    }
-}
-
-impl World {
-    /// Adds what an agent tells.
-    fn told(self, says: Says) -> World {
-        let event = says.event(|seconds| self.ago(seconds));
-        self.with(event)
-    }
-
-    /// Adds an agent.
-    fn agent(self, node: &str, ready: &str) -> World {
-        self.with(json!({
-            "kind": "Pod",
-            "metadata": {
-                "name": format!("agent-{node}"), "namespace": "why-terminating",
-                "labels": {"app.kubernetes.io/name": "why-terminating", "app.kubernetes.io/component": "agent"}
-            },
-            "spec": {"nodeName": node},
-            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
-        }))
-    }
 }

@@ -9,7 +9,6 @@ use apiserver::{Double, Store};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::agents::Says;
 use crate::support::*;
 
 const PLUGIN: &str = env!("CARGO_BIN_EXE_kubectl-why_terminating");

@@ -26,7 +26,7 @@ pub fn explain(view: &View, standing: &mut Standing, node: &str) {
     if agents.is_empty() {
         // Said once however many nodes there are.
         standing.note(
-            "No agent runs on the node of such a pod, or on any other. It would name the process, mount or cgroup that \
+            "No agent is deployed on the node of such a pod, or on any other. It would name the process, mount or cgroup that \
              holds the pod; the API does not show it. To install it: kubectl apply -k deploy/",
         );
         return;
@@ -34,7 +34,7 @@ pub fn explain(view: &View, standing: &mut Standing, node: &str) {
     let here: Vec<&&Pod> = agents.iter().filter(|agent| agent.spec.node_name == node).collect();
     match here.iter().find(|agent| is_true(&agent.status.conditions, "Ready")).or(here.first()) {
         None => standing.note(format!(
-            "No agent runs on {node} (on other nodes: {}). It would name the process, mount or cgroup: see why its \
+            "No agent is deployed on {node} (on other nodes: {}). It would name the process, mount or cgroup: see why its \
              DaemonSet leaves this node out, or, if it is not installed as a whole: kubectl apply -k deploy/",
             agents.len()
         )),

@@ -2,6 +2,7 @@
 
 mod build;
 mod found;
+mod says;
 mod world;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use kube::Client;
 
 pub use build::*;
 pub use found::*;
+pub use says::Says;
 pub use world::World;
 
 /// The recording of this name.
