@@ -83,7 +83,9 @@ impl Told {
         let roots = &mut self.roots;
         *self.by_key.entry(found.root.clone()).or_insert_with(|| {
             let finding = found.finding(way);
-            roots.push(Root { verdict: found.verdict, finding, victims: vec![], on_the_way: vec![], behind: vec![] });
+            let told_by = found.told.as_ref().map(|told| told.by.clone());
+            let (verdict, victims) = (found.verdict, Vec::new());
+            roots.push(Root { verdict, finding, told_by, victims, on_the_way: vec![], behind: vec![] });
             roots.len() - 1
         })
     }

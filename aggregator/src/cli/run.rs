@@ -81,11 +81,25 @@ async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<
     Ok(state)
 }
 
-/// Answers whenever the roots or what they hold have changed; ends with Ctrl-C.
+/// Answers whenever the roots or what they hold have changed; ends with Ctrl-C, or when the object
+/// that was named is gone.
 async fn watch(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<ExitCode> {
     let mut before = None;
     loop {
-        let report = judge(&ask(client, subject, flags).await?);
+        let report = match ask(client, subject, flags).await {
+            Ok(state) => judge(&state),
+            // It was there before and may come back.
+            Err(error) if before.is_some() => {
+                eprintln!("warning: {error}");
+                tokio::time::sleep(LOOK_AGAIN).await;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(gone) = report.refused.as_ref().filter(|_| before.is_some()) {
+            print(&format!("\nAt {}\n{gone}\n", report.at))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let now = report.outline();
         if before.as_ref() != Some(&now) {
             if before.is_some() {

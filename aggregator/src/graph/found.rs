@@ -1,6 +1,7 @@
 //! A cause found at a thing. Every text from elsewhere is cleaned here.
 
-use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Link, Remedy, Verdict, clean};
+use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, Verdict, clean};
+use serde::{Deserialize, Serialize};
 
 use crate::state::Thing;
 
@@ -13,23 +14,48 @@ pub struct Step {
     pub words: String,
     /// Which object it is, if it is one.
     pub thing: Option<Thing>,
+    /// What it is otherwise: a process, a mount.
+    pub what: Option<findings::Thing>,
+}
+
+/// Which agent said it, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldBy {
+    /// The node of the agent; the steps are for this node.
+    pub node: String,
+    /// Seconds since the agent said it last.
+    pub seconds_ago: u64,
+    /// Seconds since the agent saw it first, as it says.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_seen_seconds_ago: Option<u64>,
+    /// Whether the agent should have said it again since: it may be gone, and this may be old.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub overdue: bool,
 }
 
 impl Step {
     /// A step about an object.
     pub fn about(thing: &Thing, words: impl AsRef<str>) -> Self {
-        Step { subject: clean(&thing.to_string(), 200), words: clean(words.as_ref(), 400), thing: Some(thing.clone()) }
+        let (subject, words) = (clean(&thing.to_string(), 200), clean(words.as_ref(), 400));
+        Step { subject, words, thing: Some(thing.clone()), what: None }
     }
 
     /// A step about something that is no object of the API.
     pub fn named(subject: impl AsRef<str>, words: impl AsRef<str>) -> Self {
-        Step { subject: clean(subject.as_ref(), 200), words: clean(words.as_ref(), 400), thing: None }
+        Step { subject: clean(subject.as_ref(), 200), words: clean(words.as_ref(), 400), thing: None, what: None }
+    }
+
+    /// Says as data what it is about.
+    pub fn what(mut self, what: Option<findings::Thing>) -> Self {
+        self.what = what;
+        self
     }
 
     fn link(&self, root: bool) -> Link {
-        let what = self.thing.as_ref().map(|thing| {
+        let object = |thing: &Thing| {
             findings::Thing::object(&thing.kind, thing.namespace.as_deref().unwrap_or_default(), &thing.name)
-        });
+        };
+        let what = self.thing.as_ref().map(object).or_else(|| self.what.clone());
         Link { subject: self.subject.clone(), state: self.words.clone(), what, root }
     }
 }
@@ -54,6 +80,19 @@ pub struct Found {
     names: Vec<(&'static str, String)>,
     /// Equal for the same root.
     pub root: String,
+    /// Who said it, when it is not what the API shows.
+    pub told: Option<Told>,
+}
+
+/// What an agent found on its node.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Which agent.
+    pub by: ToldBy,
+    /// The gate that is blocked.
+    pub gate: Option<Gate>,
+    /// What to do on the node.
+    pub remedy: Remedy,
 }
 
 impl Found {
@@ -79,6 +118,7 @@ impl Found {
             evidence: Vec::new(),
             names: Vec::new(),
             root: clean(&format!("{}:{thing}", cause.id), 300),
+            told: None,
         }
         .names_of(thing)
     }
@@ -122,6 +162,12 @@ impl Found {
         self
     }
 
+    /// An agent says so.
+    pub fn told(mut self, told: Told) -> Self {
+        self.told = Some(told);
+        self
+    }
+
     /// It goes on by itself.
     pub fn progressing(mut self) -> Self {
         self.verdict = Verdict::Progressing;
@@ -149,11 +195,14 @@ impl Found {
         let below = self.steps.iter().enumerate().map(|(index, step)| step.link(index == last));
         Finding {
             cause: CauseRef(self.cause),
-            gate: None,
+            gate: self.told.as_ref().and_then(|told| told.gate),
             confidence: self.confidence,
             chain: above.iter().map(|step| step.link(false)).chain(below).collect(),
             evidence: self.evidence.clone(),
-            remedy: Remedy::fill(self.cause, &self.names),
+            remedy: match &self.told {
+                Some(told) => told.remedy.clone(),
+                None => Remedy::fill(self.cause, &self.names),
+            },
             root: self.root.clone(),
         }
     }

@@ -1,5 +1,6 @@
 //! What waits for what: things, what is known of each, and what each waits for.
 
+mod agents;
 mod circle;
 mod found;
 mod standing;
@@ -7,7 +8,7 @@ mod view;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-pub use found::{Found, Step};
+pub use found::{Found, Step, Told, ToldBy};
 pub use standing::Standing;
 pub use view::View;
 

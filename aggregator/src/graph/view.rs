@@ -14,6 +14,8 @@ pub struct View<'a> {
     questions: RefCell<BTreeSet<Question>>,
     cut: RefCell<BTreeSet<String>>,
     index: RefCell<BTreeMap<&'a Question, Index<'a>>>,
+    /// Nodes whose agent may have said something that nobody has asked for yet.
+    pub(super) told: RefCell<BTreeSet<String>>,
 }
 
 /// Where each object of one answer stands, by namespace and name.
@@ -27,12 +29,16 @@ impl<'a> View<'a> {
             questions: RefCell::new(BTreeSet::new()),
             cut: RefCell::new(BTreeSet::new()),
             index: RefCell::default(),
+            told: RefCell::default(),
         }
     }
 
     /// What came up, and which of the answers that were used are not whole.
     pub fn finish(self) -> (BTreeSet<Question>, BTreeSet<String>) {
-        (self.questions.into_inner(), self.cut.into_inner())
+        let told = self.ask_for_told();
+        let mut questions = self.questions.into_inner();
+        questions.extend(told);
+        (questions, self.cut.into_inner())
     }
 
     /// The server's version.
@@ -150,7 +156,7 @@ impl<'a> View<'a> {
         objects.get(*index.get(&(namespace, name))?)
     }
 
-    fn facts(&self, question: Question) -> Answer<&'a Facts> {
+    pub(super) fn facts(&self, question: Question) -> Answer<&'a Facts> {
         match self.state.answers.get(&question) {
             Some(answered) => {
                 if answered.cut {
@@ -183,7 +189,7 @@ fn scopes(namespace: Option<&str>) -> impl Iterator<Item = Scope> {
     [Some(Scope::All), namespace.map(|namespace| Scope::Namespace(namespace.to_owned()))].into_iter().flatten()
 }
 
-fn of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {
+pub(super) fn of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {
     match K::among(facts) {
         Some(objects) => Answer::Seen(objects.iter().collect()),
         // A saved state that was edited by hand.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use findings::Thing;
+
 use super::ClusterReport;
 
 /// Nodes and edges, in the order they were met.
@@ -12,13 +14,16 @@ struct Drawing {
 }
 
 fn drawing(report: &ClusterReport) -> Drawing {
-    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    // A pid or a path means something on its own node only.
+    let mut known: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
     let mut drawing = Drawing { nodes: Vec::new(), edges: Vec::new() };
     for root in &report.roots {
         for victim in &root.victims {
             let mut above = None;
             for link in &victim.chain {
-                let at = *known.entry(&link.subject).or_insert_with(|| {
+                let is_object = matches!(link.what, Some(Thing::Object { .. }));
+                let node = root.told_by.as_ref().filter(|_| !is_object).map(|by| by.node.as_str());
+                let at = *known.entry((&link.subject, node)).or_insert_with(|| {
                     drawing.nodes.push((link.subject.clone(), false));
                     drawing.nodes.len() - 1
                 });

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use findings::{Finding, Link, Unknown, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::graph::ToldBy;
 use crate::state::{Subject, Thing};
 
 /// What holds what, grouped by root cause.
@@ -55,6 +56,9 @@ pub struct Root {
     pub verdict: Verdict,
     /// The cause, with the chain from the first victim down to it, evidence and remedy.
     pub finding: Finding,
+    /// Which agent said it; none for what the API shows by itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub told_by: Option<ToldBy>,
     /// What it holds. What only waits for one of these is not repeated.
     pub victims: Vec<Victim>,
     /// Objects between the victims and the root that should be gone as well.

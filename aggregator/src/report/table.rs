@@ -48,7 +48,8 @@ fn row(root: &Root) -> [String; 5] {
         several => counted(several.iter().copied().chain(&root.on_the_way)),
     };
     let link = root.finding.chain.last();
-    let cause = link.map_or(String::new(), |link| format!("{}: {}", link.subject, link.state));
+    let place = root.told_by.as_ref().map_or(String::new(), |by| format!(" on {}", clean(&by.node, 253)));
+    let cause = link.map_or(String::new(), |link| format!("{}{place}: {}", link.subject, link.state));
     [namespace(&things), kind, stuck, victims, cause]
 }
 

@@ -1,10 +1,11 @@
 //! The answer for a person at a terminal: each root cause with the chain that leads to it, what it
 //! holds, and what to type next.
 
-use findings::{Confidence, Finding, Link, Unknown, Verdict, duration};
+use findings::{Confidence, Finding, Link, Unknown, Verdict, clean, duration};
 
 use super::page::{Page, wrap};
 use super::{ClusterReport, Held, Root, Style};
+use crate::graph::ToldBy;
 
 /// How much to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,10 @@ fn one_root(page: &mut Page, root: &Root, depth: Depth, style: Style) {
     if root.finding.confidence == Confidence::Probable {
         page.line("  Probable: a part of the proof could not be had.");
     }
+    if let Some(by) = &root.told_by {
+        page.gap();
+        page.filled("  ", &said_by(by));
+    }
     let with_it = with_it(root);
     if !with_it.is_empty() || !root.behind.is_empty() {
         page.gap();
@@ -124,6 +129,17 @@ fn one_root(page: &mut Page, root: &Root, depth: Depth, style: Style) {
     }
     page.gap();
     remedy(page, &root.finding, style);
+}
+
+/// Whose word it is, and how fresh.
+fn said_by(by: &ToldBy) -> String {
+    let ago = duration(by.seconds_ago);
+    let first =
+        by.first_seen_seconds_ago.map_or(String::new(), |first| format!(", first seen {} ago", duration(first)));
+    let late =
+        if by.overdue { " It should have said it again since: it may be gone, and this may be old." } else { "" };
+    let node = clean(&by.node, 253);
+    format!("The agent on {node} said so {ago} ago{first}.{late} The steps are for {node}, as root.")
 }
 
 /// Objects that the same cause holds and the chain does not show.
@@ -170,18 +186,20 @@ fn one_link(page: &mut Page, depth: usize, link: &Link, cause: &str, style: Styl
 
 fn remedy(page: &mut Page, finding: &Finding, style: Style) {
     let steps = &finding.remedy.steps;
+    let is_any_tested = steps.iter().any(|step| step.tested);
     for (index, step) in steps.iter().enumerate() {
         // The order counts: the safest is first, and some steps prepare the next.
         let number = if steps.len() > 1 { format!("{}. ", index + 1) } else { String::new() };
         let head = format!("  {:<7}{number}", if index == 0 { "Do" } else { "" });
         let colon = if step.command.is_some() { ":" } else { "" };
-        page.filled(&head, &format!("{}{colon}", step.text));
+        let untested = if is_any_tested && !step.tested { " (untested)" } else { "" };
+        page.filled(&head, &format!("{}{untested}{colon}", step.text));
         if let Some(command) = &step.command {
             // Never wrapped: it is pasted.
             page.line(&format!("              {}", style.strong(command)));
         }
     }
-    if steps.iter().all(|step| !step.tested) {
+    if !steps.is_empty() && !is_any_tested {
         page.filled("         ", "(No test of this project has executed these steps.)");
     }
     page.filled("  Don't  ", &format!("{}: {}", finding.remedy.dont, finding.remedy.breaks));

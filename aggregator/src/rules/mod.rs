@@ -1,5 +1,6 @@
 //! What each kind of thing waits for, and which causes are found at it. No I/O.
 
+mod agent;
 mod api_service;
 mod attachment;
 mod backend;

@@ -4,7 +4,7 @@ use findings::{cause, clean, duration};
 
 use super::webhook::Asked;
 use super::words::{age, claim, node, overdue, some, within};
-use super::{control_plane, finalizer, owner, webhook};
+use super::{agent, control_plane, finalizer, owner, webhook};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -93,9 +93,16 @@ fn judge(view: &View, case: &Case, standing: &mut Standing) {
         if !pod.has_ended() && !pod.spec.node_name.is_empty() {
             let words = format!("{}; force-deleted, its processes may be alive", standing.words);
             standing.found.push(
-                case.found(&cause::POD_FORCE_DELETED, words)
+                case.found(&cause::POD_FORCE_DELETED, &words)
                     .evidence(thing.to_string(), format!("deletionGracePeriodSeconds 0, phase {}", pod.status.phase)),
             );
+            // The answer does not rest on the node; it only leads to what its agent says.
+            let answer = view.get::<Node>(known::NODES, None, &pod.spec.node_name);
+            standing.open |= matches!(answer, Answer::Unasked);
+            if let Some(on) = answer.seen() {
+                let told = agent::findings(view, standing, thing, pod, on, &words);
+                standing.found.extend(told);
+            }
         } else {
             standing
                 .words
@@ -142,17 +149,25 @@ fn at_node(view: &View, case: &Case, standing: &mut Standing) {
         }
         return;
     };
-    let ready = condition(&on.status.conditions, "Ready").is_some_and(|ready| ready.status == "True");
+    let said = condition(&on.status.conditions, "Ready").map(|ready| ready.status.as_str());
+    let ready = said == Some("True");
+    let is_settling = standing.overdue.is_some_and(|seconds| seconds < SETTLING);
+    if said == Some("False") && !is_settling {
+        // The node talks, and its agent may know why the kubelet is not ready.
+        let words = standing.words.clone();
+        let told = agent::findings(view, standing, case.thing, case.pod, on, &words);
+        standing.found.extend(told);
+    }
     if !ready || on.is_tainted("node.kubernetes.io/unreachable") || on.is_tainted("node.kubernetes.io/out-of-service") {
         standing.wait_for(node(name));
         return;
     }
-    if standing.overdue.is_some_and(|seconds| seconds < SETTLING) {
+    if is_settling {
         let words = format!("{}; its kubelet is finishing", standing.words);
         standing.found.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
     }
-    at_healthy_node(view, case, standing);
+    at_healthy_node(view, case, on, standing);
 }
 
 /// The collector removes it within two minutes after the Node went; later something refuses that.
@@ -203,43 +218,45 @@ fn by_phase(pod: &Pod) -> &'static findings::Cause {
     }
 }
 
-fn at_healthy_node(view: &View, case: &Case, standing: &mut Standing) {
+fn at_healthy_node(view: &View, case: &Case, on: &Node, standing: &mut Standing) {
     let Case { thing, pod } = *case;
     let name = pod.spec.node_name.as_str();
-    if report_refused(view, case, standing) || (pod.has_ended() && missing_driver(view, case, standing)) {
+    if report_refused(view, case, standing) {
         return;
     }
-    if standing.open {
-        return;
-    }
-    let (cause, what) = match by_phase(pod) {
-        cause if pod.has_ended() => (
-            cause,
-            format!("containers have ended ({}); volumes or cgroup are not cleaned up on {name}", pod.status.phase),
-        ),
-        cause if pod.never_started() => {
-            (cause, format!("never started a container; its set-up on {name} has not been undone"))
-        }
-        cause => {
-            let running: Vec<String> = pod.running().iter().map(|container| clean(container, 63)).collect();
-            let which = match running.as_slice() {
-                [] => "its containers are not confirmed stopped".to_owned(),
-                [one] => format!("container {one} is still running"),
-                several => format!("containers {} are still running", some(several, 5)),
-            };
-            (cause, format!("{which}, as its kubelet last said"))
-        }
-    };
     let late = standing.overdue.map_or(String::new(), |seconds| duration(seconds.unsigned_abs()));
-    let words = format!("{what}; deadline passed {late} ago; node {name} is Ready");
+    let words = format!("{}; deadline passed {late} ago", remains(pod));
+    let told = agent::findings(view, standing, thing, pod, on, &words);
+    if !told.is_empty() {
+        standing.found.extend(told);
+        return;
+    }
+    if (pod.has_ended() && missing_driver(view, case, standing)) || standing.open {
+        return;
+    }
     let found = case
-        .found(cause, words)
+        .found(by_phase(pod), format!("{words}; node {name} is Ready"))
         .evidence(thing.to_string(), format!("phase {}, {}", pod.status.phase, standing.words))
         .evidence(format!("Node {name}"), "Ready=True");
     standing.found.push(found);
-    standing.note(
-        "What exactly holds it is on the node: the agent names the process, mount or cgroup. The API does not show it.",
-    );
+}
+
+/// What the kubelet has not finished, as far as the pod shows it.
+fn remains(pod: &Pod) -> String {
+    let name = pod.spec.node_name.as_str();
+    if pod.has_ended() {
+        return format!("containers have ended ({}); volumes or cgroup are not cleaned up on {name}", pod.status.phase);
+    }
+    if pod.never_started() {
+        return format!("never started a container; its set-up on {name} has not been undone");
+    }
+    let running: Vec<String> = pod.running().iter().map(|container| clean(container, 63)).collect();
+    let which = match running.as_slice() {
+        [] => "its containers are not confirmed stopped".to_owned(),
+        [one] => format!("container {one} is still running"),
+        several => format!("containers {} are still running", some(several, 5)),
+    };
+    format!("{which}, as its kubelet last said")
 }
 
 /// The kubelet's last requests about a pod, which a webhook without a backend refuses: its status,

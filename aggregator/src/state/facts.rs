@@ -89,6 +89,7 @@ kinds! {
     Endpoints(Endpoints): ENDPOINTS = "" "v1" "endpoints";
     EndpointSlices(EndpointSlice): ENDPOINT_SLICES = "discovery.k8s.io" "v1" "endpointslices";
     Events(Event): EVENTS = "" "v1" "events";
+    AgentEvents(AgentEvent): AGENT_EVENTS = "events.k8s.io" "v1" "events";
     Leases(Lease): LEASES = "coordination.k8s.io" "v1" "leases";
     ApiServices(ApiService): API_SERVICES = "apiregistration.k8s.io" "v1" "apiservices";
     Crds(Crd): CRDS = "apiextensions.k8s.io" "v1" "customresourcedefinitions";

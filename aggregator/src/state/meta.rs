@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use findings::event;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// Annotations the rules read. All others are dropped on receipt: some hold whole objects.
 const ANNOTATIONS: &[&str] =
-    &["kubernetes.io/config.mirror", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"];
+    &["kubernetes.io/config.mirror", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace", event::ANNOTATION];
+
+/// More bytes of an annotation are not kept: a finding that is longer is no finding of an agent, and
+/// the first byte too many says so.
+const LONGEST: usize = 2 * event::MAX_BYTES + 1;
 
 /// An object's metadata.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -103,6 +108,9 @@ pub struct Fields {
 fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
     let mut all = BTreeMap::<String, String>::deserialize(deserializer)?;
     all.retain(|key, _| ANNOTATIONS.contains(&key.as_str()));
+    for value in all.values_mut().filter(|value| value.len() > LONGEST) {
+        value.truncate(value.ceil_char_boundary(LONGEST));
+    }
     Ok(all)
 }
 

@@ -17,7 +17,7 @@ const RECORDINGS: [&str; 8] = [
     "csi-unmount",
 ];
 
-fn assert_golden(name: &str, text: &str) {
+pub fn assert_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod admission;
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod apis;
 #[cfg(test)]
 mod finalizers;
@@ -18,6 +20,8 @@ mod pods;
 mod properties;
 #[cfg(test)]
 mod recordings;
+#[cfg(test)]
+mod served;
 #[cfg(test)]
 mod storage;
 #[cfg(test)]

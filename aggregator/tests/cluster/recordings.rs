@@ -177,7 +177,7 @@ fn containers_are_gone_and_the_node_is_not_done() {
         assert_eq!(looked.causes(), ["PodCleanupNotFinished"; 2], "{:#?}", looked.report);
         assert_eq!(looked.victims(0), ["Pod node-scn/cwd"]);
         assert!(looked.commands().contains(&"why-terminating-agent check --pod node-scn/cwd".to_owned()));
-        assert!(looked.report.notes.iter().any(|note| note.contains("is on the node")));
+        assert!(looked.report.notes.iter().any(|note| note.contains("would name the process, mount or cgroup")));
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod access;
 mod admission;
+mod agent;
 mod api;
 mod node;
 mod pod;
@@ -13,6 +14,7 @@ mod workload;
 
 pub use access::*;
 pub use admission::*;
+pub use agent::*;
 pub use api::*;
 pub use node::*;
 pub use pod::*;

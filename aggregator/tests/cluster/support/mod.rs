@@ -1,6 +1,8 @@
 //! A recorded cluster, asked by the same code as a real one.
 
 mod build;
+mod found;
+mod says;
 mod world;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +15,8 @@ use aggregator::state::{State, Subject};
 use kube::Client;
 
 pub use build::*;
+pub use found::*;
+pub use says::Says;
 pub use world::World;
 
 /// The recording of this name.

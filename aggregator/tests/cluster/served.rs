@@ -1,0 +1,155 @@
+//! The binary against an API server on a socket, with a kubeconfig.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use apiserver::{Double, Store};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const PLUGIN: &str = env!("CARGO_BIN_EXE_kubectl-why_terminating");
+const POD: &str = "ee7644fa-c649-4025-9178-81dc31cad0c6";
+
+struct Server {
+    double: Double,
+    kubeconfig: tempfile::NamedTempFile,
+    _store: tempfile::TempDir,
+}
+
+fn ago(seconds: i64) -> String {
+    Timestamp::now().checked_sub(SignedDuration::from_secs(seconds)).unwrap().to_string()
+}
+
+impl Server {
+    /// Serves a recording, whose controllers go on living.
+    fn start(name: &str) -> Server {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path()).with_recording(folder(name));
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "kube-controller-manager", "namespace": "kube-system"},
+            "spec": {"holderIdentity": "me", "leaseDurationSeconds": 3600, "renewTime": ago(0)}
+        });
+        store.put("leases", Some("kube-system"), "kube-controller-manager", &lease).unwrap();
+        let double = Double::start(store).unwrap();
+        let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(kubeconfig.path(), double.kubeconfig_json().unwrap()).unwrap();
+        Server { double, kubeconfig, _store: dir }
+    }
+
+    fn store(&self) -> &Store {
+        self.double.store()
+    }
+
+    fn plugin(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PLUGIN);
+        command.arg("--kubeconfig").arg(self.kubeconfig.path()).args(arguments).env_remove("KUBECONFIG");
+        command
+    }
+
+    fn tell(&self, says: Says) {
+        let event = says.event(ago);
+        self.store().put("events", Some("default"), event["metadata"]["name"].as_str().unwrap(), &event).unwrap();
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Output {
+        self.plugin(arguments).output().unwrap()
+    }
+
+    /// What was asked, with the query.
+    fn requests(&self) -> Vec<String> {
+        let all = self.store().requests().unwrap();
+        assert!(all.iter().all(|request| matches!(request.verb.as_str(), "get" | "list")), "{all:#?}");
+        all.into_iter().map(|request| format!("{}?{}", request.path, request.query)).collect()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_dead_api_is_found_with_few_requests() {
+    let server = Server::start("discovery-failure");
+    let answer = server.ask(&["ns/ack-system-e2e-test-0"]);
+    let said = text(&answer.stdout);
+    assert_eq!(answer.status.code(), Some(2), "{said}{}", text(&answer.stderr));
+    assert!(said.contains("ROOT CAUSE ApiServiceWithoutEndpoints"), "{said}");
+    let requests = server.requests();
+    assert!(requests.len() <= 15, "{} {requests:#?}", requests.len());
+}
+
+#[test]
+fn the_agents_word_comes_through_the_server() {
+    let server = Server::start("dstate-fuse");
+    server.tell(Says::fuse(&[POD]));
+    let answer = server.ask(&["-n", "exam-dstate"]);
+    let said = text(&answer.stdout);
+    assert_eq!(answer.status.code(), Some(2), "{said}{}", text(&answer.stderr));
+    assert!(said.contains("pid 22655 s3fs") && said.contains("ROOT CAUSE FuseServerNotResponding"), "{said}");
+    let requests = server.requests();
+    assert!(requests.len() <= 15, "{} {requests:#?}", requests.len());
+    let events: Vec<_> = requests.iter().filter(|request| request.contains("/events?")).collect();
+    assert_eq!(events.len(), 1, "{events:?}");
+}
+
+#[test]
+fn the_command_that_looks_for_events_selects_them() {
+    let server = Server::start("dstate-fuse");
+    server.tell(Says::fuse(&[POD]));
+    // As the remedy prints it; kubectl asks the core group.
+    let command = findings::cause::POD_CONTAINERS_NOT_STOPPED.safe[0].command.unwrap();
+    let selector = command.split("--field-selector ").nth(1).unwrap().replace("{node}", "node-a");
+    let list = get(&server, &format!("/api/v1/namespaces/default/events?fieldSelector={selector}"));
+    let names: Vec<&str> =
+        list["items"].as_array().unwrap().iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();
+    assert!(names.contains(&"node-a.1"), "{list}");
+}
+
+/// One GET with the client of the plugin.
+fn get(server: &Server, path: &str) -> Value {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let config = kube::Config::new(server.double.url().parse().unwrap());
+        let client = kube::Client::try_from(config).unwrap();
+        client.request(http::Request::get(path).body(Vec::new()).unwrap()).await.unwrap()
+    })
+}
+
+/// A child that does not outlive its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_watch_answers_again_and_ends_with_its_object() {
+    let server = Server::start("dstate-fuse");
+    let mut command = server.plugin(&["ns/exam-dstate", "--watch", "-o", "table", "--no-headers"]);
+    let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap());
+    let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    let (send, heard) = mpsc::channel();
+    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| send.send(line)));
+    let next = |what: &str| loop {
+        let line =
+            heard.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| panic!("nothing more before {what:?}"));
+        if line.contains(what) {
+            break;
+        }
+    };
+    next("Pod exam-dstate/p");
+    server.tell(Says::fuse(&[POD]));
+    next("pid 22655 s3fs on node-a");
+    server.store().put_pod("exam-dstate", "p", &Value::Null).unwrap();
+    server.store().put_namespace("exam-dstate", &Value::Null).unwrap();
+    next("Namespace exam-dstate does not exist");
+    assert!(child.0.wait().unwrap().success());
+}

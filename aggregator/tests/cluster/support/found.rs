@@ -1,0 +1,63 @@
+//! Findings as an agent makes them.
+
+use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, Subject, Thing, cause};
+
+fn finding(
+    cause: &'static Cause,
+    gate: Gate,
+    mut chain: Vec<Link>,
+    names: &[(&str, String)],
+    seen: (&str, &str),
+) -> Finding {
+    chain.last_mut().unwrap().root = true;
+    Finding {
+        cause: CauseRef(cause),
+        gate: Some(gate),
+        confidence: Confidence::Proven,
+        root: format!("{}:{}", cause.id, chain.last().unwrap().subject),
+        chain,
+        evidence: vec![Evidence { source: seen.0.to_owned(), says: seen.1.to_owned() }],
+        remedy: Remedy::fill(cause, names),
+    }
+}
+
+/// A container's process waits for a FUSE server.
+pub fn fuse_server_not_responding() -> Finding {
+    let id = "306daa1b9c7b";
+    let chain = vec![
+        Link::new(
+            Subject::new(format!("container app (containerd://{id})"), Thing::container(id, "app")),
+            "RUNNING in the CRI",
+        ),
+        Link::new(
+            Subject::new("pid 22717 cat", Thing::process(22717, "cat", 'D')),
+            "D (uninterruptible) in request_wait_answer, SIGKILL pending",
+        ),
+        Link::new(
+            Subject::new("fuse mount /mnt/media (0:40, fuse.s3fs)", Thing::mount("/mnt/media", "0:40", "fuse.s3fs")),
+            "1 request waiting",
+        ),
+        Link::new(
+            Subject::new("pid 22655 s3fs", Thing::process(22655, "s3fs", 'S')),
+            "S (sleeping) in fuse_dev_do_read, of unit s3fs.service",
+        ),
+    ];
+    let names = [("connection", "40".to_owned())];
+    let seen = ("/proc/22717/wchan", "request_wait_answer");
+    finding(&cause::FUSE_SERVER_NOT_RESPONDING, Gate::ContainersStopped, chain, &names, seen)
+}
+
+/// A process of the host stands in a volume.
+pub fn volume_held_by_process() -> Finding {
+    let chain = vec![
+        Link::new(Subject::new("volume scratch (kubernetes.io/empty-dir)", Thing::volume("scratch")), "mounted"),
+        Link::new(
+            Subject::new("pid 22817 backup", Thing::process(22817, "backup", 'S')),
+            "its working directory is in it; S (sleeping), of unit backup.service",
+        ),
+    ];
+    let names =
+        [("comm", "backup".to_owned()), ("pid", "22817".to_owned()), ("owner", "unit backup.service".to_owned())];
+    let seen = ("/proc/22817/cwd", "/var/lib/kubelet/pods/a710cd16/volumes/kubernetes.io~empty-dir/scratch");
+    finding(&cause::VOLUME_HELD_BY_PROCESS, Gate::VolumesUnmounted, chain, &names, seen)
+}

@@ -1,0 +1,115 @@
+//! What an agent tells, as the Event it writes.
+
+use findings::event::{ANNOTATION, CONTROLLER, Carried, Phase};
+use findings::{PodRef, PodUid};
+use serde_json::{Value, json};
+
+use super::{World, fuse_server_not_responding, volume_held_by_process};
+
+/// One Event in the making.
+pub struct Says {
+    name: String,
+    pub kind: &'static str,
+    pub node_uid: String,
+    related: bool,
+    /// Seconds ago.
+    written: i64,
+    renewed: Option<i64>,
+    pub carried: Carried,
+    /// In place of what is carried.
+    pub annotation: Option<String>,
+}
+
+fn carried(pods: &[&str], finding: findings::Finding) -> Carried {
+    let pod = |uid: &&str| PodRef { namespace: None, name: None, uid: PodUid::parse(uid).unwrap() };
+    let pods: Vec<PodRef> = pods.iter().map(pod).collect();
+    Carried::new(Phase::Holds, &finding, &pods, String::new(), String::new())
+}
+
+impl Says {
+    fn new(pods: &[&str], finding: findings::Finding) -> Says {
+        Says {
+            name: "node-a.1".to_owned(),
+            kind: "Warning",
+            node_uid: "d9be1216-b059-46c7-a8c9-a06dce105d8b".to_owned(),
+            related: true,
+            written: 12,
+            renewed: None,
+            carried: carried(pods, finding),
+            annotation: None,
+        }
+    }
+
+    /// A FUSE server does not answer.
+    pub fn fuse(pods: &[&str]) -> Says {
+        Says::new(pods, fuse_server_not_responding())
+    }
+
+    /// A process has its working directory in a volume.
+    pub fn held(pods: &[&str]) -> Says {
+        Says::new(pods, volume_held_by_process())
+    }
+
+    pub fn named(mut self, name: &str) -> Says {
+        self.name = name.to_owned();
+        self
+    }
+
+    pub fn of_node(mut self) -> Says {
+        self.related = false;
+        self
+    }
+
+    pub fn at(mut self, seconds_ago: i64) -> Says {
+        self.written = seconds_ago;
+        self
+    }
+
+    pub fn renewed(mut self, seconds_ago: i64) -> Says {
+        self.renewed = Some(seconds_ago);
+        self
+    }
+
+    /// The Event; `ago` says what time it was so many seconds ago.
+    pub fn event(mut self, ago: impl Fn(i64) -> String) -> Value {
+        self.carried.since = ago(600);
+        self.carried.seen = ago(self.written);
+        let annotation = self.annotation.unwrap_or_else(|| self.carried.to_annotation());
+        let mut event = json!({
+            "apiVersion": "events.k8s.io/v1", "kind": "Event",
+            "metadata": {"name": self.name, "namespace": "default", "annotations": {ANNOTATION: annotation}},
+            "eventTime": ago(self.written), "type": self.kind, "action": "TerminatePod",
+            "reason": self.carried.finding.cause.event_reason, "note": "held",
+            "regarding": {"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": self.node_uid},
+            "reportingController": CONTROLLER, "reportingInstance": "node-a"
+        });
+        if let Some(pod) = self.carried.pods.first().filter(|_| self.related) {
+            event["related"] = json!({"apiVersion": "v1", "kind": "Pod", "uid": pod.uid});
+        }
+        if let Some(seconds) = self.renewed {
+            event["series"] = json!({"count": 2, "lastObservedTime": ago(seconds)});
+        }
+        event
+    }
+}
+
+impl World {
+    /// Adds what an agent tells.
+    pub fn told(self, says: Says) -> World {
+        let event = says.event(|seconds| self.ago(seconds));
+        self.with(event)
+    }
+
+    /// Adds an agent.
+    pub fn agent(self, node: &str, ready: &str) -> World {
+        self.with(json!({
+            "kind": "Pod",
+            "metadata": {
+                "name": format!("agent-{node}"), "namespace": "why-terminating",
+                "labels": {"app.kubernetes.io/name": "why-terminating", "app.kubernetes.io/component": "agent"}
+            },
+            "spec": {"nodeName": node},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+        }))
+    }
+}
