@@ -182,7 +182,7 @@ impl Brain {
     /// What may still be written before the agent ends: the bucket does not hold it back, but it is
     /// no more than its burst, or a rollout over many stuck pods would be a storm.
     pub fn last_write(&mut self, now: Moment) -> Option<Write> {
-        if !self.may_write() || self.last_writes == 0 || !self.writes.wait(now).is_zero() {
+        if !self.may_write() || self.last_writes == 0 || self.writes.is_asked_to_wait(now) {
             return None;
         }
         self.last_writes -= 1;

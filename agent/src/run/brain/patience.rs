@@ -14,13 +14,15 @@ const IN_FLIGHT: Duration = Duration::from_secs(60);
 pub struct Patience {
     not_before: Duration,
     failures: u32,
+    /// The server has asked for this pause.
+    asked: bool,
     random: fastrand::Rng,
 }
 
 impl Patience {
     /// It may be tried at once.
     pub fn new(seed: u64) -> Self {
-        Patience { not_before: Duration::ZERO, failures: 0, random: fastrand::Rng::with_seed(seed) }
+        Patience { not_before: Duration::ZERO, failures: 0, asked: false, random: fastrand::Rng::with_seed(seed) }
     }
 
     /// Whether it may be tried; if so, it is taken to be under way.
@@ -37,9 +39,15 @@ impl Patience {
         self.not_before.saturating_sub(now.steady)
     }
 
+    /// Whether the server itself has asked not to be asked yet.
+    pub fn is_asked_to_wait(&self, now: Moment) -> bool {
+        self.asked && !self.wait(now).is_zero()
+    }
+
     /// It succeeded.
     pub fn succeeded(&mut self) {
         self.failures = 0;
+        self.asked = false;
         self.not_before = Duration::ZERO;
     }
 
@@ -47,6 +55,7 @@ impl Patience {
     pub fn failed(&mut self, after: Option<Duration>, now: Moment) {
         let doubled = FIRST.saturating_mul(1 << self.failures.min(9)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
+        self.asked = after.is_some();
         // Spread upwards only: who asks for two seconds is not to be asked after one.
         let wait = after.unwrap_or(Duration::ZERO).max(doubled).min(LONGEST).mul_f64(1.0 + 0.3 * self.random.f64());
         self.not_before = now.steady + wait;

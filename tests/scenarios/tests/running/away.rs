@@ -12,7 +12,7 @@ pub fn at_start(staged: &Staged) -> anyhow::Result<()> {
     let mut cluster = staged.cluster("at-start")?;
     cluster.stop()?;
     let agent = staged.agent(&cluster, &[])?;
-    agent.wait_line("the API server does not answer; going on with what the node shows", |_| true)?;
+    agent.wait_line("the API server was asked in vain; going on with what the node shows", |_| true)?;
     agent.wait_looks(3)?;
     let over = agent.said("a pod is no longer held")?;
     ensure!(over.is_empty(), "{over:?}");
