@@ -30,6 +30,7 @@ impl Finding {
         for link in &mut self.chain {
             link.subject = clean(&link.subject, 200);
             link.state = clean(&link.state, 200);
+            link.what = link.what.as_ref().map(Thing::cleaned);
         }
         for evidence in &mut self.evidence {
             evidence.source = clean(&evidence.source, 200);

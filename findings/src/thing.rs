@@ -84,6 +84,27 @@ pub enum Thing {
 }
 
 impl Thing {
+    /// The same, bounded and cleaned again: one that was read may say anything.
+    pub fn cleaned(&self) -> Self {
+        match self {
+            Thing::Process { pid, thread, comm, state } => {
+                let state = if state.is_ascii_alphabetic() { *state } else { '?' };
+                Thing::thread(*pid, thread.unwrap_or(*pid), comm, state)
+            }
+            Thing::Mount { path, device, fs_type } => Thing::mount(path, clean(device, 40), fs_type),
+            Thing::Volume { name } => Thing::volume(name),
+            Thing::Container { id, name } => Thing::container(id, name),
+            Thing::Sandbox { id } => Thing::sandbox(id),
+            Thing::Cgroup { path } => Thing::cgroup(path),
+            Thing::Path { path } => Thing::path(path),
+            Thing::Device { path } => Thing::device(path),
+            Thing::Object { kind, namespace, name } => {
+                Thing::object(kind, namespace.as_deref().unwrap_or_default(), name)
+            }
+            Thing::CsiDriver { name } => Thing::csi_driver(name),
+        }
+    }
+
     /// A process by its leader.
     pub fn process(pid: u32, comm: &str, state: char) -> Self {
         Thing::Process { pid, thread: None, comm: clean(comm, 32), state }
