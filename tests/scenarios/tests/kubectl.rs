@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::Command, time::Duration};
 use anyhow::{Context, ensure};
 use lab::{Node, scenario};
 
-use super::agent::Agent;
+use super::{agent::Agent, ask};
 
 const LIMIT: Duration = Duration::from_secs(30);
 /// Named in the documents.
@@ -20,12 +20,16 @@ pub fn shows_our_events() -> anyhow::Result<()> {
     let (pod, expect) = staged.pods.first().zip(staged.expect.first()).context("cwd stages a pod")?;
     let agent = Agent::start(&node)?;
     let outcome = (|| {
-        let ask = |args: &[&str]| ask(&kubectl, &node, args);
+        let ask = |args: &[&str]| type_in(&kubectl, &node, args);
         wait_reason(&node, "PodVolumeBusy")?;
         let held = ["Warning", "PodVolumeBusy", "lab/cwd is held at VolumesUnmounted"];
         shown(&ask(&["describe", "node", "lab-node"])?, &[held.as_slice(), &[CONTROLLER]].concat())?;
         shown(&ask(&["events", "-n", "default", "--for", "node/lab-node"])?, &held)?;
         selects(&ask)?;
+        let answer = plugin(&kubectl, &node, &["pod/cwd", "-n", "lab"])?;
+        shown(&answer, &["Node lab-node", "its agent says"])?;
+        shown(&answer, &["ROOT CAUSE VolumeHeldByProcess"])?;
+        shown(&answer, &["kill "])?;
 
         let holder = expect.names.first().context("cwd names its holder")?;
         let killed = Command::new("kill").arg(holder).status().context("run kill")?;
@@ -72,7 +76,7 @@ fn wait_reason(node: &Node, reason: &str) -> anyhow::Result<()> {
 }
 
 /// What it prints, if it succeeds.
-fn ask(kubectl: &PathBuf, node: &Node, args: &[&str]) -> anyhow::Result<String> {
+fn type_in(kubectl: &PathBuf, node: &Node, args: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new(kubectl);
     command.arg("--kubeconfig").arg(node.layout().kubeconfig()).args(["--request-timeout", "10s"]).args(args);
     // Its cache of what the API serves goes with the node.
@@ -80,6 +84,21 @@ fn ask(kubectl: &PathBuf, node: &Node, args: &[&str]) -> anyhow::Result<String> 
     let done = command.output().with_context(|| format!("run {}", kubectl.display()))?;
     let (said, complaint) = (String::from_utf8(done.stdout)?, String::from_utf8_lossy(&done.stderr));
     ensure!(done.status.success(), "kubectl {}: {complaint}{said}", args.join(" "));
+    Ok(said)
+}
+
+/// What `kubectl why-terminating` says of something that is stuck: kubectl finds the plugin in the
+/// path, the plugin asks the API server, and goes on with what the agent has told there.
+fn plugin(kubectl: &PathBuf, node: &Node, args: &[&str]) -> anyhow::Result<String> {
+    let agent = ask::binary()?;
+    let built = agent.parent().context("the agent stands in a directory")?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(kubectl);
+    command.arg("why-terminating").args(args).arg("--kubeconfig").arg(node.layout().kubeconfig());
+    command.env("PATH", format!("{}:{path}", built.display()));
+    let done = command.output().context("run kubectl why-terminating")?;
+    let (said, complaint) = (String::from_utf8(done.stdout)?, String::from_utf8_lossy(&done.stderr));
+    ensure!(done.status.code() == Some(2), "kubectl why-terminating ended with {}: {complaint}{said}", done.status);
     Ok(said)
 }
 
