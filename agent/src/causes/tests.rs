@@ -310,7 +310,7 @@ fn what_an_attacker_named_cannot_steer_the_terminal() {
     seen.processes[0].threads[0].comm = "a\u{1b}[2J\nb".into();
     seen.processes[0].comm = "a\u{1b}[2J\nb".into();
     let report = crate::gates::judge(&seen);
-    let text = crate::report::tree(&report, crate::report::Detail::Wide, crate::report::Style::Plain);
+    let text = crate::report::tree(&report, crate::report::Detail::Wide, findings::Style::Plain);
     assert!(!text.contains('\u{1b}'), "{text:?}");
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use findings::{NodeReport, Verdict};
+use findings::{NodeReport, Style, Verdict};
 
 use super::{
     ApiMode, Command, Output,
@@ -20,7 +20,7 @@ use crate::{
         look::{self, PodFilter},
     },
     observation::Observation,
-    report::{self, Detail, Style},
+    report::{self, Detail},
 };
 
 /// After this long the person at the terminal is told what is going on.

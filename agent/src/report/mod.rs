@@ -3,11 +3,9 @@
 pub mod event;
 mod explain;
 mod json;
-mod style;
 mod tree;
 mod wrap;
 
 pub use explain::explain;
 pub use json::json;
-pub use style::Style;
 pub use tree::{Detail, tree};

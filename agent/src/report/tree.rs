@@ -1,9 +1,9 @@
 //! The answer for a person at a terminal: 100 columns, the chain down to the root cause, then what
 //! to type.
 
-use findings::{Confidence, Finding, GateState, Link, NodeReport, PodReport, Unknown, Verdict, duration};
+use findings::{Confidence, Finding, GateState, Link, NodeReport, PodReport, Style, Unknown, Verdict, duration};
 
-use super::{Style, wrap::wrap};
+use super::wrap::wrap;
 
 const WIDTH: usize = 100;
 /// Where the state of a link starts.

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{CommandFactory as _, Parser as _};
-use findings::{Verdict, cause};
+use findings::{Style, Verdict, cause};
 use jiff::Timestamp;
 
 use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
 use crate::chain::judge;
 use crate::cluster::{Bounds, Connection, Unreachable, connect, gather, reach, words};
-use crate::report::{self, ClusterReport, Depth, Style};
+use crate::report::{self, ClusterReport, Depth};
 use crate::state::{State, Subject};
 
 /// How long `--watch` waits between two looks.
@@ -160,11 +160,10 @@ fn width() -> Option<usize> {
 }
 
 fn style(colour: Colour) -> Style {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     match colour {
         Colour::Always => Style::Coloured,
-        Colour::Auto if std::io::stdout().is_terminal() && !refused => Style::Coloured,
-        Colour::Auto | Colour::Never => Style::Plain,
+        Colour::Auto => Style::choose(std::io::stdout().is_terminal(), std::env::var_os("NO_COLOR").as_deref()),
+        Colour::Never => Style::Plain,
     }
 }
 

@@ -5,7 +5,6 @@ mod explain;
 mod model;
 mod name;
 mod page;
-mod style;
 mod table;
 mod tree;
 
@@ -13,6 +12,5 @@ pub use drawing::{dot, mermaid};
 pub use explain::explain;
 pub use model::{ClusterReport, Held, Root, Victim};
 pub use name::name;
-pub use style::Style;
 pub use table::table;
 pub use tree::{Depth, tree};

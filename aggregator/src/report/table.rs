@@ -2,8 +2,9 @@
 
 use findings::{Verdict, clean, duration};
 
-use super::{ClusterReport, Held, Root, Style};
+use super::{ClusterReport, Held, Root};
 use crate::state::{Thing, known};
+use findings::Style;
 
 /// Writes the table; `width` cuts its last column, and no width leaves it whole.
 pub fn table(report: &ClusterReport, headers: bool, width: Option<usize>, style: Style) -> String {

@@ -4,8 +4,9 @@
 use findings::{Confidence, Finding, Link, Unknown, Verdict, clean, duration};
 
 use super::page::{Page, wrap};
-use super::{ClusterReport, Held, Root, Style};
+use super::{ClusterReport, Held, Root};
 use crate::graph::ToldBy;
+use findings::Style;
 
 /// How much to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What the agents of the nodes say, joined into the cluster's answer.
 
-use aggregator::report::{Depth, Style, dot, table, tree};
+use aggregator::report::{Depth, dot, table, tree};
 use findings::event::Phase;
-use findings::{Confidence, Verdict};
+use findings::{Confidence, Style, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use aggregator::report::{Depth, Style, dot, mermaid, name, table, tree};
+use aggregator::report::{Depth, dot, mermaid, name, table, tree};
+use findings::Style;
 
 use crate::support::*;
 

@@ -1,9 +1,9 @@
 //! No cluster makes the judgement loop or panic, and what was not seen is never "nothing is stuck".
 
 use aggregator::chain::judge;
-use aggregator::report::{Depth, Style, dot, mermaid, name, table, tree};
+use aggregator::report::{Depth, dot, mermaid, name, table, tree};
 use aggregator::state::{Answer, State};
-use findings::Verdict;
+use findings::{Style, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
