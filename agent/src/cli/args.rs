@@ -121,6 +121,9 @@ pub struct RunArgs {
     /// An Event that still holds is written again after this; Events live for an hour
     #[arg(long, env = "EVENT_RENEWAL", default_value = "30m", value_parser = interval)]
     pub event_renewal: Duration,
+    /// An Event of the node whose pods have changed is written again after this
+    #[arg(long, env = "EVENT_UPDATE", default_value = "5m", value_parser = interval)]
+    pub event_update: Duration,
     /// So many Events may be written at once
     #[arg(long, env = "EVENT_BURST", default_value_t = 10)]
     pub event_burst: u32,

@@ -65,7 +65,6 @@ fn credentials(args: &RunArgs) -> anyhow::Result<Option<Credentials>> {
 
 /// What the flags say.
 pub(super) fn settings(args: &RunArgs) -> Settings {
-    let defaults = Settings::default();
     Settings {
         intervals: Intervals {
             first: args.first_look,
@@ -78,8 +77,8 @@ pub(super) fn settings(args: &RunArgs) -> Settings {
             looks: args.looks,
             d_state_looks: args.d_state_looks,
             renewal: args.event_renewal,
+            update: args.event_update,
             capacity: args.max_findings,
-            ..defaults.rules
         },
         burst: args.event_burst,
         refill: args.event_refill,

@@ -6,7 +6,14 @@ use findings::{
 };
 use serde_json::{Value, json};
 
-use crate::run::ledger::Of;
+/// Whose Events: the node's name and uid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Of {
+    /// `metadata.name` of the Node.
+    pub node: String,
+    /// `metadata.uid` of the Node.
+    pub uid: String,
+}
 
 /// An Event that is to be written.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +26,8 @@ pub struct Draft {
     pub warning: bool,
     /// `reason`.
     pub reason: String,
-    /// `note`.
-    pub note: Note,
+    /// `note`, which cannot be changed once it is written.
+    pub note: String,
     /// The pod, when it is about one.
     pub related: Option<PodRef>,
     /// `eventTime`.
@@ -31,19 +38,9 @@ pub struct Draft {
     pub carried: Carried,
 }
 
-/// `note`, which cannot be changed once it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// In the words of this version.
-    New(String),
-    /// As the API server has it.
-    Kept(String),
-}
-
 impl Draft {
     /// The object, whole: with server-side apply what is left out would be removed.
     pub fn to_json(&self) -> Value {
-        let (Note::New(note) | Note::Kept(note)) = &self.note;
         let mut event = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -56,7 +53,7 @@ impl Draft {
             "type": if self.warning { "Warning" } else { "Normal" },
             "reason": self.reason,
             "action": ACTION,
-            "note": note,
+            "note": self.note,
             "regarding": {"apiVersion": "v1", "kind": "Node", "name": self.of.node, "uid": self.of.uid},
             "reportingController": CONTROLLER,
             // At most 128 characters; the node's name, not the agent's pod's, so that a restarted

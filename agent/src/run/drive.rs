@@ -1,6 +1,7 @@
 //! Does what the brain decides: one loop that never blocks.
 
 use std::{
+    hash::{DefaultHasher, Hash, Hasher},
     net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
@@ -16,8 +17,9 @@ use super::{
     Settings,
     api::{self, Cluster},
     brain::{Answer, Brain, Command, Wrote},
+    clock,
     index::Told,
-    ledger::{Kind, Turn},
+    ledger::Turn,
     logs,
     metrics::Metrics,
     serve::{self, Health},
@@ -72,7 +74,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         tokio::spawn(api::watch(cluster.clone(), tell.clone()));
     }
     let jobs = worker::start(options.look, metrics.clone(), tell.clone()).context("starting the thread that looks")?;
-    let brain = Brain::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), worker::now());
+    let brain = Brain::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), clock::now());
     tracing::info!(node = %options.node, version = env!("CARGO_PKG_VERSION"), "watching");
     let mut agent = Agent {
         brain,
@@ -81,14 +83,13 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         tell,
         metrics,
         health,
-        writing: None,
         looked: false,
         asked: logs::Asked::default(),
         silent: logs::Silent::default(),
         hangs: false,
     };
     loop {
-        let sleep = agent.brain.wake(worker::now()).max(SHORTEST_SLEEP);
+        let sleep = agent.brain.wake(clock::now()).max(SHORTEST_SLEEP);
         let answer = tokio::select! {
             Some(answer) = answers.recv() => answer,
             () = tokio::time::sleep(sleep) => Answer::Time,
@@ -103,10 +104,9 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
 
 /// Agents that start together are to spread, and one that starts again is not to fall into step.
 fn seed(node: &str) -> u64 {
-    let name = node
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    name ^ u64::from(std::process::id()) ^ worker::now().wall_ms
+    let mut hash = DefaultHasher::new();
+    (node, std::process::id(), clock::now().wall_ms).hash(&mut hash);
+    hash.finish()
 }
 
 struct Agent {
@@ -116,7 +116,6 @@ struct Agent {
     tell: mpsc::Sender<Answer>,
     metrics: Arc<Metrics>,
     health: watch::Sender<Health>,
-    writing: Option<Kind>,
     looked: bool,
     asked: logs::Asked,
     silent: logs::Silent,
@@ -126,7 +125,7 @@ struct Agent {
 impl Agent {
     fn take(&mut self, answer: Answer) -> anyhow::Result<()> {
         self.notice(&answer);
-        let now = worker::now();
+        let now = clock::now();
         let commands = self.brain.take(answer, now);
         self.tell_turns();
         for command in commands {
@@ -162,7 +161,7 @@ impl Agent {
                 self.silent.take(&looked.report.unknown);
             }
             Answer::Wrote(wrote) => {
-                if let Some(kind) = self.writing.take() {
+                if let Some(kind) = self.brain.writing() {
                     self.metrics.wrote(kind, wrote.as_str());
                 }
             }
@@ -185,11 +184,8 @@ impl Agent {
         if let Command::Look(facts) = command {
             return self.jobs.send(facts).ok().context("the thread that looks has ended");
         }
-        if let Command::Write(_) = &command {
-            self.writing = self.brain.writing();
-        }
         let Some(cluster) = self.cluster.clone() else { return Ok(()) };
-        let (tell, kind) = (self.tell.clone(), self.writing);
+        let (tell, kind) = (self.tell.clone(), self.brain.writing());
         tokio::spawn(async move {
             let answer = match command {
                 Command::Look(_) => return,
@@ -210,15 +206,15 @@ impl Agent {
         let began = Instant::now();
         let mut written = 0;
         if let Some(cluster) = self.cluster.clone() {
-            while let Some(write) = self.brain.last_write(worker::now()) {
+            while let Some(write) = self.brain.last_write(clock::now()) {
                 let left = LAST_WRITES.saturating_sub(began.elapsed());
                 let writing = spans::write(&cluster, Some(write.kind), &write.draft);
                 let Ok(wrote @ Wrote::Done { .. }) = tokio::time::timeout(left, writing).await else { break };
                 written += 1;
-                self.brain.take(Answer::Wrote(wrote), worker::now());
+                self.brain.take(Answer::Wrote(wrote), clock::now());
             }
         }
-        let dropped = self.brain.unwritten(worker::now());
+        let dropped = self.brain.unwritten();
         tracing::info!(written, dropped, "ending; what was dropped is seen again by the next agent on this node");
     }
 }

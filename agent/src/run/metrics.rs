@@ -20,7 +20,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{Moment, api::Requests, brain::Brain, ledger::Kind, worker};
+use super::{Moment, api::Requests, brain::Brain, clock, ledger::Kind};
 use crate::{
     host::own,
     observation::{Observation, Seen},
@@ -136,8 +136,7 @@ impl Metrics {
         let mut values = self.now.lock();
         (values.findings, values.terminating) = (findings, brain.index().terminating());
         (values.api_fresh, values.look_hangs) = (brain.index().is_fresh(now), brain.look_hangs(now));
-        (values.dropped, values.throttled, values.pending) =
-            (ledger.dropped(), brain.throttled(), brain.unwritten(now));
+        (values.dropped, values.throttled, values.pending) = (ledger.dropped(), brain.throttled(), brain.unwritten());
     }
 
     /// As OpenMetrics text.
@@ -172,7 +171,7 @@ impl Now {
 impl Collector for Now {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
         let values = self.lock().clone();
-        let now = worker::now();
+        let now = clock::now();
         let mut family = encoder.encode_descriptor("findings", "Findings that hold", None, MetricType::Gauge)?;
         for (label, (count, _)) in &values.findings {
             ConstGauge::new(i64::from(*count)).encode(family.encode_family(label)?)?;
@@ -234,7 +233,7 @@ mod tests {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].finalizers.push("example.com/hold".into());
         let (report, metrics) = (judge(&seen), Metrics::new());
-        let now = worker::now();
+        let now = clock::now();
         let mut brain = Brain::new("node-7", Settings::default(), false, 7, now);
         let looked = Looked {
             began: now,

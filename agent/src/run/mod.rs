@@ -8,6 +8,7 @@
 pub mod api;
 pub mod brain;
 pub mod bucket;
+pub mod clock;
 mod drive;
 pub mod index;
 pub mod ledger;
@@ -16,6 +17,7 @@ pub mod metrics;
 pub mod moment;
 #[cfg(feature = "otel")]
 mod otel;
+pub mod patience;
 pub mod schedule;
 pub mod serve;
 mod settings;

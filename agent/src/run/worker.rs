@@ -6,8 +6,8 @@ use tokio::sync::mpsc::Sender;
 use tracing::Instrument;
 
 use super::{
-    Moment,
     brain::{Answer, Looked},
+    clock,
     ledger::Sight,
     metrics::{self, Metrics},
     spans,
@@ -21,15 +21,6 @@ use crate::{
 
 /// One look that is asked for.
 pub type Job = Option<Seen<ApiFacts>>;
-
-/// The steady clock begins so long before the machine did: what happened before a reboot lies in
-/// its past too.
-const BEFORE_BOOT: Duration = Duration::from_secs(20 * 365 * 86_400);
-
-/// Now, on both clocks.
-pub fn now() -> Moment {
-    Moment { steady: BEFORE_BOOT + Duration::from_millis(sys::uptime_ms()), wall_ms: sys::now_ms() }
-}
 
 /// Starts the thread; a job sent to it is one look, its answer goes to `tell`.
 pub fn start(
@@ -48,7 +39,7 @@ pub fn start(
             }
             let (looked, known) =
                 runtime.block_on(look_once(&options, facts, &prober, &metrics).instrument(spans::look()));
-            volumes = known;
+            volumes.extend(known);
             if tell.blocking_send(Answer::Looked(Box::new(looked))).is_err() {
                 return;
             }
@@ -64,12 +55,12 @@ async fn look_once(
     prober: &Prober,
     metrics: &Metrics,
 ) -> (Looked, Vec<PersistentVolume>) {
-    let (began, cpu) = (now(), sys::thread_cpu_ms());
+    let (began, cpu) = (clock::now(), sys::thread_cpu_ms());
     let api = facts.map_or(look::ApiSource::Off, look::ApiSource::Known);
     let options = look::Options { api, ..options.clone() };
     let seen = look::look(&options, prober).await;
     let report = gates::judge(&seen);
-    let at = now();
+    let at = clock::now();
     let complete = Sight::new(at, &seen, &report).complete;
     let forgotten = report.pods.iter().map(|pod| &pod.pod.uid).filter(|uid| is_forgotten(&seen, uid)).cloned();
     let forgotten: BTreeSet<_> = forgotten.collect();
@@ -85,16 +76,4 @@ async fn look_once(
 
 fn is_forgotten(seen: &Observation, uid: &findings::PodUid) -> bool {
     seen.api.get().is_some_and(|api| api.stale.is_none() && api.pods.iter().all(|pod| pod.uid != *uid))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_before_the_boot_is_in_the_past() {
-        let now = now();
-        let long_ago = now.at_wall(now.wall_s() - 5 * 365 * 86_400);
-        assert_eq!(now.since(long_ago), Duration::from_secs(5 * 365 * 86_400));
-    }
 }

@@ -40,6 +40,7 @@ const PURE_FILES: &[&str] = &[
     "agent/src/run/bucket.rs",
     "agent/src/run/index.rs",
     "agent/src/run/moment.rs",
+    "agent/src/run/patience.rs",
     "agent/src/run/schedule.rs",
     "agent/src/run/settings.rs",
 ];

@@ -9,11 +9,7 @@ use tokio::sync::mpsc::Sender;
 use super::Cluster;
 use crate::{
     host::api::{LitePod, pod},
-    run::{
-        brain::{Answer, Patience},
-        index::Told,
-        worker,
-    },
+    run::{brain::Answer, clock, index::Told, patience::Patience},
 };
 
 /// Watches for ever; ends when nobody listens any more.
@@ -21,12 +17,12 @@ pub async fn watch(cluster: Cluster, tell: Sender<Answer>) {
     let config = watcher::Config::default().fields(&format!("spec.nodeName={}", cluster.node)).any_semantic();
     let mut events = pin!(watcher(Api::<LitePod>::all(cluster.client), config));
     // kube's own back-off begins anew with each list that begins, also when every list fails.
-    let mut patience = Patience::new(worker::now().wall_ms);
+    let mut patience = Patience::new(clock::now().wall_ms);
     while let Some(event) = events.next().await {
         match &event {
             Err(_) => {
-                patience.failed(None, worker::now());
-                tokio::time::sleep(patience.wait(worker::now())).await;
+                patience.failed(None, clock::now());
+                tokio::time::sleep(patience.wait(clock::now())).await;
             }
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
             Ok(_) => patience.succeeded(),

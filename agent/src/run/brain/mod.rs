@@ -2,7 +2,6 @@
 //! an hour without the API server, a clock that jumps or five hundred pods in one second are tests
 //! of milliseconds.
 
-mod patience;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -11,14 +10,16 @@ use std::{collections::BTreeSet, time::Duration};
 
 use findings::{PodUid, Verdict};
 
+use crate::report::event::Of;
+
 use super::{
     Moment, Settings,
     bucket::Bucket,
     index::{Change, Index, Told},
-    ledger::{Existing, Key, Kind, Ledger, Of, Sight, Turn, Write},
+    ledger::{Existing, Key, Kind, Ledger, Sight, Turn, Write},
+    patience::Patience,
     schedule::Schedule,
 };
-pub use patience::Patience;
 pub use types::{Answer, Command, Looked, OwnEvent, Wrote};
 
 /// The Node object may have been made anew; before something is written it is asked for again when
@@ -204,12 +205,13 @@ impl Brain {
     }
 
     /// How many findings and ends the API server was not told of.
-    pub fn unwritten(&self, now: Moment) -> usize {
-        self.ledger.unwritten(now)
+    pub fn unwritten(&self) -> usize {
+        self.ledger.unwritten()
     }
 
     fn told(&mut self, told: Told, now: Moment) {
-        if !matches!(told, Told::Broken(_)) {
+        // A list that begins and a watch that breaks tell nothing of a pod.
+        if !matches!(told, Told::Broken(_) | Told::Begin) {
             self.told_count += 1;
         }
         let changes = self.index.take(told, now);

@@ -9,11 +9,11 @@ use findings::{
 
 use crate::{
     observation::{ApiFacts, ApiPod, Seen},
-    report::event::Draft,
+    report::event::{Draft, Of},
     run::{
         Moment,
         index::{NodeWord, Told},
-        ledger::{Existing, Ledger, Of, Written},
+        ledger::{Existing, Ledger, Written},
     },
 };
 
@@ -150,7 +150,7 @@ pub(super) fn restore(ledger: &mut Ledger, events: Vec<OwnEvent>, of: &Of, now: 
             event_time: event.existing.event_time,
             count: event.existing.count,
             pods: event.carried.pods.iter().map(|pod| pod.uid.clone()).collect(),
-            note: Some(event.existing.note),
+            note: event.existing.note,
             may_stand: true,
         };
         ledger.restore(event.carried, event.has_related, written, now.at_wall(event.since_s));

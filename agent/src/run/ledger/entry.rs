@@ -76,7 +76,7 @@ pub struct Written {
     /// The pods it tells.
     pub pods: BTreeSet<PodUid>,
     /// The note that stands there, which cannot be changed.
-    pub note: Option<String>,
+    pub note: String,
     /// Whether it stands there, or may: it was sent, and no answer has said that it was not taken.
     pub may_stand: bool,
 }

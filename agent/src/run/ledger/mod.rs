@@ -18,7 +18,7 @@ use findings::{Finding, PodRef, event::Carried};
 
 pub use entry::{Entry, Existing, Key, RestsOn, Stage, Written};
 pub use sight::{Fate, Sight};
-pub use write::{Kind, Of, Write};
+pub use write::{Kind, Write};
 
 use super::Moment;
 
@@ -61,6 +61,8 @@ struct Ending {
     at: Moment,
     /// None when it was merged.
     ended_by: Option<String>,
+    /// It is not written before, because the API server did not take it.
+    not_before: Option<Moment>,
 }
 
 /// All findings of the node.
@@ -117,8 +119,7 @@ impl Ledger {
             if fate == Fate::Kept && (holds || !sight.complete) {
                 continue;
             }
-            let Some(mut entry) = self.entries.remove(&key).filter(Entry::holds) else { continue };
-            entry.not_before = None;
+            let Some(entry) = self.entries.remove(&key).filter(Entry::holds) else { continue };
             let ended_by = match fate {
                 Fate::Over(why) => Some(why),
                 _ => None,
@@ -128,7 +129,7 @@ impl Ledger {
                 None => Turn::Merged(entry.clone()),
             });
             if entry.written().is_some() {
-                self.endings.push_back(Ending { key, entry, at: sight.at, ended_by });
+                self.endings.push_back(Ending { key, entry, at: sight.at, ended_by, not_before: None });
                 if self.endings.len() > self.rules.capacity {
                     self.endings.pop_front();
                     self.dropped += 1;

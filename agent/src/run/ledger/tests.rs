@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     gates::judge,
     observation::{Fault, Observation, Seen, sample},
-    report::event::Note,
+    report::event::Of,
     run::{bucket::Bucket, moment::tests::at},
 };
 
@@ -86,17 +86,17 @@ fn what_lasts_is_told_at_once_renewed_and_ended() {
     assert_eq!(opened[0].draft.series, None);
     take(&mut ledger, &stuck(), 600);
     assert!(write_all(&mut ledger, 600).is_empty(), "nothing new");
-    let renewed = write_all(&mut ledger, 1802);
+    let renewed = write_all(&mut ledger, 2300);
     assert_eq!(kinds(&renewed), [Kind::Renew]);
     assert_eq!(renewed[0].draft.series.as_ref().unwrap().0, 2);
     assert_eq!(renewed[0].draft.name, opened[0].draft.name);
     assert_eq!(renewed[0].draft.event_time, opened[0].draft.event_time, "it cannot be changed");
-    assert!(matches!(&take(&mut ledger, &sample::node(), 2000)[..], [Turn::Over(_, why)] if why.contains("nothing")));
-    let over = write_all(&mut ledger, 2001);
+    assert!(matches!(&take(&mut ledger, &sample::node(), 2400)[..], [Turn::Over(_, why)] if why.contains("nothing")));
+    let over = write_all(&mut ledger, 2401);
     assert_eq!(kinds(&over), [Kind::Over]);
     assert!(!over[0].draft.warning && over[0].draft.name != opened[0].draft.name);
-    let Note::New(note) = &over[0].draft.note else { unreachable!() };
-    assert!(note.contains("It lasted 33m"), "{note}");
+    let note = &over[0].draft.note;
+    assert!(note.contains("It lasted 40m"), "{note}");
     assert!(ledger.next_due(at(9999)).is_none());
 }
 
@@ -214,7 +214,7 @@ fn a_restarted_agent_goes_on_with_its_own() {
             event_time: first.draft.event_time.clone(),
             count: 1,
             pods: Default::default(),
-            note: None,
+            note: first.draft.note.clone(),
             may_stand: true,
         };
         ledger.restore(first.draft.carried.clone(), true, written, at(seconds).at_wall(at(0).wall_s()));
@@ -223,7 +223,7 @@ fn a_restarted_agent_goes_on_with_its_own() {
     let mut same = restored(100);
     assert!(take(&mut same, &stuck(), 100).is_empty(), "it is known");
     assert!(write_all(&mut same, 100).is_empty(), "and told");
-    let renewed = write_all(&mut same, 1900).remove(0);
+    let renewed = write_all(&mut same, 2300).remove(0);
     assert_eq!((renewed.kind, &renewed.draft.name), (Kind::Renew, &first.draft.name));
     let mut over = restored(100);
     take(&mut over, &sample::node(), 100);
@@ -231,11 +231,17 @@ fn a_restarted_agent_goes_on_with_its_own() {
     // It was seen again before the API server answered.
     let mut late = Ledger::new(RULES, 7);
     take(&mut late, &stuck(), 50);
-    let written =
-        Written { at: at(0), event_time: "x".into(), count: 4, pods: Default::default(), note: None, may_stand: true };
+    let written = Written {
+        at: at(0),
+        event_time: "x".into(),
+        count: 4,
+        pods: Default::default(),
+        note: "as it was said".into(),
+        may_stand: true,
+    };
     late.restore(first.draft.carried.clone(), true, written, at(0));
     assert!(write_all(&mut late, 60).is_empty());
-    assert_eq!(write_all(&mut late, 1900)[0].draft.series.as_ref().unwrap().0, 5);
+    assert_eq!(write_all(&mut late, 2300)[0].draft.series.as_ref().unwrap().0, 5);
 }
 
 #[test]
@@ -247,8 +253,14 @@ fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now()
     let first = write_all(&mut told, 60).remove(0);
     let mut ledger = Ledger::new(RULES, 7);
     take(&mut ledger, &uninterruptible(), 100);
-    let written =
-        Written { at: at(60), event_time: "x".into(), count: 1, pods: Default::default(), note: None, may_stand: true };
+    let written = Written {
+        at: at(60),
+        event_time: "x".into(),
+        count: 1,
+        pods: Default::default(),
+        note: "as it was said".into(),
+        may_stand: true,
+    };
     ledger.restore(first.draft.carried.clone(), true, written, at(0));
     take(&mut ledger, &sample::node(), 130);
     let over = write_all(&mut ledger, 130);
@@ -269,10 +281,10 @@ fn an_event_that_says_something_else_is_gone_on_with() {
     };
     ledger.adopt(&write, existing, at(0));
     let again = write_all(&mut ledger, 1).remove(0);
-    assert_eq!(again.draft.note, Note::Kept("older words".into()));
+    assert_eq!(again.draft.note, "older words");
     assert_eq!(again.draft.event_time, "2026-01-01T00:00:00.000000Z");
     assert_eq!(again.draft.series.unwrap().0, 4);
-    assert_eq!(write_all(&mut ledger, 1900)[0].draft.note, Note::Kept("older words".into()), "and so it stays");
+    assert_eq!(write_all(&mut ledger, 2300)[0].draft.note, "older words", "and so it stays");
 }
 
 #[test]
@@ -297,7 +309,7 @@ fn what_was_not_looked_for_is_not_over() {
     take_report(&mut ledger, &report, 0);
     take_report(&mut ledger, &report, 30);
     let opened = write_all(&mut ledger, 30);
-    let Note::New(note) = &opened[0].draft.note else { unreachable!() };
+    let note = &opened[0].draft.note;
     assert!(note.starts_with("This node: "), "{note}");
     report.node_findings.clear();
     report.not_looked_for = vec![cause];
@@ -313,8 +325,9 @@ fn nodes_that_told_together_do_not_renew_together() {
         let mut ledger = Ledger::new(RULES, seed);
         take(&mut ledger, &stuck(), 0);
         write_all(&mut ledger, 0);
-        take(&mut ledger, &stuck(), 1400);
-        (1400..1900).find(|second| ledger.next_write(&of(), at(*second)).is_some()).unwrap()
+        take(&mut ledger, &stuck(), 1800);
+        assert!(ledger.next_write(&of(), at(1799)).is_none(), "never sooner");
+        (1800..2200).find(|second| ledger.next_write(&of(), at(*second)).is_some()).unwrap()
     };
     let times: std::collections::BTreeSet<u64> =
         (0..1000u64).map(|n| renewed(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();

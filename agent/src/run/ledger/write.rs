@@ -1,25 +1,20 @@
 //! What the API server is to be told next.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
 
 use super::{Ending, Entry, Existing, Key, Ledger, Stage, Written, one_pod};
 use crate::{
-    report::event::{Draft, Note},
+    report::event::{Draft, Of},
     run::Moment,
 };
 use findings::{
     PodUid,
     event::{EventName, Phase, Subjects, Whom},
 };
-
-/// Whose Events: the node's name and uid.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Of {
-    /// `metadata.name` of the Node.
-    pub node: String,
-    /// `metadata.uid` of the Node.
-    pub uid: String,
-}
 
 /// Why something is written. In the order of importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,18 +68,19 @@ impl Ledger {
             _ => entry.since,
         };
         let first = due.min_by_key(|(kind, _, entry)| (*kind, turn(*kind, entry)));
-        match (first, self.endings.front()) {
-            (Some((Kind::Open, key, entry)), _) | (Some((_, key, entry)), None) => {
-                Some(self.tell(first.map_or(Kind::Renew, |(kind, ..)| kind), key, entry, of, now))
+        let ending = self.endings.iter().find(|ending| !is_put_off(ending.not_before, now));
+        match (first, ending) {
+            (Some((kind, key, entry)), ending) if kind == Kind::Open || ending.is_none() => {
+                Some(self.tell(kind, key, entry, of, now))
             }
             (_, Some(ending)) => Some(end(ending, of)),
-            (None, None) => None,
+            (_, None) => None,
         }
     }
 
     /// How long until something becomes due by itself.
     pub fn next_due(&self, now: Moment) -> Option<Duration> {
-        if !self.endings.is_empty() {
+        if self.endings.iter().any(|ending| !is_put_off(ending.not_before, now)) {
             return Some(Duration::ZERO);
         }
         self.entries
@@ -100,9 +96,9 @@ impl Ledger {
     }
 
     /// How many findings and ends are not written yet.
-    pub fn unwritten(&self, now: Moment) -> usize {
-        let open = self.entries.iter().filter(|(key, entry)| self.due(key, entry, now) == Some(Kind::Open));
-        open.count() + self.endings.len()
+    pub fn unwritten(&self) -> usize {
+        let stands = |entry: &&Entry| entry.written().is_some_and(|written| written.count > 0);
+        self.holding().filter(|entry| !stands(entry)).count() + self.endings.len()
     }
 
     /// It is being sent: from now on it may stand there, and must be ended, even if no answer comes.
@@ -112,13 +108,12 @@ impl Ledger {
             && let Some(Entry { stage: Stage::Holds { written: written @ None }, .. }) =
                 self.entries.get_mut(&write.key)
         {
-            let (Note::New(note) | Note::Kept(note)) = &write.draft.note;
             *written = Some(Written {
                 at: Moment::default(),
                 event_time: write.draft.event_time.clone(),
                 count: 0,
                 pods: BTreeSet::new(),
-                note: Some(note.clone()),
+                note: write.draft.note.clone(),
                 may_stand: false,
             });
         }
@@ -153,15 +148,12 @@ impl Ledger {
         match write.kind {
             Kind::Over | Kind::Merge => {
                 // Not simply the first: the endings may have been cleared meanwhile.
-                let same =
-                    |ending: &Ending| ending.key == write.key && end(ending, &write.draft.of).draft == write.draft;
-                self.endings.iter().position(same).map(|at| self.endings.remove(at));
+                self.endings.retain(|ending| !is_end(ending, write));
             }
             Kind::Open | Kind::Update | Kind::Renew => {
                 let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds()) else { return };
                 // Its words cannot be changed, and the finding's may: a renewal says it as it was said.
-                let (Note::New(note) | Note::Kept(note)) = &write.draft.note;
-                let note = Some(note.clone());
+                let note = write.draft.note.clone();
                 let written = Written {
                     at: now,
                     event_time,
@@ -189,14 +181,17 @@ impl Ledger {
             entry.since = entry.since.min(now.at_wall(since_s));
         }
         let at = Moment { steady: Duration::ZERO, ..now };
-        let written = Written { at, event_time, count, pods: BTreeSet::new(), note: Some(note), may_stand: true };
+        let written = Written { at, event_time, count, pods: BTreeSet::new(), note, may_stand: true };
         entry.stage = Stage::Holds { written: Some(written) };
     }
 
     /// The API server does not take this one; others have their turn before it is tried again.
     pub fn put_off(&mut self, write: &Write, until: Moment) {
         match write.kind {
-            Kind::Over | Kind::Merge => self.give_up(write, until),
+            Kind::Over | Kind::Merge => {
+                let same = |ending: &&mut Ending| is_end(ending, write);
+                self.endings.iter_mut().filter(same).for_each(|ending| ending.not_before = Some(until));
+            }
             Kind::Open | Kind::Update | Kind::Renew => {
                 if let Some(entry) = self.entries.get_mut(&write.key) {
                     entry.not_before = Some(until);
@@ -207,7 +202,7 @@ impl Ledger {
 
     fn due(&self, key: &Key, entry: &Entry, now: Moment) -> Option<Kind> {
         let Stage::Holds { written } = &entry.stage else { return None };
-        if entry.not_before.is_some_and(|until| now < until) {
+        if is_put_off(entry.not_before, now) {
             return None;
         }
         let Some(written) = written.as_ref().filter(|written| written.count > 0) else { return Some(Kind::Open) };
@@ -221,28 +216,24 @@ impl Ledger {
         }
     }
 
-    /// A fifth of the interval is spread over nodes and entries, so that what was opened together is
-    /// not renewed together for ever.
+    /// Never sooner than the interval, and up to a fifth later by node and entry, so that what was
+    /// opened together is not renewed together for ever.
     fn renewal(&self, key: &Key) -> Duration {
-        let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        let spread = key.root.bytes().fold(self.seed ^ 0xcbf2_9ce4_8422_2325, mix) >> 32;
-        self.rules.renewal - self.rules.renewal / 5000 * u32::try_from(spread % 1000).unwrap_or(0)
+        let mut hash = DefaultHasher::new();
+        (self.seed, &key.root).hash(&mut hash);
+        self.rules.renewal + self.rules.renewal / 5000 * u32::try_from(hash.finish() % 1000).unwrap_or(0)
     }
 
     fn tell(&self, kind: Kind, key: &Key, entry: &Entry, of: &Of, now: Moment) -> Write {
         let pod = one_pod(key, &entry.pods);
         let written = entry.written();
         let count = written.map_or(1, |written| written.count.saturating_add(1));
-        let note = match written.and_then(|written| written.note.clone()) {
-            Some(kept) => Note::Kept(kept),
-            None => Note::New(findings::event::holds(whom(key, entry), &entry.finding)),
-        };
         let draft = Draft {
             name: name(key, entry, of),
             of: of.clone(),
             warning: true,
             reason: entry.finding.cause.event_reason.to_owned(),
-            note,
+            note: note(key, entry),
             related: pod.cloned(),
             event_time: written.map_or_else(|| now.micro_stamp(), |written| written.event_time.clone()),
             series: (count > 1).then(|| (count, entry.seen.micro_stamp())),
@@ -252,8 +243,23 @@ impl Ledger {
     }
 }
 
+fn is_put_off(not_before: Option<Moment>, now: Moment) -> bool {
+    not_before.is_some_and(|until| now < until)
+}
+
+/// Whether this is the end that was written.
+fn is_end(ending: &Ending, write: &Write) -> bool {
+    ending.key == write.key && end(ending, &write.draft.of).draft == write.draft
+}
+
+/// As it stands there, which cannot be changed, else in the words of today.
+fn note(key: &Key, entry: &Entry) -> String {
+    let words = || findings::event::holds(whom(key, entry), &entry.finding);
+    entry.written().map_or_else(words, |written| written.note.clone())
+}
+
 fn end(ending: &Ending, of: &Of) -> Write {
-    let Ending { key, entry, at, ended_by } = ending;
+    let Ending { key, entry, at, ended_by, .. } = ending;
     let pod = one_pod(key, &entry.pods);
     let name = name(key, entry, of);
     match ended_by {
@@ -264,7 +270,7 @@ fn end(ending: &Ending, of: &Of) -> Write {
                 of: of.clone(),
                 warning: false,
                 reason: whom(key, entry).reason_over().to_owned(),
-                note: Note::New(findings::event::is_over(whom(key, entry), &entry.finding, lasted, why)),
+                note: findings::event::is_over(whom(key, entry), &entry.finding, lasted, why),
                 related: pod.cloned(),
                 event_time: at.micro_stamp(),
                 series: None,
@@ -275,14 +281,12 @@ fn end(ending: &Ending, of: &Of) -> Write {
         None => {
             let written = entry.written();
             let count = written.map_or(2, |written| written.count.saturating_add(1)).max(2);
-            let kept = written.and_then(|written| written.note.clone());
             let draft = Draft {
                 name,
                 of: of.clone(),
                 warning: true,
                 reason: entry.finding.cause.event_reason.to_owned(),
-                note: kept
-                    .map_or_else(|| Note::New(findings::event::holds(whom(key, entry), &entry.finding)), Note::Kept),
+                note: note(key, entry),
                 related: pod.cloned(),
                 event_time: written.map_or_else(|| at.micro_stamp(), |written| written.event_time.clone()),
                 series: Some((count, at.micro_stamp())),

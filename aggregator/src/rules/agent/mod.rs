@@ -14,7 +14,7 @@ use crate::graph::{Found, Standing, Step, Told, ToldBy, View};
 use crate::state::*;
 
 /// An agent says again every half an hour what holds; after this it is late.
-const RENEWED: i64 = 35 * 60;
+const RENEWED: i64 = 40 * 60;
 /// Events live for an hour. An older one is there only because the server keeps them longer.
 const EXPIRED: i64 = 65 * 60;
 /// More findings of one pod are not told.

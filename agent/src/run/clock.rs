@@ -1,0 +1,27 @@
+//! The clocks of the running agent.
+
+use std::time::Duration;
+
+use super::Moment;
+use crate::sys;
+
+/// The steady clock begins so long before the machine did: what happened before a reboot lies in
+/// its past too.
+const BEFORE_BOOT: Duration = Duration::from_secs(20 * 365 * 86_400);
+
+/// Now, on both clocks.
+pub fn now() -> Moment {
+    Moment { steady: BEFORE_BOOT + Duration::from_millis(sys::uptime_ms()), wall_ms: sys::now_ms() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_before_the_boot_is_in_the_past() {
+        let now = now();
+        let long_ago = now.at_wall(now.wall_s() - 5 * 365 * 86_400);
+        assert_eq!(now.since(long_ago), Duration::from_secs(5 * 365 * 86_400));
+    }
+}
