@@ -1,14 +1,19 @@
 //! Serves a store on its own, so that people can try things against a recording by hand.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
+    process::ExitCode,
 };
 
 use anyhow::Context as _;
 use apiserver::Store;
 use clap::Parser;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    process::Command,
+    signal::unix::{SignalKind, signal},
+};
 
 /// A double of the Kubernetes API server.
 #[derive(Debug, Parser)]
@@ -29,10 +34,13 @@ struct Args {
     /// Write a kubeconfig here once it listens.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
+    /// Run this with `KUBECONFIG` set, and end when it ends, as it does.
+    #[arg(last = true)]
+    command: Vec<OsString>,
 }
 
-fn main() -> anyhow::Result<()> {
-    let Args { store, recording, listen, address_file, kubeconfig } = Args::parse();
+fn main() -> anyhow::Result<ExitCode> {
+    let Args { store, recording, listen, address_file, kubeconfig, command } = Args::parse();
     let temporary = std::env::temp_dir().join(format!("apiserver-{}", std::process::id()));
     let mut served = Store::new(store.as_ref().unwrap_or(&temporary));
     if let Some(recording) = recording {
@@ -48,13 +56,29 @@ fn main() -> anyhow::Result<()> {
         if let Some(file) = &address_file {
             write(file, &address)?;
         }
-        println!("serving {} at http://{address}", served.root().display());
+        let root = served.root().to_owned();
+        let serving = apiserver::serve(listener, served, apiserver::VERSION.to_owned());
+        if let Some((program, arguments)) = command.split_first() {
+            let own = root.join("kubeconfig");
+            fs::create_dir_all(&root).with_context(|| format!("create {}", root.display()))?;
+            write(&own, &apiserver::kubeconfig(&address, None))?;
+            let asking = Command::new(program).args(arguments).env("KUBECONFIG", own).kill_on_drop(true).status();
+            return tokio::select! {
+                served = serving => served.map(|()| ExitCode::SUCCESS),
+                status = asking => {
+                    let status = status.with_context(|| format!("run {}", program.display()))?;
+                    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+                }
+            };
+        }
+        println!("serving {} at http://{address}", root.display());
         let mut terminate = signal(SignalKind::terminate()).context("wait for SIGTERM")?;
         tokio::select! {
-            served = apiserver::serve(listener, served, apiserver::VERSION.to_owned()) => served,
-            stopped = tokio::signal::ctrl_c() => stopped.context("wait for Ctrl-C"),
-            _ = terminate.recv() => Ok(()),
+            served = serving => served?,
+            stopped = tokio::signal::ctrl_c() => stopped.context("wait for Ctrl-C")?,
+            _ = terminate.recv() => {}
         }
+        Ok(ExitCode::SUCCESS)
     });
     if store.is_none() {
         fs::remove_dir_all(&temporary).with_context(|| format!("remove {}", temporary.display()))?;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::Command, time::Duration};
 use anyhow::{Context, ensure};
 use lab::{Node, scenario};
 
-use super::{agent::Agent, ask};
+use super::{ask, running::Agent};
 
 const LIMIT: Duration = Duration::from_secs(30);
 /// Named in the documents.
@@ -18,7 +18,9 @@ pub fn shows_our_events() -> anyhow::Result<()> {
     let scenario = scenario::find("cwd").context("the lab has no scenario cwd")?;
     let staged = (scenario.stage)(&node).context("stage cwd")?;
     let (pod, expect) = staged.pods.first().zip(staged.expect.first()).context("cwd stages a pod")?;
-    let agent = Agent::start(&node)?;
+    let dir = lab::default_dir().join("agent");
+    // One look is enough, so that the test need not wait for more.
+    let agent = Agent::start(&node, &dir, &node.layout().kubeconfig(), &["--looks=1"])?;
     let outcome = (|| {
         let ask = |args: &[&str]| type_in(&kubectl, &node, args);
         wait_reason(&node, "PodVolumeBusy")?;
@@ -39,7 +41,7 @@ pub fn shows_our_events() -> anyhow::Result<()> {
         let over = ["Normal", "PodNoLongerHeld", CONTROLLER, "lab/cwd"];
         shown(&ask(&["describe", "node", "lab-node"])?, &over)
     })();
-    outcome.with_context(|| format!("the agent logged:\n{}", agent.log()))?;
+    outcome.with_context(|| agent.log())?;
     node.down().context("take the node down")
 }
 

@@ -1,7 +1,6 @@
 //! Every scenario of the lab is a test: stage it, ask the real binary, compare, type the remedy as
 //! it was printed, and see that the pod goes and the finding with it.
 
-mod agent;
 mod ask;
 mod compare;
 mod container;

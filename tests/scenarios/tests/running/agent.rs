@@ -91,6 +91,11 @@ impl Agent {
         complete.map(|line| serde_json::from_str(line).with_context(|| format!("no line of a log: {line}"))).collect()
     }
 
+    /// The same as text, for a person who wants to know why a test failed.
+    pub fn log(&self) -> String {
+        format!("the agent has logged:\n{}", fs::read_to_string(&self.log).unwrap_or_default())
+    }
+
     /// The lines with this message.
     pub fn said(&self, message: &str) -> anyhow::Result<Vec<Value>> {
         Ok(self.lines()?.into_iter().filter(|line| line["message"] == message).collect())
@@ -118,7 +123,7 @@ impl Agent {
             ensure!(ended.is_none(), "the agent has ended: {ended:?}");
             look()
         });
-        found.with_context(|| format!("the agent has logged:\n{}", fs::read_to_string(&self.log).unwrap_or_default()))
+        found.with_context(|| self.log())
     }
 
     /// What it has counted.

@@ -23,6 +23,7 @@ use std::{process::ExitCode, time::Duration};
 use libtest_mimic::{Arguments, Trial};
 
 use super::trial;
+pub use agent::Agent;
 use ground::{Ground, Staged};
 
 /// How long something may take that comes within seconds on an idle machine.
