@@ -1,11 +1,12 @@
 //! A gate that is blocked, why, and what to do.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Cause, CauseRef, Gate, Subject, Thing, clean, quote_for_shell};
 
 /// A cause found at work, with its evidence and the way out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The entry of the registry.
     pub cause: CauseRef,
@@ -48,7 +49,7 @@ impl Finding {
 }
 
 /// How far the evidence carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Confidence {
     /// The registry's proof is complete.
     Proven,
@@ -57,7 +58,7 @@ pub enum Confidence {
 }
 
 /// One step of the chain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// Who: `pid 338 ls`, `fuse mount /mnt/media (0:40, s3fs)`.
     pub subject: String,
@@ -80,7 +81,7 @@ impl Link {
 }
 
 /// What one source said.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The source: a file, a call.
     pub source: String,
@@ -89,7 +90,7 @@ pub struct Evidence {
 }
 
 /// What to do and what not to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Remedy {
     /// Safest first.
     pub steps: Vec<Step>,
@@ -100,7 +101,7 @@ pub struct Remedy {
 }
 
 /// One thing to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// The advice.
     pub text: String,

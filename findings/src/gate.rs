@@ -1,5 +1,6 @@
 //! The conditions the kubelet waits for before it lets a pod go.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One of the kubelet's conditions, in its order (`SyncTerminatingPod`, `SyncTerminatedPod` and
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Since 1.27 the kubelet goes through them one after the other, so only the first gate that is
 /// not met is the cause; the later ones are merely not reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Gate {
     /// Every container has ended: `StopContainer` returned and none is RUNNING in the CRI.
     ContainersStopped,

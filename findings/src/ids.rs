@@ -1,10 +1,11 @@
 //! Who is meant.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A pod's uid as the node knows it: an RFC 4122 UUID for pods of the API, or 32 hexadecimal
 /// digits without dashes for static pods (MD5 up to 1.34, FNV-128a since).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct PodUid(String);
 
@@ -63,7 +64,7 @@ impl std::fmt::Display for PodUid {
 }
 
 /// A pod, as far as it is known: an orphaned directory tells only the uid.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct PodRef {
     /// The namespace, when the API or the runtime told it.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -1,11 +1,12 @@
 //! The answer for one node. Its JSON is the stable schema, version [`NodeReport::SCHEMA`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CauseRef, Finding, Gate, PodRef, Verdict};
 
 /// What holds what on one node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeReport {
     /// Grows when a field changes its meaning or goes away; new fields do not count.
     pub schema: u32,
@@ -35,7 +36,7 @@ impl NodeReport {
 }
 
 /// One pod that should be gone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PodReport {
     /// Which pod.
     pub pod: PodRef,
@@ -58,7 +59,7 @@ pub struct PodReport {
 }
 
 /// What is known of one gate of one pod.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateView {
     /// Which gate.
     pub gate: Gate,
@@ -70,7 +71,7 @@ pub struct GateView {
 }
 
 /// How a gate stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum GateState {
     /// Its condition holds.
     Met,
@@ -83,7 +84,7 @@ pub enum GateState {
 }
 
 /// A state of the node and the pods it holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeFinding {
     /// What it is.
     pub finding: Finding,
@@ -92,7 +93,7 @@ pub struct NodeFinding {
 }
 
 /// Something that could not be looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unknown {
     /// The source that failed: `CRI /run/containerd/containerd.sock`.
     pub source: String,

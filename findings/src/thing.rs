@@ -1,6 +1,7 @@
 //! What a step of a chain speaks of, as data: for scripts, and for joining findings of several
 //! nodes, which must not read sentences.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clean;
@@ -8,8 +9,9 @@ use crate::clean;
 /// Longer paths and names are cut.
 const LIMIT: usize = 400;
 
-/// The subject of a [`Link`](crate::Link). Paths are the host's; texts are bounded and cleaned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a step of a chain speaks of. Paths are the host's; texts are bounded and cleaned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "What")]
 #[serde(tag = "kind", rename_all_fields = "camelCase")]
 pub enum Thing {
     /// A process, or one thread of it.

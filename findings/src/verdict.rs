@@ -1,9 +1,10 @@
 //! How sure we are that something is stuck.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The answer in one word. Ordered by how much it should worry the reader.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
     /// Nothing holds it.
     #[default]

@@ -1,6 +1,7 @@
 //! A cause found at a thing. Every text from elsewhere is cleaned here.
 
 use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, Verdict, clean};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::state::Thing;
@@ -19,7 +20,7 @@ pub struct Step {
 }
 
 /// Which agent said it, and when.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToldBy {
     /// The node of the agent; the steps are for this node.
     pub node: String,

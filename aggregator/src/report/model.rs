@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use findings::{Finding, Link, Unknown, Verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::ToldBy;
 use crate::state::{Subject, Thing};
 
 /// What holds what, grouped by root cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterReport {
     /// Grows when a field changes its meaning or goes away; new fields do not count.
     pub schema: u32,
@@ -50,7 +51,7 @@ impl ClusterReport {
 }
 
 /// One root cause and all it holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Root {
     /// Whether it holds for good or goes on by itself.
     pub verdict: Verdict,
@@ -68,7 +69,7 @@ pub struct Root {
 }
 
 /// Something that a root cause holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Victim {
     /// What it is and how it stands.
     #[serde(flatten)]
@@ -78,7 +79,7 @@ pub struct Victim {
 }
 
 /// Something that should be gone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     /// Which object.
     pub thing: Thing,

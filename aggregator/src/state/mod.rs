@@ -14,6 +14,7 @@ mod thing;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use answer::Answer;
@@ -25,7 +26,7 @@ pub use question::{Detail, Question, Resource, Scope, Select};
 pub use thing::Thing;
 
 /// What the user asked about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Subject {
     /// Everything that is stuck, in one namespace or in all.
     Everything {

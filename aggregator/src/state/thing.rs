@@ -3,12 +3,14 @@
 use std::fmt;
 
 use findings::clean;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Known, Resource};
 
 /// One object of the cluster.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Object")]
 pub struct Thing {
     /// Its kind, as people write it: `Pod`.
     pub kind: String,

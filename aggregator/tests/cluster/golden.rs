@@ -7,7 +7,7 @@ use findings::Style;
 
 use crate::support::*;
 
-const RECORDINGS: [&str; 8] = [
+pub const RECORDINGS: [&str; 8] = [
     "baseline",
     "discovery-failure",
     "finalizer-and-webhook",
@@ -43,12 +43,20 @@ fn trees_of_80_and_120_columns() {
 }
 
 #[test]
+fn json() {
+    for recording_name in RECORDINGS {
+        let looked = look(recording(recording_name), everything());
+        let text = serde_json::to_string_pretty(&looked.report).unwrap() + "\n";
+        assert_golden(&format!("{recording_name}.json"), &text);
+    }
+}
+
+#[test]
 fn every_other_form() {
     let looked = look(recording("finalizer-and-webhook"), everything());
     let report = &looked.report;
     assert_golden("finalizer-and-webhook.wide.txt", &tree(report, Depth::Wide, 100, Style::Plain));
     assert_golden("finalizer-and-webhook.table.txt", &table(report, true, Some(140), Style::Plain));
-    assert_golden("finalizer-and-webhook.json", &(serde_json::to_string_pretty(report).unwrap() + "\n"));
     assert_golden("finalizer-and-webhook.name.txt", &name(report));
     assert_golden("finalizer-and-webhook.dot", &dot(report));
     assert_golden("finalizer-and-webhook.mermaid", &mermaid(report));

@@ -21,6 +21,8 @@ mod properties;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]
+mod schema;
+#[cfg(test)]
 mod served;
 #[cfg(test)]
 mod storage;

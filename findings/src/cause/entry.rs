@@ -1,5 +1,8 @@
 //! What one entry of the registry says.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Gate;
@@ -140,6 +143,21 @@ impl Eq for CauseRef {}
 impl Serialize for CauseRef {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.id)
+    }
+}
+
+impl JsonSchema for CauseRef {
+    fn schema_name() -> Cow<'static, str> {
+        "Cause".into()
+    }
+
+    /// Any id, because a newer version knows more of them.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "The id of a cause; docs/causes.md explains each. Newer versions know more of them.",
+            "pattern": "^[A-Z][A-Za-z0-9]*$",
+        })
     }
 }
 

@@ -6,12 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use findings::NodeReport;
 use lab::Node;
 
 /// However much is dead at once, the answer comes within this time.
 const LIMIT: Duration = Duration::from_secs(3);
+
+const SCHEMA: &str = include_str!("../../../docs/schema/node-report.v1.json");
 
 /// What the binary answered.
 pub struct Answer {
@@ -32,16 +34,22 @@ pub fn check(node: &Node) -> anyhow::Result<Answer> {
 pub fn check_with(node: &Node, flags: &[&str]) -> anyhow::Result<Answer> {
     let (json, code) = run(node, flags, "json")?;
     let (text, _) = run(node, flags, "wide")?;
-    let report = serde_json::from_str(&json).with_context(|| format!("the answer is no report: {json}"))?;
-    Ok(Answer { report, text, code })
+    Ok(Answer { report: read(&json)?, text, code })
 }
 
 /// Runs `judge` on a saved observation.
 pub fn judge(file: &str) -> anyhow::Result<Answer> {
     let done = Command::new(binary()?).args(["judge", file, "-o", "json"]).output().context("run judge")?;
     let text = String::from_utf8(done.stdout)?;
-    let report = serde_json::from_str(&text).with_context(|| format!("the answer is no report: {text}"))?;
-    Ok(Answer { report, text, code: done.status.code().context("judge died")? })
+    Ok(Answer { report: read(&text)?, text, code: done.status.code().context("judge died")? })
+}
+
+/// Reads a report that keeps the published schema.
+fn read(json: &str) -> anyhow::Result<NodeReport> {
+    let schema = serde_json::from_str(SCHEMA).context("read the published schema")?;
+    let answer = serde_json::from_str(json).with_context(|| format!("the answer is no JSON: {json}"))?;
+    jsonschema::validate(&schema, &answer).map_err(|error| anyhow!("the answer breaks its schema: {error}\n{json}"))?;
+    serde_json::from_value(answer).with_context(|| format!("the answer is no report: {json}"))
 }
 
 fn run(node: &Node, flags: &[&str], output: &str) -> anyhow::Result<(String, i32)> {
