@@ -11,6 +11,7 @@ use findings::{Style, Verdict, cause};
 use jiff::Timestamp;
 
 use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
+use super::complete;
 use crate::chain::judge;
 use crate::cluster::{Bounds, Connection, Unreachable, connect, gather, reach, words};
 use crate::report::{self, ClusterReport, Depth};
@@ -21,6 +22,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Runs the plugin.
 pub async fn main() -> ExitCode {
+    let mut typed = std::env::args_os();
+    if typed.next().is_some_and(|name| Path::new(&name).ends_with(complete::NAME)) {
+        return complete::main(&typed.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()).await;
+    }
     match run(Args::parse()).await {
         Ok(code) => code,
         Err(error) => {

@@ -1,6 +1,6 @@
 //! What a person sees with the real kubectl, by the commands that `docs/agent.md` names.
 
-use std::{path::PathBuf, process::Command, time::Duration};
+use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command, time::Duration};
 
 use anyhow::{Context, ensure};
 use lab::{Node, scenario};
@@ -32,6 +32,7 @@ pub fn shows_our_events() -> anyhow::Result<()> {
         shown(&answer, &["Node lab-node", "its agent says"])?;
         shown(&answer, &["ROOT CAUSE VolumeHeldByProcess"])?;
         shown(&answer, &["kill "])?;
+        offers(&kubectl, &node)?;
 
         let holder = expect.names.first().context("cwd names its holder")?;
         let killed = Command::new("kill").arg(holder).status().context("run kill")?;
@@ -102,6 +103,37 @@ fn plugin(kubectl: &PathBuf, node: &Node, args: &[&str]) -> anyhow::Result<Strin
     let (said, complaint) = (String::from_utf8(done.stdout)?, String::from_utf8_lossy(&done.stderr));
     ensure!(done.status.code() == Some(2), "kubectl why-terminating ended with {}: {complaint}{said}", done.status);
     Ok(said)
+}
+
+/// What kubectl's shell completion offers for the plugin: flags, and the names of what is being deleted.
+fn offers(kubectl: &PathBuf, node: &Node) -> anyhow::Result<()> {
+    let agent = ask::binary()?;
+    let built = agent.parent().context("the agent stands in a directory")?;
+    let dir = lab::default_dir().join("bin");
+    fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+    for name in ["kubectl-why_terminating", "kubectl_complete-why_terminating"] {
+        let _ = fs::remove_file(dir.join(name));
+        symlink(built.join("kubectl-why_terminating"), dir.join(name)).context("install the plugin")?;
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    let offered = |words: &[&str]| -> anyhow::Result<String> {
+        let mut command = Command::new(kubectl);
+        command.args(["__complete", "why-terminating"]).args(words).env("KUBECONFIG", node.layout().kubeconfig());
+        let done = command.env("PATH", format!("{}:{path}", dir.display())).output().context("run kubectl")?;
+        Ok(String::from_utf8(done.stdout)?)
+    };
+    for (words, expected) in [
+        (&["-o", "js"][..], "json\t"),
+        (&["--no-h"], "--no-headers\t"),
+        (&["-n", "lab", "pod/c"], "pod/cwd\n"),
+        (&["causes", "VolumeHeld"], "VolumeHeldByProcess\t"),
+    ] {
+        let text = offered(words)?;
+        ensure!(text.contains(expected), "kubectl why-terminating {words:?} is completed with {text:?}");
+    }
+    let other = offered(&["-n", "elsewhere", "pod/c"])?;
+    ensure!(!other.contains("pod/"), "pods of another namespace: {other:?}");
+    Ok(())
 }
 
 /// `$KUBECTL`, or the one that was fetched for the tests.
