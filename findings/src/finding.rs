@@ -127,7 +127,7 @@ impl Remedy {
                     Some(template) => Some(fill(template, names, quote_for_shell)?),
                     None => None,
                 };
-                Some(Step { text, command, tested: matches!(advice.proven, crate::Proven::Lab(_)) })
+                Some(Step { text, command, tested: advice.is_tested() })
             })
             .collect();
         Remedy { steps, dont: cause.danger.action.to_owned(), breaks: cause.danger.breaks.to_owned() }

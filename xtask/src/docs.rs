@@ -100,7 +100,7 @@ fn section(page: &mut String, cause: &Cause) -> Result<()> {
 }
 
 fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
-    let mark = if matches!(advice.proven, Proven::Lab(_)) { "" } else { " *(untested)*" };
+    let mark = if advice.is_tested() { "" } else { " *(untested)*" };
     writeln!(page, "{number}. {}.{mark}", text(advice.text))?;
     if let Some(command) = advice.command {
         let indent = " ".repeat(format!("{number}. ").len());
@@ -118,11 +118,13 @@ fn proven_by(cause: &Cause) -> String {
         Proven::Observation => "The diagnosis: a saved observation made after the reference; \
             the lab does not stage it."
             .to_owned(),
-        Proven::Untested => "Not diagnosed yet: the entry is here to be looked up.".to_owned(),
+        Proven::Typed | Proven::Untested => "Not diagnosed yet: the entry is here to be looked up.".to_owned(),
     };
     for (number, advice) in (1..).zip(cause.safe.iter()) {
-        if let Proven::Lab(scenario) = advice.proven {
-            said.push_str(&format!(" Step {number}: lab scenario `{scenario}`."));
+        match advice.proven {
+            Proven::Lab(scenario) => said.push_str(&format!(" Step {number}: lab scenario `{scenario}`.")),
+            Proven::Typed => said.push_str(&format!(" Step {number}: typed with the real kubectl.")),
+            Proven::Recording(_) | Proven::Observation | Proven::Untested => {}
         }
     }
     said

@@ -1,6 +1,6 @@
 //! One entry of the registry, at a terminal.
 
-use findings::{Cause, Proven};
+use findings::Cause;
 
 use super::wrap::wrap;
 
@@ -16,7 +16,7 @@ pub fn explain(cause: &Cause) -> String {
     paragraph("Means", cause.meaning);
     paragraph("Proof", cause.proof);
     for advice in cause.safe {
-        let untested = if matches!(advice.proven, Proven::Lab(_)) { "" } else { " (untested)" };
+        let untested = if advice.is_tested() { "" } else { " (untested)" };
         paragraph("Do", &format!("{}{untested}", advice.text));
         if let Some(command) = advice.command {
             paragraph("", &format!("  {command}"));

@@ -1,6 +1,6 @@
 //! One entry of the registry, at a terminal.
 
-use findings::{Cause, Proven};
+use findings::Cause;
 
 use super::page::Page;
 
@@ -11,7 +11,7 @@ pub fn explain(cause: &Cause) -> String {
     page.filled("  Means    ", cause.meaning);
     page.filled("  Proof    ", cause.proof);
     for (index, advice) in cause.safe.iter().enumerate() {
-        let untested = if matches!(advice.proven, Proven::Lab(_)) { "" } else { " (untested)" };
+        let untested = if advice.is_tested() { "" } else { " (untested)" };
         let head = if index == 0 { "  Do       " } else { "           " };
         page.filled(head, &format!("{}. {}{untested}", index + 1, advice.text));
         if let Some(command) = advice.command {

@@ -99,6 +99,13 @@ pub struct Advice {
     pub proven: Proven,
 }
 
+impl Advice {
+    /// Whether a test has executed it.
+    pub fn is_tested(&self) -> bool {
+        matches!(self.proven, Proven::Lab(_) | Proven::Typed)
+    }
+}
+
 /// What not to do.
 #[derive(Debug)]
 pub struct Danger {
@@ -113,6 +120,9 @@ pub struct Danger {
 pub enum Proven {
     /// By this lab scenario, on a real kernel with a real runtime.
     Lab(&'static str),
+    /// Its command only reads: the real kubectl typed it, and got what it asks for from a double of
+    /// the API server that answers as recorded.
+    Typed,
     /// By judging what a real API server answered in this recorded situation.
     Recording(&'static str),
     /// By judging a saved observation made after the reference; the lab cannot stage it.

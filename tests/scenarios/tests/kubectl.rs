@@ -137,7 +137,7 @@ fn offers(kubectl: &PathBuf, node: &Node) -> anyhow::Result<()> {
 }
 
 /// `$KUBECTL`, or the one that was fetched for the tests.
-fn binary() -> anyhow::Result<PathBuf> {
+pub fn binary() -> anyhow::Result<PathBuf> {
     if let Some(path) = std::env::var_os("KUBECTL") {
         return Ok(path.into());
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use findings::{Advice, Cause, Proven, Remedy, Step, clean};
+use findings::{Advice, Cause, Remedy, Step, clean};
 use regex::Regex;
 
 /// Longer commands and texts are not shown, in bytes.
@@ -25,7 +25,7 @@ thread_local! {
 pub fn checked(cause: &'static Cause, told: &Remedy) -> Remedy {
     let steps = told.steps.iter().filter_map(|step| {
         let advice = cause.safe.iter().find(|advice| is_from(advice, step))?;
-        Some(Step { tested: matches!(advice.proven, Proven::Lab(_)), ..step.clone() })
+        Some(Step { tested: advice.is_tested(), ..step.clone() })
     });
     // No more than the registry has: the same step may stand in an Event a hundred times.
     let steps = steps.take(cause.safe.len()).collect();

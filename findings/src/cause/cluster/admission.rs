@@ -5,7 +5,7 @@ use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
 const READ_CONFIGURATION: Advice = Advice {
     text: "Read what the webhook is asked about and where it is called",
     command: Some("kubectl get {configuration} -o yaml"),
-    proven: Proven::Untested,
+    proven: Proven::Typed,
 };
 
 const FINALIZE: Danger = Danger {
@@ -93,7 +93,7 @@ causes! {
             Advice {
                 text: "Read the policy and its binding",
                 command: Some("kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Satisfy the policy, or exclude this namespace in the binding's matchResources",
@@ -155,7 +155,7 @@ causes! {
             Advice {
                 text: "See which versions are stored and who converts",
                 command: Some("kubectl get crd {crd} -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Restore the operator that serves the conversion, Service {service}",
@@ -191,7 +191,7 @@ causes! {
             Advice {
                 text: "See which versions are stored and which are defined",
                 command: Some("kubectl get crd {crd} -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Put the missing version back into the CRD (served: false is enough)",
@@ -254,7 +254,7 @@ causes! {
                 command: Some(
                     "kubectl api-resources --verbs=list --namespaced -o name | xargs -n1 kubectl -n {namespace} get -o name",
                 ),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Restore the object from a backup of etcd, or have the API server's log name it",
@@ -284,7 +284,7 @@ causes! {
             Advice {
                 text: "List the instances",
                 command: Some("kubectl get {crd} -A"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Let what holds each of them finish (its finalizers), not the CRD",
@@ -313,7 +313,7 @@ causes! {
             Advice {
                 text: "See what is left of it",
                 command: Some("kubectl -n {namespace} get {type}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Make the namespace again",
@@ -347,7 +347,7 @@ causes! {
             Advice {
                 text: "See who makes it (managedFields.manager), and stop that program",
                 command: Some("kubectl -n {namespace} get {type} {name} -o yaml --show-managed-fields"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Have the extension API server check the namespace's phase on create",

@@ -11,7 +11,7 @@ const DANGER: Danger = Danger {
 const READ_APISERVICE: Advice = Advice {
     text: "Read what the API server says about it",
     command: Some("kubectl get apiservice {apiservice} -o yaml"),
-    proven: Proven::Untested,
+    proven: Proven::Typed,
 };
 
 const GOES_BY_ITSELF: Advice = Advice {
@@ -66,7 +66,7 @@ causes! {
             Advice {
                 text: "See which pods should serve it and why none is ready",
                 command: Some("kubectl -n {namespace} get endpointslices,deployments,pods -o wide"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Start {workload} again, if it was scaled to zero",
@@ -103,7 +103,7 @@ causes! {
             Advice {
                 text: "Compare with the ports of the Service, and correct whichever is wrong",
                 command: Some("kubectl -n {namespace} get service {service_name} -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             GOES_BY_ITSELF,
         ],
@@ -129,7 +129,7 @@ causes! {
                 text: "See whether other pods of node {node} are out of reach too: all of them means its route or \
                     tunnel, pods of every node means the way out of the control plane",
                 command: Some("kubectl get apiservices,endpointslices -A -o wide"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Repair the path: route, CNI, security group or tunnel (konnectivity)",
@@ -199,13 +199,13 @@ causes! {
             Advice {
                 text: "See whether the trust is published: requestheader-client-ca-file must be among the keys",
                 command: Some("kubectl -n kube-system get configmap extension-apiserver-authentication -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "See whether its ServiceAccount may read that: a RoleBinding to \
                     extension-apiserver-authentication-reader in kube-system",
                 command: Some("kubectl -n kube-system get rolebindings -o wide"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             GOES_BY_ITSELF,
         ],
@@ -274,7 +274,7 @@ causes! {
             Advice {
                 text: "Ask for the group yourself and read the answer",
                 command: Some("kubectl get --raw /apis/{group_version}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Repair the discovery of the extension server behind it (it must answer /apis as well)",
@@ -301,7 +301,7 @@ causes! {
             Advice {
                 text: "See whether the API server is well",
                 command: Some("kubectl get --raw '/readyz?verbose'"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Read the controller manager's log: it names the request that fails",
@@ -327,7 +327,7 @@ causes! {
             Advice {
                 text: "Find who announces it",
                 command: Some("kubectl get --raw /apis"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice { text: "Repair that extension server or CRD", command: None, proven: Proven::Untested },
         ],

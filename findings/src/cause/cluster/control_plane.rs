@@ -22,7 +22,7 @@ causes! {
             Advice {
                 text: "See who held it and since when it is silent",
                 command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Start kube-controller-manager on a control plane machine; its log says why it ended",
@@ -49,7 +49,7 @@ causes! {
             Advice {
                 text: "Look at the role; it must grant delete, deletecollection, get, list and watch on everything",
                 command: Some("kubectl get clusterrole system:controller:namespace-controller -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Restore it: restarting kube-apiserver writes the default roles again",

@@ -5,7 +5,7 @@ use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
 const SET_BY: Advice = Advice {
     text: "See who set the finalizer {finalizer} (managedFields)",
     command: Some("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields"),
-    proven: Proven::Untested,
+    proven: Proven::Typed,
 };
 
 const BY_HAND: Danger = Danger {
@@ -91,7 +91,7 @@ causes! {
             Advice {
                 text: "See why its pods are not ready",
                 command: Some("kubectl -n {workload_namespace} describe {workload}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice { text: "Repair that; the objects then go by themselves", command: None, proven: Proven::Untested },
         ],
@@ -114,7 +114,7 @@ causes! {
             Advice {
                 text: "Read what it reports about the object",
                 command: Some("kubectl describe {type} {name} -n {namespace}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Read the log of {workload}",
@@ -141,7 +141,7 @@ causes! {
             Advice {
                 text: "Read what it reports about the object",
                 command: Some("kubectl describe {type} {name} -n {namespace}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Do its clean-up by hand, as its documentation says, then take this one finalizer off",
@@ -195,7 +195,7 @@ causes! {
             Advice {
                 text: "See who set it",
                 command: Some("kubectl get namespace {name} -o yaml --show-managed-fields"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Repair or install that platform again, and let it finish",
@@ -222,7 +222,7 @@ causes! {
             Advice {
                 text: "See whether the controller manager, which holds the garbage collector, runs",
                 command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Delete the dependents themselves, if they should go",
@@ -251,7 +251,7 @@ causes! {
             Advice {
                 text: "See whether a CRD converts by a webhook that is gone",
                 command: Some("kubectl get crd -o wide"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Read the controller manager's log; garbagecollector names what it cannot list",
@@ -280,7 +280,7 @@ causes! {
             Advice {
                 text: "See whether the controller manager runs",
                 command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Read its log; garbagecollector names the dependent it cannot change",
@@ -314,7 +314,7 @@ causes! {
             Advice {
                 text: "Look at the owners of the first one",
                 command: Some("kubectl get {type} {name} -n {namespace} -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: BY_HAND,

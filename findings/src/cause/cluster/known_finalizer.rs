@@ -21,12 +21,12 @@ causes! {
             Advice {
                 text: "Read its Events",
                 command: Some("kubectl -n {namespace} describe service {name}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Restore the cloud controller manager and its cloud permissions",
                 command: Some("kubectl -n kube-system get lease cloud-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: BY_HAND,
@@ -53,7 +53,7 @@ causes! {
             Advice {
                 text: "If an IngressClass was deleted, make it again until the Ingress is gone",
                 command: Some("kubectl get ingressclasses"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: BY_HAND,
@@ -79,7 +79,7 @@ causes! {
             Advice {
                 text: "Read what it reports",
                 command: Some("kubectl describe {type} {name} -n {namespace}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: Danger {
@@ -199,7 +199,7 @@ causes! {
             Advice {
                 text: "Read what it reports",
                 command: Some("kubectl describe {type} {name}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: BY_HAND,
@@ -248,7 +248,7 @@ causes! {
             Advice {
                 text: "See which pods have reserved it, and end them",
                 command: Some("kubectl -n {namespace} get resourceclaim {name} -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "If no pod is left, see whether the controller manager and the DRA driver run",
@@ -277,12 +277,12 @@ causes! {
             Advice {
                 text: "Find what uses it, and end that first",
                 command: Some("kubectl describe {type} {name}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "If nothing uses it, see whether the controller manager runs",
                 command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: Danger {

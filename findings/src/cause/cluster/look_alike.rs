@@ -16,7 +16,7 @@ causes! {
             Advice {
                 text: "See the Events of the garbage collector",
                 command: Some("kubectl get events -A --field-selector reason=OwnerRefInvalidNamespace"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Have whoever makes the object leave that owner reference out",
@@ -76,7 +76,7 @@ causes! {
             Advice {
                 text: "See how many nodes of each zone are ready",
                 command: Some("kubectl get nodes -L topology.kubernetes.io/zone"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Repair the control plane's network: it is more likely broken than all those nodes",
@@ -105,7 +105,7 @@ causes! {
             Advice {
                 text: "Read why it waits",
                 command: Some("kubectl get events -A --field-selector reason=FailedScheduling"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "For a local volume: bring its node back, or give the data up and delete the claim",

@@ -16,7 +16,7 @@ causes! {
             Advice {
                 text: "Find the program that sets {finalizer}, and let it finish",
                 command: Some("kubectl get namespace {namespace} -o yaml --show-managed-fields"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "If it is not installed any more, install it again until the namespace is gone",
@@ -64,7 +64,7 @@ causes! {
             Advice {
                 text: "Read the whole message",
                 command: Some("kubectl get namespace {namespace} -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice { text: "Repair what the message names", command: None, proven: Proven::Untested },
         ],

@@ -11,7 +11,7 @@ const FORCE: Danger = Danger {
 const ASK_THE_AGENT: Advice = Advice {
     text: "Read what the agent of the node says, if it is installed: it names the process, mount or cgroup",
     command: Some("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={node}"),
-    proven: Proven::Untested,
+    proven: Proven::Typed,
 };
 
 const ON_THE_NODE: Advice = Advice {
@@ -23,7 +23,7 @@ const ON_THE_NODE: Advice = Advice {
 const SEE_NODE: Advice = Advice {
     text: "Look at the node's conditions and taints",
     command: Some("kubectl describe node {node}"),
-    proven: Proven::Untested,
+    proven: Proven::Typed,
 };
 
 causes! {
@@ -109,7 +109,7 @@ causes! {
             Advice {
                 text: "See which drivers the node has",
                 command: Some("kubectl get csinode {node} -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Bring the node part (DaemonSet) of {driver} back to the node; the kubelet then unmounts",
@@ -174,12 +174,12 @@ causes! {
             Advice {
                 text: "Wait a minute; if it stays, see whether the controller manager runs",
                 command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "See whether a webhook refuses the deletion of pods",
                 command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: FORCE,
@@ -256,7 +256,7 @@ causes! {
                 text: "If it stays: see whether a webhook refuses changes of pods, and whether the controller manager \
                     runs",
                 command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: Danger {
@@ -282,7 +282,7 @@ causes! {
             Advice {
                 text: "See which webhook decides about pods",
                 command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Read the controller manager's log; pod-garbage-collector names the error",
@@ -437,7 +437,7 @@ causes! {
             Advice {
                 text: "If it is off, see whether the controller manager runs",
                 command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: FORCE,
@@ -459,17 +459,17 @@ causes! {
             Advice {
                 text: "See whether the controller manager runs",
                 command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "See whether a webhook changes or refuses pods (mutating ones that add containers do)",
                 command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "See whether spec.managedBy of the Job names another controller, and whether that one runs",
                 command: Some("kubectl -n {namespace} get jobs -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: Danger {

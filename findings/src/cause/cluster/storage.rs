@@ -26,7 +26,7 @@ causes! {
             Advice {
                 text: "See which pods use the claim and what makes them",
                 command: Some("kubectl -n {namespace} get pod {pod} -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Delete the pod, or scale down what makes it, if it should go",
@@ -88,7 +88,7 @@ causes! {
             Advice {
                 text: "See whether the controller manager runs",
                 command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Read its log; pvc-protection-controller names what it cannot list",
@@ -113,7 +113,7 @@ causes! {
             Advice {
                 text: "See who uses the claim",
                 command: Some("kubectl -n {namespace} describe persistentvolumeclaim {name}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Delete the claim, if it should go; what uses the claim shows then",
@@ -147,7 +147,7 @@ causes! {
             Advice {
                 text: "Read the volume's Events (VolumeFailedDelete)",
                 command: Some("kubectl describe persistentvolume {pv}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Repair what the storage says, or restore the controller part of {driver}",
@@ -181,12 +181,12 @@ causes! {
             Advice {
                 text: "Read the volume's Events",
                 command: Some("kubectl describe persistentvolume {pv}"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "See whether the controller manager runs",
                 command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
         ],
         danger: Danger {
@@ -209,7 +209,7 @@ causes! {
             Advice {
                 text: "Read the driver's words and look at the volume in the storage's own console",
                 command: Some("kubectl get volumeattachment {attachment} -o yaml"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Repair what it names; the driver tries again by itself",
@@ -236,7 +236,7 @@ causes! {
             Advice {
                 text: "See whether the controller part of {driver} runs, and read the log of csi-attacher",
                 command: Some("kubectl get pods,leases -A -o wide"),
-                proven: Proven::Untested,
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Bring the driver's controller part back; it detaches by itself",
