@@ -23,7 +23,7 @@ pub fn not_responding(
     gate: Option<Gate>,
 ) -> Finding {
     let found = Found::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head).evidence(
-        format!("/proc/{}/task/{}/wchan", process.pid, thread.tid),
+        format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
         thread.wchan.get().map_or("", String::as_str),
     );
     let found = runtime::named(view, found).name("pid", process.pid).name("tid", thread.tid).name("comm", &thread.comm);

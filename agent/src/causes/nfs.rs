@@ -25,7 +25,7 @@ pub fn not_responding(
     let cause = &cause::NFS_SERVER_NOT_RESPONDING;
     let wchan = thread.wchan.get().map_or("", String::as_str);
     let mut found = runtime::named(view, Found::new(cause, gate).after(head))
-        .evidence(format!("/proc/{}/task/{}/wchan", process.pid, thread.tid), wchan)
+        .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), wchan)
         .name("pid", process.pid)
         .name("tid", thread.tid);
     match mounts {

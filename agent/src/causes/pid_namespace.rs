@@ -53,7 +53,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
                 words::owner(&parent.owner)
             ),
         )
-        .evidence(format!("/proc/{}/wchan", init.pid), "zap_pid_ns_processes")
+        .evidence(format!("/proc/{}/{{wchan,stack}}", init.pid), "zap_pid_ns_processes")
         .evidence(format!("/proc/{}/stat", zombie.pid), format!("state Z, 1 thread, parent {}", parent.pid))
         .evidence(format!("/proc/{}/ns/pid", parent.pid), "another pid namespace than the zombie's")
         .name("pid", zombie.pid)

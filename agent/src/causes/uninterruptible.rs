@@ -101,7 +101,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     runtime::named(view, Found::new(cause, gate).after(head))
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
-        .evidence(format!("/proc/{}/task/{}/wchan", process.pid, thread.tid), function)
+        .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), function)
         .name("pid", process.pid)
         .name("tid", thread.tid)
         .name("comm", &thread.comm)

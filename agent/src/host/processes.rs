@@ -134,11 +134,16 @@ pub fn look_again(process: &mut Process) {
     }
 }
 
-/// The kernel function the task sleeps in.
+/// The kernel function the task sleeps in; empty when nobody tells.
 pub(super) fn wchan(dir: &ProcDir) -> Seen<String> {
     let words = dir.read("wchan", SMALL).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
-    // "0" is what a reader without the right to see it gets, and what a running task shows.
-    seen(words.map(|word| if word == "0" { String::new() } else { word }))
+    // "0" is what a reader without the right to see it gets, what a running task shows, and what x86
+    // kernels before 5.16 that unwind by ORC always say (get_wchan followed frame pointers only). The
+    // stack begins with the same function.
+    seen(words.map(|word| match word.as_str() {
+        "0" => stack(dir).get().and_then(|stack| stack.first().cloned()).unwrap_or_default(),
+        _ => word,
+    }))
 }
 
 fn syscall(dir: &ProcDir) -> Seen<Syscall> {

@@ -32,7 +32,12 @@ fn parse_state(stat: &str) -> Option<char> {
 
 /// In which kernel function a task sleeps.
 pub fn wait_channel(pid: i32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default()
+    let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    match read("wchan").as_str() {
+        // x86 kernels before 5.16 do not know; `[<0>] request_wait_answer+0xfa/0x220 [fuse]` does.
+        "0" => read("stack").split([' ', '+']).nth(1).unwrap_or_default().to_owned(),
+        word => word.to_owned(),
+    }
 }
 
 /// The threads of a process.
