@@ -174,6 +174,12 @@ impl Found {
         self
     }
 
+    /// No deletion is stuck; it only looks so.
+    pub fn not_stuck(mut self) -> Self {
+        self.verdict = Verdict::Clear;
+        self
+    }
+
     /// What makes this root the same as another one.
     pub fn same_as(mut self, root: impl std::fmt::Display) -> Self {
         self.root = clean(&format!("{}:{root}", self.cause.id), 300);

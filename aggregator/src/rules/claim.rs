@@ -4,7 +4,7 @@ use findings::cause;
 
 use super::object::words;
 use super::words::{node, overdue, pod as pod_thing, within};
-use super::{control_plane, finalizer};
+use super::{control_plane, finalizer, odd_owner};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -24,6 +24,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     };
     if claim.metadata.deletion_timestamp.is_none() {
         standing.words = "is not being deleted".to_owned();
+        odd_owner::of_living(view, thing, &claim.metadata, &mut standing);
         return standing;
     }
     standing.terminating = true;

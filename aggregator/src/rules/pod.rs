@@ -4,7 +4,7 @@ use findings::{cause, clean, duration};
 
 use super::webhook::Asked;
 use super::words::{age, claim, node, overdue, some, within};
-use super::{agent, control_plane, finalizer, owner, webhook};
+use super::{agent, control_plane, finalizer, living, node as node_rule, owner, webhook};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -45,7 +45,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
         return standing;
     };
     if pod.metadata.deletion_timestamp.is_none() {
-        standing.words = "is not being deleted".to_owned();
+        living::explain(view, thing, pod, &mut standing);
         return standing;
     }
     standing.terminating = true;
@@ -152,11 +152,16 @@ fn at_node(view: &View, case: &Case, standing: &mut Standing) {
     let said = condition(&on.status.conditions, "Ready").map(|ready| ready.status.as_str());
     let ready = said == Some("True");
     let is_settling = standing.overdue.is_some_and(|seconds| seconds < SETTLING);
-    if said == Some("False") && !is_settling {
-        // The node talks, and its agent may know why the kubelet is not ready.
+    if !ready && !is_settling && (said == Some("False") || node_rule::agent_is_heard(view, on, standing)) {
+        // The machine lives, and its agent may know why the kubelet is not ready or silent.
         let words = standing.words.clone();
         let told = agent::findings(view, standing, case.thing, case.pod, on, &words);
+        let kubelet = [cause::KUBELET_NOT_RUNNING.id, cause::KUBELET_SYNC_LOOP_HUNG.id];
+        let is_kubelet = told.iter().any(|found| kubelet.contains(&found.cause.id));
         standing.found.extend(told);
+        if is_kubelet {
+            return;
+        }
     }
     if !ready || on.is_tainted("node.kubernetes.io/unreachable") || on.is_tainted("node.kubernetes.io/out-of-service") {
         standing.wait_for(node(name));

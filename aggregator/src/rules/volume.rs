@@ -4,7 +4,7 @@ use findings::cause;
 
 use super::object::words;
 use super::words::{claim, overdue};
-use super::{control_plane, finalizer};
+use super::{control_plane, finalizer, odd_owner};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -21,6 +21,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     };
     if volume.metadata.deletion_timestamp.is_none() {
         standing.words = format!("is not being deleted ({})", volume.status.phase);
+        odd_owner::of_living(view, thing, &volume.metadata, &mut standing);
         return standing;
     }
     standing.terminating = true;

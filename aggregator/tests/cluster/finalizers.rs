@@ -57,6 +57,43 @@ fn a_controller_that_is_not_ready_or_does_not_finish() {
 }
 
 #[test]
+fn an_object_whose_update_is_refused() {
+    let warning = |kind: &str, name: &str| {
+        json!({
+            "kind": "Event", "metadata": {"name": "e", "namespace": "team"}, "type": "Warning", "reason": "ReconcileError",
+            "message": format!("{kind}.example.com \"{name}\" is invalid: spec.size: Required value"),
+            "involvedObject": {"kind": kind, "name": name}
+        })
+    };
+    let served = || widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+    let looked = look(served().with(warning("Widget", "w")), everything());
+    assert_eq!(looked.causes(), ["UpdateFailsValidation"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!(finding.confidence, Confidence::Probable);
+    assert!(finding.evidence.iter().any(|one| one.says.contains("spec.size: Required value")), "{finding:#?}");
+    // Of an object of another name it tells nothing.
+    let mut other = warning("Widget", "other");
+    other["involvedObject"]["name"] = "w".into();
+    assert_eq!(look(served().with(other), everything()).causes(), ["FinalizerControllerFailing"]);
+    // A built-in kind, of which nobody known takes the finalizer off.
+    let config = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "team"}}));
+    let config = config.held("v1", "ConfigMap", "team", "c", &["example.com/hold"]).with(warning("ConfigMap", "c"));
+    assert_eq!(look(config, object("cm", "team", "c")).causes(), ["UpdateFailsValidation"]);
+}
+
+#[test]
+fn warnings_are_asked_for_once_for_all_objects_of_a_kind() {
+    let mut world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+    for number in 0..20 {
+        world = world.held("example.com/v1", "Widget", "team", &format!("w{number}"), &["widgets.example.com/cleanup"]);
+    }
+    let looked = look(world, everything());
+    assert_eq!((looked.causes(), looked.report.roots[0].on_the_way.len()), (vec!["FinalizerControllerFailing"], 21));
+    let lists = looked.requests.iter().filter(|path| path.starts_with("/api/v1/namespaces/team/events"));
+    assert_eq!(lists.count(), 1, "{:#?}", looked.requests);
+}
+
+#[test]
 fn a_controller_that_has_just_begun_is_progressing() {
     let world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
     let now = world.ago(20);

@@ -13,6 +13,8 @@ mod gathering;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod look_alikes;
+#[cfg(test)]
 mod plugin;
 #[cfg(test)]
 mod pods;
@@ -22,6 +24,8 @@ mod properties;
 mod recordings;
 #[cfg(test)]
 mod served;
+#[cfg(test)]
+mod silent;
 #[cfg(test)]
 mod storage;
 #[cfg(test)]

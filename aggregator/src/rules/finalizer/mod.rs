@@ -2,6 +2,7 @@
 
 mod controller;
 mod registry;
+mod reported;
 
 use findings::{Cause, cause};
 
@@ -10,6 +11,7 @@ use super::{control_plane, namespace, owner, webhook};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 use controller::Controller;
+use reported::Reported;
 
 /// A controller that has not answered for so long is not merely slow.
 const SLOW: i64 = 120;
@@ -91,7 +93,14 @@ fn by_others(
     let is_custom = group.contains('.') && !group.ends_with(".k8s.io");
     if !is_custom {
         let words = format!("{}{released_by}; {}", standing.words, setter(meta, finalizer));
-        let found = start(specific.unwrap_or(default)).same_as(finalizer).at_itself(thing, words);
+        let found = match reported::invalid(view, thing, standing) {
+            Some((source, says)) => start(&cause::UPDATE_FAILS_VALIDATION)
+                .same_as(thing)
+                .at_itself(thing, format!("{words}; its update is refused: {says}"))
+                .evidence(source, says)
+                .probable(),
+            None => start(specific.unwrap_or(default)).same_as(finalizer).at_itself(thing, words),
+        };
         standing.found.push(found);
         return;
     }
@@ -145,9 +154,14 @@ fn by_others(
             } else if object.ready() == 0 {
                 chain(&cause::FINALIZER_CONTROLLER_NOT_READY).step(Step::about(&workload, state.clone()))
             } else {
-                let (cause, words) = failing(view, thing, standing);
-                let found = chain(specific.unwrap_or(cause))
-                    .step(Step::about(&workload, format!("runs ({state}) and has not released it{words}")));
+                let Reported { cause, words, evidence } = reported::of(view, thing, standing);
+                // What was reported is nearer than what the finalizer is known for.
+                let general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
+                let found = chain(specific.filter(|_| general).unwrap_or(cause));
+                let found = if cause.id == cause::UPDATE_FAILS_VALIDATION.id { found.same_as(thing) } else { found };
+                let found =
+                    found.step(Step::about(&workload, format!("runs ({state}) and has not released it{words}")));
+                let found = evidence.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
                 let is_young = standing.overdue.is_some_and(|seconds| seconds < SLOW);
                 if is_young { found.progressing() } else { found.probable() }
             }
@@ -182,26 +196,4 @@ fn refused(view: &View, thing: &Thing, standing: &mut Standing) -> bool {
         standing.wait_for(configuration.clone());
     }
     !broken.is_empty()
-}
-
-/// What the object or its Events say about a controller that runs and does not finish.
-fn failing(view: &View, thing: &Thing, standing: &mut Standing) -> (&'static Cause, String) {
-    let answer = view.with_status(&thing.resource, thing.namespace.as_deref(), &thing.name);
-    let object = standing.see(thing.to_string(), "what its controller reports", answer);
-    let bad = object.into_iter().flat_map(|object| &object.status.conditions).find(|one| one.status == "False");
-    let said = bad.map_or(String::new(), |one| format!(": {} is False, {} {}", one.kind, one.reason, one.message));
-    let Some(namespace) = &thing.namespace else { return (&cause::FINALIZER_CONTROLLER_FAILING, said) };
-    let about = Select::Fields(format!("involvedObject.name={}", thing.name));
-    let answer = view.select::<Event>(known::EVENTS, Scope::Namespace(namespace.clone()), about);
-    let events = standing.see(format!("events of {thing}"), "what its controller reports", answer).unwrap_or_default();
-    let is_about = |event: &&&Event| event.involved_object.kind == thing.kind && event.kind == "Warning";
-    let warnings: Vec<&Event> = events.iter().filter(is_about).copied().collect();
-    if let Some(event) = warnings.iter().find(|event| event.message.contains("because it is being terminated")) {
-        return (&cause::FINALIZER_CONTROLLER_BLOCKED, format!(": {}", event.message));
-    }
-    let said = match warnings.last() {
-        Some(event) if said.is_empty() => format!(": {} {}", event.reason, event.message),
-        _ => said,
-    };
-    (&cause::FINALIZER_CONTROLLER_FAILING, said)
 }

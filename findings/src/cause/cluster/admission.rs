@@ -368,7 +368,9 @@ causes! {
         title: "The object cannot be updated any more, because it is not valid",
         meaning: "Taking a finalizer off is an update, and an old object that a newer schema does not accept cannot \
             be updated. Its controller fails for ever.",
-        proof: "The controller's Events or log name 422 Invalid for the object; the API shows nothing else.",
+        proof: "A warning Event about the object, or a condition of it, quotes the API server: \"NAME\" is invalid. \
+            That this is the update which takes the finalizer off is inferred, so it is probable. A controller that \
+            says so in its log only cannot be seen.",
         safe: &[
             Advice {
                 text: "See what the schema rejects, without changing anything",
@@ -387,6 +389,6 @@ causes! {
         },
         sources: &["reference: updates rejected by validation"],
         event_reason: "UpdateFailsValidation",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 }
