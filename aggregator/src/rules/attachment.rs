@@ -3,7 +3,7 @@
 use findings::cause;
 
 use super::words::{lasting, node, overdue};
-use super::{namespace, object};
+use super::{finalizer, namespace, object};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -78,6 +78,9 @@ fn lost_secret(view: &View, thing: &Thing, attachment: &Attachment, standing: &m
 }
 
 fn idle(view: &View, thing: &Thing, attachment: &Attachment, standing: &mut Standing) {
+    if finalizer::refused(view, thing, &attachment.metadata, standing) {
+        return;
+    }
     let words = object::words(view, &attachment.metadata);
     let found = base(&cause::VOLUME_ATTACHER_GONE, thing, attachment)
         .evidence(thing.to_string(), "no detachError, and the finalizer is left")

@@ -68,6 +68,7 @@ fn protection(view: &View, thing: &Thing, claim: &Claim, standing: &mut Standing
     if users.is_empty() && !standing.open {
         let found = match control_plane::silent(view, standing, thing) {
             Some(found) => found,
+            None if finalizer::refused(view, thing, &claim.metadata, standing) => return,
             None => {
                 Found::here(&cause::PVC_PROTECTION_NOT_RELEASED, thing, format!("{}; no pod uses it", standing.words))
             }

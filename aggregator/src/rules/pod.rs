@@ -2,7 +2,7 @@
 
 use findings::{cause, clean, duration};
 
-use super::webhook::Asked;
+use super::webhook::Request;
 use super::words::{age, claim, node, overdue, some, within};
 use super::{agent, control_plane, finalizer, living, node as node_rule, owner, webhook};
 use crate::graph::{Found, Standing, Step, View};
@@ -131,6 +131,9 @@ fn collector_refused(view: &View, case: &Case, standing: &mut Standing) -> bool 
         .filter(|marked| marked.status == "True" && marked.reason == "DeletionByPodGC");
     let since = marked.and_then(|marked| marked.last_transition_time);
     let Some(since) = since.filter(|since| view.state.seconds_since(*since) > COLLECTOR) else { return false };
+    if report_refused(view, case, standing) {
+        return true;
+    }
     let words = format!("{}; the pod garbage collector marked it {} ago", standing.words, age(view, since));
     standing.found.push(case.found(&cause::POD_GC_REFUSED, words));
     true
@@ -267,15 +270,8 @@ fn remains(pod: &Pod) -> String {
 /// The kubelet's last requests about a pod, which a webhook without a backend refuses: its status,
 /// and in the end its deletion.
 fn report_refused(view: &View, case: &Case, standing: &mut Standing) -> bool {
-    let namespace = Some(case.namespace());
-    let mut refused = false;
-    for (operation, resource) in [("UPDATE", "pods/status"), ("DELETE", "pods")] {
-        for configuration in webhook::broken_for(view, standing, Asked { operation, group: "", resource, namespace }) {
-            standing.wait_for(configuration);
-            refused = true;
-        }
-    }
-    refused
+    let request = |operation| Request::about(case.thing, &case.pod.metadata, operation);
+    webhook::refuses(view, standing, &[request("UPDATE").at("pods/status"), request("DELETE")])
 }
 
 /// A CSI volume of the pod, whose driver is not registered at the node.

@@ -47,6 +47,7 @@ fn protection(view: &View, thing: &Thing, volume: &PersistentVolume, standing: &
     let Some(ClaimRef { namespace, name, uid }) = reference else {
         let found = match control_plane::silent(view, standing, thing) {
             Some(found) => found,
+            None if finalizer::refused(view, thing, &volume.metadata, standing) => return,
             None => {
                 let words = format!("{}; pv-protection should have let it go", standing.words);
                 Found::here(&cause::PV_DELETION_PENDING, thing, words).name("pv", &thing.name)

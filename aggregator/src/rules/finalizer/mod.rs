@@ -6,7 +6,7 @@ mod reported;
 
 use findings::{Cause, cause};
 
-use super::webhook::Asked;
+use super::webhook::Request;
 use super::{control_plane, namespace, owner, webhook};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
@@ -57,11 +57,18 @@ pub fn by_controller_manager(
         standing.found.push(found);
         return;
     }
-    if refused(view, thing, standing) {
+    if refused(view, thing, meta, standing) {
         return;
     }
     let words = format!("{}, which kube-controller-manager takes off", standing.words);
-    let found = held(thing, meta, finalizer, cause).at_itself(thing, words);
+    let mut found = held(thing, meta, finalizer, cause).at_itself(thing, words);
+    if thing.is(known::PODS) {
+        let changers = webhook::changers(view, standing, Request::about(thing, meta, "UPDATE"));
+        for name in changers {
+            let says = "is asked about updates of this pod; containers that it adds make them invalid";
+            found = found.evidence(format!("MutatingWebhookConfiguration {name}"), says);
+        }
+    }
     let is_young = standing.overdue.is_some_and(|seconds| seconds < SLOW);
     standing.found.push(if is_young { found.progressing() } else { found });
 }
@@ -75,7 +82,7 @@ fn by_others(
     known: Option<&'static registry::KnownFinalizer>,
     standing: &mut Standing,
 ) {
-    if refused(view, thing, standing) {
+    if refused(view, thing, meta, standing) {
         return;
     }
     let group = &thing.resource.group;
@@ -187,13 +194,7 @@ fn setter(meta: &Meta, finalizer: &str) -> String {
     }
 }
 
-/// A webhook that cannot be called refuses to let anybody take the finalizer off.
-fn refused(view: &View, thing: &Thing, standing: &mut Standing) -> bool {
-    let Resource { group, plural, .. } = &thing.resource;
-    let asked = Asked { operation: "UPDATE", group, resource: plural, namespace: thing.namespace.as_deref() };
-    let broken = webhook::broken_for(view, standing, asked);
-    for configuration in &broken {
-        standing.wait_for(configuration.clone());
-    }
-    !broken.is_empty()
+/// Whether a webhook that cannot be called refuses to let anybody take a finalizer off.
+pub fn refused(view: &View, thing: &Thing, meta: &Meta, standing: &mut Standing) -> bool {
+    webhook::refuses(view, standing, &[Request::about(thing, meta, "UPDATE")])
 }
