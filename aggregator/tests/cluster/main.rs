@@ -15,6 +15,8 @@ mod golden;
 #[cfg(test)]
 mod look_alikes;
 #[cfg(test)]
+mod owners;
+#[cfg(test)]
 mod plugin;
 #[cfg(test)]
 mod pods;

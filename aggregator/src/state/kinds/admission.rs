@@ -100,6 +100,11 @@ impl Webhook {
         self.failure_policy != "Ignore"
     }
 
+    /// Whether it is about this group alone, as an operator's own are: a policy engine's are about many.
+    pub fn is_only_about(&self, group: &str) -> bool {
+        !self.rules.is_empty() && self.rules.iter().all(|rule| rule.api_groups.as_slice() == [group])
+    }
+
     /// Whether it is asked about this operation on this resource (`pods/status` for a subresource).
     pub fn asks_about(&self, operation: &str, group: &str, version: &str, resource: &str, namespaced: bool) -> bool {
         let one_of = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
