@@ -47,8 +47,7 @@ fn protection(view: &View, thing: &Thing, claim: &Claim, standing: &mut Standing
     let namespace = thing.namespace.as_deref().unwrap_or_default();
     let answer = view.list::<Pod>(known::PODS, within(namespace));
     let Some(pods) = standing.see(format!("pods of {namespace}"), "which pods use it", answer) else { return };
-    let users: Vec<&Pod> =
-        pods.into_iter().filter(|pod| !pod.spec.node_name.is_empty() && pod.claims().contains(&thing.name)).collect();
+    let users: Vec<&Pod> = pods.into_iter().filter(|pod| pod.holds(&claim.metadata)).collect();
     for user in &users {
         let who = pod_thing(namespace, &user.metadata.name);
         let base = |cause| Found::below(cause, thing).name("pod", &user.metadata.name).name("namespace", namespace);

@@ -166,6 +166,7 @@ fn at_node(view: &View, case: &Case, standing: &mut Standing) {
             return;
         }
     }
+    let ready = ready && !node_rule::is_frozen(view, on, standing);
     if !ready || on.is_tainted("node.kubernetes.io/unreachable") || on.is_tainted("node.kubernetes.io/out-of-service") {
         standing.wait_for(node(name));
         return;

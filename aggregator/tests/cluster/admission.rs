@@ -125,8 +125,10 @@ fn a_webhook_that_refuses_the_kubelets_last_words() {
 
 #[test]
 fn a_webhook_that_refuses_the_namespaces_own_update() {
-    let world = healthy().webhook("UPDATE", "", "namespaces/finalize").going("stuck", all_false());
-    assert_eq!(look(world, everything()).causes(), ["WebhookBlocksUpdate"]);
+    for resource in ["namespaces", "namespaces/status", "namespaces/finalize"] {
+        let world = healthy().webhook("UPDATE", "", resource).going("stuck", all_false());
+        assert_eq!(look(world, everything()).causes(), ["WebhookBlocksUpdate"], "{resource}");
+    }
 }
 
 #[test]

@@ -192,3 +192,63 @@ fn a_jobs_pod_that_was_not_counted() {
     });
     assert_eq!(look(world, everything()).causes(), ["JobTrackingFinalizer"]);
 }
+
+#[test]
+fn a_jobs_pod_that_another_controller_counts() {
+    let pod = |owner: serde_json::Value| {
+        healthy().going_pod("a", "p", "node-a", "Succeeded").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["finalizers"] = json!(["batch.kubernetes.io/job-tracking"]);
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            pod["metadata"]["ownerReferences"] = json!([owner]);
+        })
+    };
+    let job = |managed_by: serde_json::Value| {
+        pod(json!({"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j"})).with(json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "a", "uid": "j"},
+            "spec": {"managedBy": managed_by}
+        }))
+    };
+    let root = |world: World| {
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), ["JobTrackingFinalizer"], "{:#?}", looked.report);
+        looked.chain(0).pop().unwrap()
+    };
+    assert!(root(job(json!("kueue.x-k8s.io/multikueue"))).contains("spec.managedBy kueue.x-k8s.io/multikueue"));
+    assert!(!root(job(json!("kubernetes.io/job-controller"))).contains("managedBy"));
+    assert!(!root(job(json!(null))).contains("managedBy"));
+    let other = pod(json!({"apiVersion": "example.com/v1", "kind": "Flow", "name": "f", "uid": "f"}));
+    assert!(root(other).contains("owned by Flow f, which is no Job"));
+}
+
+#[test]
+fn an_ingress_whose_class_went_first() {
+    let ingress = || {
+        let held = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "a"}})).held(
+            "networking.k8s.io/v1",
+            "Ingress",
+            "a",
+            "web",
+            &["ingress.k8s.aws/resources"],
+        );
+        held.change("/apis/networking.k8s.io/v1/ingresses", "web", |one| {
+            one["spec"] = json!({"ingressClassName": "alb"})
+        })
+    };
+    let looked = look(ingress(), object("ingress", "a", "web"));
+    assert_eq!(looked.causes(), ["CloudLoadBalancerFinalizer"], "{:#?}", looked.report);
+    looked.assert_chain(0, &["Ingress a/web: Terminating", "IngressClass alb: does not exist"]);
+    let class = json!({"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": {"name": "alb"}});
+    let looked = look(ingress().with(class), object("ingress", "a", "web"));
+    looked.assert_chain(0, &["Ingress a/web: Terminating"]);
+}
+
+#[test]
+fn a_platforms_finalizer_of_a_namespace_names_the_platform() {
+    let world = healthy().going("stuck", all_false()).change("/api/v1/namespaces", "stuck", |one| {
+        one["spec"]["finalizers"] = json!(null);
+        one["metadata"]["finalizers"] = json!(["controller.cattle.io/namespace-auth"]);
+    });
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"]);
+    assert!(looked.chain(0)[0].contains("(Rancher takes it off)"), "{:?}", looked.chain(0));
+}

@@ -243,3 +243,19 @@ fn a_pod_of_a_daemon_set_stays_on_a_silent_node() {
     assert!(looked.causes().is_empty(), "{:#?}", looked.report);
     assert!(notes(&looked).contains("belongs to a DaemonSet"), "{}", notes(&looked));
 }
+
+#[test]
+fn a_node_that_is_called_ready_while_nobody_judges_nodes() {
+    let then = |world: &World| world.ago(900);
+    let frozen = |world: World| {
+        let then = then(&world);
+        world.change("/apis/coordination.k8s.io/v1/leases", "node-a", |lease| lease["spec"]["renewTime"] = then.into())
+    };
+    let world = frozen(recording("dstate-fuse")).without_controller_manager();
+    let mut causes = look(world, object("pod", "exam-dstate", "p")).causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["ControllerManagerSilent", "NodeUnreachable"]);
+    // The kubelet works, whoever judges.
+    let world = recording("dstate-fuse").without_controller_manager();
+    assert_eq!(look(world, object("pod", "exam-dstate", "p")).causes(), ["PodContainersNotStopped"]);
+}

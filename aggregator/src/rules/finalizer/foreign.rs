@@ -2,6 +2,7 @@
 
 use findings::{Cause, cause};
 
+use super::beside;
 use super::controller::{self, Controller};
 use super::leader::{self, Leader};
 use super::neighbours::{self, Near, Says};
@@ -87,7 +88,15 @@ fn built_in(view: &View, case: &Case, standing: &mut Standing) -> Found {
             .at_itself(case.thing, format!("{words}; its update is refused: {says}"))
             .evidence(source, says)
             .probable(),
-        None => case.start(case.unknown()).same_as(case.finalizer).at_itself(case.thing, words),
+        None => match beside::ingress_class(view, case.thing, case.finalizer, standing) {
+            Some((source, says)) => case
+                .start(case.unknown())
+                .step(Step::about(case.thing, words))
+                .step(Step::named(&source, &says))
+                .same_as(&source)
+                .evidence(source, says),
+            None => case.start(case.unknown()).same_as(case.finalizer).at_itself(case.thing, words),
+        },
     }
 }
 

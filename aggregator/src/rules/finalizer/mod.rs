@@ -1,5 +1,6 @@
 //! Finalizers: who must take one off, and whether that program lives.
 
+mod beside;
 mod controller;
 mod foreign;
 mod leader;
@@ -60,15 +61,20 @@ pub fn by_controller_manager(
     if refused(view, thing, meta, standing) {
         return;
     }
-    let words = format!("{}, which kube-controller-manager takes off", standing.words);
-    let mut found = held(thing, meta, finalizer, cause).at_itself(thing, words);
-    if thing.is(known::PODS) {
-        let changers = webhook::changers(view, standing, Request::about(thing, meta, "UPDATE"));
-        for name in changers {
-            let says = "is asked about updates of this pod; containers that it adds make them invalid";
-            found = found.evidence(format!("MutatingWebhookConfiguration {name}"), says);
+    let mut words = format!("{}, which kube-controller-manager takes off", standing.words);
+    let mut beside = Vec::new();
+    if cause.id == cause::JOB_TRACKING_FINALIZER.id {
+        beside.extend(beside::job(view, thing, meta, standing));
+        for (source, says) in &beside {
+            words.push_str(&format!("; {source}: {says}"));
         }
+        let changers = webhook::changers(view, standing, Request::about(thing, meta, "UPDATE"));
+        let says = "is asked about updates of this pod; containers that it adds make them invalid";
+        beside
+            .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
     }
+    let found = held(thing, meta, finalizer, cause).at_itself(thing, words);
+    let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
     let is_young = standing.overdue.is_some_and(|seconds| seconds < SLOW);
     standing.found.push(if is_young { found.progressing() } else { found });
 }

@@ -31,6 +31,8 @@ pub fn judge(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
 
 /// Whether nobody acts, or an API that cannot be listed holds every namespace.
 pub fn control_plane(view: &View, case: &Case, standing: &mut Standing) {
+    let storage = control_plane::storage_fails(standing, case.thing);
+    standing.found.extend(storage);
     match control_plane::silent(view, standing, case.thing) {
         Some(found) => standing.found.push(found),
         None => dead_apis(view, case, standing),

@@ -66,7 +66,8 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
         standing.overdue = super::words::overdue(view, &node.metadata);
         finalizer::explain(view, thing, &node.metadata, &mut standing);
     }
-    if case.is_ready() && !node.is_tainted(UNREACHABLE) && !node.is_tainted(OUT_OF_SERVICE) {
+    let is_frozen = is_frozen(view, node, &mut standing);
+    if case.is_ready() && !is_frozen && !node.is_tainted(UNREACHABLE) && !node.is_tainted(OUT_OF_SERVICE) {
         return standing;
     }
     let controllers_silent = control_plane::silent(view, &mut standing, thing);
@@ -80,6 +81,16 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     }
     local_volumes(view, thing, &mut standing);
     standing
+}
+
+/// Whether a node that is called Ready has been silent since nobody judges nodes any more.
+pub fn is_frozen(view: &View, node: &Node, standing: &mut Standing) -> bool {
+    if !is_true(&node.status.conditions, "Ready") || !control_plane::is_silent(view, standing) {
+        return false;
+    }
+    let answer = view.from_list::<Lease>(known::LEASES, "kube-node-lease", &node.metadata.name);
+    standing.open |= matches!(answer, Answer::Unasked);
+    answer.seen().is_some_and(|lease| lease.expired_for(view.state.at).is_some())
 }
 
 /// Whether an agent on a node whose kubelet is silent has spoken since.

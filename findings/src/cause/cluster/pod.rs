@@ -44,7 +44,8 @@ causes! {
         meaning: "The grace period is over, the kubelet lives, and it has not reported that the containers ended. \
             What keeps them (a process that cannot die, a runtime that does not answer) is on the node, and the API \
             does not show it.",
-        proof: "The deadline has passed, the phase is Running or Pending, the node is Ready and its Lease is fresh.",
+        proof: "The deadline has passed, the phase is Running or Pending, and the node is Ready. When nobody judges \
+            nodes, because the controller manager is silent, the node's own Lease must be fresh.",
         safe: &[
             ASK_THE_AGENT,
             ON_THE_NODE,
@@ -68,8 +69,9 @@ causes! {
         meaning: "The kubelet reported the end of every container. What it still waits for is on the node: a volume \
             that cannot be unmounted or a cgroup that cannot be removed. It gives no event for that. kubectl shows \
             such a pod as Completed or Error, not as Terminating.",
-        proof: "The deadline has passed, the phase is Succeeded or Failed, no finalizer is left, the node is Ready and \
-            its Lease is fresh.",
+        proof: "The deadline has passed, the phase is Succeeded or Failed, no finalizer is left, and the node \
+            is Ready. When nobody judges nodes, because the controller manager is silent, the node's own Lease must be \
+            fresh.",
         safe: &[
             ASK_THE_AGENT,
             ON_THE_NODE,

@@ -142,7 +142,9 @@ causes! {
         title: "The provisioner has not deleted the volume in its storage",
         meaning: "The volume is released and its reclaim policy is Delete: the provisioner must delete it in the \
             storage first. It fails there (still attached, no permission), or does not run.",
-        proof: "external-provisioner.volume.kubernetes.io/finalizer is left, and the phase is Released or Failed.",
+        proof: "external-provisioner.volume.kubernetes.io/finalizer is left, the phase is Released or Failed, and an Event \
+            VolumeFailedDelete or the volume's status says why. Without these words it is probable: the provisioner may \
+            not run.",
         safe: &[
             Advice {
                 text: "Read the volume's Events (VolumeFailedDelete)",
@@ -176,7 +178,8 @@ causes! {
         title: "The controller manager has not let the volume go yet",
         meaning: "No claim holds the volume any more, and a finalizer of the controller manager is left: it has not \
             come to it, or deleting the disk fails.",
-        proof: "kubernetes.io/pv-protection or kubernetes.io/pv-controller is left, and the volume is not Bound.",
+        proof: "kubernetes.io/pv-protection or kubernetes.io/pv-controller is left, and the volume is not Bound. With \
+            pv-controller and no word of why the disk is not deleted it is probable.",
         safe: &[
             Advice {
                 text: "Read the volume's Events",
