@@ -252,3 +252,19 @@ fn a_platforms_finalizer_of_a_namespace_names_the_platform() {
     assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"]);
     assert!(looked.chain(0)[0].contains("(Rancher takes it off)"), "{:?}", looked.chain(0));
 }
+
+#[test]
+fn nobody_is_told_to_start_argo_cd_again() {
+    for replicas in [0, 1] {
+        let world = healthy()
+            .with_custom("argoproj.io", "applications", "Application")
+            .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+            .held("argoproj.io/v1", "Application", "a", "shop", &["resources-finalizer.argocd.argoproj.io"])
+            .deployment("argocd", "argo", replicas, 0)
+            .may_change("argocd", "argo", "argoproj.io", "applications");
+        let looked = look(world, object("application", "a", "shop"));
+        assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
+        assert!(looked.chain(0).last().unwrap().starts_with("Deployment argocd/argo"), "{:?}", looked.chain(0));
+        assert!(!looked.commands().iter().any(|one| one.contains("scale") || one.contains("restart")));
+    }
+}

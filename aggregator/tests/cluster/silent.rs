@@ -106,6 +106,7 @@ fn without_such_a_word_kubelet_machine_and_network_look_alike() {
     let looked = look(hidden, everything());
     assert_eq!(looked.causes(), ["NodeUnreachable"]);
     assert!(notes(&looked).contains("Events of the agents (not visible to us)"), "{}", notes(&looked));
+    assert!(evidence(&looked).contains("Events of the agent on node-a: could not be seen"), "{}", evidence(&looked));
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn who_else_is_silent_is_told() {
     let looked = look(zone_down, everything());
     assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
     assert!(
-        notes(&looked).contains("4 of 5 nodes of zone z are silent: the network or the power"),
+        notes(&looked).contains("4 of 5 nodes of zone z are not ready: the network or the power"),
         "{}",
         notes(&looked)
     );
@@ -186,7 +187,7 @@ fn eviction_is_suspended_when_every_node_is_silent() {
         let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "EvictionSuspended");
         let root = root.unwrap_or_else(|| panic!("{:#?}", looked.report));
         assert_eq!((root.verdict, root.finding.confidence), (Verdict::Clear, Confidence::Proven));
-        assert!(evidence(&looked).contains("3 of 3 nodes in the cluster are silent"), "{}", evidence(&looked));
+        assert!(evidence(&looked).contains("3 of 3 Leases of nodes have run out"), "{}", evidence(&looked));
     }
     let looked = look(all_silent(), object("pod", "a", "p"));
     assert_eq!((looked.causes(), looked.report.verdict), (vec!["EvictionSuspended"], Verdict::Clear));

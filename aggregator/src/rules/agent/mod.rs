@@ -64,12 +64,12 @@ pub fn findings(view: &View, standing: &mut Standing, thing: &Thing, pod: &Pod, 
 }
 
 /// When the agent of a silent node was last heard: it has its own way to the API server. What it wrote
-/// must be an agent's, and of this Node.
-pub fn last_word(view: &View, on: &Node, standing: &mut Standing) -> Option<Timestamp> {
+/// must be an agent's, and of this Node. `None` when its Events could not be seen.
+pub fn last_word(view: &View, on: &Node, standing: &mut Standing) -> Option<Option<Timestamp>> {
     let answer = view.told_of(&on.metadata.name);
     let events = standing.glance("Events of the agents", "whether its agent reaches the API server", answer)?;
     let is_its = |event: &&&AgentEvent| event.regarding.uid == on.metadata.uid && event.said().is_ok();
-    events.iter().filter(is_its).filter_map(|event| event.written()).max()
+    Some(events.iter().filter(is_its).filter_map(|event| event.written()).max())
 }
 
 fn found(view: &View, claim: &Claim, thing: &Thing, on: &Node, words: &str) -> Found {

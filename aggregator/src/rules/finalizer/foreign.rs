@@ -50,7 +50,8 @@ impl Case<'_> {
         format!("held by finalizer {}{}", self.finalizer, self.released_by())
     }
 
-    /// What the finalizer is known for comes before what follows from who was found.
+    /// What the finalizer is known for comes before what follows from who was found: to start some of
+    /// these controllers again is what destroys.
     fn cause(&self, found: &'static Cause) -> &'static Cause {
         self.known.map_or(found, |known| known.cause)
     }
@@ -188,10 +189,12 @@ fn served(view: &View, case: &Case, standing: &mut Standing, own: Option<&str>, 
         return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(&workload, words)));
     }
     if object.wanted() == 0 {
-        return Some(chain(&cause::FINALIZER_CONTROLLER_GONE).step(Step::about(&workload, "scaled to 0")));
+        return Some(chain(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).step(Step::about(&workload, "scaled to 0")));
     }
     if object.ready() == 0 {
-        return Some(chain(&cause::FINALIZER_CONTROLLER_NOT_READY).step(Step::about(&workload, state.clone())));
+        return Some(
+            chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_READY)).step(Step::about(&workload, state.clone())),
+        );
     }
     let Reported { cause, words, evidence } = reported::of(view, case.thing, standing);
     let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
@@ -205,7 +208,8 @@ fn served(view: &View, case: &Case, standing: &mut Standing, own: Option<&str>, 
             Leader::Leads { source, says } => leads = Some((source, says)),
             Leader::Nobody { source, says } => {
                 let words = format!("runs ({state}), and none of its pods leads: {source} is {says}");
-                let found = chain(&cause::FINALIZER_CONTROLLER_NOT_LEADING).step(Step::about(&workload, words));
+                let found =
+                    chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_LEADING)).step(Step::about(&workload, words));
                 return Some(found.evidence(source, says).probable());
             }
         }

@@ -111,7 +111,7 @@ fn judge(view: &View, case: &Case, standing: &mut Standing) -> Found {
     }
     let kubelet_talks = case.ready.filter(|ready| ready.status == "False");
     let silence = match kubelet_talks {
-        Some(_) => Silence { last: None, agent: None },
+        Some(_) => Silence { last: None, is_heard: false, agent: None },
         None => Silence::look(view, case.node, standing),
     };
     if let Some(taint) = taint.filter(|taint| silence.spoke_after(taint.time_added)) {
@@ -162,14 +162,19 @@ fn silent(view: &View, case: &Case, silence: &Silence, standing: &mut Standing) 
         }
         None => {
             let root = format!("{words}; kubelet down, machine off and cut network look alike from here");
-            let heard = "none since then; an agent writes only while something is stuck";
+            let heard = match silence.is_heard {
+                true => "none since then; an agent writes only while something is stuck",
+                false => "could not be seen",
+            };
             case.found(&cause::NODE_UNREACHABLE, root).evidence(format!("Events of the agent on {name}"), heard)
         }
     };
     if let Some(around) = Around::look(view, case.node, standing) {
-        let hint = around.hint().map_or(String::new(), |hint| format!(": {hint}"));
-        found = found.evidence("Leases of the nodes", format!("{}{hint}", around.words()));
-        if let Some(hint) = around.hint().filter(|_| silence.agent.is_none() && !around.is_alone()) {
+        // Where the agent was heard, the network is not what is broken.
+        let hint = around.hint().filter(|_| silence.agent.is_none());
+        let likely = hint.map_or(String::new(), |hint| format!(": {hint}"));
+        found = found.evidence("other nodes", format!("{}{likely}", around.words()));
+        if let Some(hint) = hint.filter(|_| !around.is_alone()) {
             standing.note(format!("{}: {hint}.", around.words()));
         }
     }

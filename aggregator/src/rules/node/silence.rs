@@ -15,6 +15,8 @@ const MISSED: i64 = 40;
 pub struct Silence {
     /// Its kubelet's last word: the later of status and Lease.
     pub last: Option<Timestamp>,
+    /// Whether the Events of its agent could be seen.
+    pub is_heard: bool,
     /// When its agent spoke, later than its kubelet could have been silent by chance.
     pub agent: Option<Timestamp>,
 }
@@ -30,11 +32,11 @@ impl Silence {
         let lease = standing.see(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer);
         let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
         let good_for = lease.map_or(MISSED, |lease| lease.spec.lease_duration_seconds.max(MISSED));
-        let spoke = last.and_then(|last| {
-            let spoke = agent::last_word(view, on, standing)?;
-            (spoke.as_second() > last.as_second().saturating_add(good_for)).then_some(spoke)
-        });
-        Silence { last, agent: spoke }
+        let word = agent::last_word(view, on, standing);
+        let spoke = last
+            .zip(word.flatten())
+            .and_then(|(last, spoke)| (spoke.as_second() > last.as_second().saturating_add(good_for)).then_some(spoke));
+        Silence { last, is_heard: word.is_some(), agent: spoke }
     }
 
     /// `silent for 5m (last heard of at …)`.

@@ -27,8 +27,8 @@ pub struct Around {
     silent: usize,
     /// Of how many.
     all: usize,
-    /// `in the cluster`, `of zone eu-1a`.
-    place: String,
+    /// `of zone eu-1a`; none when all of the cluster was looked at, by its Leases.
+    place: Option<String>,
     /// What the node controller makes of it.
     reach: Reach,
 }
@@ -50,15 +50,14 @@ impl Around {
         let leases = standing.glance("leases of kube-node-lease", "whether other nodes are silent too", answer)?;
         let silent = leases.iter().filter(|lease| lease.expired_for(view.state.at).is_some()).count();
         let all = leases.len();
-        let place = "in the cluster".to_owned();
         if all == 0 {
             return None;
         }
         if silent == all {
-            return Some(Around { silent, all, place, reach: Reach::Everything });
+            return Some(Around { silent, all, place: None, reach: Reach::Everything });
         }
         if silent < DISRUPTED_NODES {
-            return Some(Around { silent, all, place, reach: Reach::Few });
+            return Some(Around { silent, all, place: None, reach: Reach::Few });
         }
         Around::zone(view, on, standing)
     }
@@ -80,13 +79,19 @@ impl Around {
         let is_most = silent >= DISRUPTED_NODES && silent < all && silent * 100 >= all * DISRUPTED_PERCENT;
         let reach = if is_most { Reach::MostOfZone } else { Reach::Few };
         let place = zone.map_or("without a zone".to_owned(), |zone| format!("of zone {zone}"));
-        Some(Around { silent, all, place, reach })
+        Some(Around { silent, all, place: Some(place), reach })
     }
 
-    /// `3 of 5 nodes of zone a are silent`.
+    /// `3 of 5 nodes of zone a are not ready`. A Lease may be left of a node that is gone, so what
+    /// only Leases show is said of Leases.
     pub fn words(&self) -> String {
-        let verb = if self.silent == 1 { "is" } else { "are" };
-        format!("{} of {} {} {verb} silent", self.silent, count(self.all, "node"), self.place)
+        let Around { silent, all, place, .. } = self;
+        match place {
+            Some(place) if *silent == 1 => format!("1 of {} {place} is not ready", count(*all, "node")),
+            Some(place) => format!("{silent} of {} {place} are not ready", count(*all, "node")),
+            None if *silent == 1 => format!("1 of {} of nodes has run out", count(*all, "Lease")),
+            None => format!("{silent} of {} of nodes have run out", count(*all, "Lease")),
+        }
     }
 
     /// Whether no other node is silent.
@@ -135,7 +140,7 @@ pub fn suspended(view: &View, on: &Node, standing: &mut Standing) -> Option<Susp
     let around = Around::look(view, on, standing)?;
     let rate = match around.reach {
         Reach::Few => return None,
-        Reach::Everything => "nothing is evicted",
+        Reach::Everything => "nothing is evicted anywhere",
         Reach::MostOfZone if around.all <= LARGE_ZONE => "nothing is evicted in it",
         Reach::MostOfZone => "one node of it is evicted in 100 s",
     };
@@ -147,7 +152,7 @@ pub fn suspended(view: &View, on: &Node, standing: &mut Standing) -> Option<Susp
         return None;
     }
     Some(Suspended {
-        root: around.place.clone(),
+        root: around.place.clone().unwrap_or_default(),
         words: format!("silent, and not evicted: {}, so {rate}", around.words()),
         evidence: vec![
             (
