@@ -174,8 +174,10 @@ fn a_replacement_that_is_not_ready() {
     let looked = look(replacement(600).with(evicted()), object("pod", "a", "db-0"));
     looks_like(&looked, "ReplacementNotReady", Confidence::Proven);
     assert!(looked.chain(0)[0].contains("containers with unready status: [vault]"), "{:?}", looked.chain(0));
-    // Nothing is left that shows the first one.
-    let looked = look(replacement(600), object("pod", "a", "db-0"));
+    // Nothing is left that shows the first one; the new one has Events of its own.
+    let mut own = evicted();
+    own["involvedObject"]["uid"] = "new".into();
+    let looked = look(replacement(600).with(own), object("pod", "a", "db-0"));
     looks_like(&looked, "ReplacementNotReady", Confidence::Probable);
 }
 

@@ -213,6 +213,16 @@ fn eviction_of_most_of_a_zone_is_suspended_probably() {
 }
 
 #[test]
+fn a_large_zone_is_evicted_slowly() {
+    let world = zone(healthy(), "z", 60, 40).with(json!({
+        "kind": "Pod", "metadata": {"name": "p", "namespace": "a", "uid": "p"}, "spec": {"nodeName": "z-1"}
+    }));
+    let looked = look(world, object("pod", "a", "p"));
+    assert_eq!(looked.causes(), ["EvictionSuspended"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().contains("one node of it is evicted in 100 s"), "{:?}", looked.chain(0));
+}
+
+#[test]
 fn eviction_that_is_not_suspended_is_not_called_so() {
     let pod = json!({
         "kind": "Pod", "metadata": {"name": "p", "namespace": "a", "uid": "p"}, "spec": {"nodeName": "z-1"}
@@ -220,6 +230,8 @@ fn eviction_that_is_not_suspended_is_not_called_so() {
     let causes = |world: World| look(world.with(pod.clone()), object("pod", "a", "p")).causes();
     // Two of five; a zone of which none is ready while another is; a node that is already evicted.
     assert!(causes(zone(healthy(), "z", 5, 2)).is_empty());
+    // Three of ten.
+    assert!(causes(zone(healthy(), "z", 10, 3)).is_empty());
     assert!(causes(zone(healthy(), "z", 3, 3)).is_empty());
     assert!(causes(zone(healthy(), "z", 5, 3).taint("z-1", "node.kubernetes.io/unreachable", "NoExecute")).is_empty());
     let unmanaged =

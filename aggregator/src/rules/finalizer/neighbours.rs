@@ -41,11 +41,17 @@ pub enum Near<'a> {
 pub fn of<'a>(view: &View<'a>, standing: &mut Standing, resource: &Resource) -> Near<'a> {
     let name = format!("{}.{}", resource.plural, resource.group);
     let shown = format!("CustomResourceDefinition {name}");
-    let crd = standing.glance(&shown, "who installed the kind", view.get::<Crd>(known::CRDS, None, &name));
+    let answer = view.get::<Crd>(known::CRDS, None, &name);
+    let is_aggregated = answer.is_missing();
+    let crd = standing.glance(&shown, "who installed the kind", answer);
     // The strongest link first: who serves the kind's objects knows them, who was installed with the CRD may not.
     let mut found = None;
     let mut known_of_it = Vec::new();
-    for (service, says) in services(view, standing, resource, &shown, crd) {
+    let services = match is_aggregated {
+        true => Vec::from_iter(server(view, standing, resource)),
+        false => converter(crd, &shown),
+    };
+    for (service, says) in services.into_iter().chain(callees(view, standing, &resource.group)).take(MOST) {
         let Some(selector) = selector(view, standing, &service) else { continue };
         let is_it = |one: &Workload| fits(&selector, &one.spec.template.metadata.labels);
         found = found.or(best(workloads(view, standing, &service.namespace, is_it, &says)));
@@ -66,48 +72,45 @@ fn best(found: Vec<Found>) -> Option<Found> {
     found.into_iter().max_by_key(|(_, object, _)| object.ready())
 }
 
-/// The Services that the API server asks about objects of the kind.
-fn services(
-    view: &View,
-    standing: &mut Standing,
-    resource: &Resource,
-    shown: &str,
-    crd: Option<&Crd>,
-) -> Vec<(ServiceRef, Says)> {
-    let group = &resource.group;
-    let mut found: Vec<(ServiceRef, Says)> = Vec::new();
-    let mut add = |service: &ServiceRef, source: String, says: String| {
-        if found.len() < MOST && found.iter().all(|(known, _)| known != service) {
-            found.push((service.clone(), (source, format!("{says} Service {service}"))));
-        }
+/// A Service, and what links it to the kind.
+type Link = (ServiceRef, Says);
+
+/// Who converts the kind's objects.
+fn converter(crd: Option<&Crd>, shown: &str) -> Vec<Link> {
+    let link = |service: &ServiceRef| {
+        (service.clone(), (shown.to_owned(), format!("objects are converted by Service {service}")))
     };
-    match crd {
-        Some(crd) => {
-            if let Some(service) = crd.converter() {
-                add(service, shown.to_owned(), "objects are converted by".to_owned());
-            }
-        }
-        None => {
-            let name = format!("{}.{group}", resource.version);
-            let answer = view.get::<ApiService>(known::API_SERVICES, None, &name);
-            let served = standing.glance(format!("APIService {name}"), "who serves the kind", answer);
-            if let Some(service) = served.and_then(|it| it.spec.service.as_ref()) {
-                add(service, format!("APIService {name}"), "served by".to_owned());
-            }
-        }
-    }
+    crd.and_then(Crd::converter).map(link).into_iter().collect()
+}
+
+/// Who serves a kind that no CRD defines.
+fn server(view: &View, standing: &mut Standing, resource: &Resource) -> Option<Link> {
+    let name = format!("{}.{}", resource.version, resource.group);
+    let answer = view.get::<ApiService>(known::API_SERVICES, None, &name);
+    let served = standing.glance(format!("APIService {name}"), "who serves the kind", answer)?;
+    let service = served.spec.service.clone()?;
+    let says = format!("served by Service {service}");
+    Some((service, (format!("APIService {name}"), says)))
+}
+
+/// Who answers webhooks about the group alone.
+fn callees(view: &View, standing: &mut Standing, group: &str) -> Vec<Link> {
+    let mut found = Vec::new();
     for known in [known::VALIDATING, known::MUTATING] {
         let answer = view.list::<WebhookConfiguration>(known, Scope::All);
         let all = standing.glance(known.plural, "whose webhooks are asked about the kind", answer).unwrap_or_default();
         for configuration in all {
             for webhook in configuration.webhooks.iter().filter(|webhook| webhook.is_only_about(group)) {
-                if let Some(service) = &webhook.client_config.service {
-                    let source = format!("{} {}", known.plural, configuration.metadata.name);
-                    add(service, source, format!("webhook {} is about {group} only and is answered by", webhook.name));
-                }
+                let Some(service) = webhook.client_config.service.clone() else { continue };
+                let source = format!("{} {}", known.plural, configuration.metadata.name);
+                let says =
+                    format!("webhook {} is about {group} only and is answered by Service {service}", webhook.name);
+                found.push((service, (source, says)));
             }
         }
     }
+    // An operator's webhooks mostly share one Service.
+    found.dedup_by(|one, other| one.0 == other.0);
     found
 }
 
