@@ -16,6 +16,7 @@ mod object;
 mod odd_owner;
 mod owner;
 mod pod;
+mod sidecar;
 mod victims;
 mod volume;
 mod webhook;

@@ -3,6 +3,7 @@
 use findings::cause;
 
 use super::object::words;
+use super::sidecar::{self, Sidecar};
 use super::words::{claim, overdue, within};
 use super::{control_plane, finalizer, odd_owner};
 use crate::graph::{Found, Standing, Step, View};
@@ -115,11 +116,19 @@ fn backend(
         .name("pv", &thing.name)
         .name_if("driver", volume.spec.csi.as_ref().map(|csi| &csi.driver))
         .evidence(thing.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
-    // Without its words it may as well not run.
-    standing.found.push(match said.strip_prefix(": ") {
-        Some(said) => found.evidence(last.map_or("status".to_owned(), |event| format!("Event {}", event.reason)), said),
-        None => found.probable(),
-    });
+    let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
+    let found = match (said.strip_prefix(": "), driver) {
+        (Some(said), _) => {
+            found.evidence(last.map_or("status".to_owned(), |event| format!("Event {}", event.reason)), said)
+        }
+        // Without its words it may as well not run.
+        (None, Some(driver)) => match sidecar::provisioner(view, standing, driver) {
+            Sidecar::Silent((source, says)) | Sidecar::Alive((source, says)) => found.evidence(source, says).probable(),
+            Sidecar::NotTold => found.probable(),
+        },
+        (None, None) => found.probable(),
+    };
+    standing.found.push(found);
 }
 
 fn policy(volume: &PersistentVolume) -> &str {

@@ -180,3 +180,30 @@ fn a_released_volume_that_is_retained_is_not_stuck() {
         looked.report
     );
 }
+
+/// Adds the Lease of a driver's controller part.
+fn lease(world: World, name: &str, seconds_ago: i64) -> World {
+    let renewed = world.ago(seconds_ago);
+    world.with(json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, "namespace": "csi"},
+        "spec": {"holderIdentity": "ebs-csi-controller-0", "leaseDurationSeconds": 15, "renewTime": renewed}
+    }))
+}
+
+#[test]
+fn the_lease_of_a_drivers_controller_tells_whether_it_runs() {
+    let held = attachment(volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi()), true, None);
+    let looked = look(lease(held, "external-attacher-leader-ebs-csi-aws-com", 600), everything());
+    assert_eq!(looked.causes(), ["VolumeAttacherGone"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("is silent: Lease csi/external-attacher-leader-ebs-csi-aws-com is held by"), "{root}");
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable, "it may be left over");
+    let held = attachment(volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi()), true, None);
+    let looked = look(lease(held, "external-attacher-leader-ebs-csi-aws-com", 3), everything());
+    assert!(looked.chain(0).pop().unwrap().contains("runs, and has not said anything"), "{:?}", looked.chain(0));
+    let kept = volume(&["external-provisioner.volume.kubernetes.io/finalizer"], "Released", csi());
+    let kept = kept.change("/api/v1/persistentvolumes", "pv-1", |one| one["status"]["message"] = json!(null));
+    let looked = look(lease(kept, "ebs-csi-aws-com", 600), everything());
+    let evidence = &looked.report.roots[0].finding.evidence;
+    assert!(evidence.iter().any(|one| one.source == "Lease csi/ebs-csi-aws-com"), "{evidence:#?}");
+}

@@ -143,8 +143,8 @@ causes! {
         meaning: "The volume is released and its reclaim policy is Delete: the provisioner must delete it in the \
             storage first. It fails there (still attached, no permission), or does not run.",
         proof: "external-provisioner.volume.kubernetes.io/finalizer is left, the phase is Released or Failed, and an Event \
-            VolumeFailedDelete or the volume's status says why. Without these words it is probable: the provisioner may \
-            not run.",
+            VolumeFailedDelete or the volume's status says why. Without these words it is probable; the Lease of the \
+            driver's csi-provisioner, where it has one, tells whether it runs.",
         safe: &[
             Advice {
                 text: "Read the volume's Events (VolumeFailedDelete)",
@@ -233,8 +233,8 @@ causes! {
         title: "Nobody detaches the volume",
         meaning: "The attachment is being deleted, and its driver has not said anything: the controller part of the \
             driver (csi-attacher) does not run or has lost its Lease.",
-        proof: "external-attacher/… is left, and there is no detachError. That the attacher is away is inferred from \
-            its silence, so this is probable.",
+        proof: "external-attacher/… is left, and there is no detachError. The Lease of the driver's csi-attacher, where \
+            it has one, tells whether that is away or silent; such a Lease may also be left over, so this is probable.",
         safe: &[
             Advice {
                 text: "See whether the controller part of {driver} runs, and read the log of csi-attacher",
