@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use findings::{Unknown, Verdict, clean};
+use findings::{Confidence, Unknown, Verdict, clean};
 
 use crate::graph::{Found, Graph, Standing, Step, build};
 use crate::report::{ClusterReport, Held, Root, Victim};
@@ -94,6 +94,10 @@ impl Told {
     fn add(&mut self, graph: &Graph, found: &Found, way: &[Step], held: &Held) {
         let index = self.root(found, way);
         let Some(root) = self.roots.get_mut(index) else { return };
+        // What one thing proves is so, however little another shows of it.
+        if found.confidence == Confidence::Proven {
+            root.finding.confidence = Confidence::Proven;
+        }
         let on_the_way = way.iter().filter_map(|step| graph.things.get(step.thing.as_ref()?));
         for evidence in on_the_way.flat_map(|standing| &standing.evidence).chain(&found.evidence) {
             if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {

@@ -136,6 +136,12 @@ impl Found {
         self
     }
 
+    /// Puts a step above the others.
+    pub fn under(mut self, step: Step) -> Self {
+        self.steps.insert(0, step);
+        self
+    }
+
     /// Adds what a source said.
     pub fn evidence(mut self, source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
         self.evidence.push(Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 500) });
@@ -172,6 +178,12 @@ impl Found {
     /// It goes on by itself.
     pub fn progressing(mut self) -> Self {
         self.verdict = Verdict::Progressing;
+        self
+    }
+
+    /// No deletion is stuck; it only looks so.
+    pub fn not_stuck(mut self) -> Self {
+        self.verdict = Verdict::Clear;
         self
     }
 

@@ -56,6 +56,23 @@ impl Standing {
         None
     }
 
+    /// Takes apart an answer that only adds to what is known without it: when it could not be had, a
+    /// note says so and the verdict stands.
+    pub fn glance<T>(&mut self, source: impl AsRef<str>, adds: &str, answer: Answer<T>) -> Option<T> {
+        let why = match answer {
+            Answer::Seen(value) => return Some(value),
+            Answer::Missing => return None,
+            Answer::Unasked => {
+                self.open = true;
+                return None;
+            }
+            Answer::Forbidden(_) => "not visible to us".to_owned(),
+            Answer::Failed(why) => why,
+        };
+        self.note(format!("Not seen, and not needed for the verdict: {} ({why}). It says {adds}.", source.as_ref()));
+        None
+    }
+
     /// Notes that something could not be looked at.
     pub fn hidden(&mut self, source: impl AsRef<str>, why: impl AsRef<str>, hides: &str) {
         let unknown =

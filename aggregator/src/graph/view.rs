@@ -78,6 +78,18 @@ impl<'a> View<'a> {
         self.one(&resource, select, detail, namespace, name)
     }
 
+    /// One object, from the list of its namespace: others of the list will be needed as well. By its
+    /// name when the list cannot be had.
+    pub fn from_list<K: Kind>(&self, known: Known, namespace: &str, name: &str) -> Answer<&'a K> {
+        let (resource, scope) = (known.into(), Scope::Namespace(namespace.to_owned()));
+        let list = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Full };
+        if !self.state.answers.contains_key(&list) {
+            self.questions.borrow_mut().insert(list);
+            return Answer::Unasked;
+        }
+        self.get(known, Some(namespace), name)
+    }
+
     /// One object that is being deleted, from the list of all such objects if that was asked for.
     pub fn going<K: Kind>(&self, known: Known, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
         let (resource, detail) = (Resource::from(known), Detail::Full);
@@ -104,6 +116,13 @@ impl<'a> View<'a> {
     /// The metadata of all objects of any kind.
     pub fn metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
         let (resource, select, detail) = (resource.clone(), Select::Every, Detail::Metadata);
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+    }
+
+    /// The metadata of all objects of this name, in whichever namespace.
+    pub fn namesakes(&self, resource: &Resource, name: &str) -> Answer<Vec<&'a Object>> {
+        let select = Select::Fields(format!("metadata.name={name}"));
+        let (resource, scope, detail) = (resource.clone(), Scope::All, Detail::Metadata);
         self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
     }
 

@@ -85,7 +85,7 @@ fn verdict(held: &Held, style: Style) -> String {
         (Verdict::Stuck, None) => style.bad("Stuck"),
         (Verdict::CannotTell, _) => style.doubtful("Cannot tell"),
         (Verdict::Progressing, _) => style.doubtful("Progressing"),
-        (Verdict::Clear, _) => "Clear".to_owned(),
+        (Verdict::Clear, _) => "Not stuck in a deletion".to_owned(),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use findings::cause;
 
+use super::sidecar::{self, Sidecar};
 use super::words::{lasting, node, overdue};
-use super::{namespace, object};
+use super::{finalizer, namespace, object};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -78,11 +79,24 @@ fn lost_secret(view: &View, thing: &Thing, attachment: &Attachment, standing: &m
 }
 
 fn idle(view: &View, thing: &Thing, attachment: &Attachment, standing: &mut Standing) {
+    if finalizer::refused(view, thing, &attachment.metadata, standing) {
+        return;
+    }
     let words = object::words(view, &attachment.metadata);
-    let found = base(&cause::VOLUME_ATTACHER_GONE, thing, attachment)
-        .evidence(thing.to_string(), "no detachError, and the finalizer is left")
-        .at_itself(thing, format!("{words}; {} has not said anything", attachment.spec.attacher))
-        .probable();
+    let driver = &attachment.spec.attacher;
+    let base = base(&cause::VOLUME_ATTACHER_GONE, thing, attachment)
+        .evidence(thing.to_string(), "no detachError, and the finalizer is left");
+    let (words, lease) = match sidecar::attacher(view, standing, driver) {
+        Sidecar::Silent(lease) => {
+            (format!("{words}; the attacher of {driver} is silent: {} is {}", lease.0, lease.1), Some(lease))
+        }
+        Sidecar::Alive(lease) => {
+            (format!("{words}; the attacher of {driver} runs, and has not said anything"), Some(lease))
+        }
+        Sidecar::NotTold => (format!("{words}; {driver} has not said anything"), None),
+    };
+    let found = base.at_itself(thing, words).probable();
+    let found = lease.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
     let is_young = standing.overdue.is_some_and(|seconds| seconds < 60);
     standing.found.push(if is_young { found.progressing() } else { found });
 }

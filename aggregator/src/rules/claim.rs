@@ -4,7 +4,7 @@ use findings::cause;
 
 use super::object::words;
 use super::words::{node, overdue, pod as pod_thing, within};
-use super::{control_plane, finalizer};
+use super::{control_plane, finalizer, odd_owner};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -24,6 +24,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     };
     if claim.metadata.deletion_timestamp.is_none() {
         standing.words = "is not being deleted".to_owned();
+        odd_owner::of_living(view, thing, &claim.metadata, &mut standing);
         return standing;
     }
     standing.terminating = true;
@@ -46,8 +47,7 @@ fn protection(view: &View, thing: &Thing, claim: &Claim, standing: &mut Standing
     let namespace = thing.namespace.as_deref().unwrap_or_default();
     let answer = view.list::<Pod>(known::PODS, within(namespace));
     let Some(pods) = standing.see(format!("pods of {namespace}"), "which pods use it", answer) else { return };
-    let users: Vec<&Pod> =
-        pods.into_iter().filter(|pod| !pod.spec.node_name.is_empty() && pod.claims().contains(&thing.name)).collect();
+    let users: Vec<&Pod> = pods.into_iter().filter(|pod| pod.holds(&claim.metadata)).collect();
     for user in &users {
         let who = pod_thing(namespace, &user.metadata.name);
         let base = |cause| Found::below(cause, thing).name("pod", &user.metadata.name).name("namespace", namespace);
@@ -67,6 +67,7 @@ fn protection(view: &View, thing: &Thing, claim: &Claim, standing: &mut Standing
     if users.is_empty() && !standing.open {
         let found = match control_plane::silent(view, standing, thing) {
             Some(found) => found,
+            None if finalizer::refused(view, thing, &claim.metadata, standing) => return,
             None => {
                 Found::here(&cause::PVC_PROTECTION_NOT_RELEASED, thing, format!("{}; no pod uses it", standing.words))
             }

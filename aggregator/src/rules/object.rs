@@ -3,7 +3,7 @@
 use findings::cause;
 
 use super::words::{lasting, overdue};
-use super::{finalizer, namespace};
+use super::{finalizer, namespace, odd_owner, victims};
 use crate::graph::{Found, Standing, View};
 use crate::state::*;
 
@@ -12,7 +12,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     let mut standing = Standing::default();
     let answer = view.object(&thing.resource, thing.namespace.as_deref(), &thing.name);
     if answer.is_missing() {
-        return Standing::missing();
+        return odd_owner::of_missing(view, thing);
     }
     let Some(object) = standing.see(thing.to_string(), "what holds it", answer) else {
         standing.words = "not known".to_owned();
@@ -21,7 +21,11 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     let meta = &object.metadata;
     if meta.deletion_timestamp.is_none() {
         standing.words = "is not being deleted".to_owned();
+        odd_owner::of_living(view, thing, meta, &mut standing);
         return standing;
+    }
+    if victims::is_named(view, thing) {
+        odd_owner::of_going(view, thing, meta, &mut standing);
     }
     standing.terminating = true;
     standing.overdue = overdue(view, meta);

@@ -102,8 +102,19 @@ pub fn notes(view: &View, thing: &Thing, meta: &Meta, standing: &mut Standing) {
                  holds what it owned.",
                 owner.kind, owner.name
             ));
-        } else if answer.seen().is_some() {
+        } else if let Some(set) = answer.seen() {
             standing.behind(format!("{} {} (waits for its pod)", owner.kind, owner.name));
+            // More of its pods than this one.
+            if owner.kind == "StatefulSet" && set.ready() + 1 < set.wanted() {
+                let namespace = thing.namespace.as_deref().unwrap_or_default();
+                standing.note(format!(
+                    "StatefulSet {namespace}/{} has {} of {} pods ready. One that is not being deleted and not ready is \
+                     looked at by its name: kubectl why-terminating pod/NAME -n {namespace}",
+                    owner.name,
+                    set.ready(),
+                    set.wanted()
+                ));
+            }
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use findings::{cause, clean, duration};
 
-use super::webhook::Asked;
+use super::webhook::Request;
 use super::words::{age, claim, node, overdue, some, within};
-use super::{agent, control_plane, finalizer, owner, webhook};
+use super::{agent, control_plane, finalizer, living, node as node_rule, owner, webhook};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -45,7 +45,7 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
         return standing;
     };
     if pod.metadata.deletion_timestamp.is_none() {
-        standing.words = "is not being deleted".to_owned();
+        living::explain(view, thing, pod, &mut standing);
         return standing;
     }
     standing.terminating = true;
@@ -131,6 +131,9 @@ fn collector_refused(view: &View, case: &Case, standing: &mut Standing) -> bool 
         .filter(|marked| marked.status == "True" && marked.reason == "DeletionByPodGC");
     let since = marked.and_then(|marked| marked.last_transition_time);
     let Some(since) = since.filter(|since| view.state.seconds_since(*since) > COLLECTOR) else { return false };
+    if report_refused(view, case, standing) {
+        return true;
+    }
     let words = format!("{}; the pod garbage collector marked it {} ago", standing.words, age(view, since));
     standing.found.push(case.found(&cause::POD_GC_REFUSED, words));
     true
@@ -152,12 +155,18 @@ fn at_node(view: &View, case: &Case, standing: &mut Standing) {
     let said = condition(&on.status.conditions, "Ready").map(|ready| ready.status.as_str());
     let ready = said == Some("True");
     let is_settling = standing.overdue.is_some_and(|seconds| seconds < SETTLING);
-    if said == Some("False") && !is_settling {
-        // The node talks, and its agent may know why the kubelet is not ready.
+    if !ready && !is_settling && (said == Some("False") || node_rule::agent_is_heard(view, on, standing)) {
+        // The machine lives, and its agent may know why the kubelet is not ready or silent.
         let words = standing.words.clone();
         let told = agent::findings(view, standing, case.thing, case.pod, on, &words);
+        let kubelet = [cause::KUBELET_NOT_RUNNING.id, cause::KUBELET_SYNC_LOOP_HUNG.id];
+        let is_kubelet = told.iter().any(|found| kubelet.contains(&found.cause.id));
         standing.found.extend(told);
+        if is_kubelet {
+            return;
+        }
     }
+    let ready = ready && !node_rule::is_frozen(view, on, standing);
     if !ready || on.is_tainted("node.kubernetes.io/unreachable") || on.is_tainted("node.kubernetes.io/out-of-service") {
         standing.wait_for(node(name));
         return;
@@ -262,15 +271,8 @@ fn remains(pod: &Pod) -> String {
 /// The kubelet's last requests about a pod, which a webhook without a backend refuses: its status,
 /// and in the end its deletion.
 fn report_refused(view: &View, case: &Case, standing: &mut Standing) -> bool {
-    let namespace = Some(case.namespace());
-    let mut refused = false;
-    for (operation, resource) in [("UPDATE", "pods/status"), ("DELETE", "pods")] {
-        for configuration in webhook::broken_for(view, standing, Asked { operation, group: "", resource, namespace }) {
-            standing.wait_for(configuration);
-            refused = true;
-        }
-    }
-    refused
+    let request = |operation| Request::about(case.thing, &case.pod.metadata, operation);
+    webhook::refuses(view, standing, &[request("UPDATE").at("pods/status"), request("DELETE")])
 }
 
 /// A CSI volume of the pod, whose driver is not registered at the node.

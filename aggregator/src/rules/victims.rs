@@ -116,6 +116,21 @@ fn object(view: &View, word: &str, namespace: &str, name: &str, about: &mut Stan
     }
 }
 
+/// Whether the user named this very object.
+pub fn is_named(view: &View, thing: &Thing) -> bool {
+    let Subject::Object { word, namespace, name } = &view.state.subject else { return false };
+    let is_kind = match well_known(word) {
+        Some((_, known, _)) => thing.is(known),
+        None => view.discovery().seen().and_then(|all| all.named(word)).is_some_and(|(it, _)| it == thing.resource),
+    };
+    is_kind && *name == thing.name && thing.namespace.as_ref().is_none_or(|at| at == namespace)
+}
+
+/// The pods of a node.
+pub fn pods_on<'a>(view: &View<'a>, node: &str) -> Answer<Vec<&'a Pod>> {
+    view.select(known::PODS, Scope::All, Select::Fields(format!("spec.nodeName={node}")))
+}
+
 /// A resource of a dead API is unknown too, so only a server that knows all of its own can say no.
 fn unknown_word(word: &str, discovery: &Discovery, about: &mut Standing) {
     let stale: Vec<String> = discovery.stale().map(|served| format!("{}/{}", served.group, served.version)).collect();
@@ -130,8 +145,7 @@ fn unknown_word(word: &str, discovery: &Discovery, about: &mut Standing) {
 
 /// A node: what is being deleted on it.
 fn on_node(view: &View, thing: Thing, about: &mut Standing) -> Vec<Thing> {
-    let here = Select::Fields(format!("spec.nodeName={}", thing.name));
-    let pods = about.see("pods", "what this node holds", view.select::<Pod>(known::PODS, Scope::All, here));
+    let pods = about.see("pods", "what this node holds", pods_on(view, &thing.name));
     let is_going = |pod: &&&Pod| pod.metadata.deletion_timestamp.is_some();
     let going: Vec<&Pod> = pods.iter().flatten().filter(is_going).copied().collect();
     let mut found: Vec<Thing> = going

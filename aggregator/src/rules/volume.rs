@@ -3,8 +3,9 @@
 use findings::cause;
 
 use super::object::words;
-use super::words::{claim, overdue};
-use super::{control_plane, finalizer};
+use super::sidecar::{self, Sidecar};
+use super::words::{claim, overdue, within};
+use super::{control_plane, finalizer, odd_owner};
 use crate::graph::{Found, Standing, Step, View};
 use crate::state::*;
 
@@ -21,6 +22,13 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     };
     if volume.metadata.deletion_timestamp.is_none() {
         standing.words = format!("is not being deleted ({})", volume.status.phase);
+        if volume.status.phase == "Released" && policy(volume) == "Retain" {
+            standing.note(format!(
+                "{thing} is released and its reclaim policy is Retain: it stays until somebody deletes it, and its disk \
+                 stays even then. Nothing is stuck."
+            ));
+        }
+        odd_owner::of_living(view, thing, &volume.metadata, &mut standing);
         return standing;
     }
     standing.terminating = true;
@@ -30,9 +38,9 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
         match finalizer.as_str() {
             "kubernetes.io/pv-protection" => protection(view, thing, volume, &mut standing),
             "external-provisioner.volume.kubernetes.io/finalizer" => {
-                backend(thing, volume, &cause::PV_BACKEND_DELETE_FAILS, &mut standing);
+                backend(view, thing, volume, &cause::PV_BACKEND_DELETE_FAILS, &mut standing);
             }
-            "kubernetes.io/pv-controller" => backend(thing, volume, &cause::PV_DELETION_PENDING, &mut standing),
+            "kubernetes.io/pv-controller" => backend(view, thing, volume, &cause::PV_DELETION_PENDING, &mut standing),
             other if other.starts_with("external-attacher/") => attachments(view, thing, other, &mut standing),
             other => finalizer::one(view, thing, &volume.metadata, other, &mut standing),
         }
@@ -46,6 +54,7 @@ fn protection(view: &View, thing: &Thing, volume: &PersistentVolume, standing: &
     let Some(ClaimRef { namespace, name, uid }) = reference else {
         let found = match control_plane::silent(view, standing, thing) {
             Some(found) => found,
+            None if finalizer::refused(view, thing, &volume.metadata, standing) => return,
             None => {
                 let words = format!("{}; pv-protection should have let it go", standing.words);
                 Found::here(&cause::PV_DELETION_PENDING, thing, words).name("pv", &thing.name)
@@ -80,20 +89,53 @@ fn protection(view: &View, thing: &Thing, volume: &PersistentVolume, standing: &
     }
 }
 
-fn backend(thing: &Thing, volume: &PersistentVolume, cause: &'static findings::Cause, standing: &mut Standing) {
+/// Held until the storage has deleted the disk.
+fn backend(
+    view: &View,
+    thing: &Thing,
+    volume: &PersistentVolume,
+    cause: &'static findings::Cause,
+    standing: &mut Standing,
+) {
     if volume.status.phase == "Bound" {
         // pv-protection tells.
         return;
     }
-    let said = match volume.status.message.as_str() {
-        "" => String::new(),
-        message => format!(": {message}"),
+    // Events about what lives in no namespace stand in this one.
+    let about =
+        format!("involvedObject.kind=PersistentVolume,involvedObject.name={},reason=VolumeFailedDelete", thing.name);
+    let answer = view.select::<Event>(known::EVENTS, within("default"), Select::Fields(about));
+    let events = standing.glance(format!("events of {thing}"), "why its disk is not deleted", answer);
+    let last = events.into_iter().flatten().max_by_key(|event| event.last_timestamp.max(event.event_time));
+    let said = match (last, volume.status.message.as_str()) {
+        (Some(event), _) => format!(": {}", event.message),
+        (None, "") => String::new(),
+        (None, message) => format!(": {message}"),
     };
     let found = Found::here(cause, thing, format!("{}{said}", standing.words))
         .name("pv", &thing.name)
         .name_if("driver", volume.spec.csi.as_ref().map(|csi| &csi.driver))
-        .evidence(thing.to_string(), format!("phase {}{said}", volume.status.phase));
+        .evidence(thing.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
+    let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
+    let found = match (said.strip_prefix(": "), driver) {
+        (Some(said), _) => {
+            found.evidence(last.map_or("status".to_owned(), |event| format!("Event {}", event.reason)), said)
+        }
+        // Without its words it may as well not run.
+        (None, Some(driver)) => match sidecar::provisioner(view, standing, driver) {
+            Sidecar::Silent((source, says)) | Sidecar::Alive((source, says)) => found.evidence(source, says).probable(),
+            Sidecar::NotTold => found.probable(),
+        },
+        (None, None) => found.probable(),
+    };
     standing.found.push(found);
+}
+
+fn policy(volume: &PersistentVolume) -> &str {
+    match volume.spec.persistent_volume_reclaim_policy.as_str() {
+        "" => "Retain",
+        policy => policy,
+    }
 }
 
 /// Held while an attachment of it exists, whatever its state.

@@ -114,6 +114,19 @@ impl Discovery {
         self.each().find(|(resource, _)| resource.group == group && resource.plural == plural)
     }
 
+    /// The resource that holds this kind in this very version.
+    pub fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<(Resource, &ServedResource)> {
+        let is_it = |(resource, served): &(Resource, &ServedResource)| {
+            resource.group == group && resource.version == version && served.kind == kind
+        };
+        self.each().find(is_it)
+    }
+
+    /// Whether the server could not ask who serves this group.
+    pub fn is_stale(&self, group: &str) -> bool {
+        self.stale().any(|served| served.group == group)
+    }
+
     /// The resource a person means by `word`: plural, singular, kind or short name, with `.group` or
     /// without.
     pub fn named(&self, word: &str) -> Option<(Resource, &ServedResource)> {

@@ -100,6 +100,8 @@ kinds! {
         DEPLOYMENTS = "apps" "v1" "deployments",
         STATEFUL_SETS = "apps" "v1" "statefulsets",
         DAEMON_SETS = "apps" "v1" "daemonsets";
+    Jobs(Job): JOBS = "batch" "v1" "jobs";
+    Ingresses(Ingress): INGRESSES = "networking.k8s.io" "v1" "ingresses";
     Roles(Role):
         CLUSTER_ROLES = "rbac.authorization.k8s.io" "v1" "clusterroles",
         ROLES = "rbac.authorization.k8s.io" "v1" "roles";

@@ -81,6 +81,13 @@ pub struct Owner {
     pub block_owner_deletion: bool,
 }
 
+impl Owner {
+    /// Its group and version; the core group is empty.
+    pub fn group_version(&self) -> (&str, &str) {
+        self.api_version.split_once('/').unwrap_or(("", &self.api_version))
+    }
+}
+
 /// One writer of the object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

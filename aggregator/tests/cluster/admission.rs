@@ -1,5 +1,6 @@
 //! Webhooks, policies, conversion and stored data.
 
+use findings::Confidence;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -124,8 +125,10 @@ fn a_webhook_that_refuses_the_kubelets_last_words() {
 
 #[test]
 fn a_webhook_that_refuses_the_namespaces_own_update() {
-    let world = healthy().webhook("UPDATE", "", "namespaces/finalize").going("stuck", all_false());
-    assert_eq!(look(world, everything()).causes(), ["WebhookBlocksUpdate"]);
+    for resource in ["namespaces", "namespaces/status", "namespaces/finalize"] {
+        let world = healthy().webhook("UPDATE", "", resource).going("stuck", all_false());
+        assert_eq!(look(world, everything()).causes(), ["WebhookBlocksUpdate"], "{resource}");
+    }
 }
 
 #[test]
@@ -139,6 +142,148 @@ fn a_webhook_that_is_not_asked_is_not_blamed() {
         .with(json!({"kind": "Namespace", "metadata": {"name": "a", "labels": {"team": "x"}}}))
         .change(path, "guard", |one| one["webhooks"][0]["namespaceSelector"] = json!({"matchLabels": {"team": "y"}}));
     assert_eq!(look(elsewhere, everything()).causes(), ["PodContainersNotStopped"]);
+}
+
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+
+/// A pod with a label, and a webhook about its kubelet's last words that was changed.
+fn guarded(change: impl FnOnce(&mut Value)) -> World {
+    healthy()
+        .webhook("UPDATE", "", "pods/*")
+        .change(VALIDATING, "guard", |one| change(&mut one["webhooks"][0]))
+        .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+        .going_pod("a", "p", "node-a", "Running")
+        .change("/api/v1/pods", "p", |pod| pod["metadata"]["labels"] = json!({"app": "shop"}))
+}
+
+#[test]
+fn an_object_selector_is_compared_with_the_objects_labels() {
+    let by = |app: &str| look(guarded(|it| it["objectSelector"] = json!({"matchLabels": {"app": app}})), everything());
+    assert_eq!(by("shop").causes(), ["WebhookBlocksUpdate"]);
+    assert_eq!(by("other").causes(), ["PodContainersNotStopped"]);
+    // Of an object that was not asked to go: its own labels count as well.
+    let config = |app: &str| {
+        let world = healthy().webhook("DELETE", "", "configmaps").going("stuck", all_false());
+        let world = world.change(VALIDATING, "guard", |one| {
+            one["webhooks"][0]["objectSelector"] = json!({"matchLabels": {"app": app}});
+        });
+        let world = world.with(json!({
+            "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "stuck", "labels": {"app": "shop"}}
+        }));
+        look(world, everything()).causes()
+    };
+    assert_eq!(config("shop"), ["WebhookUnavailable"]);
+    assert!(config("other").is_empty());
+}
+
+#[test]
+fn match_conditions_leave_it_probable() {
+    let conditions = json!([{"name": "not-kubelets", "expression": "!('system:nodes' in request.userInfo.groups)"}]);
+    let looked = look(guarded(|it| it["matchConditions"] = conditions.clone()), everything());
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!(finding.confidence, Confidence::Probable);
+    assert!(finding.evidence.iter().any(|one| one.says == "has matchConditions, which may exclude it"), "{finding:#?}");
+    assert_eq!(look(guarded(|_| {}), everything()).report.roots[0].finding.confidence, Confidence::Proven);
+    // An error that names the webhook shows that it was asked.
+    let error = "Internal error occurred: failed calling webhook \"guard.example.com\": failed to call webhook: Post \
+        \"https://guard.guard.svc:443/v?timeout=5s\": service \"guard\" not found";
+    let world = healthy().webhook("DELETE", "", "configmaps").going("stuck", content_failure(error));
+    let world = world.change(VALIDATING, "guard", |one| one["webhooks"][0]["matchConditions"] = conditions);
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Proven);
+}
+
+#[test]
+fn scope_and_match_policy_exclude() {
+    let causes = |change: fn(&mut Value)| look(guarded(change), everything()).causes();
+    assert_eq!(causes(|it| it["rules"][0]["scope"] = "Cluster".into()), ["PodContainersNotStopped"]);
+    assert_eq!(causes(|it| it["rules"][0]["scope"] = "Namespaced".into()), ["WebhookBlocksUpdate"]);
+    let other = |it: &mut Value, policy: &str| {
+        it["matchPolicy"] = policy.into();
+        it["rules"][0]["apiVersions"] = json!(["v2"]);
+    };
+    assert_eq!(look(guarded(|it| other(it, "Exact")), everything()).causes(), ["PodContainersNotStopped"]);
+    assert_eq!(look(guarded(|it| other(it, "Equivalent")), everything()).causes(), ["WebhookBlocksUpdate"]);
+    // A namespace lives in no namespace.
+    let finalize = |scope: &str| {
+        let world = healthy().webhook("UPDATE", "", "namespaces/finalize").going("stuck", all_false());
+        let world = world.change(VALIDATING, "guard", |one| one["webhooks"][0]["rules"][0]["scope"] = scope.into());
+        look(world, everything()).causes()
+    };
+    assert_eq!(finalize("Cluster"), ["WebhookBlocksUpdate"]);
+    assert!(finalize("Namespaced").is_empty());
+}
+
+#[test]
+fn only_the_webhook_that_is_asked_is_blamed() {
+    let looked = look(
+        guarded(|it| it["name"] = "pods.example.com".into()).change(VALIDATING, "guard", |one| {
+            let mut other = one["webhooks"][0].clone();
+            other["name"] = "other.example.com".into();
+            other["clientConfig"]["service"]["name"] = "other".into();
+            other["rules"][0]["resources"] = json!(["secrets"]);
+            one["webhooks"].as_array_mut().unwrap().push(other);
+        }),
+        everything(),
+    );
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &[
+            "Pod a/p: Running",
+            "ValidatingWebhookConfiguration guard: must be asked (webhook pods.example.com)",
+            "Service guard/guard: does not exist",
+        ],
+    );
+}
+
+#[test]
+fn a_namespace_whose_labels_are_not_visible_leaves_it_probable() {
+    let selector = json!({"matchLabels": {"team": "x"}});
+    let world = guarded(|it| it["namespaceSelector"] = selector).refuse("/api/v1/namespaces/a", 403, "forbidden");
+    let looked = look(world, everything());
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!((finding.cause.id, finding.confidence), ("WebhookBlocksUpdate", Confidence::Probable), "{looked:#?}");
+}
+
+#[test]
+fn a_webhook_refuses_the_collector_and_the_protection_of_claims() {
+    let world = healthy().webhook("DELETE", "", "pods").going_pod("a", "p", "node-x", "Running");
+    let marked = world.ago(400);
+    let world = world.change("/api/v1/pods", "p", |pod| {
+        pod["status"]["conditions"] = json!([{
+            "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC", "lastTransitionTime": marked
+        }]);
+    });
+    assert_eq!(look(world, everything()).causes(), ["WebhookUnavailable"]);
+    let claim = healthy()
+        .webhook("UPDATE", "", "persistentvolumeclaims")
+        .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+        .held("v1", "PersistentVolumeClaim", "a", "data", &["kubernetes.io/pvc-protection"]);
+    assert_eq!(look(claim, everything()).causes(), ["WebhookBlocksUpdate"]);
+}
+
+#[test]
+fn a_mutating_webhook_that_changes_a_jobs_pod_is_named() {
+    let world = healthy().going_pod("a", "p", "node-a", "Succeeded").change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["finalizers"] = json!(["batch.kubernetes.io/job-tracking"]);
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+    });
+    let world = world.service("mesh", "inject", Some("node-a")).with(json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "sidecars"},
+        "webhooks": [{
+            "name": "s.example.com", "failurePolicy": "Ignore",
+            "clientConfig": {"service": {"namespace": "mesh", "name": "inject"}},
+            "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]
+        }]
+    }));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["JobTrackingFinalizer"], "{:#?}", looked.report);
+    let evidence = &looked.report.roots[0].finding.evidence;
+    assert!(evidence.iter().any(|one| one.source == "MutatingWebhookConfiguration sidecars"), "{evidence:#?}");
 }
 
 #[test]

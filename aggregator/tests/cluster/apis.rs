@@ -158,3 +158,18 @@ fn finalizers_of_the_namespace_itself() {
     });
     assert_eq!(look(metadata, everything()).causes(), ["NamespaceMetadataFinalizer"]);
 }
+
+#[test]
+fn etcd_that_fails_for_us_fails_for_the_controllers() {
+    // While it takes no writes, no condition can say so.
+    for (error, expected) in [
+        ("etcdserver: request timed out", "EtcdNotResponding"),
+        ("etcdserver: mvcc: database space exceeded", "EtcdSpaceExceeded"),
+    ] {
+        let world =
+            healthy().going("stuck", json!(null)).refuse("/api/v1/namespaces/stuck/persistentvolumeclaims", 500, error);
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), [expected], "{:#?}", looked.report);
+        assert!(looked.chain(0).last().unwrap().contains(error), "{:?}", looked.chain(0));
+    }
+}

@@ -57,6 +57,43 @@ fn a_controller_that_is_not_ready_or_does_not_finish() {
 }
 
 #[test]
+fn an_object_whose_update_is_refused() {
+    let warning = |kind: &str, name: &str| {
+        json!({
+            "kind": "Event", "metadata": {"name": "e", "namespace": "team"}, "type": "Warning", "reason": "ReconcileError",
+            "message": format!("{kind}.example.com \"{name}\" is invalid: spec.size: Required value"),
+            "involvedObject": {"kind": kind, "name": name}
+        })
+    };
+    let served = || widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+    let looked = look(served().with(warning("Widget", "w")), everything());
+    assert_eq!(looked.causes(), ["UpdateFailsValidation"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!(finding.confidence, Confidence::Probable);
+    assert!(finding.evidence.iter().any(|one| one.says.contains("spec.size: Required value")), "{finding:#?}");
+    // Of an object of another name it tells nothing.
+    let mut other = warning("Widget", "other");
+    other["involvedObject"]["name"] = "w".into();
+    assert_eq!(look(served().with(other), everything()).causes(), ["FinalizerControllerFailing"]);
+    // A built-in kind, of which nobody known takes the finalizer off.
+    let config = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "team"}}));
+    let config = config.held("v1", "ConfigMap", "team", "c", &["example.com/hold"]).with(warning("ConfigMap", "c"));
+    assert_eq!(look(config, object("cm", "team", "c")).causes(), ["UpdateFailsValidation"]);
+}
+
+#[test]
+fn warnings_are_asked_for_once_for_all_objects_of_a_kind() {
+    let mut world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+    for number in 0..20 {
+        world = world.held("example.com/v1", "Widget", "team", &format!("w{number}"), &["widgets.example.com/cleanup"]);
+    }
+    let looked = look(world, everything());
+    assert_eq!((looked.causes(), looked.report.roots[0].on_the_way.len()), (vec!["FinalizerControllerFailing"], 21));
+    let lists = looked.requests.iter().filter(|path| path.starts_with("/api/v1/namespaces/team/events"));
+    assert_eq!(lists.count(), 1, "{:#?}", looked.requests);
+}
+
+#[test]
 fn a_controller_that_has_just_begun_is_progressing() {
     let world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
     let now = world.ago(20);
@@ -154,4 +191,80 @@ fn a_jobs_pod_that_was_not_counted() {
         pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
     });
     assert_eq!(look(world, everything()).causes(), ["JobTrackingFinalizer"]);
+}
+
+#[test]
+fn a_jobs_pod_that_another_controller_counts() {
+    let pod = |owner: serde_json::Value| {
+        healthy().going_pod("a", "p", "node-a", "Succeeded").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["finalizers"] = json!(["batch.kubernetes.io/job-tracking"]);
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            pod["metadata"]["ownerReferences"] = json!([owner]);
+        })
+    };
+    let job = |managed_by: serde_json::Value| {
+        pod(json!({"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j"})).with(json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "a", "uid": "j"},
+            "spec": {"managedBy": managed_by}
+        }))
+    };
+    let root = |world: World| {
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), ["JobTrackingFinalizer"], "{:#?}", looked.report);
+        looked.chain(0).pop().unwrap()
+    };
+    assert!(root(job(json!("kueue.x-k8s.io/multikueue"))).contains("spec.managedBy kueue.x-k8s.io/multikueue"));
+    assert!(!root(job(json!("kubernetes.io/job-controller"))).contains("managedBy"));
+    assert!(!root(job(json!(null))).contains("managedBy"));
+    let other = pod(json!({"apiVersion": "example.com/v1", "kind": "Flow", "name": "f", "uid": "f"}));
+    assert!(root(other).contains("owned by Flow f, which is no Job"));
+}
+
+#[test]
+fn an_ingress_whose_class_went_first() {
+    let ingress = || {
+        let held = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "a"}})).held(
+            "networking.k8s.io/v1",
+            "Ingress",
+            "a",
+            "web",
+            &["ingress.k8s.aws/resources"],
+        );
+        held.change("/apis/networking.k8s.io/v1/ingresses", "web", |one| {
+            one["spec"] = json!({"ingressClassName": "alb"})
+        })
+    };
+    let looked = look(ingress(), object("ingress", "a", "web"));
+    assert_eq!(looked.causes(), ["CloudLoadBalancerFinalizer"], "{:#?}", looked.report);
+    looked.assert_chain(0, &["Ingress a/web: Terminating", "IngressClass alb: does not exist"]);
+    let class = json!({"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": {"name": "alb"}});
+    let looked = look(ingress().with(class), object("ingress", "a", "web"));
+    looked.assert_chain(0, &["Ingress a/web: Terminating"]);
+}
+
+#[test]
+fn a_platforms_finalizer_of_a_namespace_names_the_platform() {
+    let world = healthy().going("stuck", all_false()).change("/api/v1/namespaces", "stuck", |one| {
+        one["spec"]["finalizers"] = json!(null);
+        one["metadata"]["finalizers"] = json!(["controller.cattle.io/namespace-auth"]);
+    });
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"]);
+    assert!(looked.chain(0)[0].contains("(Rancher takes it off)"), "{:?}", looked.chain(0));
+}
+
+#[test]
+fn nobody_is_told_to_start_argo_cd_again() {
+    for replicas in [0, 1] {
+        let world = healthy()
+            .with_custom("argoproj.io", "applications", "Application")
+            .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+            .held("argoproj.io/v1", "Application", "a", "shop", &["resources-finalizer.argocd.argoproj.io"])
+            .deployment("argocd", "argo", replicas, 0)
+            .may_change("argocd", "argo", "argoproj.io", "applications");
+        let looked = look(world, object("application", "a", "shop"));
+        assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
+        assert!(looked.chain(0).last().unwrap().starts_with("Deployment argocd/argo"), "{:?}", looked.chain(0));
+        assert!(!looked.commands().iter().any(|one| one.contains("scale") || one.contains("restart")));
+    }
 }

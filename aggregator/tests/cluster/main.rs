@@ -13,6 +13,10 @@ mod gathering;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod look_alikes;
+#[cfg(test)]
+mod owners;
+#[cfg(test)]
 mod plugin;
 #[cfg(test)]
 mod pods;
@@ -24,6 +28,8 @@ mod recordings;
 mod schema;
 #[cfg(test)]
 mod served;
+#[cfg(test)]
+mod silent;
 #[cfg(test)]
 mod storage;
 #[cfg(test)]

@@ -110,6 +110,27 @@ fn the_command_that_looks_for_events_selects_them() {
     assert!(names.contains(&"node-a.1"), "{list}");
 }
 
+#[test]
+fn what_only_looks_stuck_is_told_and_is_no_failure() {
+    let server = Server::start("baseline");
+    let put = |namespace: &str, name: &str, uid: &str, owners: Value| {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid, "ownerReferences": owners}
+        });
+        server.store().put("configmaps", Some(namespace), name, &object).unwrap();
+    };
+    put("default", "x", "x1", json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "boss", "uid": "b1"}]));
+    put("kube-public", "boss", "b1", json!([]));
+    let answer = server.ask(&["cm/x", "-n", "default"]);
+    let said = text(&answer.stdout);
+    assert_eq!(answer.status.code(), Some(0), "{said}{}", text(&answer.stderr));
+    assert!(said.starts_with("Nothing is stuck\n\nConfigMap default/x: Not stuck in a deletion\n"), "{said}");
+    assert!(said.contains("ROOT CAUSE OwnerInOtherNamespace"), "{said}");
+    let requests = server.requests();
+    assert!(requests.len() <= 10, "{} {requests:#?}", requests.len());
+}
+
 /// One GET with the client of the plugin.
 fn get(server: &Server, path: &str) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

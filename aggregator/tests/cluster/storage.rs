@@ -1,5 +1,6 @@
 //! Claims, volumes, attachments.
 
+use findings::Confidence;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -117,4 +118,92 @@ fn why_a_volume_is_not_detached() {
         node["status"]["volumesInUse"] = json!(["kubernetes.io/csi/ebs.csi.aws.com^vol-1"]);
     });
     assert_eq!(causes_of(mounted), ["VolumeStillMounted"]);
+}
+
+#[test]
+fn a_claim_made_for_a_pod_is_let_go_when_its_containers_are_gone() {
+    let made_for = |owner: &str, grace: i64| {
+        let world = claim();
+        let asked = world.ago(300);
+        let world = world.change("/api/v1/persistentvolumeclaims", "data", |one| {
+            one["metadata"]["name"] = "user-d".into();
+            one["metadata"]["ownerReferences"] = json!([{"kind": "Pod", "name": "user", "uid": owner}]);
+        });
+        let world = world.with(json!({
+            "kind": "Pod",
+            "metadata": {
+                "name": "user", "namespace": "a", "uid": "u", "deletionTimestamp": asked,
+                "deletionGracePeriodSeconds": grace, "finalizers": if grace == 0 { json!(["example.com/hold"]) } else { json!([]) }
+            },
+            "spec": {"nodeName": "node-a", "volumes": [{"name": "d", "ephemeral": {}}]}, "status": {"phase": "Failed"}
+        }));
+        look(world, object("pvc", "a", "user-d")).causes()
+    };
+    assert_eq!(made_for("u", 30), ["PodCleanupNotFinished"]);
+    assert_eq!(made_for("u", 0), ["PvcProtectionNotReleased"]);
+    // The pod before it had the same name.
+    assert_eq!(made_for("before", 30), ["PvcProtectionNotReleased"]);
+}
+
+#[test]
+fn a_disk_that_is_not_deleted_says_why_or_leaves_it_probable() {
+    let provisioner = "external-provisioner.volume.kubernetes.io/finalizer";
+    let silent = || {
+        volume(&[provisioner], "Released", csi()).change("/api/v1/persistentvolumes", "pv-1", |one| {
+            one["status"]["message"] = json!(null);
+        })
+    };
+    let looked = look(silent(), everything());
+    assert_eq!(looked.causes(), ["PvBackendDeleteFails"]);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    let told = silent().with(json!({
+        "kind": "Event", "metadata": {"name": "e", "namespace": "default"}, "reason": "VolumeFailedDelete",
+        "message": "rpc error: VolumeInUse", "involvedObject": {"kind": "PersistentVolume", "name": "pv-1"}
+    }));
+    let looked = look(told, everything());
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Proven);
+    assert!(looked.chain(0)[0].contains("rpc error: VolumeInUse"), "{:?}", looked.chain(0));
+}
+
+#[test]
+fn a_released_volume_that_is_retained_is_not_stuck() {
+    let world =
+        volume(&["kubernetes.io/pv-protection"], "Released", json!({"persistentVolumeReclaimPolicy": "Retain"}));
+    let world = world.change("/api/v1/persistentvolumes", "pv-1", |one| {
+        one["metadata"]["deletionTimestamp"] = json!(null);
+    });
+    let looked = look(world, object("pv", "default", "pv-1"));
+    assert!(looked.causes().is_empty(), "{:#?}", looked.report);
+    assert!(
+        looked.report.notes.iter().any(|note| note.contains("its reclaim policy is Retain")),
+        "{:#?}",
+        looked.report
+    );
+}
+
+/// Adds the Lease of a driver's controller part.
+fn lease(world: World, name: &str, seconds_ago: i64) -> World {
+    let renewed = world.ago(seconds_ago);
+    world.with(json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, "namespace": "csi"},
+        "spec": {"holderIdentity": "ebs-csi-controller-0", "leaseDurationSeconds": 15, "renewTime": renewed}
+    }))
+}
+
+#[test]
+fn the_lease_of_a_drivers_controller_tells_whether_it_runs() {
+    let held = attachment(volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi()), true, None);
+    let looked = look(lease(held, "external-attacher-leader-ebs-csi-aws-com", 600), everything());
+    assert_eq!(looked.causes(), ["VolumeAttacherGone"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("is silent: Lease csi/external-attacher-leader-ebs-csi-aws-com is held by"), "{root}");
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable, "it may be left over");
+    let held = attachment(volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi()), true, None);
+    let looked = look(lease(held, "external-attacher-leader-ebs-csi-aws-com", 3), everything());
+    assert!(looked.chain(0).pop().unwrap().contains("runs, and has not said anything"), "{:?}", looked.chain(0));
+    let kept = volume(&["external-provisioner.volume.kubernetes.io/finalizer"], "Released", csi());
+    let kept = kept.change("/api/v1/persistentvolumes", "pv-1", |one| one["status"]["message"] = json!(null));
+    let looked = look(lease(kept, "ebs-csi-aws-com", 600), everything());
+    let evidence = &looked.report.roots[0].finding.evidence;
+    assert!(evidence.iter().any(|one| one.source == "Lease csi/ebs-csi-aws-com"), "{evidence:#?}");
 }

@@ -7,6 +7,7 @@ mod finalizer;
 mod known_finalizer;
 mod look_alike;
 mod namespace;
+mod node;
 mod pod;
 mod storage;
 
@@ -17,6 +18,7 @@ pub use finalizer::*;
 pub use known_finalizer::*;
 pub use look_alike::*;
 pub use namespace::*;
+pub use node::*;
 pub use pod::*;
 pub use storage::*;
 
@@ -29,6 +31,7 @@ pub(super) static ALL: &[&[&crate::cause::Cause]] = &[
     finalizer::ALL,
     known_finalizer::ALL,
     pod::ALL,
+    node::ALL,
     storage::ALL,
     look_alike::ALL,
 ];

@@ -6,6 +6,9 @@ use super::Source;
 
 const RECORDINGS: &str = "tests/recordings";
 
+/// How the proof of a cause begins that no rule finds, before it says why.
+const LOOKED_UP: &str = "Looked up only, because";
+
 /// Where the diagnoses of a cause are made, and where tests name it.
 struct Side {
     code: &'static str,
@@ -21,17 +24,23 @@ pub fn check(sources: &[Source]) -> Vec<String> {
 
 fn broken_in(cause: &Cause, sources: &[Source]) -> Vec<String> {
     let id = cause.id;
-    let Side { code, tests } = if matches!(cause.area, Area::Cluster(_)) { AGGREGATOR } else { AGENT };
+    let is_cluster = matches!(cause.area, Area::Cluster(_));
+    let Side { code, tests } = if is_cluster { AGGREGATOR } else { AGENT };
     let has = |area: &str, text: &str| {
         sources.iter().any(|source| source.is_rust() && source.is_in(area) && source.text.contains(text))
     };
     let is_made = has(code, &format!("cause::{}", screaming(id)));
     let is_named = has(tests, &format!("\"{id}\""));
     match cause.diagnosis {
+        Proven::Untested if !cause.proof.contains(LOOKED_UP) => {
+            vec![format!("{id}: not diagnosed, and its proof does not say why: {LOOKED_UP:?} …")]
+        }
         Proven::Untested if is_made => vec![format!("{id}: diagnosed in {code}, and the registry says it is not")],
         Proven::Lab(_) | Proven::Observation | Proven::Recording(_) if !is_made => {
             vec![format!("{id}: diagnosed nowhere in {code}")]
         }
+        // The lab runs the agent only.
+        Proven::Lab(name) if is_cluster => vec![format!("{id}: the lab has no cluster that {name} could prove it in")],
         Proven::Observation | Proven::Recording(_) if !is_named => {
             vec![format!("{id}: proven by what was seen, and no test in {tests} names it")]
         }
@@ -56,7 +65,43 @@ fn screaming(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use findings::{ClusterArea, Danger};
+
     use super::*;
+
+    fn cause(proof: &'static str, diagnosis: Proven) -> Cause {
+        Cause {
+            id: "NobodyFindsIt",
+            area: Area::Cluster(ClusterArea::Pod),
+            title: "",
+            meaning: "",
+            proof,
+            safe: &[],
+            danger: Danger { action: "", breaks: "" },
+            sources: &[],
+            event_reason: "",
+            diagnosis,
+        }
+    }
+
+    fn source(path: &str, text: &str) -> Source {
+        Source { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn what_is_only_looked_up_says_why() {
+        assert_eq!(broken_in(&cause("An Event.", Proven::Untested), &[]).len(), 1);
+        assert!(broken_in(&cause("Looked up only, because no object shows it.", Proven::Untested), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_cause_of_the_cluster_needs_a_test_that_names_it() {
+        let made = source("aggregator/src/rules/x.rs", "cause::NOBODY_FINDS_IT");
+        let seen = cause("An Event.", Proven::Observation);
+        assert!(broken_in(&seen, std::slice::from_ref(&made))[0].contains("no test in aggregator/tests names it"));
+        let named = source("aggregator/tests/cluster/x.rs", "[\"NobodyFindsIt\"]");
+        assert!(broken_in(&seen, &[made, named]).is_empty());
+    }
 
     #[test]
     fn a_diagnosis_that_nobody_makes_is_found() {

@@ -7,6 +7,7 @@ mod link;
 mod silence;
 
 use findings::{Confidence, Evidence};
+use jiff::Timestamp;
 
 use self::claim::{Claim, Heard};
 use super::words::node as node_thing;
@@ -14,7 +15,7 @@ use crate::graph::{Found, Standing, Step, Told, ToldBy, View};
 use crate::state::*;
 
 /// An agent says again every half an hour what holds; after this it is late.
-const RENEWED: i64 = 40 * 60;
+pub(super) const RENEWED: i64 = 40 * 60;
 /// Events live for an hour. An older one is there only because the server keeps them longer.
 const EXPIRED: i64 = 65 * 60;
 /// More findings of one pod are not told.
@@ -60,6 +61,15 @@ pub fn findings(view: &View, standing: &mut Standing, thing: &Thing, pod: &Pod, 
         standing.note(format!("The agent on {name} names {} more causes.", claims.len() - MOST));
     }
     claims.iter().take(MOST).map(|claim| found(view, claim, thing, on, words)).collect()
+}
+
+/// When the agent of a silent node was last heard: it has its own way to the API server. What it wrote
+/// must be an agent's, and of this Node. `None` when its Events could not be seen.
+pub fn last_word(view: &View, on: &Node, standing: &mut Standing) -> Option<Option<Timestamp>> {
+    let answer = view.told_of(&on.metadata.name);
+    let events = standing.glance("Events of the agents", "whether its agent reaches the API server", answer)?;
+    let is_its = |event: &&&AgentEvent| event.regarding.uid == on.metadata.uid && event.said().is_ok();
+    Some(events.iter().filter(is_its).filter_map(|event| event.written()).max())
 }
 
 fn found(view: &View, claim: &Claim, thing: &Thing, on: &Node, words: &str) -> Found {

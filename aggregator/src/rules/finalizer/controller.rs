@@ -4,6 +4,10 @@
 use crate::graph::{Standing, View};
 use crate::state::*;
 
+/// What runs as a service account.
+pub const WORKLOADS: [(&str, Known); 3] =
+    [("Deployment", known::DEPLOYMENTS), ("StatefulSet", known::STATEFUL_SETS), ("DaemonSet", known::DAEMON_SETS)];
+
 /// Who may take finalizers off a resource.
 pub enum Controller<'a> {
     /// An answer is still out.
@@ -11,7 +15,10 @@ pub enum Controller<'a> {
     /// Roles or workloads are not visible to us.
     NotVisible,
     /// No role names the resource.
-    Nobody,
+    Nobody {
+        /// Service accounts that may change everything, which tells nothing of this resource.
+        may_all: Vec<String>,
+    },
     /// An account may, and nothing runs as it.
     Account {
         /// Its name.
@@ -43,7 +50,7 @@ pub fn of<'a>(view: &View<'a>, standing: &mut Standing, resource: &Resource) -> 
         (_, None, Some((namespace, account))) => {
             Controller::Account { account: account.clone(), namespace: namespace.clone() }
         }
-        (_, None, None) => Controller::Nobody,
+        (_, None, None) => Controller::Nobody { may_all: all_powerful(view) },
     }
 }
 
@@ -82,15 +89,31 @@ fn accounts(view: &View, standing: &mut Standing, resource: &Resource) -> Vec<(S
     found
 }
 
+/// Accounts bound to a role that grants every change, those of the control plane left out. The lists
+/// have been asked for.
+fn all_powerful(view: &View) -> Vec<String> {
+    let roles = view.list::<Role>(known::CLUSTER_ROLES, Scope::All).seen().unwrap_or_default();
+    let roles: Vec<&str> =
+        roles.iter().filter(|role| role.grants_all()).map(|role| role.metadata.name.as_str()).collect();
+    let bindings = view.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All).seen().unwrap_or_default();
+    let bound = bindings.iter().filter(|binding| roles.contains(&binding.role_ref.name.as_str()));
+    let mut found: Vec<String> = bound
+        .flat_map(|binding| &binding.subjects)
+        .filter(|subject| subject.kind == "ServiceAccount" && subject.namespace != "kube-system")
+        .map(|subject| format!("{}/{}", subject.namespace, subject.name))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 fn workloads<'a>(
     view: &View<'a>,
     standing: &mut Standing,
     accounts: &[(String, String)],
 ) -> Vec<(Thing, &'a Workload)> {
     let mut found = Vec::new();
-    for (kind, known) in
-        [("Deployment", known::DEPLOYMENTS), ("StatefulSet", known::STATEFUL_SETS), ("DaemonSet", known::DAEMON_SETS)]
-    {
+    for (kind, known) in WORKLOADS {
         let answer = view.list::<Workload>(known, Scope::All);
         for workload in standing.see(known.plural, "whether the controller runs", answer).unwrap_or_default() {
             let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();

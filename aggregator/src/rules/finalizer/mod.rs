@@ -1,15 +1,19 @@
 //! Finalizers: who must take one off, and whether that program lives.
 
+mod beside;
 mod controller;
+mod foreign;
+mod leader;
+mod neighbours;
 mod registry;
+mod reported;
 
 use findings::{Cause, cause};
 
-use super::webhook::Asked;
-use super::{control_plane, namespace, owner, webhook};
-use crate::graph::{Found, Standing, Step, View};
+use super::webhook::Request;
+use super::{control_plane, owner, webhook};
+use crate::graph::{Found, Standing, View};
 use crate::state::*;
-use controller::Controller;
 
 /// A controller that has not answered for so long is not merely slow.
 const SLOW: i64 = 120;
@@ -36,8 +40,7 @@ pub fn one(view: &View, thing: &Thing, meta: &Meta, finalizer: &str, standing: &
             Some(known) if known.in_controller_manager => {
                 by_controller_manager(view, thing, meta, finalizer, known.cause, standing);
             }
-            Some(known) => by_others(view, thing, meta, finalizer, Some(known), standing),
-            None => by_others(view, thing, meta, finalizer, None, standing),
+            known => foreign::explain(view, &foreign::Case { thing, meta, finalizer, known }, standing),
         },
     }
 }
@@ -55,105 +58,25 @@ pub fn by_controller_manager(
         standing.found.push(found);
         return;
     }
-    if refused(view, thing, standing) {
+    if refused(view, thing, meta, standing) {
         return;
     }
-    let words = format!("{}, which kube-controller-manager takes off", standing.words);
+    let mut words = format!("{}, which kube-controller-manager takes off", standing.words);
+    let mut beside = Vec::new();
+    if cause.id == cause::JOB_TRACKING_FINALIZER.id {
+        beside.extend(beside::job(view, thing, meta, standing));
+        for (source, says) in &beside {
+            words.push_str(&format!("; {source}: {says}"));
+        }
+        let changers = webhook::changers(view, standing, Request::about(thing, meta, "UPDATE"));
+        let says = "is asked about updates of this pod; containers that it adds make them invalid";
+        beside
+            .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
+    }
     let found = held(thing, meta, finalizer, cause).at_itself(thing, words);
+    let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
     let is_young = standing.overdue.is_some_and(|seconds| seconds < SLOW);
     standing.found.push(if is_young { found.progressing() } else { found });
-}
-
-/// A program that somebody installed takes it off.
-fn by_others(
-    view: &View,
-    thing: &Thing,
-    meta: &Meta,
-    finalizer: &str,
-    known: Option<&'static registry::KnownFinalizer>,
-    standing: &mut Standing,
-) {
-    if refused(view, thing, standing) {
-        return;
-    }
-    let group = &thing.resource.group;
-    let subject = thing.resource.for_kubectl();
-    let default = if thing.is(crate::state::known::NAMESPACES) {
-        &cause::NAMESPACE_METADATA_FINALIZER
-    } else {
-        &cause::FINALIZER_OWNER_UNKNOWN
-    };
-    let specific = known.map(|known| known.cause);
-    let released_by = known.map_or(String::new(), |known| format!(" ({} takes it off)", known.released_by));
-    let finalizer_words = format!("held by finalizer {finalizer}{released_by}");
-    let start = |cause| held(thing, meta, finalizer, cause).same_as(&subject);
-    // Of a built-in kind hundreds of programs may change every object: rights tell nothing there.
-    let is_custom = group.contains('.') && !group.ends_with(".k8s.io");
-    if !is_custom {
-        let words = format!("{}{released_by}; {}", standing.words, setter(meta, finalizer));
-        let found = start(specific.unwrap_or(default)).same_as(finalizer).at_itself(thing, words);
-        standing.found.push(found);
-        return;
-    }
-    let own = thing.namespace.as_deref().filter(|name| namespace::is_going(view, name));
-    let found = match controller::of(view, standing, &thing.resource) {
-        Controller::Open => return,
-        Controller::NotVisible => {
-            let words = format!("{finalizer_words}; who serves {subject} could not be looked up");
-            start(specific.unwrap_or(default)).at_itself(thing, words).probable()
-        }
-        Controller::Account { account, namespace } if own == Some(namespace.as_str()) => start(
-            &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE,
-        )
-        .step(Step::about(thing, finalizer_words))
-        .step(Step::named(
-            format!("ServiceAccount {namespace}/{account}"),
-            "the only one that may release it lives in the namespace that is being deleted; its workload is gone, \
-                 and nothing new can start there",
-        )),
-        Controller::Account { account, namespace } => start(specific.unwrap_or(&cause::FINALIZER_CONTROLLER_GONE))
-            .step(Step::about(thing, finalizer_words))
-            .step(Step::named(
-                format!("ServiceAccount {namespace}/{account}"),
-                "may release it, and no workload runs as it",
-            )),
-        Controller::Nobody => {
-            let words = format!(
-                "{}{released_by}; nothing in the cluster serves {subject}: no role names it; {}",
-                standing.words,
-                setter(meta, finalizer)
-            );
-            start(specific.unwrap_or(&cause::FINALIZER_CONTROLLER_GONE)).at_itself(thing, words)
-        }
-        Controller::Workload { thing: workload, object } => {
-            let at = workload.namespace.as_deref();
-            let state = format!("{} of {} pods ready", object.ready(), object.wanted());
-            let chain = |cause| {
-                start(cause)
-                    .step(Step::about(thing, &finalizer_words))
-                    .name("workload", format!("{}/{}", workload.kind.to_lowercase(), workload.name))
-                    .name_if("workload_namespace", at)
-                    .evidence(workload.to_string(), &state)
-            };
-            if own.is_some() && own == at {
-                chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(
-                    &workload,
-                    format!("lives in the namespace that is being deleted ({state}); nothing new can start there"),
-                ))
-            } else if object.wanted() == 0 {
-                chain(&cause::FINALIZER_CONTROLLER_GONE).step(Step::about(&workload, "scaled to 0"))
-            } else if object.ready() == 0 {
-                chain(&cause::FINALIZER_CONTROLLER_NOT_READY).step(Step::about(&workload, state.clone()))
-            } else {
-                let (cause, words) = failing(view, thing, standing);
-                let found = chain(specific.unwrap_or(cause))
-                    .step(Step::about(&workload, format!("runs ({state}) and has not released it{words}")));
-                let is_young = standing.overdue.is_some_and(|seconds| seconds < SLOW);
-                if is_young { found.progressing() } else { found.probable() }
-            }
-        }
-    };
-    standing.found.push(found.in_place_of_own());
 }
 
 fn held(thing: &Thing, meta: &Meta, finalizer: &str, cause: &'static Cause) -> Found {
@@ -173,35 +96,7 @@ fn setter(meta: &Meta, finalizer: &str) -> String {
     }
 }
 
-/// A webhook that cannot be called refuses to let anybody take the finalizer off.
-fn refused(view: &View, thing: &Thing, standing: &mut Standing) -> bool {
-    let Resource { group, plural, .. } = &thing.resource;
-    let asked = Asked { operation: "UPDATE", group, resource: plural, namespace: thing.namespace.as_deref() };
-    let broken = webhook::broken_for(view, standing, asked);
-    for configuration in &broken {
-        standing.wait_for(configuration.clone());
-    }
-    !broken.is_empty()
-}
-
-/// What the object or its Events say about a controller that runs and does not finish.
-fn failing(view: &View, thing: &Thing, standing: &mut Standing) -> (&'static Cause, String) {
-    let answer = view.with_status(&thing.resource, thing.namespace.as_deref(), &thing.name);
-    let object = standing.see(thing.to_string(), "what its controller reports", answer);
-    let bad = object.into_iter().flat_map(|object| &object.status.conditions).find(|one| one.status == "False");
-    let said = bad.map_or(String::new(), |one| format!(": {} is False, {} {}", one.kind, one.reason, one.message));
-    let Some(namespace) = &thing.namespace else { return (&cause::FINALIZER_CONTROLLER_FAILING, said) };
-    let about = Select::Fields(format!("involvedObject.name={}", thing.name));
-    let answer = view.select::<Event>(known::EVENTS, Scope::Namespace(namespace.clone()), about);
-    let events = standing.see(format!("events of {thing}"), "what its controller reports", answer).unwrap_or_default();
-    let is_about = |event: &&&Event| event.involved_object.kind == thing.kind && event.kind == "Warning";
-    let warnings: Vec<&Event> = events.iter().filter(is_about).copied().collect();
-    if let Some(event) = warnings.iter().find(|event| event.message.contains("because it is being terminated")) {
-        return (&cause::FINALIZER_CONTROLLER_BLOCKED, format!(": {}", event.message));
-    }
-    let said = match warnings.last() {
-        Some(event) if said.is_empty() => format!(": {} {}", event.reason, event.message),
-        _ => said,
-    };
-    (&cause::FINALIZER_CONTROLLER_FAILING, said)
+/// Whether a webhook that cannot be called refuses to let anybody take a finalizer off.
+pub fn refused(view: &View, thing: &Thing, meta: &Meta, standing: &mut Standing) -> bool {
+    webhook::refuses(view, standing, &[Request::about(thing, meta, "UPDATE")])
 }

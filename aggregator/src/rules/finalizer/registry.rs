@@ -54,6 +54,7 @@ static KNOWN: &[KnownFinalizer] = &[
         "the Crossplane provider",
         &cause::EXTERNAL_RESOURCE_FINALIZER,
     ),
+    others(Is("controller.cattle.io/namespace-auth"), "Rancher", &cause::NAMESPACE_METADATA_FINALIZER),
     others(Is("karpenter.sh/termination"), "Karpenter", &cause::EXTERNAL_RESOURCE_FINALIZER),
     others(StartsWith("snapshot.storage.kubernetes.io/"), "the snapshot controller", &cause::SNAPSHOT_FINALIZER),
     others(StartsWith("provisioner.storage.kubernetes.io/"), "the CSI provisioner", &cause::SNAPSHOT_FINALIZER),

@@ -9,19 +9,19 @@ use crate::state::*;
 
 /// What was found in a namespace.
 #[derive(Default)]
-pub struct Left {
+pub struct Left<'a> {
     /// Pods, whether they are being deleted or not.
     pub pods: usize,
     /// Objects that are being deleted.
     pub terminating: usize,
     /// Objects that were not asked to go yet, pods first.
-    pub not_asked: Vec<Thing>,
+    pub not_asked: Vec<(Thing, &'a Meta)>,
     /// Objects that were made after the namespace's deletion.
     pub recreated: Vec<Thing>,
 }
 
 /// Looks at what is always looked at, and at what the conditions name.
-pub fn look(view: &View, case: &Case, standing: &mut Standing) -> Left {
+pub fn look<'a>(view: &View<'a>, case: &Case, standing: &mut Standing) -> Left<'a> {
     let mut left = Left::default();
     let pods = pods(view, case, standing, &mut left);
     claims(view, case, standing, &mut left, pods);
@@ -32,7 +32,7 @@ pub fn look(view: &View, case: &Case, standing: &mut Standing) -> Left {
     left
 }
 
-fn pods(view: &View, case: &Case, standing: &mut Standing, left: &mut Left) -> usize {
+fn pods<'a>(view: &View<'a>, case: &Case, standing: &mut Standing, left: &mut Left<'a>) -> usize {
     let answer = view.list::<Pod>(known::PODS, within(case.name));
     let hides = format!("whether pods remain in {}; its conditions do not tell", case.name);
     let pods = standing.see(format!("pods of {}", case.name), &hides, answer).unwrap_or_default();
@@ -43,7 +43,7 @@ fn pods(view: &View, case: &Case, standing: &mut Standing, left: &mut Left) -> u
 }
 
 /// While pods remain, the claims of an ordered deletion have not been asked to go: they wait.
-fn claims(view: &View, case: &Case, standing: &mut Standing, left: &mut Left, pods: usize) {
+fn claims<'a>(view: &View<'a>, case: &Case, standing: &mut Standing, left: &mut Left<'a>, pods: usize) {
     let answer = view.list::<Claim>(known::CLAIMS, within(case.name));
     let hides = format!("whether claims remain in {}", case.name);
     let claims = standing.see(format!("persistentvolumeclaims of {}", case.name), &hides, answer).unwrap_or_default();
@@ -95,7 +95,7 @@ fn named(view: &View, case: &Case, standing: &mut Standing) -> Vec<Resource> {
     found
 }
 
-fn objects(view: &View, case: &Case, standing: &mut Standing, resource: &Resource, left: &mut Left) {
+fn objects<'a>(view: &View<'a>, case: &Case, standing: &mut Standing, resource: &Resource, left: &mut Left<'a>) {
     if resource.group.is_empty() && resource.plural == "secrets" {
         standing.note(format!(
             "Secrets remain in {}, as its conditions say. They are not read here, because their annotations may hold \
@@ -121,7 +121,7 @@ fn objects(view: &View, case: &Case, standing: &mut Standing, resource: &Resourc
     }
 }
 
-fn sort(case: &Case, standing: &mut Standing, left: &mut Left, thing: Thing, meta: &Meta) {
+fn sort<'a>(case: &Case, standing: &mut Standing, left: &mut Left<'a>, thing: Thing, meta: &'a Meta) {
     let born_after = meta.creation_timestamp.zip(case.namespace.metadata.deletion_timestamp);
     if born_after.is_some_and(|(born, deleted)| born > deleted) {
         left.recreated.push(thing.clone());
@@ -130,7 +130,7 @@ fn sort(case: &Case, standing: &mut Standing, left: &mut Left, thing: Thing, met
         left.terminating += 1;
         standing.wait_for(thing);
     } else {
-        left.not_asked.push(thing);
+        left.not_asked.push((thing, meta));
     }
 }
 
@@ -142,7 +142,7 @@ pub fn needs_sweep(case: &Case, standing: &Standing, left: &Left) -> bool {
 }
 
 /// Lists every kind that a namespace can hold.
-pub fn sweep(view: &View, case: &Case, standing: &mut Standing, left: &mut Left) {
+pub fn sweep<'a>(view: &View<'a>, case: &Case, standing: &mut Standing, left: &mut Left<'a>) {
     let Some(discovery) = standing.see("API discovery", "what could remain in a namespace", view.discovery()) else {
         return;
     };

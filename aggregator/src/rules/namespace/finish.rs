@@ -5,7 +5,7 @@ use findings::cause;
 use super::content::Left;
 use super::{Case, YOUNG, is_explained};
 use crate::graph::{Found, Standing, Step, View};
-use crate::rules::webhook::Asked;
+use crate::rules::webhook::Request;
 use crate::rules::words::{api_service, count, some};
 use crate::rules::{control_plane, finalizer, webhook};
 use crate::state::*;
@@ -19,7 +19,7 @@ pub fn judge(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
     if left.not_asked.is_empty() {
         own_update_refused(view, case, standing);
     } else {
-        refused(view, case, left, standing);
+        refused(view, left, standing);
     }
     let is_young = standing.overdue.is_some_and(|seconds| seconds < YOUNG);
     if !is_explained(standing) && is_young && !standing.open {
@@ -31,6 +31,8 @@ pub fn judge(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
 
 /// Whether nobody acts, or an API that cannot be listed holds every namespace.
 pub fn control_plane(view: &View, case: &Case, standing: &mut Standing) {
+    let storage = control_plane::storage_fails(standing, case.thing);
+    standing.found.extend(storage);
     match control_plane::silent(view, standing, case.thing) {
         Some(found) => standing.found.push(found),
         None => dead_apis(view, case, standing),
@@ -102,23 +104,14 @@ fn dead_apis(view: &View, case: &Case, standing: &mut Standing) {
 }
 
 /// Objects that nobody asked to go, although the controller runs.
-fn refused(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
-    for thing in left.not_asked.iter().take(3) {
-        let Resource { group, plural, .. } = &thing.resource;
-        ask_webhooks(view, case, "DELETE", group, plural, standing);
+fn refused(view: &View, left: &Left, standing: &mut Standing) {
+    for (thing, meta) in left.not_asked.iter().take(3) {
+        webhook::refuses(view, standing, &[Request::about(thing, meta, "DELETE")]);
     }
 }
 
 /// The namespace is empty, and its own last update is refused.
 fn own_update_refused(view: &View, case: &Case, standing: &mut Standing) {
-    for resource in ["namespaces", "namespaces/status", "namespaces/finalize"] {
-        ask_webhooks(view, case, "UPDATE", "", resource, standing);
-    }
-}
-
-fn ask_webhooks(view: &View, case: &Case, operation: &str, group: &str, resource: &str, standing: &mut Standing) {
-    let asked = Asked { operation, group, resource, namespace: Some(case.name) };
-    for configuration in webhook::broken_for(view, standing, asked) {
-        standing.wait_for(configuration);
-    }
+    let update = Request::about(case.thing, &case.namespace.metadata, "UPDATE");
+    webhook::refuses(view, standing, &[update, update.at("namespaces/status"), update.at("namespaces/finalize")]);
 }

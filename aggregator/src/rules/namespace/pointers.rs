@@ -62,16 +62,12 @@ fn content(view: &View, case: &Case, failure: &Condition, obstacle: Obstacle, st
         // They are listed anyway, or follow from the resource's name.
         Obstacle::Unexpected { .. } => return,
         Obstacle::WebhookCall { webhook, error } => {
-            let configuration = webhook::configuration_of(view, standing, &webhook);
-            match configuration {
-                Some(configuration) if webhook::is_explained(view, &configuration) => standing.wait_for(configuration),
-                None if standing.open => {}
-                // Its Service has a ready endpoint, or it is outside of the cluster: the path is cut, or it is slow.
-                configuration => {
-                    let words = format!("cannot be called: {error}");
-                    let found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
-                    standing.found.push(found.name_if("configuration", configuration.map(|it| it.typed_name())));
-                }
+            let called = webhook::called(view, standing, &webhook);
+            // Its Service has a ready endpoint, or it is outside of the cluster: the path is cut, or it is slow.
+            if !called.is_explained && !standing.open {
+                let words = format!("cannot be called: {error}");
+                let found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
+                standing.found.push(found.name_if("configuration", called.configuration.map(|it| it.typed_name())));
             }
             return;
         }

@@ -25,6 +25,15 @@ lite! {
 }
 
 impl Role {
+    /// Whether it grants changing everything.
+    pub fn grants_all(&self) -> bool {
+        self.rules.iter().any(|grant| {
+            let any = |list: &[String]| list.iter().any(|one| one == "*");
+            let verb = grant.verbs.iter().any(|verb| matches!(verb.as_str(), "update" | "patch" | "*"));
+            any(&grant.api_groups) && any(&grant.resources) && verb
+        })
+    }
+
     /// Whether it grants taking a finalizer off this resource *by name*. Roles that grant everything
     /// are administrators', who serve no finalizer.
     pub fn names_finalizers_of(&self, group: &str, plural: &str) -> bool {

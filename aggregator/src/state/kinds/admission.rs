@@ -25,6 +25,8 @@ lite! {
         rules: Vec<WebhookRule>,
         /// `Fail`, which is the default, or `Ignore`.
         failure_policy: String,
+        /// `Exact`, or `Equivalent`, which is the default: also asked about other versions of a kind.
+        match_policy: String,
         /// Which namespaces it is asked about.
         namespace_selector: Selector,
         /// Which objects it is asked about.
@@ -41,8 +43,12 @@ lite! {
         operations: Vec<String>,
         /// Groups.
         api_groups: Vec<String>,
+        /// Versions.
+        api_versions: Vec<String>,
         /// Resources and subresources.
         resources: Vec<String>,
+        /// `Namespaced`, `Cluster`, or `*`, which is the default.
+        scope: String,
     }
 }
 
@@ -94,8 +100,13 @@ impl Webhook {
         self.failure_policy != "Ignore"
     }
 
+    /// Whether it is about this group alone, as an operator's own are: a policy engine's are about many.
+    pub fn is_only_about(&self, group: &str) -> bool {
+        !self.rules.is_empty() && self.rules.iter().all(|rule| rule.api_groups.as_slice() == [group])
+    }
+
     /// Whether it is asked about this operation on this resource (`pods/status` for a subresource).
-    pub fn asks_about(&self, operation: &str, group: &str, resource: &str) -> bool {
+    pub fn asks_about(&self, operation: &str, group: &str, version: &str, resource: &str, namespaced: bool) -> bool {
         let one_of = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
         let covers = |pattern: &str| match (pattern.split_once('/'), resource.split_once('/')) {
             (None, None) => pattern == "*" || pattern == resource,
@@ -105,9 +116,17 @@ impl Webhook {
             (Some((wanted, "*")), None) => wanted == "*" || wanted == resource,
             _ => false,
         };
+        let is_exact = self.match_policy == "Exact";
         self.rules.iter().any(|rule| {
-            one_of(&rule.operations, operation)
+            let in_scope = match rule.scope.as_str() {
+                "Namespaced" => namespaced,
+                "Cluster" => !namespaced,
+                _ => true,
+            };
+            in_scope
+                && one_of(&rule.operations, operation)
                 && one_of(&rule.api_groups, group)
+                && (!is_exact || one_of(&rule.api_versions, version))
                 && rule.resources.iter().any(|pattern| covers(pattern))
         })
     }
@@ -124,12 +143,32 @@ mod tests {
 
     #[test]
     fn rules_match_as_the_server_matches_them() {
-        assert!(webhook(&["configmaps"]).asks_about("DELETE", "", "configmaps"));
-        assert!(webhook(&["*"]).asks_about("DELETE", "", "configmaps"));
-        assert!(!webhook(&["*"]).asks_about("DELETE", "", "pods/status"));
-        assert!(webhook(&["pods/*"]).asks_about("DELETE", "", "pods/status"));
-        assert!(!webhook(&["configmaps"]).asks_about("UPDATE", "", "configmaps"));
-        assert!(!webhook(&["configmaps"]).asks_about("DELETE", "apps", "configmaps"));
+        let asks = |resources: &[&str], operation: &str, group: &str, resource: &str| {
+            webhook(resources).asks_about(operation, group, "v1", resource, true)
+        };
+        assert!(asks(&["configmaps"], "DELETE", "", "configmaps"));
+        assert!(asks(&["*"], "DELETE", "", "configmaps"));
+        assert!(!asks(&["*"], "DELETE", "", "pods/status"));
+        assert!(asks(&["pods/*"], "DELETE", "", "pods/status"));
+        assert!(!asks(&["configmaps"], "UPDATE", "", "configmaps"));
+        assert!(!asks(&["configmaps"], "DELETE", "apps", "configmaps"));
+    }
+
+    #[test]
+    fn scope_and_version_exclude() {
+        let asks = |scope: &str, policy: &str, versions: &[&str], namespaced: bool| {
+            let mut webhook = webhook(&["*"]);
+            webhook.match_policy = policy.to_owned();
+            webhook.rules[0].scope = scope.to_owned();
+            webhook.rules[0].api_versions = versions.iter().map(|one| (*one).to_owned()).collect();
+            webhook.asks_about("DELETE", "", "v1", "things", namespaced)
+        };
+        assert!(asks("*", "", &["v1"], true) && asks("", "", &["v1"], false));
+        assert!(asks("Namespaced", "", &["*"], true) && !asks("Namespaced", "", &["*"], false));
+        assert!(asks("Cluster", "", &["*"], false) && !asks("Cluster", "", &["*"], true));
+        // Equivalent is the default: the server converts what it asks about.
+        assert!(asks("*", "", &["v1beta1"], true) && asks("*", "Equivalent", &["v1beta1"], true));
+        assert!(!asks("*", "Exact", &["v1beta1"], true) && asks("*", "Exact", &["*"], true));
     }
 
     #[test]

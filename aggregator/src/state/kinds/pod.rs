@@ -118,6 +118,23 @@ impl Pod {
         self.status.phase == "Pending" && all.all(|container| container.container_id.is_empty())
     }
 
+    /// Whether it holds this claim while it exists. One that was made for it lets go earlier: when its
+    /// containers are gone.
+    pub fn holds(&self, claim: &Meta) -> bool {
+        let is_named = |volume: &Volume| {
+            volume.persistent_volume_claim.as_ref().is_some_and(|source| source.claim_name == claim.name)
+        };
+        let is_made_for_it = |volume: &Volume| {
+            volume.ephemeral.is_some() && format!("{}-{}", self.metadata.name, volume.name) == claim.name
+        };
+        let is_shut_down =
+            self.metadata.deletion_timestamp.is_some() && self.metadata.deletion_grace_period_seconds == Some(0);
+        let is_its = claim.owner_references.iter().any(|owner| owner.uid == self.metadata.uid);
+        !self.spec.node_name.is_empty()
+            && (self.spec.volumes.iter().any(is_named)
+                || (is_its && !is_shut_down && self.spec.volumes.iter().any(is_made_for_it)))
+    }
+
     /// The claims it takes, those made for it included.
     pub fn claims(&self) -> Vec<String> {
         let claim = |volume: &Volume| match &volume.persistent_volume_claim {

@@ -69,6 +69,42 @@ lite! {
     }
 }
 
+lite! {
+    /// A Job.
+    Job {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: JobSpec,
+    }
+}
+
+lite! {
+    /// What was asked of a Job.
+    JobSpec {
+        /// Who counts its pods, when it is not the Job controller.
+        managed_by: String,
+    }
+}
+
+lite! {
+    /// An Ingress.
+    Ingress {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: IngressSpec,
+    }
+}
+
+lite! {
+    /// What was asked of an Ingress.
+    IngressSpec {
+        /// Whose it is.
+        ingress_class_name: String,
+    }
+}
+
 impl Workload {
     /// How many pods are ready.
     pub fn ready(&self) -> i64 {

@@ -42,6 +42,7 @@ pub fn object(word: &str, namespace: &str, name: &str) -> Subject {
 }
 
 /// What was asked, and what came of it.
+#[derive(Debug)]
 pub struct Looked {
     pub state: State,
     pub report: ClusterReport,

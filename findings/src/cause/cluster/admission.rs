@@ -21,8 +21,9 @@ causes! {
         title: "A webhook that must agree cannot be called",
         meaning: "A webhook with failurePolicy Fail is asked about the deletion, and its backend cannot be called. So \
             every such request is refused, also those of the namespace controller.",
-        proof: "The webhook's rules match, failurePolicy is not Ignore, and its Service does not exist or has no ready \
-            endpoint, or the namespace's condition says: failed calling webhook.",
+        proof: "The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and its Service does not \
+            exist or has no ready endpoint, or the namespace's condition says: failed calling webhook. matchConditions \
+            are not evaluated: with them, and without such a condition, it is probable.",
         safe: &[
             READ_CONFIGURATION,
             Advice {
@@ -117,8 +118,8 @@ causes! {
         title: "A webhook refuses the last updates",
         meaning: "Taking a finalizer off, and a kubelet's last status, are updates. A webhook with failurePolicy Fail \
             is asked about them and cannot be called, so the object stays although its controller has done its work.",
-        proof: "The object is being deleted, and a webhook whose rules match its UPDATE has failurePolicy Fail and no \
-            backend.",
+        proof: "The object is being deleted, and a webhook whose rules, scope and selectors match its UPDATE has \
+            failurePolicy Fail and no backend. matchConditions are not evaluated: with them it is probable.",
         safe: &[
             READ_CONFIGURATION,
             Advice {
@@ -368,7 +369,9 @@ causes! {
         title: "The object cannot be updated any more, because it is not valid",
         meaning: "Taking a finalizer off is an update, and an old object that a newer schema does not accept cannot \
             be updated. Its controller fails for ever.",
-        proof: "The controller's Events or log name 422 Invalid for the object; the API shows nothing else.",
+        proof: "A warning Event about the object, or a condition of it, quotes the API server: \"NAME\" is invalid. \
+            That this is the update which takes the finalizer off is inferred, so it is probable. A controller that \
+            says so in its log only cannot be seen.",
         safe: &[
             Advice {
                 text: "See what the schema rejects, without changing anything",
@@ -387,6 +390,6 @@ causes! {
         },
         sources: &["reference: updates rejected by validation"],
         event_reason: "UpdateFailsValidation",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 }

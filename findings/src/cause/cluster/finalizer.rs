@@ -52,8 +52,10 @@ causes! {
         title: "The controller behind a finalizer is gone",
         meaning: "A finalizer asks a controller to clean up first, and no workload runs that could: it was \
             uninstalled, or scaled to zero, before its objects were deleted.",
-        proof: "The object is being deleted and has the finalizer; no role names its kind, or nothing runs as the \
-            account that has such a role, or its workload is scaled to 0.",
+        proof: "The object is being deleted and has the finalizer; no role names its kind and no account outside of \
+            kube-system may change everything, or nothing runs as the account that has such a role, or its workload is \
+            scaled to 0. A workload that is found through the kind's neighbours only (whoever converts it, answers its \
+            webhooks, or came with its CRD) makes it probable.",
         safe: &[
             SET_BY,
             Advice {
@@ -86,7 +88,8 @@ causes! {
         area: Area::Cluster(ClusterArea::Finalizer),
         title: "No pod of the controller behind a finalizer is ready",
         meaning: "The controller that must take the finalizer off is installed, and none of its pods is ready.",
-        proof: "The workload that runs as the account with rights on this kind has no ready pod.",
+        proof: "The workload that runs as the account with rights on this kind has no ready pod. Found through the \
+            kind's neighbours only, it is probable.",
         safe: &[
             Advice {
                 text: "See why its pods are not ready",
@@ -98,6 +101,39 @@ causes! {
         danger: BY_HAND,
         sources: &["reference: finalizer owners"],
         event_reason: "FinalizerControllerNotReady",
+        diagnosis: Proven::Observation,
+    };
+
+    /// The controller's pods run, and none of them leads.
+    FINALIZER_CONTROLLER_NOT_LEADING = Cause {
+        id: "FinalizerControllerNotLeading",
+        area: Area::Cluster(ClusterArea::Finalizer),
+        title: "The pods of the controller behind a finalizer run, and none of them leads",
+        meaning: "Of several copies of a controller only the one that holds a Lease works. Its pods are ready, and the \
+            Lease is held by a pod that is gone or has not renewed it: nobody works, although everything looks well.",
+        proof: "The Lease in the controller's namespace whose holder is named after one of its pods has not been \
+            renewed for twice its duration. That this Lease is the one of this work is inferred from the name, so it \
+            is probable; a controller that no longer elects a leader leaves such a Lease behind.",
+        safe: &[
+            Advice {
+                text: "See who holds the Leases there, and since when",
+                command: Some("kubectl -n {workload_namespace} get leases -o wide"),
+                proven: Proven::Typed,
+            },
+            Advice {
+                text: "Read in its log why no pod becomes the leader (the API server does not answer, rights on leases)",
+                command: None,
+                proven: Proven::Untested,
+            },
+            Advice {
+                text: "If it hangs, restart it; the new pods elect a leader",
+                command: Some("kubectl -n {workload_namespace} rollout restart {workload}"),
+                proven: Proven::Untested,
+            },
+        ],
+        danger: BY_HAND,
+        sources: &["reference: finalizer owners, leader Leases"],
+        event_reason: "FinalizerControllerNotLeading",
         diagnosis: Proven::Observation,
     };
 
@@ -162,7 +198,8 @@ causes! {
         title: "Nobody known takes this finalizer off",
         meaning: "The finalizer is not among the known ones, and the cluster does not show which program takes it \
             off. Who set it is recorded in managedFields.",
-        proof: "The object is being deleted, has the finalizer, and nothing else holds it.",
+        proof: "The object is being deleted, has the finalizer, and nothing else holds it. Where rights or neighbours \
+            of the kind could not be seen, or an account may change everything and may be the one, it is probable.",
         safe: &[
             SET_BY,
             Advice {

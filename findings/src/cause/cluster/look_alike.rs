@@ -1,5 +1,5 @@
-//! What looks like a deletion that is stuck, and is something else. Looked up, not diagnosed: none of
-//! these objects is being deleted.
+//! What looks like a deletion that is stuck, and is something else. Most of these objects are not being
+//! deleted: they are answers to a question about one object.
 
 use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
 
@@ -11,11 +11,13 @@ causes! {
         title: "An object is deleted again and again, because its owner is in another namespace",
         meaning: "An owner reference never reaches into another namespace. The garbage collector takes the owner for \
             missing and deletes the object.",
-        proof: "An Event OwnerRefInvalidNamespace about the object.",
+        proof: "The object's owner does not exist in its namespace, and the garbage collector says so in an Event \
+            OwnerRefInvalidNamespace about the object, or an object with the owner's uid lives in another namespace. \
+            The same name alone is no proof: names repeat from namespace to namespace.",
         safe: &[
             Advice {
                 text: "See the Events of the garbage collector",
-                command: Some("kubectl get events -A --field-selector reason=OwnerRefInvalidNamespace"),
+                command: Some("kubectl get events -n {namespace} --field-selector reason=OwnerRefInvalidNamespace"),
                 proven: Proven::Typed,
             },
             Advice {
@@ -30,7 +32,7 @@ causes! {
         },
         sources: &["reference: garbage collector, OwnerRefInvalidNamespace"],
         event_reason: "OwnerInOtherNamespace",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// The owner's kind is not served.
@@ -41,13 +43,13 @@ causes! {
         meaning: "The owner's kind is not served any more (its CRD is gone), or a cluster-wide object names an owner \
             that lives in a namespace. The garbage collector cannot tell whether the owner is gone and keeps the \
             object. It is not being deleted.",
-        proof: "An owner reference whose apiVersion and kind discovery does not have, or a namespaced owner of a \
-            cluster-wide object, and no deletion timestamp.",
+        proof: "An owner reference whose apiVersion and kind discovery does not have, although every API of that group \
+            answers, or a namespaced owner of a cluster-wide object; and no deletion timestamp.",
         safe: &[
             Advice {
                 text: "Look at the owner references of the object",
-                command: None,
-                proven: Proven::Untested,
+                command: Some("kubectl get {type} {name} -n {namespace} -o yaml"),
+                proven: Proven::Typed,
             },
             Advice {
                 text: "Delete the object itself, if it should go, or take the reference off",
@@ -61,7 +63,7 @@ causes! {
         },
         sources: &["reference: garbage collector, unknown owner kinds"],
         event_reason: "OwnerKindUnknown",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// The node controller does not evict.
@@ -71,7 +73,10 @@ causes! {
         title: "Pods of silent nodes are not evicted, because too many nodes are silent",
         meaning: "When all nodes, or most nodes of a zone, are not ready, the node controller takes the network for \
             broken and evicts slowly or not at all. So pods are not even asked to stop.",
-        proof: "Nodes with Ready=Unknown have the taint unreachable:NoSchedule and not unreachable:NoExecute.",
+        proof: "The node has Ready=Unknown for two minutes, the taint unreachable:NoSchedule and not \
+            unreachable:NoExecute, the controller manager's Lease is fresh, and the Lease of every node has run out. \
+            When it is most of a zone (more than two nodes and more than 55 %) it is probable: these limits can be \
+            set.",
         safe: &[
             Advice {
                 text: "See how many nodes of each zone are ready",
@@ -90,7 +95,7 @@ causes! {
         },
         sources: &["reference: node lifecycle controller, zone states"],
         event_reason: "EvictionSuspended",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 
     /// The pod that replaced the evicted one does not get ready.
@@ -100,11 +105,13 @@ causes! {
         title: "The deletion went well, and the replacement does not get ready",
         meaning: "A StatefulSet's pod was replaced after an eviction, and the new one waits: for a local volume of the \
             lost node (volume node affinity conflict), or for something the product needs (a vault to be unsealed).",
-        proof: "A pod of the same name with a younger uid that is Pending or not ready.",
+        proof: "The pod belongs to a StatefulSet, is not being deleted and has not been ready for two minutes, and an \
+            Event is about another uid of this name. Without such an Event (they live for an hour) a pod that is much \
+            younger than its StatefulSet makes it probable.",
         safe: &[
             Advice {
                 text: "Read why it waits",
-                command: Some("kubectl get events -A --field-selector reason=FailedScheduling"),
+                command: Some("kubectl describe pod {name} -n {namespace}"),
                 proven: Proven::Typed,
             },
             Advice {
@@ -119,6 +126,6 @@ causes! {
         },
         sources: &["reference: seed 004, a sealed vault"],
         event_reason: "ReplacementNotReady",
-        diagnosis: Proven::Untested,
+        diagnosis: Proven::Observation,
     };
 }

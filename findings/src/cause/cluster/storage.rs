@@ -142,7 +142,9 @@ causes! {
         title: "The provisioner has not deleted the volume in its storage",
         meaning: "The volume is released and its reclaim policy is Delete: the provisioner must delete it in the \
             storage first. It fails there (still attached, no permission), or does not run.",
-        proof: "external-provisioner.volume.kubernetes.io/finalizer is left, and the phase is Released or Failed.",
+        proof: "external-provisioner.volume.kubernetes.io/finalizer is left, the phase is Released or Failed, and an Event \
+            VolumeFailedDelete or the volume's status says why. Without these words it is probable; the Lease of the \
+            driver's csi-provisioner, where it has one, tells whether it runs.",
         safe: &[
             Advice {
                 text: "Read the volume's Events (VolumeFailedDelete)",
@@ -176,7 +178,8 @@ causes! {
         title: "The controller manager has not let the volume go yet",
         meaning: "No claim holds the volume any more, and a finalizer of the controller manager is left: it has not \
             come to it, or deleting the disk fails.",
-        proof: "kubernetes.io/pv-protection or kubernetes.io/pv-controller is left, and the volume is not Bound.",
+        proof: "kubernetes.io/pv-protection or kubernetes.io/pv-controller is left, and the volume is not Bound. With \
+            pv-controller and no word of why the disk is not deleted it is probable.",
         safe: &[
             Advice {
                 text: "Read the volume's Events",
@@ -230,8 +233,8 @@ causes! {
         title: "Nobody detaches the volume",
         meaning: "The attachment is being deleted, and its driver has not said anything: the controller part of the \
             driver (csi-attacher) does not run or has lost its Lease.",
-        proof: "external-attacher/… is left, and there is no detachError. That the attacher is away is inferred from \
-            its silence, so this is probable.",
+        proof: "external-attacher/… is left, and there is no detachError. The Lease of the driver's csi-attacher, where \
+            it has one, tells whether that is away or silent; such a Lease may also be left over, so this is probable.",
         safe: &[
             Advice {
                 text: "See whether the controller part of {driver} runs, and read the log of csi-attacher",

@@ -1,0 +1,243 @@
+//! Why a node does not let its pods go.
+
+mod silence;
+mod zone;
+
+use findings::cause;
+
+use super::words::{age, said};
+use super::{agent, control_plane, finalizer, victims};
+use crate::graph::{Found, Standing, Step, View};
+use crate::state::*;
+use silence::Silence;
+use zone::Around;
+pub use zone::suspended;
+
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+
+/// The pod garbage collector acts every 20 seconds.
+const COLLECTOR: i64 = 120;
+
+/// A node that is not well, under explanation.
+struct Case<'a> {
+    thing: &'a Thing,
+    node: &'a Node,
+    ready: Option<&'a Condition>,
+}
+
+impl Case<'_> {
+    fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> Found {
+        let found = Found::here(cause, self.thing, words).name("node", &self.thing.name);
+        match self.ready {
+            Some(ready) => found.evidence(format!("status of {}", self.thing), said(ready)),
+            None => found,
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.ready.is_some_and(|ready| ready.status == "True")
+    }
+
+    fn taint(&self, key: &str) -> Option<&Taint> {
+        self.node.spec.taints.iter().find(|taint| taint.key == key)
+    }
+}
+
+/// Explains a node: what keeps it from finishing, and its own deletion, if that was asked for.
+pub fn explain(view: &View, thing: &Thing) -> Standing {
+    let mut standing = Standing::default();
+    let answer = view.get::<Node>(known::NODES, None, &thing.name);
+    if answer.is_missing() {
+        return Standing::missing();
+    }
+    let Some(node) = standing.see(thing.to_string(), "whether it is well", answer) else {
+        standing.words = "not known".to_owned();
+        return standing;
+    };
+    let case = Case { thing, node, ready: condition(&node.status.conditions, "Ready") };
+    standing.words = match case.ready {
+        Some(ready) => format!("Ready={} {}", ready.status, ready.reason),
+        None => "has reported no condition".to_owned(),
+    };
+    if node.metadata.deletion_timestamp.is_some() {
+        standing.terminating = true;
+        standing.overdue = super::words::overdue(view, &node.metadata);
+        finalizer::explain(view, thing, &node.metadata, &mut standing);
+    }
+    let is_frozen = is_frozen(view, node, &mut standing);
+    if case.is_ready() && !is_frozen && !node.is_tainted(UNREACHABLE) && !node.is_tainted(OUT_OF_SERVICE) {
+        return standing;
+    }
+    let controllers_silent = control_plane::silent(view, &mut standing, thing);
+    let is_judged = controllers_silent.is_none();
+    // Nobody judges nodes any more: what it says of this one may be old.
+    standing.found.extend(controllers_silent);
+    let found = judge(view, &case, &mut standing);
+    standing.found.push(found);
+    if is_judged {
+        not_evicted(view, &case, &mut standing);
+    }
+    local_volumes(view, thing, &mut standing);
+    standing
+}
+
+/// Whether a node that is called Ready has been silent since nobody judges nodes any more.
+pub fn is_frozen(view: &View, node: &Node, standing: &mut Standing) -> bool {
+    if !is_true(&node.status.conditions, "Ready") || !control_plane::is_silent(view, standing) {
+        return false;
+    }
+    let answer = view.from_list::<Lease>(known::LEASES, "kube-node-lease", &node.metadata.name);
+    standing.open |= matches!(answer, Answer::Unasked);
+    answer.seen().is_some_and(|lease| lease.expired_for(view.state.at).is_some())
+}
+
+/// Whether an agent on a node whose kubelet is silent has spoken since.
+pub fn agent_is_heard(view: &View, node: &Node, standing: &mut Standing) -> bool {
+    Silence::look(view, node, standing).agent.is_some()
+}
+
+/// Whether its kubelet is silent or says itself that it is not ready; then why.
+fn judge(view: &View, case: &Case, standing: &mut Standing) -> Found {
+    let taint = case.taint(OUT_OF_SERVICE);
+    let since = taint.map(|taint| taint.time_added.map_or(COLLECTOR + 1, |added| view.state.seconds_since(added)));
+    if since.is_some() && case.is_ready() {
+        let words = "declared out of service, and Ready: the taint removes pods only while the node is not ready";
+        return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
+    }
+    if case.ready.is_some_and(|ready| ready.reason == "NodeStatusNeverUpdated") {
+        return case.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
+    }
+    let kubelet_talks = case.ready.filter(|ready| ready.status == "False");
+    let silence = match kubelet_talks {
+        Some(_) => Silence { last: None, is_heard: false, agent: None },
+        None => Silence::look(view, case.node, standing),
+    };
+    if let Some(taint) = taint.filter(|taint| silence.spoke_after(taint.time_added)) {
+        let since = taint.time_added.map_or(String::new(), |added| format!(", {} ago", age(view, added)));
+        standing.note(format!(
+            "{} was declared out of service{since}, and its agent has spoken since: the machine runs. Its pods may run \
+             twice now. Take the taint off: kubectl taint node {} {OUT_OF_SERVICE}-",
+            case.thing, case.thing.name
+        ));
+    }
+    if since.is_some_and(|since| since > COLLECTOR) {
+        let words = "declared out of service, and its pods have not been removed";
+        return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
+    }
+    let is_off =
+        case.taint(SHUT_DOWN).filter(|taint| taint.time_added.is_none() || !silence.spoke_after(taint.time_added));
+    let found = match (is_off, kubelet_talks) {
+        (Some(taint), _) => {
+            let words = format!("its cloud says the machine is stopped; {}", silence.words(view));
+            let found = case.found(&cause::NODE_SHUT_DOWN, words);
+            let since = taint.time_added.map_or(String::new(), |added| format!(" since {added}"));
+            found.evidence(format!("taints of {}", case.thing), format!("{SHUT_DOWN}:{}{since}", taint.effect))
+        }
+        (None, Some(ready)) => {
+            case.found(&cause::NODE_NOT_READY, format!("its kubelet says NotReady: {}", ready.message))
+        }
+        (None, None) => silent(view, case, &silence, standing),
+    };
+    // The collector has just been told to remove its pods.
+    if since.is_some() { found.progressing() } else { found }
+}
+
+/// Kubelet, machine or network: told apart only where an agent has spoken since.
+fn silent(view: &View, case: &Case, silence: &Silence, standing: &mut Standing) -> Found {
+    let name = &case.thing.name;
+    let words = silence.words(view);
+    let mut found = match silence.agent {
+        Some(spoke) => {
+            let ago = age(view, spoke);
+            let root =
+                format!("{words}, while its agent reached the API server {ago} ago: the kubelet is what is down");
+            let found = case.found(&cause::NODE_KUBELET_SILENT, root).evidence(
+                format!("Events of the agent on {name}"),
+                format!("written at {spoke}, when the kubelet's Lease had run out"),
+            );
+            // By now the agent may be silent as well.
+            if view.state.seconds_since(spoke) > agent::RENEWED { found.probable() } else { found }
+        }
+        None => {
+            let root = format!("{words}; kubelet down, machine off and cut network look alike from here");
+            let heard = match silence.is_heard {
+                true => "none since then; an agent writes only while something is stuck",
+                false => "could not be seen",
+            };
+            case.found(&cause::NODE_UNREACHABLE, root).evidence(format!("Events of the agent on {name}"), heard)
+        }
+    };
+    if let Some(around) = Around::look(view, case.node, standing) {
+        // Where the agent was heard, the network is not what is broken.
+        let hint = around.hint().filter(|_| silence.agent.is_none());
+        let likely = hint.map_or(String::new(), |hint| format!(": {hint}"));
+        found = found.evidence("other nodes", format!("{}{likely}", around.words()));
+        if let Some(hint) = hint.filter(|_| !around.is_alone()) {
+            standing.note(format!("{}: {hint}.", around.words()));
+        }
+    }
+    for line in timeline(view, case.node) {
+        found = found.evidence(format!("timeline of {}", case.thing), line);
+    }
+    found
+}
+
+fn timeline(view: &View, node: &Node) -> Vec<String> {
+    let ready = condition(&node.status.conditions, "Ready");
+    let mut events = Vec::new();
+    let mut add = |at: Option<jiff::Timestamp>, what: &str| {
+        if let Some(at) = at {
+            events.push((at, what.to_owned()));
+        }
+    };
+    add(ready.and_then(|ready| ready.last_heartbeat_time), "last status");
+    add(ready.and_then(|ready| ready.last_transition_time), "Ready became Unknown");
+    for effect in ["NoSchedule", "NoExecute"] {
+        add(node.taint(UNREACHABLE, effect).and_then(|taint| taint.time_added), &format!("taint unreachable:{effect}"));
+    }
+    add(node.taint(OUT_OF_SERVICE, "NoExecute").and_then(|taint| taint.time_added), "declared out of service");
+    events.sort();
+    events.into_iter().map(|(at, what)| format!("{at} ({} ago) {what}", age(view, at))).collect()
+}
+
+/// Pods of a silent node that nobody asks to go: a cause when the node was asked about and holds no
+/// pod that is being deleted, else beside the point.
+fn not_evicted(view: &View, case: &Case, standing: &mut Standing) {
+    let Some(suspended) = suspended(view, case.node, standing) else { return };
+    let is_asked = victims::is_named(view, case.thing);
+    let going = is_asked
+        .then(|| victims::pods_on(view, &case.thing.name).seen())
+        .flatten()
+        .map(|pods| pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_some()).count());
+    if going == Some(0) {
+        let found = Found::below(&cause::EVICTION_SUSPENDED, case.thing)
+            .same_as(&suspended.root)
+            .in_place_of_own()
+            .step(Step::about(case.thing, &suspended.words))
+            .not_stuck();
+        standing.found.push(suspended.prove(found));
+    } else {
+        standing.note(format!("Other pods of {} are not asked to go: it is {}.", case.thing, suspended.words));
+    }
+}
+
+/// Data that is only on this node's disk.
+fn local_volumes(view: &View, thing: &Thing, standing: &mut Standing) {
+    let answer = view.list::<PersistentVolume>(known::VOLUMES, Scope::All);
+    let all = standing.see("persistentvolumes", "which volumes are on its disks", answer).unwrap_or_default();
+    let local: Vec<String> = all
+        .iter()
+        .filter(|volume| volume.only_node() == Some(thing.name.as_str()))
+        .map(|volume| volume.metadata.name.clone())
+        .collect();
+    if !local.is_empty() {
+        standing.note(format!(
+            "Local to {}: PersistentVolume {}. This data exists on that machine only; it survives if the machine comes \
+             back, and is lost if the claim is given up.",
+            thing.name,
+            super::words::some(&local, 5)
+        ));
+    }
+}

@@ -1,0 +1,54 @@
+//! What was last heard of a silent node, and from whom.
+
+use jiff::Timestamp;
+
+use crate::graph::{Standing, View};
+use crate::rules::agent;
+use crate::rules::words::age;
+use crate::state::*;
+
+/// A kubelet renews its Lease every ten seconds; one that others were heard after for so long has
+/// missed some of that.
+const MISSED: i64 = 40;
+
+/// What was last heard of a node.
+pub struct Silence {
+    /// Its kubelet's last word: the later of status and Lease.
+    pub last: Option<Timestamp>,
+    /// Whether the Events of its agent could be seen.
+    pub is_heard: bool,
+    /// When its agent spoke, later than its kubelet could have been silent by chance.
+    pub agent: Option<Timestamp>,
+}
+
+impl Silence {
+    /// Looks at the node's status, its Lease and what its agent wrote. All three carry the time of the
+    /// node's own clock, so they compare whatever that clock says.
+    pub fn look(view: &View, on: &Node, standing: &mut Standing) -> Silence {
+        let name = &on.metadata.name;
+        let heartbeat = condition(&on.status.conditions, "Ready").and_then(|ready| ready.last_heartbeat_time);
+        // The list also says who else is silent.
+        let answer = view.from_list::<Lease>(known::LEASES, "kube-node-lease", name);
+        let lease = standing.see(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer);
+        let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
+        let good_for = lease.map_or(MISSED, |lease| lease.spec.lease_duration_seconds.max(MISSED));
+        let word = agent::last_word(view, on, standing);
+        let spoke = last
+            .zip(word.flatten())
+            .and_then(|(last, spoke)| (spoke.as_second() > last.as_second().saturating_add(good_for)).then_some(spoke));
+        Silence { last, is_heard: word.is_some(), agent: spoke }
+    }
+
+    /// `silent for 5m (last heard of at …)`.
+    pub fn words(&self, view: &View) -> String {
+        match self.last {
+            Some(last) => format!("silent for {} (last heard of at {last})", age(view, last)),
+            None => "silent".to_owned(),
+        }
+    }
+
+    /// Whether its agent spoke after `then`: the machine ran and reached the API server.
+    pub fn spoke_after(&self, then: Option<Timestamp>) -> bool {
+        self.agent.is_some_and(|spoke| then.is_none_or(|then| spoke > then))
+    }
+}

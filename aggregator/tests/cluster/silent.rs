@@ -1,0 +1,274 @@
+//! Silent nodes: kubelet, machine or network, who else is silent, and whether anything is evicted.
+
+use findings::{Confidence, Verdict};
+use serde_json::json;
+
+use crate::support::*;
+
+const POD: &str = "ee7644fa-c649-4025-9178-81dc31cad0c6";
+const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+/// The node with the pod in the FUSE call has been silent for a quarter of an hour.
+fn silent() -> World {
+    silence(recording("dstate-fuse"), "node-a")
+}
+
+fn silence(world: World, node: &str) -> World {
+    let then = world.ago(900);
+    world.node_ready(node, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.").change(
+        "/apis/coordination.k8s.io/v1/leases",
+        node,
+        |lease| lease["spec"]["renewTime"] = then.into(),
+    )
+}
+
+/// Adds nodes of a zone with their Leases; the first of them are silent.
+fn zone(mut world: World, zone: &str, all: usize, silent: usize) -> World {
+    for number in 0..all {
+        let (name, now) = (format!("{zone}-{number}"), world.ago(3));
+        world = world.with(json!([
+            {
+                "kind": "Node", "metadata": {"name": name, "uid": name, "labels": {"topology.kubernetes.io/zone": zone}},
+                "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": now}]}
+            },
+            {
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": name, "namespace": "kube-node-lease"},
+                "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now}
+            }
+        ]));
+        if number < silent {
+            world = silence(world, &name).taint(&name, "node.kubernetes.io/unreachable", "NoSchedule");
+        }
+    }
+    world
+}
+
+fn notes(looked: &Looked) -> String {
+    looked.report.notes.iter().cloned().collect::<Vec<_>>().join("\n")
+}
+
+fn evidence(looked: &Looked) -> String {
+    let all = looked.report.roots.iter().flat_map(|root| &root.finding.evidence);
+    all.map(|one| format!("{}: {}\n", one.source, one.says)).collect()
+}
+
+#[test]
+fn an_agent_that_spoke_later_than_its_kubelet_shows_that_the_machine_runs() {
+    let looked = look(silent().told(Says::fuse(&[POD]).at(60)), everything());
+    assert_eq!(looked.causes(), ["FuseServerNotResponding", "NodeKubeletSilent"], "{:#?}", looked.report);
+    let root = &looked.report.roots[1];
+    assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Proven));
+    assert!(looked.chain(1).last().unwrap().contains("the kubelet is what is down"), "{:?}", looked.chain(1));
+    // Nothing that would let a second copy start.
+    assert!(!looked.commands().iter().any(|command| command.contains("taint")), "{:?}", looked.commands());
+    // What it said long ago may be over.
+    let late = look(silence(silent(), "node-a").told(Says::fuse(&[POD]).at(45 * 60)), everything());
+    assert_eq!(late.causes(), ["NodeUnreachable"], "it spoke before the silence");
+}
+
+#[test]
+fn an_agent_that_is_late_itself_leaves_it_probable() {
+    let then = |world: &World| world.ago(2 * 3600);
+    let world = silent();
+    let long = then(&world);
+    let world = world
+        .change("/apis/coordination.k8s.io/v1/leases", "node-a", |lease| {
+            lease["spec"]["renewTime"] = long.clone().into()
+        })
+        .change("/api/v1/nodes", "node-a", |node| {
+            node["status"]["conditions"][0]["lastHeartbeatTime"] = long.clone().into()
+        });
+    let looked = look(world.told(Says::fuse(&[POD]).at(50 * 60)), everything());
+    let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "NodeKubeletSilent").unwrap();
+    assert_eq!(root.finding.confidence, Confidence::Probable);
+}
+
+#[test]
+fn without_such_a_word_kubelet_machine_and_network_look_alike() {
+    for world in [
+        silent(),
+        // Older than the silence, or so close to it that both may have ended together.
+        silent().told(Says::fuse(&[POD]).at(1200)),
+        silent().told(Says::fuse(&[POD]).at(880)),
+    ] {
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+        assert!(looked.chain(0).last().unwrap().contains("look alike from here"), "{:?}", looked.chain(0));
+        assert!(evidence(&looked).contains("Events of the agent on node-a: none since then"), "{}", evidence(&looked));
+    }
+    // Of a Node that was called so before.
+    let mut other = Says::fuse(&[POD]).at(60);
+    other.node_uid = "00000000-0000-4000-8000-000000000000".to_owned();
+    assert_eq!(look(silent().told(other), everything()).causes(), ["NodeUnreachable"]);
+    let hidden = silent().told(Says::fuse(&[POD]).at(60)).refuse("/apis/events.k8s.io", 403, "events is forbidden");
+    let looked = look(hidden, everything());
+    assert_eq!(looked.causes(), ["NodeUnreachable"]);
+    assert!(notes(&looked).contains("Events of the agents (not visible to us)"), "{}", notes(&looked));
+    assert!(evidence(&looked).contains("Events of the agent on node-a: could not be seen"), "{}", evidence(&looked));
+}
+
+#[test]
+fn what_the_agent_says_of_the_kubelet_is_the_root() {
+    let mut says = Says::fuse(&[POD]).at(60);
+    says.carried.finding.cause = findings::CauseRef(&findings::cause::KUBELET_NOT_RUNNING);
+    says.carried.finding.gate = None;
+    let looked = look(silent().told(says), everything());
+    assert_eq!(looked.causes(), ["KubeletNotRunning"], "{:#?}", looked.report);
+}
+
+#[test]
+fn a_machine_that_its_cloud_has_stopped() {
+    let looked = look(silent().taint("node-a", SHUT_DOWN, "NoSchedule"), everything());
+    assert_eq!(looked.causes(), ["NodeShutDown"], "{:#?}", looked.report);
+    assert!(evidence(&looked).contains("taints of Node node-a: node.cloudprovider.kubernetes.io/shutdown:NoSchedule"));
+    // Somebody on it spoke later.
+    let world = silent().taint("node-a", SHUT_DOWN, "NoSchedule").told(Says::fuse(&[POD]).at(60));
+    assert!(look(world, everything()).causes().contains(&"NodeKubeletSilent"));
+    // The last word from before it was stopped.
+    let world = silent().taint("node-a", SHUT_DOWN, "NoSchedule").told(Says::fuse(&[POD]).at(820));
+    assert!(look(world, everything()).causes().contains(&"NodeShutDown"));
+}
+
+#[test]
+fn a_machine_that_runs_although_it_was_declared_out_of_service() {
+    let world = silent().taint("node-a", OUT_OF_SERVICE, "NoExecute").told(Says::fuse(&[POD]).at(60));
+    let looked = look(world, everything());
+    assert!(looked.causes().contains(&"OutOfServiceNotEffective"), "{:?}", looked.causes());
+    assert!(notes(&looked).contains("its agent has spoken since: the machine runs"), "{}", notes(&looked));
+}
+
+#[test]
+fn a_node_that_has_just_been_declared_out_of_service_is_progressing() {
+    let world = silent();
+    let now = world.ago(10);
+    let world = world.taint("node-a", OUT_OF_SERVICE, "NoExecute").change("/api/v1/nodes", "node-a", |node| {
+        node["spec"]["taints"][0]["timeAdded"] = now.into();
+    });
+    let looked = look(world, everything());
+    assert_eq!((looked.causes(), looked.report.verdict), (vec!["NodeUnreachable"], Verdict::Progressing));
+}
+
+#[test]
+fn who_else_is_silent_is_told() {
+    let one = silence(zone(healthy(), "z", 4, 0), "node-a").going_pod("a", "p", "node-a", "Running");
+    let alone = look(one, everything());
+    assert!(evidence(&alone).contains("so it is this machine, its kubelet or its own link"), "{}", evidence(&alone));
+    let zone_down = zone(healthy(), "z", 5, 4).going_pod("a", "p", "z-0", "Running");
+    let looked = look(zone_down, everything());
+    assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+    assert!(
+        notes(&looked).contains("4 of 5 nodes of zone z are not ready: the network or the power"),
+        "{}",
+        notes(&looked)
+    );
+    // Nodes are only asked for by their zone, and only when many Leases have run out.
+    let lists = |looked: &Looked| {
+        let is_list = |path: &&String| path.starts_with("/api/v1/nodes?") && path.contains("labelSelector");
+        looked.requests.iter().filter(is_list).count()
+    };
+    assert_eq!((lists(&alone), lists(&looked)), (0, 1), "{:#?}", looked.requests);
+}
+
+/// Every node is silent, and none is evicted.
+fn all_silent() -> World {
+    let world = zone(healthy().without("/api/v1/nodes", "node-a"), "z", 3, 3);
+    world.without("/apis/coordination.k8s.io/v1/leases", "node-a").with(json!({
+        "kind": "Pod", "metadata": {"name": "p", "namespace": "a", "uid": "p"}, "spec": {"nodeName": "z-1"},
+        "status": {"phase": "Running"}
+    }))
+}
+
+#[test]
+fn eviction_is_suspended_when_every_node_is_silent() {
+    for subject in [object("pod", "a", "p"), object("node", "default", "z-1")] {
+        let looked = look(all_silent(), subject);
+        let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "EvictionSuspended");
+        let root = root.unwrap_or_else(|| panic!("{:#?}", looked.report));
+        assert_eq!((root.verdict, root.finding.confidence), (Verdict::Clear, Confidence::Proven));
+        assert!(evidence(&looked).contains("3 of 3 Leases of nodes have run out"), "{}", evidence(&looked));
+    }
+    let looked = look(all_silent(), object("pod", "a", "p"));
+    assert_eq!((looked.causes(), looked.report.verdict), (vec!["EvictionSuspended"], Verdict::Clear));
+    looked.assert_chain(
+        0,
+        &["Pod a/p: is not being deleted; its node z-1 is not ready", "Node z-1: silent, and not evicted"],
+    );
+}
+
+#[test]
+fn eviction_of_most_of_a_zone_is_suspended_probably() {
+    let world = zone(healthy(), "z", 5, 3).with(json!({
+        "kind": "Pod", "metadata": {"name": "p", "namespace": "a", "uid": "p"}, "spec": {"nodeName": "z-1"}
+    }));
+    let looked = look(world, object("pod", "a", "p"));
+    assert_eq!(looked.causes(), ["EvictionSuspended"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    // Beside a pod that is stuck there it is a note.
+    let looked =
+        look(zone(healthy(), "z", 5, 3).going_pod("a", "q", "z-1", "Running"), object("node", "default", "z-1"));
+    assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+    assert!(notes(&looked).contains("Other pods of Node z-1 are not asked to go"), "{}", notes(&looked));
+}
+
+#[test]
+fn a_large_zone_is_evicted_slowly() {
+    let world = zone(healthy(), "z", 60, 40).with(json!({
+        "kind": "Pod", "metadata": {"name": "p", "namespace": "a", "uid": "p"}, "spec": {"nodeName": "z-1"}
+    }));
+    let looked = look(world, object("pod", "a", "p"));
+    assert_eq!(looked.causes(), ["EvictionSuspended"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().contains("one node of it is evicted in 100 s"), "{:?}", looked.chain(0));
+}
+
+#[test]
+fn eviction_that_is_not_suspended_is_not_called_so() {
+    let pod = json!({
+        "kind": "Pod", "metadata": {"name": "p", "namespace": "a", "uid": "p"}, "spec": {"nodeName": "z-1"}
+    });
+    let causes = |world: World| look(world.with(pod.clone()), object("pod", "a", "p")).causes();
+    // Two of five; a zone of which none is ready while another is; a node that is already evicted.
+    assert!(causes(zone(healthy(), "z", 5, 2)).is_empty());
+    // Three of ten.
+    assert!(causes(zone(healthy(), "z", 10, 3)).is_empty());
+    assert!(causes(zone(healthy(), "z", 3, 3)).is_empty());
+    assert!(causes(zone(healthy(), "z", 5, 3).taint("z-1", "node.kubernetes.io/unreachable", "NoExecute")).is_empty());
+    let unmanaged =
+        look(zone(healthy(), "z", 5, 3).without_controller_manager().with(pod.clone()), object("pod", "a", "p"));
+    assert!(
+        unmanaged.causes().is_empty() && notes(&unmanaged).contains("Nothing is evicted while"),
+        "{}",
+        notes(&unmanaged)
+    );
+}
+
+#[test]
+fn a_pod_of_a_daemon_set_stays_on_a_silent_node() {
+    let world = all_silent().change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d"}]);
+    });
+    let world = world.with(json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d", "namespace": "a", "uid": "d"}
+    }));
+    let looked = look(world, object("pod", "a", "p"));
+    assert!(looked.causes().is_empty(), "{:#?}", looked.report);
+    assert!(notes(&looked).contains("belongs to a DaemonSet"), "{}", notes(&looked));
+}
+
+#[test]
+fn a_node_that_is_called_ready_while_nobody_judges_nodes() {
+    let then = |world: &World| world.ago(900);
+    let frozen = |world: World| {
+        let then = then(&world);
+        world.change("/apis/coordination.k8s.io/v1/leases", "node-a", |lease| lease["spec"]["renewTime"] = then.into())
+    };
+    let world = frozen(recording("dstate-fuse")).without_controller_manager();
+    let mut causes = look(world, object("pod", "exam-dstate", "p")).causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["ControllerManagerSilent", "NodeUnreachable"]);
+    // The kubelet works, whoever judges.
+    let world = recording("dstate-fuse").without_controller_manager();
+    assert_eq!(look(world, object("pod", "exam-dstate", "p")).causes(), ["PodContainersNotStopped"]);
+}
