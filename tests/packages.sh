@@ -7,8 +7,8 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
-if [ ! -d /sys/fs/cgroup/pids ]; then
-	echo "The lab needs the cgroup v1 hierarchies (boot with systemd.unified_cgroup_hierarchy=0); this machine has v2 only." >&2
+if [ ! -d /sys/fs/cgroup/pids ] && [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then
+	echo "No cgroups are mounted at /sys/fs/cgroup: the lab needs version 2, or the hierarchies of version 1." >&2
 	exit 1
 fi
 

@@ -14,12 +14,22 @@ use crate::{mounts, wait_for};
 /// What the kubelet stand-in is given as `--cgroup-root`: all pods of the lab are below it.
 pub const PODS: &str = "/why-terminating-lab";
 
-/// Where every other process of the lab is, in the `pids` hierarchy only: their place in the other
-/// hierarchies looks like a real node's.
+/// Where every other process of the lab is, in one hierarchy only: with version 1 their place in the
+/// other hierarchies looks like a real node's, with version 2 their unit is below it.
 pub const HOST: &str = "/why-terminating-lab-host";
 
+/// The only hierarchy, where the machine has no version 1.
+const UNIFIED: &str = "/sys/fs/cgroup";
+
+/// Whether the machine has version 2 only.
+pub fn is_unified() -> bool {
+    Path::new(UNIFIED).join("cgroup.controllers").exists()
+}
+
 /// The hierarchy that [`HOST`] is in.
-pub const TAGGING: &str = "/sys/fs/cgroup/pids";
+pub fn tagging() -> &'static Path {
+    Path::new(if is_unified() { UNIFIED } else { "/sys/fs/cgroup/pids" })
+}
 
 /// The mount points of all hierarchies, version 1 and 2.
 pub fn hierarchies() -> anyhow::Result<Vec<PathBuf>> {
@@ -82,7 +92,10 @@ pub fn join(dir: &Path, pid: i32) -> anyhow::Result<()> {
 /// Puts the calling process where a systemd unit's process is, and marks it as the lab's.
 pub fn enter_unit(unit: &str) -> anyhow::Result<()> {
     let pid = i32::try_from(std::process::id())?;
-    join(&create_in(Path::new(TAGGING), HOST)?, pid)?;
+    if is_unified() {
+        return join(&create_in(tagging(), &format!("{HOST}{}", unit_path(unit)))?, pid);
+    }
+    join(&create_in(tagging(), HOST)?, pid)?;
     for hierarchy in ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"] {
         if Path::new(hierarchy).is_dir() {
             join(&create_in(Path::new(hierarchy), &unit_path(unit))?, pid)?;

@@ -5,7 +5,7 @@ mod prove;
 
 use std::{io::Write, path::Path, process::ExitCode};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::{Parser, Subcommand};
 use lab::{
     Layout, Node, PodRef,
@@ -89,14 +89,26 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 }
 
 fn named(names: &[String]) -> anyhow::Result<Vec<&'static Scenario>> {
-    names
-        .iter()
-        .map(|name| scenario::find(name).with_context(|| format!("no scenario {name:?}: see `lab list`")))
-        .collect()
+    let find = |name: &String| {
+        let scenario = scenario::find(name).with_context(|| format!("no scenario {name:?}: see `lab list`"))?;
+        match scenario.obstacle() {
+            Some(why) => Err(anyhow!("{name}: {why}")),
+            None => Ok(scenario),
+        }
+    };
+    names.iter().map(find).collect()
 }
 
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Scenario>> {
-    if names.is_empty() { Ok(scenario::ALL.iter().collect()) } else { named(names) }
+    if !names.is_empty() {
+        return named(names);
+    }
+    let (possible, not): (Vec<&Scenario>, Vec<&Scenario>) =
+        scenario::ALL.iter().partition(|scenario| scenario.obstacle().is_none());
+    for scenario in not {
+        eprintln!("not staged: {}: {}", scenario.name, scenario.obstacle().unwrap_or_default());
+    }
+    Ok(possible)
 }
 
 fn up(dir: &Path, scenarios: &[&Scenario]) -> anyhow::Result<()> {

@@ -21,7 +21,7 @@ pub use repair::Repair;
 
 pub(crate) use network::provide_network;
 
-use crate::{Gate, Node, PodRef};
+use crate::{Gate, Node, PodRef, cgroup};
 
 /// One way to get stuck (or, to be compared with, not to).
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,17 @@ pub struct Scenario {
     pub about: &'static str,
     /// Makes it so, and returns only when it is so.
     pub stage: fn(&Node) -> anyhow::Result<Staged>,
+}
+
+/// On version 2 SIGKILL reaches a frozen task, so there they do not hold a pod.
+const WITH_V1_FREEZER: [&str; 2] = [frozen::FROZEN_V1.name, cgroups::NESTED_CGROUP.name];
+
+impl Scenario {
+    /// Why this machine cannot stage it, if it cannot.
+    pub fn obstacle(&self) -> Option<&'static str> {
+        let needs_v1 = WITH_V1_FREEZER.contains(&self.name);
+        (needs_v1 && cgroup::is_unified()).then_some("it needs the freezer of cgroup v1, and this machine has v2 only")
+    }
 }
 
 /// What was staged.

@@ -16,8 +16,10 @@ impl Turn {
     /// Waits until no other lab has it.
     pub fn take() -> anyhow::Result<Self> {
         // A directory that is always there, so that no lock file is left behind.
-        let lock = File::open(cgroup::TAGGING)
-            .with_context(|| format!("open {}: the lab needs the pids controller of cgroup v1", cgroup::TAGGING))?;
+        let place = cgroup::tagging();
+        let lock = File::open(place).with_context(|| {
+            format!("open {}: the lab needs cgroup v2 or the pids controller of v1", place.display())
+        })?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

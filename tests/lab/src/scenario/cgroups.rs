@@ -28,7 +28,10 @@ fn cgroup_dstate(node: &Node) -> anyhow::Result<Staged> {
     let launch = Launch::stand_in("sync").args(["stand-in", "hold", "--read"]).arg(media.join("hang"));
     let task = node.launch(launch)?;
     support::wait_fuse_wait(task)?;
-    for dir in cgroup::directories(&spec.pod.cgroup())? {
+    // With version 2 no process may be beside the containers' cgroups.
+    let stray = if cgroup::is_unified() { format!("{}/stray", spec.pod.cgroup()) } else { spec.pod.cgroup() };
+    cgroup::create(&stray)?;
+    for dir in cgroup::directories(&stray)? {
         cgroup::join(&dir, task)?;
     }
     node.delete_until(&spec, Gate::CgroupRemoved)?;

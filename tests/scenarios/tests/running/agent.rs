@@ -73,7 +73,7 @@ impl Agent {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut agent = Agent { child: RefCell::new(child), log, metrics: nowhere };
         // Who takes down the node of a test that was killed ends the agent, too.
-        cgroup::join(&Path::new(cgroup::TAGGING).join(cgroup::HOST.trim_start_matches('/')), agent.pid()?)?;
+        cgroup::join(&cgroup::tagging().join(cgroup::HOST.trim_start_matches('/')), agent.pid()?)?;
         let address = agent.wait_line("metrics are served", |_| true)?;
         agent.metrics = address["address"].as_str().context("the address is told")?.parse()?;
         Ok(agent)
