@@ -97,6 +97,11 @@ impl Selection {
         })
     }
 
+    /// Whether every object of the namespace is meant.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.fields.is_empty() && self.labels.is_empty()
+    }
+
     /// Whether the stored object is meant.
     pub(crate) fn matches(&self, value: &Value) -> bool {
         let metadata = &value["metadata"];

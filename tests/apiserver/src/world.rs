@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::{
@@ -44,7 +45,11 @@ impl World {
     /// Reads everything there is.
     pub(crate) fn new(store: &Store, catalog: Arc<Catalog>, recording: Option<&Recording>) -> anyhow::Result<Self> {
         let none = || vec![Objects::new(); catalog.len()];
-        let recorded = recording.map_or_else(none, |recording| recording.objects(&catalog));
+        let mut recorded = recording.map_or_else(none, |recording| recording.objects(&catalog));
+        for prepared in store.prepared() {
+            let home = catalog.in_dir(prepared.dir()).with_context(|| format!("no resource {}", prepared.dir()))?;
+            recorded[home].insert(prepared.key(), Arc::new(Object::prepared(Arc::clone(prepared))));
+        }
         let mut world = Self {
             detector: Detector::new(store.root())?,
             store: store.clone(),
@@ -123,7 +128,7 @@ impl World {
         self.objects[self.catalog.home(resource)]
             .range((first, std::ops::Bound::Unbounded))
             .take_while(move |(key, _)| namespace.is_none_or(|namespace| key.0 == namespace))
-            .filter(|(_, object)| selection.matches(&object.value))
+            .filter(|(_, object)| selection.is_everything() || selection.matches(&object.glance()))
     }
 
     /// Adds or replaces an object.
