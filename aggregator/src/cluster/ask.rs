@@ -115,7 +115,8 @@ async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Re
         Err(error) => return Answer::Failed(words(&error)),
     };
     let (head, body) = response.into_parts();
-    let body = match whole(Limited::new(body, most)).await {
+    let length = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let body = match whole(Limited::new(body, most), length.unwrap_or(0).min(most)).await {
         Ok(body) => body,
         Err(error) => return Answer::Failed(format!("the answer cannot be read: {error}")),
     };
@@ -128,8 +129,8 @@ async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Re
 }
 
 /// Each byte is copied once: there may be hundreds of megabytes.
-async fn whole(mut body: Limited<Body>) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
-    let mut bytes = Vec::new();
+async fn whole(mut body: Limited<Body>, length: usize) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+    let mut bytes = Vec::with_capacity(length);
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {
             bytes.extend_from_slice(&data);

@@ -54,8 +54,8 @@ pub struct Meta {
     /// Owners.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
     pub owner_references: Vec<Owner>,
-    /// Who set which finalizer, and who wrote the status last.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
+    /// Who set which finalizer. Other writers are dropped on receipt: they are most of an object.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "of_finalizers")]
     pub managed_fields: Vec<Managed>,
 }
 
@@ -116,6 +116,13 @@ pub struct Managed {
 pub struct Fields {
     /// Their names.
     pub finalizers: Vec<String>,
+}
+
+fn of_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Managed>, D::Error> {
+    let mut all: Vec<Managed> = or_default(deserializer)?;
+    all.retain(|managed| !managed.fields.finalizers.is_empty());
+    all.shrink_to_fit();
+    Ok(all)
 }
 
 fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {

@@ -114,7 +114,12 @@ pub(crate) enum Form {
     Whole,
     /// `PartialObjectMetadata`.
     Metadata,
+    /// The rows of a table, with the two columns that every kind has.
+    Table,
 }
+
+/// The head of a table.
+pub(crate) const COLUMNS: &str = r#"[{"name":"Name","type":"string","format":"name","description":"","priority":0},{"name":"Created At","type":"date","format":"","description":"","priority":0}]"#;
 
 /// The object as `resource` shows it.
 pub(crate) fn shown<'a>(resource: &Resource, object: &'a Object) -> Cow<'a, Value> {
@@ -126,10 +131,15 @@ pub(crate) fn shown<'a>(resource: &Resource, object: &'a Object) -> Cow<'a, Valu
 
 /// Appends the object's JSON to `out`.
 pub(crate) fn render(out: &mut String, resource: &Resource, object: &Object, form: Form, as_item: bool) {
-    if form == Form::Metadata {
+    if form == Form::Table {
+        let of = object.glance();
+        let cells = json!([of["metadata"]["name"], of["metadata"]["creationTimestamp"]]);
+        out.push_str(&format!(r#"{{"cells":{cells},"object":"#));
+    }
+    if form != Form::Whole {
         out.push_str(r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#);
         out.push_str(&object.metadata());
-        out.push('}');
+        out.push_str(if form == Form::Table { "}}" } else { "}" });
         return;
     }
     let converted;

@@ -29,6 +29,7 @@ pub fn repeat(
     cluster: &Cluster,
     tool: &Tool,
     runs: usize,
+    tell: bool,
     check: &dyn Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<Asked> {
     let mut asked = Asked { runs: Vec::new(), requests: Vec::new(), bytes: Vec::new() };
@@ -37,7 +38,7 @@ pub fn repeat(
         let done = tool.run()?;
         check(&done.output)?;
         let requests = cluster.requests()?.split_off(before);
-        if run == 0 && std::env::var_os("BENCH_REQUESTS").is_some() {
+        if run == 0 && tell {
             for request in &requests {
                 eprintln!("{:>9} {} {}?{}", request.answered_bytes, request.status, request.path, request.query);
             }
