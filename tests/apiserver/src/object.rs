@@ -77,6 +77,11 @@ impl Object {
             && same_but(&self.value["metadata"], &other.value["metadata"], "resourceVersion")
     }
 
+    /// Whether these words may be in it: it is not read to find that out.
+    pub(crate) fn may_hold(&self, words: &[&str]) -> bool {
+        self.value.text.as_ref().is_none_or(|text| words.iter().all(|word| text.whole().contains(word)))
+    }
+
     /// What it says, without keeping it.
     pub(crate) fn glance(&self) -> Cow<'_, Value> {
         match (&self.value.text, self.value.read.get()) {

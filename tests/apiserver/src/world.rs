@@ -125,10 +125,14 @@ impl World {
             (None, None) => std::ops::Bound::Unbounded,
         };
         let namespace = selection.namespace.as_deref();
+        let words = selection.words();
+        let is_meant = move |object: &Object| {
+            selection.is_everything() || (object.may_hold(&words) && selection.matches(&object.glance()))
+        };
         self.objects[self.catalog.home(resource)]
             .range((first, std::ops::Bound::Unbounded))
             .take_while(move |(key, _)| namespace.is_none_or(|namespace| key.0 == namespace))
-            .filter(|(_, object)| selection.is_everything() || selection.matches(&object.glance()))
+            .filter(move |(_, object)| is_meant(object))
     }
 
     /// Adds or replaces an object.

@@ -1,5 +1,5 @@
-//! Measures `check` on a crowded node, beside `lsof` and `fuser`; what `run` costs when nothing is stuck; and
-//! what thousands of agents write when everything is.
+//! Measures `check` on a crowded node, beside `lsof` and `fuser`; what `run` costs when nothing is stuck; what
+//! thousands of agents write when everything is; and the plugin on a large cluster.
 
 mod cluster;
 mod compare;

@@ -72,7 +72,7 @@ pub fn names_everything(text: &str) -> anyhow::Result<()> {
 /// That the text names every cause.
 pub fn tells_every_cause(text: &str) -> anyhow::Result<()> {
     for trouble in ALL {
-        ensure!(text.contains(trouble.cause), "the answer does not name {}", trouble.cause);
+        ensure!(text.contains(trouble.cause), "the answer does not name {}:\n{text}", trouble.cause);
     }
     Ok(())
 }

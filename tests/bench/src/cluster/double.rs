@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -20,7 +21,7 @@ use super::{Size, crowd::Crowd, discovery, trouble};
 pub struct Serve {
     #[command(flatten)]
     size: Size,
-    /// Where discovery, the kubeconfig and the log of requests are written
+    /// Where discovery, the kubeconfig and the log of requests are written; removed at the end
     dir: PathBuf,
 }
 
@@ -43,7 +44,8 @@ impl Serve {
         fs::write(kubeconfig(&self.dir), double.kubeconfig_json()?).context("write the kubeconfig")?;
         println!("{}", serde_json::to_string(&contents)?);
         std::io::stdin().read_to_end(&mut Vec::new())?;
-        double.stop()
+        double.stop()?;
+        fs::remove_dir_all(&self.dir).with_context(|| format!("remove {}", self.dir.display()))
     }
 }
 
@@ -82,6 +84,8 @@ impl Cluster {
             .arg(dir.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // Ctrl-C ends the benchmark; this one then cleans up.
+            .process_group(0)
             .spawn()
             .context("start the API server double")?;
         let output = child.stdout.take().context("the output of the API server double")?;
