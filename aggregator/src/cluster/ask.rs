@@ -8,6 +8,7 @@ use http_body_util::{BodyExt as _, Limited};
 use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body;
+use tokio::sync::Semaphore;
 
 use super::{discovery, objects};
 use crate::graph::next_questions;
@@ -36,6 +37,7 @@ impl Default for Bounds {
 
 /// Asks until the judgement has all it needs. `progress` hears how many questions each round has.
 pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress: impl Fn(usize, usize)) {
+    let server = Server::new(client, bounds);
     for round in 0..bounds.rounds {
         let questions = next_questions(state);
         if questions.is_empty() {
@@ -43,7 +45,7 @@ pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress
         }
         progress(round, questions.len());
         let mut answers = futures::stream::iter(questions)
-            .map(|question| answer(client, question, bounds))
+            .map(|question| answer(&server, question))
             .buffer_unordered(bounds.in_flight);
         while let Some(answered) = answers.next().await {
             state.add(answered);
@@ -51,17 +53,17 @@ pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress
     }
 }
 
-async fn answer(client: &Client, question: Question, bounds: Bounds) -> Answered {
+async fn answer(server: &Server<'_>, question: Question) -> Answered {
     let (answer, cut) = match &question {
-        Question::Version => (version(client, bounds).await, false),
-        Question::Discovery => (discovery::ask(client, bounds).await, false),
-        Question::Objects { .. } => objects::ask(client, &question, bounds).await,
+        Question::Version => (version(server).await, false),
+        Question::Discovery => (discovery::ask(server).await, false),
+        Question::Objects { .. } => objects::ask(server, &question).await,
     };
     Answered { question, answer, cut }
 }
 
-async fn version(client: &Client, bounds: Bounds) -> Answer<Facts> {
-    get(client, "/version", "application/json", bounds).await.and_then(|body| read_version(&body))
+async fn version(server: &Server<'_>) -> Answer<Facts> {
+    server.get("/version", "application/json").await.and_then(|body| read_version(&body))
 }
 
 fn read_version(body: &[u8]) -> Answer<Facts> {
@@ -77,9 +79,23 @@ struct Response {
     body: Vec<u8>,
 }
 
-/// One GET, bounded in time and size.
-pub(super) async fn get(client: &Client, path: &str, accept: &str, bounds: Bounds) -> Answer<Vec<u8>> {
-    ask(client, path, accept, bounds).await.map(|response| response.body)
+/// The server, and how much of it may be asked for at a time. One answer may need several requests.
+pub(super) struct Server<'a> {
+    client: &'a Client,
+    pub(super) bounds: Bounds,
+    free: Semaphore,
+}
+
+impl<'a> Server<'a> {
+    fn new(client: &'a Client, bounds: Bounds) -> Self {
+        Server { client, bounds, free: Semaphore::new(bounds.in_flight) }
+    }
+
+    /// One GET, bounded in time and size.
+    pub(super) async fn get(&self, path: &str, accept: &str) -> Answer<Vec<u8>> {
+        let Ok(_one) = self.free.acquire().await else { return Answer::Failed("nothing is asked any more".to_owned()) };
+        ask(self.client, path, accept, self.bounds).await.map(|response| response.body)
+    }
 }
 
 async fn ask(client: &Client, path: &str, accept: &str, bounds: Bounds) -> Answer<Response> {
@@ -99,8 +115,9 @@ async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Re
         Err(error) => return Answer::Failed(words(&error)),
     };
     let (head, body) = response.into_parts();
-    let body = match Limited::new(body, most).collect().await {
-        Ok(body) => body.to_bytes().to_vec(),
+    let length = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let body = match whole(Limited::new(body, most), length.unwrap_or(0).min(most)).await {
+        Ok(body) => body,
         Err(error) => return Answer::Failed(format!("the answer cannot be read: {error}")),
     };
     match head.status {
@@ -109,6 +126,17 @@ async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Re
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Answer::Forbidden(said(head.status, &body)),
         other => Answer::Failed(said(other, &body)),
     }
+}
+
+/// Each byte is copied once: there may be hundreds of megabytes.
+async fn whole(mut body: Limited<Body>, length: usize) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+    let mut bytes = Vec::with_capacity(length);
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes)
 }
 
 /// The server's own words: the message of a `Status`, or plain text.

@@ -1,20 +1,19 @@
 //! What the server serves. A dead group is a fact, asked for once, never a failure of the whole.
 
 use futures::StreamExt as _;
-use kube::Client;
 use serde_json::Value;
 
-use super::ask::{Bounds, get};
+use super::ask::Server;
 use crate::state::{Answer, Discovery, Facts};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
 /// Asks `/api` and `/apis`; a server that cannot aggregate (before 1.26) is asked group by group.
-pub async fn ask(client: &Client, bounds: Bounds) -> Answer<Facts> {
+pub async fn ask(server: &Server<'_>) -> Answer<Facts> {
     let mut discovery = Discovery::default();
     for root in ["/api", "/apis"] {
-        let list = match get(client, root, AGGREGATED, bounds).await {
+        let list = match server.get(root, AGGREGATED).await {
             Answer::Seen(body) => match serde_json::from_slice::<Value>(&body) {
                 Ok(list) => list,
                 Err(error) => return Answer::Failed(format!("{root} is no JSON: {error}")),
@@ -24,21 +23,21 @@ pub async fn ask(client: &Client, bounds: Bounds) -> Answer<Facts> {
         if list.get("kind").and_then(Value::as_str) == Some("APIGroupDiscoveryList") {
             discovery.add_aggregated(&list);
         } else {
-            one_by_one(client, root, &list, bounds, &mut discovery).await;
+            one_by_one(server, root, &list, &mut discovery).await;
         }
     }
     Answer::Seen(Facts::Discovery(discovery))
 }
 
-async fn one_by_one(client: &Client, root: &str, list: &Value, bounds: Bounds, discovery: &mut Discovery) {
+async fn one_by_one(server: &Server<'_>, root: &str, list: &Value, discovery: &mut Discovery) {
     let asked = futures::stream::iter(versions(list))
         .map(|(group, version)| async move {
             let path = if group.is_empty() { format!("{root}/{version}") } else { format!("{root}/{group}/{version}") };
-            let answer = get(client, &path, "application/json", bounds).await;
+            let answer = server.get(&path, "application/json").await;
             let list = answer.seen().and_then(|body| serde_json::from_slice::<Value>(&body).ok());
             (group, version, list)
         })
-        .buffered(bounds.in_flight)
+        .buffered(server.bounds.in_flight)
         .collect::<Vec<_>>()
         .await;
     for (group, version, list) in asked {

@@ -3,8 +3,11 @@
 mod ask;
 mod connect;
 mod discovery;
+mod going;
 mod objects;
+mod pages;
 mod paths;
+mod scan;
 
 pub use ask::{Bounds, Unreachable, gather, reach, words};
 pub use connect::{ConnectError, Connection, connect};

@@ -13,7 +13,7 @@ pub use standing::Standing;
 pub use view::View;
 
 use crate::rules;
-use crate::state::{Question, State, Thing};
+use crate::state::{Question, Scope, State, Thing, known};
 
 /// More than this is not looked into; the report says so.
 const MOST_THINGS: usize = 4000;
@@ -59,5 +59,16 @@ pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
 
 /// What to ask next; nothing when the judgement is final.
 pub fn next_questions(state: &State) -> Vec<Question> {
-    build(state).1.into_iter().collect()
+    let all = build(state).1;
+    all.iter().filter(|question| !may_become_needless(question, &all)).cloned().collect()
+}
+
+/// What stands behind a Service is mostly a Deployment: StatefulSets are asked for when it is none.
+fn may_become_needless(question: &Question, all: &BTreeSet<Question>) -> bool {
+    let Question::Objects { resource, scope: scope @ Scope::Namespace(_), select, detail } = question else {
+        return false;
+    };
+    let (scope, select, detail) = (scope.clone(), select.clone(), *detail);
+    *resource == known::STATEFUL_SETS.into()
+        && all.contains(&Question::Objects { resource: known::DEPLOYMENTS.into(), scope, select, detail })
 }

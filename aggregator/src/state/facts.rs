@@ -1,11 +1,10 @@
 //! Answers, typed by kind.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
 
 use super::discovery::{Discovery, Version};
 use super::kinds::*;
-use super::{Detail, Meta, Question, Resource};
+use super::{Detail, Meta, Question, Resource, or_default};
 
 /// A resource that the rules know by its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,11 +67,40 @@ macro_rules! kinds {
             }
         })*
 
-        fn typed(group: &str, plural: &str, items: Vec<Value>) -> Result<Facts, serde_json::Error> {
-            Ok(match (group, plural) {
-                $($(($group, $plural))|+ => Facts::$variant(each(items)?),)*
-                _ => Facts::Objects(each(items)?),
-            })
+        fn typed(group: &str, plural: &str, body: &[u8], shape: Shape) -> Result<Page, serde_json::Error> {
+            match (group, plural) {
+                $($(($group, $plural))|+ => read(body, shape, Facts::$variant),)*
+                _ => read(body, shape, Facts::Objects),
+            }
+        }
+
+        impl Facts {
+            /// How many objects it holds.
+            pub fn count(&self) -> usize {
+                match self {
+                    Facts::Version(_) | Facts::Discovery(_) => 1,
+                    Facts::Objects(objects) => objects.len(),
+                    $(Facts::$variant(objects) => objects.len(),)*
+                }
+            }
+
+            /// Drops what is not being deleted.
+            pub fn keep_terminating(&mut self) {
+                match self {
+                    Facts::Version(_) | Facts::Discovery(_) => {}
+                    Facts::Objects(objects) => keep_terminating(objects),
+                    $(Facts::$variant(objects) => keep_terminating(objects),)*
+                }
+            }
+
+            /// Adds objects of the same kind.
+            pub fn append(&mut self, more: Facts) {
+                match (self, more) {
+                    (Facts::Objects(objects), Facts::Objects(more)) => objects.extend(more),
+                    $((Facts::$variant(objects), Facts::$variant(more)) => objects.extend(more),)*
+                    _ => {}
+                }
+            }
         }
     };
 }
@@ -122,28 +150,78 @@ impl Kind for Object {
     }
 }
 
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// Its objects.
+    pub facts: Facts,
+    /// What leads to the next page; empty at the last.
+    pub next: String,
+}
+
+impl Page {
+    /// Reads a list, or a page of it, as the API serves it. An object that cannot be read is a fault of the
+    /// answer: left out, it would seem gone.
+    pub fn read(question: &Question, body: &[u8]) -> Result<Page, serde_json::Error> {
+        shaped(question, body, Shape::List)
+    }
+}
+
 impl Facts {
-    /// Reads objects as the API serves them. One that cannot be read is a fault of the answer: left
-    /// out, it would seem gone.
-    pub fn read(question: &Question, items: Vec<Value>) -> Result<Facts, serde_json::Error> {
-        match question {
-            Question::Objects { resource, detail: Detail::Full, .. } => typed(&resource.group, &resource.plural, items),
-            _ => Ok(Facts::Objects(each(items)?)),
+    /// Reads one object as the API serves it.
+    pub fn object(question: &Question, body: &[u8]) -> Result<Facts, serde_json::Error> {
+        shaped(question, body, Shape::Object).map(|page| page.facts)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Shape {
+    List,
+    Object,
+}
+
+fn shaped(question: &Question, body: &[u8], shape: Shape) -> Result<Page, serde_json::Error> {
+    match question {
+        Question::Objects { resource, detail: Detail::Full, .. } => {
+            typed(&resource.group, &resource.plural, body, shape)
         }
+        _ => read(body, shape, Facts::Objects),
     }
 }
 
-fn each<T: DeserializeOwned>(items: Vec<Value>) -> Result<Vec<T>, serde_json::Error> {
-    items.into_iter().map(|item| serde_json::from_value(without_nulls(item))).collect()
+#[derive(Deserialize)]
+#[serde(default, bound = "T: DeserializeOwned")]
+struct List<T> {
+    metadata: ListMeta,
+    #[serde(deserialize_with = "or_default")]
+    items: Vec<T>,
 }
 
-/// The API writes `null` for empty lists and unset fields alike.
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => Value::Object(
-            fields.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k, without_nulls(v))).collect(),
-        ),
-        Value::Array(items) => Value::Array(items.into_iter().filter(|v| !v.is_null()).map(without_nulls).collect()),
-        other => other,
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        List { metadata: ListMeta::default(), items: Vec::new() }
     }
+}
+
+/// What a list says of itself.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ListMeta {
+    /// What leads to the next page.
+    #[serde(rename = "continue", deserialize_with = "or_default")]
+    pub next: String,
+}
+
+fn read<T: DeserializeOwned>(body: &[u8], shape: Shape, facts: fn(Vec<T>) -> Facts) -> Result<Page, serde_json::Error> {
+    match shape {
+        Shape::List => {
+            let List { metadata, items } = serde_json::from_slice(body)?;
+            Ok(Page { facts: facts(items), next: metadata.next })
+        }
+        Shape::Object => Ok(Page { facts: facts(vec![serde_json::from_slice(body)?]), next: String::new() }),
+    }
+}
+
+fn keep_terminating<K: Kind>(objects: &mut Vec<K>) {
+    objects.retain(|object| object.meta().deletion_timestamp.is_some());
 }

@@ -7,6 +7,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+/// The API writes `null` for empty lists and unset fields alike.
+pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
 /// Annotations the rules read. All others are dropped on receipt: some hold whole objects.
 const ANNOTATIONS: &[&str] =
     &["kubernetes.io/config.mirror", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace", event::ANNOTATION];
@@ -20,11 +25,13 @@ const LONGEST: usize = 2 * event::MAX_BYTES + 1;
 #[serde(rename_all = "camelCase", default)]
 pub struct Meta {
     /// Its name.
+    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Its namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Its uid: another object of the same name has another one.
+    #[serde(deserialize_with = "or_default")]
     pub uid: String,
     /// When it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,19 +43,19 @@ pub struct Meta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_grace_period_seconds: Option<i64>,
     /// What must be taken away before it may go.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
     pub finalizers: Vec<String>,
     /// Labels.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_default")]
     pub labels: BTreeMap<String, String>,
     /// The few annotations the rules read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "known_annotations")]
     pub annotations: BTreeMap<String, String>,
     /// Owners.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
     pub owner_references: Vec<Owner>,
-    /// Who set which finalizer, and who wrote the status last.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Who set which finalizer. Other writers are dropped on receipt: they are most of an object.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "of_finalizers")]
     pub managed_fields: Vec<Managed>,
 }
 
@@ -70,14 +77,19 @@ impl Meta {
 #[serde(rename_all = "camelCase", default)]
 pub struct Owner {
     /// Its API version.
+    #[serde(deserialize_with = "or_default")]
     pub api_version: String,
     /// Its kind.
+    #[serde(deserialize_with = "or_default")]
     pub kind: String,
     /// Its name.
+    #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// Its uid.
+    #[serde(deserialize_with = "or_default")]
     pub uid: String,
     /// Whether it waits for this object in a foreground deletion.
+    #[serde(deserialize_with = "or_default")]
     pub block_owner_deletion: bool,
 }
 
@@ -93,12 +105,13 @@ impl Owner {
 #[serde(rename_all = "camelCase", default)]
 pub struct Managed {
     /// Its name, mostly that of the program.
+    #[serde(deserialize_with = "or_default")]
     pub manager: String,
     /// When it last wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
     /// Which part it wrote.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "or_default")]
     pub subresource: String,
     /// Which finalizers it set.
     #[serde(rename = "fieldsV1", with = "finalizers_only")]
@@ -112,8 +125,15 @@ pub struct Fields {
     pub finalizers: Vec<String>,
 }
 
+fn of_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Managed>, D::Error> {
+    let mut all: Vec<Managed> = or_default(deserializer)?;
+    all.retain(|managed| !managed.fields.finalizers.is_empty());
+    all.shrink_to_fit();
+    Ok(all)
+}
+
 fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
-    let mut all = BTreeMap::<String, String>::deserialize(deserializer)?;
+    let mut all: BTreeMap<String, String> = or_default(deserializer)?;
     all.retain(|key, _| ANNOTATIONS.contains(&key.as_str()));
     for value in all.values_mut().filter(|value| value.len() > LONGEST) {
         value.truncate(value.ceil_char_boundary(LONGEST));
@@ -124,13 +144,25 @@ fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTree
 /// Reads and writes `fieldsV1` in the API's own form, so that a saved state reads like a recording.
 mod finalizers_only {
     use super::*;
-    use serde::Serializer;
+    use serde::{Serializer, de::IgnoredAny};
+
+    /// Thousands of fields are passed over.
+    #[derive(Deserialize)]
+    struct Owned {
+        #[serde(rename = "f:metadata")]
+        metadata: Option<OwnedMetadata>,
+    }
+
+    #[derive(Deserialize)]
+    struct OwnedMetadata {
+        #[serde(rename = "f:finalizers")]
+        finalizers: Option<BTreeMap<String, IgnoredAny>>,
+    }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fields, D::Error> {
-        let fields = Value::deserialize(deserializer)?;
-        let set = fields.get("f:metadata").and_then(|metadata| metadata.get("f:finalizers"));
-        let names = set.and_then(Value::as_object).into_iter().flat_map(Map::keys);
-        let finalizers = names.filter_map(|key| serde_json::from_str(key.strip_prefix("v:")?).ok()).collect();
+        let owned = Option::<Owned>::deserialize(deserializer)?.and_then(|owned| owned.metadata);
+        let set = owned.and_then(|metadata| metadata.finalizers).unwrap_or_default().into_keys();
+        let finalizers = set.filter_map(|key| serde_json::from_str(key.strip_prefix("v:")?).ok()).collect();
         Ok(Fields { finalizers })
     }
 

@@ -19,8 +19,10 @@ use serde::{Deserialize, Serialize};
 
 pub use answer::Answer;
 pub use discovery::{Discovery, ServedResource, ServedVersion, Version};
-pub use facts::{Facts, Kind, Known, known};
+pub(crate) use facts::ListMeta;
+pub use facts::{Facts, Kind, Known, Page, known};
 pub use kinds::*;
+pub(crate) use meta::or_default;
 pub use meta::{Fields, Managed, Meta, Owner};
 pub use question::{Detail, Question, Resource, Scope, Select};
 pub use thing::Thing;

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use apiserver::{Double, Store};
+use apiserver::{Double, Fault, Faults, Rule, Store};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -173,4 +173,50 @@ fn a_watch_answers_again_and_ends_with_its_object() {
     server.store().put_namespace("exam-dstate", &Value::Null).unwrap();
     next("Namespace exam-dstate does not exist");
     assert!(child.0.wait().unwrap().success());
+}
+
+/// A thousand pods, of which one in the first page and two behind it are to go.
+fn crowded() -> Server {
+    let server = Server::start("baseline");
+    for number in 0..1000 {
+        let mut metadata = json!({"uid": number.to_string(), "labels": null});
+        if [3, 700, 999].contains(&number) {
+            metadata["deletionTimestamp"] = ago(600).into();
+            metadata["deletionGracePeriodSeconds"] = json!(30);
+        }
+        let pod = json!({"metadata": metadata, "spec": {"nodeName": "node-a"}, "status": {"phase": "Running"}});
+        server.store().put_pod("crowd", &format!("p{number:04}"), &pod).unwrap();
+    }
+    server
+}
+
+fn held(server: &Server) -> Vec<String> {
+    let answer = server.ask(&["-o", "name"]);
+    let mut names: Vec<String> = text(&answer.stdout).lines().map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+const GOING: [&str; 3] = ["pod/p0003 -n crowd", "pod/p0700 -n crowd", "pod/p0999 -n crowd"];
+
+#[test]
+fn of_many_pods_those_that_go_are_asked_for_by_name() {
+    let server = crowded();
+    assert_eq!(held(&server), GOING);
+    let pods: Vec<String> = server.requests().into_iter().filter(|path| path.starts_with("/api/v1/")).collect();
+    let named = |path: &&String| path.contains("/namespaces/crowd/pods?fieldSelector=metadata.name%3Dp");
+    assert_eq!(pods.iter().filter(named).count(), 2, "{pods:#?}");
+    let pages = pods.iter().filter(|path| path.starts_with("/api/v1/pods?limit=")).count();
+    assert_eq!(pages, 2, "{pods:#?}");
+}
+
+#[test]
+fn a_list_that_expires_on_the_way_is_told_as_cut() {
+    let server = crowded();
+    let pods = |fault| Rule::new(fault).path("/api/v1/pods");
+    let once_then_gone = Faults::from(pods(Fault::Slow { slow_ms: 0 }).times(1)).and(pods(Fault::Gone));
+    server.store().set_faults(&once_then_gone).unwrap();
+    let answer = server.ask(&["-o", "json"]);
+    let report: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert!(report["unknown"].to_string().contains("there are more than are kept"), "{report:#}");
 }

@@ -20,6 +20,7 @@ mod feed;
 mod list;
 mod names;
 mod object;
+mod prepared;
 mod recording;
 mod request;
 mod requests;
@@ -33,6 +34,7 @@ mod write;
 
 pub use double::{Double, VERSION, kubeconfig};
 pub use faults::{Fault, Faults, Rule};
+pub use prepared::Prepared;
 pub use recording::recordings;
 pub use requests::Request;
 pub use server::serve;

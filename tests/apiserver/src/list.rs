@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     catalog::{Catalog, Resource},
-    object::{Form, Key, render},
+    object::{COLUMNS, Form, Key, render},
     request::{Asked, Target},
     status::Status,
     world::World,
@@ -89,13 +89,18 @@ pub(crate) fn list(world: &World, catalog: &Catalog, asked: &Asked, target: &Tar
         }
     }
     let (kind, version) = list_type(resource, form);
-    Ok(format!(r#"{{"kind":"{kind}","apiVersion":"{version}","metadata":{metadata},"items":[{items}]}}"#))
+    let items = match form {
+        Form::Table => format!(r#""columnDefinitions":{COLUMNS},"rows":[{items}]"#),
+        Form::Whole | Form::Metadata => format!(r#""items":[{items}]"#),
+    };
+    Ok(format!(r#"{{"kind":"{kind}","apiVersion":"{version}","metadata":{metadata},{items}}}"#))
 }
 
 fn list_type(resource: &Resource, form: Form) -> (String, String) {
     match form {
         Form::Whole => (format!("{}List", resource.kind), resource.group_version()),
         Form::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
+        Form::Table => ("Table".to_owned(), "meta.k8s.io/v1".to_owned()),
     }
 }
 

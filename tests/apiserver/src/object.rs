@@ -1,10 +1,10 @@
 //! One object as it is kept and as it is shown.
 
-use std::{borrow::Cow, sync::OnceLock};
+use std::{borrow::Cow, ops::Deref, sync::Arc, sync::OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Resource;
+use crate::{Prepared, catalog::Resource};
 
 /// Namespace (empty for cluster-wide ones) and name: also the order of lists.
 pub(crate) type Key = (String, String);
@@ -13,10 +13,32 @@ pub(crate) type Key = (String, String);
 #[derive(Debug)]
 pub(crate) struct Object {
     /// Without kind and apiVersion.
-    pub(crate) value: Value,
+    pub(crate) value: Contents,
     /// `metadata.resourceVersion`.
     pub(crate) version: u64,
     json: OnceLock<String>,
+}
+
+/// The fields of an object. Of one that came as text they are read when somebody looks: of a hundred
+/// thousand pods they take a hundred times the memory of the text.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    text: Option<Arc<Prepared>>,
+    read: OnceLock<Value>,
+}
+
+impl Deref for Contents {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.read.get_or_init(|| self.text.as_ref().map_or(Value::Null, |text| text.value()))
+    }
+}
+
+impl From<Value> for Contents {
+    fn from(value: Value) -> Self {
+        Self { text: None, read: value.into() }
+    }
 }
 
 impl Object {
@@ -34,14 +56,19 @@ impl Object {
             }
         }
         value["metadata"]["resourceVersion"] = json!(version.to_string());
-        Self { value, version, json: OnceLock::new() }
+        Self { value: value.into(), version, json: OnceLock::new() }
+    }
+
+    /// An object that is served as its text has it.
+    pub(crate) fn prepared(text: Arc<Prepared>) -> Self {
+        Self { value: Contents { text: Some(text), read: OnceLock::new() }, version: 0, json: OnceLock::new() }
     }
 
     /// The same at another version.
     pub(crate) fn at(&self, version: u64) -> Self {
-        let mut value = self.value.clone();
+        let mut value = Value::clone(&self.value);
         value["metadata"]["resourceVersion"] = json!(version.to_string());
-        Self { value, version, json: OnceLock::new() }
+        Self { value: value.into(), version, json: OnceLock::new() }
     }
 
     /// Whether `other` says the same, apart from the version.
@@ -50,8 +77,31 @@ impl Object {
             && same_but(&self.value["metadata"], &other.value["metadata"], "resourceVersion")
     }
 
+    /// Whether these words may be in it: it is not read to find that out.
+    pub(crate) fn may_hold(&self, words: &[&str]) -> bool {
+        self.value.text.as_ref().is_none_or(|text| words.iter().all(|word| text.whole().contains(word)))
+    }
+
+    /// What it says, without keeping it.
+    pub(crate) fn glance(&self) -> Cow<'_, Value> {
+        match (&self.value.text, self.value.read.get()) {
+            (Some(text), None) => Cow::Owned(text.value()),
+            _ => Cow::Borrowed(&self.value),
+        }
+    }
+
     fn json(&self) -> &str {
-        self.json.get_or_init(|| self.value.to_string())
+        match &self.value.text {
+            Some(text) => text.whole(),
+            None => self.json.get_or_init(|| self.value.to_string()),
+        }
+    }
+
+    fn metadata(&self) -> Cow<'_, str> {
+        match &self.value.text {
+            Some(text) => text.metadata().into(),
+            None => self.value["metadata"].to_string().into(),
+        }
     }
 }
 
@@ -69,7 +119,12 @@ pub(crate) enum Form {
     Whole,
     /// `PartialObjectMetadata`.
     Metadata,
+    /// The rows of a table, with the two columns that every kind has.
+    Table,
 }
+
+/// The head of a table.
+pub(crate) const COLUMNS: &str = r#"[{"name":"Name","type":"string","format":"name","description":"","priority":0},{"name":"Created At","type":"date","format":"","description":"","priority":0}]"#;
 
 /// The object as `resource` shows it.
 pub(crate) fn shown<'a>(resource: &Resource, object: &'a Object) -> Cow<'a, Value> {
@@ -81,10 +136,15 @@ pub(crate) fn shown<'a>(resource: &Resource, object: &'a Object) -> Cow<'a, Valu
 
 /// Appends the object's JSON to `out`.
 pub(crate) fn render(out: &mut String, resource: &Resource, object: &Object, form: Form, as_item: bool) {
-    if form == Form::Metadata {
+    if form == Form::Table {
+        let of = object.glance();
+        let cells = json!([of["metadata"]["name"], of["metadata"]["creationTimestamp"]]);
+        out.push_str(&format!(r#"{{"cells":{cells},"object":"#));
+    }
+    if form != Form::Whole {
         out.push_str(r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#);
-        out.push_str(&object.value["metadata"].to_string());
-        out.push('}');
+        out.push_str(&object.metadata());
+        out.push_str(if form == Form::Table { "}}" } else { "}" });
         return;
     }
     let converted;

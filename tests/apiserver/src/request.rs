@@ -158,6 +158,9 @@ impl Asked {
                 Some("PartialObjectMetadata" | "PartialObjectMetadataList") if parameter(clause, "v") == Some("v1") => {
                     return Ok(Form::Metadata);
                 }
+                Some("Table") if parameter(clause, "v") == Some("v1") && self.verb == "list" => {
+                    return Ok(Form::Table);
+                }
                 Some(_) => {}
             }
         }

@@ -97,6 +97,23 @@ impl Selection {
         })
     }
 
+    /// Whether every object of the namespace is meant.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.fields.is_empty() && self.labels.is_empty()
+    }
+
+    /// Words that the text of every object that is meant has in it.
+    pub(crate) fn words(&self) -> Vec<&str> {
+        let fields = self.fields.iter().filter(|term| term.wanted && term.value != term.field.2);
+        let labels = self.labels.iter().filter(|term| term.wanted).filter_map(|term| match term.values.as_deref() {
+            Some([only]) => Some(only.as_str()),
+            _ => None,
+        });
+        let all = fields.map(|term| term.value.as_str()).chain(labels);
+        // Others are written in JSON with escapes.
+        all.filter(|word| word.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))).collect()
+    }
+
     /// Whether the stored object is meant.
     pub(crate) fn matches(&self, value: &Value) -> bool {
         let metadata = &value["metadata"];

@@ -5,13 +5,16 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use anyhow::Context as _;
 use serde_json::Value;
 
-use crate::{Faults, Request, requests};
+use crate::{Faults, Prepared, Request, requests};
 
 /// A directory with a JSON file for each object: `<plural>/<name>.json`, or
 /// `<plural>/<namespace>/<name>.json` where the resource has namespaces. Resources that only a
@@ -23,18 +26,29 @@ use crate::{Faults, Request, requests};
 pub struct Store {
     root: PathBuf,
     recording: Option<PathBuf>,
+    prepared: Arc<[Arc<Prepared>]>,
 }
 
 impl Store {
     /// Uses `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), recording: None }
+        Self { root: root.into(), recording: None, prepared: Arc::new([]) }
     }
 
     /// Lets the double answer from the recording in `dir` what no file here says otherwise.
     pub fn with_recording(mut self, dir: impl Into<PathBuf>) -> Self {
         self.recording = Some(dir.into());
         self
+    }
+
+    /// Adds objects below the files that are too many to be files.
+    pub fn with_prepared(mut self, objects: impl IntoIterator<Item = Prepared>) -> Self {
+        self.prepared = objects.into_iter().map(Arc::new).collect();
+        self
+    }
+
+    pub(crate) fn prepared(&self) -> &[Arc<Prepared>] {
+        &self.prepared
     }
 
     /// The directory.

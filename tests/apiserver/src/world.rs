@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::{
@@ -44,7 +45,11 @@ impl World {
     /// Reads everything there is.
     pub(crate) fn new(store: &Store, catalog: Arc<Catalog>, recording: Option<&Recording>) -> anyhow::Result<Self> {
         let none = || vec![Objects::new(); catalog.len()];
-        let recorded = recording.map_or_else(none, |recording| recording.objects(&catalog));
+        let mut recorded = recording.map_or_else(none, |recording| recording.objects(&catalog));
+        for prepared in store.prepared() {
+            let home = catalog.in_dir(prepared.dir()).with_context(|| format!("no resource {}", prepared.dir()))?;
+            recorded[home].insert(prepared.key(), Arc::new(Object::prepared(Arc::clone(prepared))));
+        }
         let mut world = Self {
             detector: Detector::new(store.root())?,
             store: store.clone(),
@@ -120,10 +125,14 @@ impl World {
             (None, None) => std::ops::Bound::Unbounded,
         };
         let namespace = selection.namespace.as_deref();
+        let words = selection.words();
+        let is_meant = move |object: &Object| {
+            selection.is_everything() || (object.may_hold(&words) && selection.matches(&object.glance()))
+        };
         self.objects[self.catalog.home(resource)]
             .range((first, std::ops::Bound::Unbounded))
             .take_while(move |(key, _)| namespace.is_none_or(|namespace| key.0 == namespace))
-            .filter(|(_, object)| selection.matches(&object.value))
+            .filter(move |(_, object)| is_meant(object))
     }
 
     /// Adds or replaces an object.

@@ -88,7 +88,7 @@ impl Writer<'_> {
             return self.apply(&patch);
         }
         let (key, old) = self.existing()?;
-        let mut new = old.value.clone();
+        let mut new = Value::clone(&old.value);
         merge(&mut new, &patch);
         // Only a patch that names a version insists on it.
         if patch["metadata"]["resourceVersion"].is_null() {
@@ -119,7 +119,7 @@ impl Writer<'_> {
             }
         }
         let live = self.world.get(self.target.resource, &key);
-        let live_value = live.as_deref().map(|live| &live.value);
+        let live_value = live.as_deref().map(|live| &*live.value);
         let force = self.asked.is_set("force");
         let mut new = apply::apply(self.resource, &key.1, live_value, &patch, manager, force)?;
         match live {
@@ -150,7 +150,7 @@ impl Writer<'_> {
         }
         // With finalizers left a real server only marks the object.
         if object.value.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|left| !left.is_empty()) {
-            let mut marked = object.value.clone();
+            let mut marked = Value::clone(&object.value);
             marked["metadata"]["deletionGracePeriodSeconds"] = json!(0);
             if marked["metadata"]["deletionTimestamp"].is_null() {
                 marked["metadata"]["deletionTimestamp"] = json!(apply::now());
@@ -325,7 +325,7 @@ impl Writer<'_> {
         if new.same_as(old) {
             return Ok(self.reply(200, old));
         }
-        let object = self.world.put(self.target.resource, key, new.value)?;
+        let object = self.world.put(self.target.resource, key, Value::clone(&new.value))?;
         Ok(self.reply(200, &object))
     }
 

@@ -1,6 +1,7 @@
-//! Measures `check` on a crowded node, beside `lsof` and `fuser`; what `run` costs when nothing is stuck; and
-//! what thousands of agents write when everything is.
+//! Measures `check` on a crowded node, beside `lsof` and `fuser`; what `run` costs when nothing is stuck; what
+//! thousands of agents write when everything is; and the plugin on a large cluster.
 
+mod cluster;
 mod compare;
 mod crowd;
 mod fork;
@@ -35,12 +36,16 @@ enum Part {
     Idle(idle::Idle),
     /// What thousands of agents write when all their nodes get into the same trouble at once
     Mass(mass::Mass),
+    /// What the plugin costs on a large cluster, beside the loop of kubectl that people use
+    Cluster(cluster::Cluster),
     /// Takes away what an earlier run left
     Clean {
         /// End with the code of an interrupted program
         #[arg(long, hide = true)]
         interrupted: bool,
     },
+    #[command(hide = true)]
+    ServeCluster(cluster::Serve),
     #[command(hide = true)]
     Crowd,
     #[command(hide = true)]
@@ -71,6 +76,13 @@ fn main() -> anyhow::Result<()> {
             print!("{}", part.run()?);
             Ok(())
         }
+        Some(Part::Cluster(part)) => {
+            let (report, met) = part.run()?;
+            print!("{report}");
+            anyhow::ensure!(met, "a target is missed: see the last column of the table");
+            Ok(())
+        }
+        Some(Part::ServeCluster(part)) => part.run(),
         Some(Part::Clean { interrupted }) => {
             compare::clean(&compare.dir)?;
             if interrupted {

@@ -125,6 +125,7 @@ pub fn millis(micros: u64) -> f64 {
     std::time::Duration::from_micros(micros).as_secs_f64() * 1000.0
 }
 
-fn mebi(kib: u64) -> f64 {
+/// KiB as MiB.
+pub fn mebi(kib: u64) -> f64 {
     u32::try_from(kib).map_or(f64::INFINITY, f64::from) / 1024.0
 }

@@ -24,7 +24,7 @@ pub use workload::*;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Meta;
+use super::{Meta, or_default};
 
 /// Declares a type whose fields are all optional in the API.
 macro_rules! lite {
@@ -32,7 +32,9 @@ macro_rules! lite {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "camelCase", default)]
-        pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
+        pub struct $name {
+            $($(#[$field_doc])* #[serde(deserialize_with = "crate::state::or_default")] pub $field: $type,)*
+        }
     };
 }
 use lite;
@@ -72,13 +74,16 @@ lite! {
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
     /// Its type.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", deserialize_with = "or_default")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
+    #[serde(deserialize_with = "or_default")]
     pub status: String,
     /// One word.
+    #[serde(deserialize_with = "or_default")]
     pub reason: String,
     /// A sentence.
+    #[serde(deserialize_with = "or_default")]
     pub message: String,
     /// When the status last changed.
     #[serde(skip_serializing_if = "Option::is_none")]

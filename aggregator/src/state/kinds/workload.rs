@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Meta, Selector, lite};
+use super::{Condition, Meta, Selector, lite, or_default};
 
 lite! {
     /// A Deployment, StatefulSet or DaemonSet.
@@ -122,15 +122,19 @@ impl Workload {
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
     /// Its metadata.
+    #[serde(deserialize_with = "or_default")]
     pub metadata: Meta,
     /// `Normal` or `Warning`.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", deserialize_with = "or_default")]
     pub kind: String,
     /// One word.
+    #[serde(deserialize_with = "or_default")]
     pub reason: String,
     /// A sentence.
+    #[serde(deserialize_with = "or_default")]
     pub message: String,
     /// About what.
+    #[serde(deserialize_with = "or_default")]
     pub involved_object: Involved,
     /// When it was last seen, by old clients.
     #[serde(skip_serializing_if = "Option::is_none")]

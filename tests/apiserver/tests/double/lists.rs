@@ -107,7 +107,10 @@ fn metadata_alone_is_answered_when_asked_for() {
     );
     assert_eq!(one.json()["kind"], "PartialObjectMetadata");
     let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-    assert_eq!(server.get_as("/api/v1/pods", table).json()["kind"], "PodList");
+    let rows = server.get_as("/api/v1/pods", table).json();
+    assert_eq!((&rows["kind"], &rows["rows"][0]["cells"][0]), (&json!("Table"), &json!("a")));
+    assert_eq!(rows["rows"][0]["object"]["metadata"]["namespace"], "ns");
+    assert_eq!(server.get_as("/api/v1/namespaces/ns/pods/a", table).json()["kind"], "Pod");
     assert_eq!(server.get_as("/api/v1/pods", "application/vnd.kubernetes.protobuf").status, 406);
 }
 
@@ -164,4 +167,29 @@ fn core_events_are_the_same_events_in_the_older_form() {
     assert_eq!(list["items"][0]["message"], "shop/db-0: volume data is still mounted");
     assert_eq!(list["items"][0]["involvedObject"]["name"], "node-a");
     assert_eq!(server.get("/api/v1/namespaces/default/events/e").json()["apiVersion"], "v1");
+}
+
+#[test]
+fn objects_that_were_prepared_as_text_are_served_like_files() {
+    let prepared = |name: &str, node: &str| {
+        let metadata = json!({"name": name, "namespace": "ns", "uid": name, "labels": {"app": node}});
+        apiserver::Prepared::new(
+            "pods",
+            Some("ns"),
+            name,
+            &metadata.to_string(),
+            &format!(r#""spec":{{"nodeName":"{node}"}}"#),
+        )
+    };
+    let server = Server::of(|store| store.with_prepared([prepared("a", "m"), prepared("b", "n"), prepared("c", "n")]));
+    assert_eq!(server.get("/api/v1/pods?limit=2").names(), ["a", "b"]);
+    assert_eq!(server.get("/api/v1/namespaces/ns/pods?fieldSelector=spec.nodeName%3Dn").names(), ["b", "c"]);
+    assert_eq!(server.get("/api/v1/pods?labelSelector=app%3Dm").names(), ["a"]);
+    let list = server.get_as("/api/v1/pods", METADATA_LIST).json();
+    assert_eq!((&list["items"][2]["metadata"]["uid"], list["items"][2].get("spec")), (&json!("c"), None));
+    // A file lies above it.
+    server.pod("ns", "b", "other");
+    assert_eq!(server.get("/api/v1/namespaces/ns/pods/b").json()["spec"]["nodeName"], "other");
+    server.store().put("pods", Some("ns"), "a", &Value::Null).unwrap();
+    assert_eq!(server.get("/api/v1/pods").names(), ["b", "c"]);
 }

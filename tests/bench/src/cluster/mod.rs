@@ -1,0 +1,152 @@
+//! The plugin on a large cluster, beside the loop that people use.
+
+mod answer;
+mod asked;
+mod crowd;
+mod discovery;
+mod double;
+mod text;
+mod trouble;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+
+use crate::{
+    machine,
+    measure::Tool,
+    report::{Report, yes},
+};
+use asked::{Asked, Targets};
+use double::Cluster as Running;
+pub use double::Serve;
+use trouble::Trouble;
+
+/// How large the cluster is.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Size {
+    /// Nodes
+    #[arg(long, default_value_t = 5000)]
+    nodes: usize,
+    /// Pods, fifteen in each namespace
+    #[arg(long, default_value_t = 150_000)]
+    pods: usize,
+}
+
+impl Size {
+    fn arguments(self) -> [String; 2] {
+        [format!("--nodes={}", self.nodes), format!("--pods={}", self.pods)]
+    }
+}
+
+/// What to measure, and how often.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Cluster {
+    #[command(flatten)]
+    size: Size,
+    /// Runs of each command
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// The plugin
+    #[arg(long, default_value_os_t = beside_us("kubectl-why_terminating"))]
+    plugin: PathBuf,
+    /// Say on standard error what each command asks
+    #[arg(long)]
+    requests: bool,
+    /// The kubectl to compare with
+    #[arg(long, default_value = "kubectl")]
+    kubectl: PathBuf,
+}
+
+/// Cargo puts both into one directory.
+fn beside_us(name: &str) -> PathBuf {
+    std::env::current_exe().unwrap_or_default().with_file_name(name)
+}
+
+/// Namespaces of different roots that are asked about alone, and how many requests each may take. Besides its own
+/// root each has the dead API. The conditions of the third do not tell of its pods; for the owner of the fourth one's
+/// custom resources, Roles and workloads of the whole cluster are listed.
+const ALONE: [(&str, usize); 4] = [("dead-api", 15), ("webhook", 15), ("silent-node", 25), ("operator-gone", 40)];
+
+/// The whole answer.
+const EVERYTHING: Targets = Targets { requests: Some(500), cpu_ms: Some(2000.0), rss_mib: Some(200.0) };
+
+fn at_most(requests: usize) -> Targets {
+    Targets { requests: Some(requests), ..Targets::default() }
+}
+
+impl Cluster {
+    /// Measures; returns the report, and whether all targets are met.
+    pub fn run(&self) -> anyhow::Result<(String, bool)> {
+        ensure!(self.plugin.exists(), "{} is missing: build it in release mode first", self.plugin.display());
+        ensure!(self.size.nodes > 20, "the pods that are stuck are on the first twenty nodes");
+        let load = machine::load();
+        let cluster = Running::start(self.size)?;
+        let mut report = Report::default();
+        report.text(format!("Machine: {}; load when the measuring began: {load:.1}.", machine::describe()));
+        report.text(format!(
+            "In the cluster: {} objects, {:.0} MB as JSON. Runs of each command: {}, after one that does not count.\n",
+            cluster.contents.objects,
+            cluster.contents.bytes as f64 / 1e6,
+            self.runs
+        ));
+        let mut met = true;
+        asked::head(&mut report);
+        let mut row =
+            |what: &str, asked: &Asked, targets: Targets| met &= asked::row(&mut report, what, asked, targets);
+        let ask = |arguments: &[&str], check: &dyn Fn(&str) -> anyhow::Result<()>| {
+            asked::repeat(&cluster, &self.plugin(&cluster, arguments), self.runs, self.requests, check)
+                .with_context(|| format!("kubectl why-terminating {}", arguments.join(" ")))
+        };
+        row("`kubectl why-terminating`", &ask(&[], &answer::tells_every_cause)?, EVERYTHING);
+        row("`… -A -o json`", &ask(&["-A", "-o", "json"], &answer::names_everything)?, EVERYTHING);
+        for (name, most) in ALONE {
+            let trouble = named(name)?;
+            let namespace = format!("ns/{name}-0");
+            let asked = ask(&[&namespace, "-o", "json"], &|text| answer::names(text, trouble))?;
+            row(&format!("`… {namespace}` ({})", trouble.cause), &asked, at_most(most));
+        }
+        let trouble = named("silent-node")?;
+        let pod = ask(&["pod/web-0", "-n", "silent-node-0", "-o", "json"], &|text| answer::names(text, trouble))?;
+        row("`… pod/web-0 -n silent-node-0`", &pod, at_most(15));
+        self.compare(&cluster, &mut report)?;
+        report.text(format!("\nAll targets met: {}.", yes(met)));
+        Ok((report.finish(), met))
+    }
+
+    fn plugin(&self, cluster: &Running, arguments: &[&str]) -> Tool {
+        let config = cluster.kubeconfig();
+        let flags = ["--kubeconfig".as_ref(), config.as_os_str()];
+        Tool::new(&self.plugin, flags.into_iter().chain(arguments.iter().map(|argument| argument.as_ref())))
+    }
+
+    /// The loop, with an empty cache and with a full one.
+    fn compare(&self, cluster: &Running, report: &mut Report) -> anyhow::Result<()> {
+        let namespace = "operator-gone-0";
+        let cold = asked::once(cluster, &self.all_of(cluster, namespace))?;
+        let warm = asked::once(cluster, &self.all_of(cluster, namespace))?;
+        for (what, asked) in [("empty", &cold), ("full", &warm)] {
+            asked::row(report, &format!("the loop, cache of discovery {what}"), asked, Targets::default());
+        }
+        Ok(())
+    }
+
+    fn all_of(&self, cluster: &Running, namespace: &str) -> Tool {
+        let quoted = |path: &Path| format!("'{}'", path.display());
+        let kubectl = format!(
+            "{} --kubeconfig {} --cache-dir {}",
+            quoted(&self.kubectl),
+            quoted(&cluster.kubeconfig()),
+            quoted(&cluster.scratch("kubectl-cache"))
+        );
+        let script = format!(
+            "{kubectl} api-resources --verbs=list --namespaced -o name | \
+             xargs -n1 {kubectl} get -n {namespace} --ignore-not-found --show-kind"
+        );
+        Tool::new("sh", ["-c", &script])
+    }
+}
+
+fn named(name: &str) -> anyhow::Result<&'static Trouble> {
+    trouble::ALL.iter().find(|trouble| trouble.name == name).with_context(|| format!("nothing is called {name}"))
+}
