@@ -94,7 +94,19 @@ pub enum CgroupDriver {
 
 /// Asks for pod sandboxes; without a filter, for all.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ListPodSandboxRequest {}
+pub struct ListPodSandboxRequest {
+    /// Which; all without it.
+    #[prost(message, optional, tag = "1")]
+    pub filter: Option<PodSandboxFilter>,
+}
+
+/// Which pod sandboxes are asked for.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct PodSandboxFilter {
+    /// Those that have all these labels, with these values.
+    #[prost(map = "string, string", tag = "3")]
+    pub label_selector: HashMap<String, String>,
+}
 
 /// The pod sandboxes of the node.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -150,7 +162,19 @@ pub enum PodSandboxState {
 
 /// Asks for containers; without a filter, for all.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ListContainersRequest {}
+pub struct ListContainersRequest {
+    /// Which; all without it.
+    #[prost(message, optional, tag = "1")]
+    pub filter: Option<ContainerFilter>,
+}
+
+/// Which containers are asked for.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ContainerFilter {
+    /// Those that have all these labels, with these values.
+    #[prost(map = "string, string", tag = "4")]
+    pub label_selector: HashMap<String, String>,
+}
 
 /// The containers of the node.
 #[derive(Clone, PartialEq, prost::Message)]

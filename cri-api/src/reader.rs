@@ -1,6 +1,6 @@
 //! The calls the agent makes; none of them changes anything.
 
-use std::{path::Path, time::Duration};
+use std::{collections::HashMap, path::Path, time::Duration};
 
 use crate::{Connection, RpcError, message::*};
 
@@ -31,15 +31,27 @@ impl RuntimeReader {
 
     /// All sandboxes of the node.
     pub async fn sandboxes(&self) -> Result<Vec<PodSandbox>, RpcError> {
-        let answer: ListPodSandboxResponse =
-            self.0.call("/runtime.v1.RuntimeService/ListPodSandbox", ListPodSandboxRequest {}).await?;
+        self.sandboxes_with(HashMap::new()).await
+    }
+
+    /// The sandboxes that have all these labels.
+    pub async fn sandboxes_with(&self, labels: HashMap<String, String>) -> Result<Vec<PodSandbox>, RpcError> {
+        let filter = (!labels.is_empty()).then_some(PodSandboxFilter { label_selector: labels });
+        let question = ListPodSandboxRequest { filter };
+        let answer: ListPodSandboxResponse = self.0.call("/runtime.v1.RuntimeService/ListPodSandbox", question).await?;
         Ok(answer.items)
     }
 
     /// All containers of the node.
     pub async fn containers(&self) -> Result<Vec<Container>, RpcError> {
-        let answer: ListContainersResponse =
-            self.0.call("/runtime.v1.RuntimeService/ListContainers", ListContainersRequest {}).await?;
+        self.containers_with(HashMap::new()).await
+    }
+
+    /// The containers that have all these labels.
+    pub async fn containers_with(&self, labels: HashMap<String, String>) -> Result<Vec<Container>, RpcError> {
+        let filter = (!labels.is_empty()).then_some(ContainerFilter { label_selector: labels });
+        let question = ListContainersRequest { filter };
+        let answer: ListContainersResponse = self.0.call("/runtime.v1.RuntimeService/ListContainers", question).await?;
         Ok(answer.containers)
     }
 

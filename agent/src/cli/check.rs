@@ -101,6 +101,7 @@ fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         kubeconfig,
         probe_fuse: true,
         only: pod.clone(),
+        list_all: save_observation.is_some(),
     };
     let seen = look_in_time(options)?;
     let exit = answer(&seen, pod.as_ref(), output)?;

@@ -6,7 +6,7 @@
 //! has none of these faults and is used.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -98,6 +98,36 @@ pub fn pods(view: &HostView, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<
     }
 }
 
+/// Finds the cgroups of these pods only, without listing those of the others.
+pub fn of(uids: &BTreeSet<PodUid>, view: &HostView, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<Vec<PodCgroup>> {
+    let mut found: BTreeMap<PodUid, Vec<CgroupDir>> = BTreeMap::new();
+    let mut any_tree = false;
+    for mount in mounts {
+        for tree in trees(mount, cgroup_root) {
+            any_tree = any_tree || sys::file_facts(&view.at(&tree)).is_ok();
+            for uid in uids {
+                let path = tree.join(name(&tree, uid));
+                match sys::file_facts(&view.at(&path)) {
+                    Ok(_) => found.entry(uid.clone()).or_default().push(dir_of(mount, path)),
+                    Err(error) if sys::is_gone(&error) => {}
+                    Err(error) => return Seen::Failed(Fault::new(path.show(), error)),
+                }
+            }
+        }
+    }
+    let pods = found.into_iter().map(|(uid, dirs)| PodCgroup { uid, dirs });
+    if any_tree { Seen::Seen(pods.collect()) } else { Seen::Missing }
+}
+
+/// What [`pod_uid`] reads: how a pod's cgroup is called in this tree.
+fn name(tree: &HostPath, uid: &PodUid) -> String {
+    let above = tree.as_path().file_name().and_then(|name| name.to_str());
+    match above.and_then(|above| above.strip_suffix(".slice")) {
+        Some(slice) => format!("{slice}-pod{}.slice", uid.as_str().replace('-', "_")),
+        None => format!("pod{uid}"),
+    }
+}
+
 fn dir_of(mount: &CgroupMount, path: HostPath) -> CgroupDir {
     let known = |controllers: &Vec<String>| {
         controllers.iter().any(|c| c == "name=systemd" || KNOWN_TO_RUNC.contains(&c.as_str()))
@@ -176,7 +206,8 @@ fn tree(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
             Err(error) if sys::errno(&error) == Some(libc::EOPNOTSUPP) => Vec::new(),
             Err(error) => return Seen::Failed(Fault::new(path.display().to_string(), error)),
         };
-        let children = sys::list(&path).unwrap_or_default();
+        let children =
+            if sys::may_have_subdirectories(&path) { sys::list(&path).unwrap_or_default() } else { Vec::new() };
         let children = children.iter().filter(|entry| entry.kind == EntryKind::Directory);
         open.extend(children.map(|entry| below.join(&entry.name)));
         nodes.push(CgroupNode { freezer: freezer(&path, hierarchy), below: HostPath::from(below), procs });
@@ -251,6 +282,31 @@ mod tests {
         assert_eq!(pod_uid(&format!("pod{UID}")), uid);
         assert_eq!(pod_uid(&format!("kubepods-burstable-pod{}.slice", UID.replace('-', "_"))), uid);
         assert_eq!(pod_uid("kubepods-burstable.slice"), None);
+    }
+
+    #[test]
+    fn one_pod_is_found_as_among_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let uids = [UID.to_owned(), UID.replace('9', "8")].map(|uid| PodUid::parse(&uid).unwrap());
+        let slice = |uid: &PodUid| format!("kubepods-burstable-pod{}.slice", uid.as_str().replace('-', "_"));
+        for uid in &uids {
+            std::fs::create_dir_all(dir.path().join(format!("a/kubepods/pod{uid}"))).unwrap();
+            let below = "b/kubepods.slice/kubepods-burstable.slice";
+            std::fs::create_dir_all(dir.path().join(below).join(slice(uid))).unwrap();
+        }
+        let mount = |name| CgroupMount { mount_point: HostPath::from(dir.path().join(name)), v1: None };
+        let (mounts, view) = ([mount("a"), mount("b")], HostView::default());
+        let Seen::Seen(all) = pods(&view, &mounts, "/") else { panic!("no tree") };
+        assert_eq!(all.len(), 2);
+        for pod in all {
+            assert_eq!(
+                (pod.dirs.len(), of(&[pod.uid.clone()].into(), &view, &mounts, "/")),
+                (2, Seen::Seen(vec![pod]))
+            );
+        }
+        let other = PodUid::parse(&UID.replace('9', "7")).unwrap();
+        assert_eq!(of(&[other.clone()].into(), &view, &mounts, "/"), Seen::Seen(vec![]));
+        assert_eq!(of(&[other].into(), &view, &[mount("c")], "/"), Seen::Missing);
     }
 
     /// Both versions are read from made-up trees: the same code reads the real ones in the lab.

@@ -48,8 +48,9 @@ pub struct Found {
 ///
 /// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
 pub fn find(cgroup_mounts: &[CgroupMount], view: &HostView) -> Seen<Found> {
-    let in_units = cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, view));
-    if let Some(found) = in_units.collect::<Vec<u32>>().into_iter().find_map(kubelet) {
+    let mut units =
+        cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, view));
+    if let Some(found) = units.find_map(kubelet) {
         return Seen::Seen(found);
     }
     let pids = match sys::pids() {
@@ -81,19 +82,19 @@ pub(super) fn sees_the_host() -> bool {
 }
 
 fn has_name(pid: u32) -> bool {
-    let comm = ProcDir::open(pid).and_then(|dir| dir.read("comm", 64));
-    comm.is_ok_and(|comm| NAMES.iter().any(|name| comm.trim_ascii_end() == name.as_bytes()))
+    sys::comm_of(pid).is_ok_and(|comm| NAMES.iter().any(|name| comm == name.as_bytes()))
 }
 
 fn is_systemd(mount: &CgroupMount) -> bool {
     mount.v1.as_ref().is_none_or(|controllers| controllers.iter().any(|c| c == "name=systemd"))
 }
 
-fn unit_processes(mount: &CgroupMount, view: &HostView) -> Vec<u32> {
+/// Read one unit after the other, as far as they are asked for.
+fn unit_processes(mount: &CgroupMount, view: &HostView) -> impl Iterator<Item = u32> + use<> {
     let slice = view.at(&mount.mount_point).join("system.slice");
-    let procs = |unit: &str| sys::read_text(&slice.join(unit).join("cgroup.procs"), 64 << 10).ok();
-    let listed: Vec<String> = UNITS.iter().filter_map(|unit| procs(unit)).collect();
-    listed.iter().flat_map(|text| text.lines()).filter_map(|line| line.parse().ok()).collect()
+    let procs = move |unit: &&str| sys::read_text(&slice.join(unit).join("cgroup.procs"), 64 << 10).ok();
+    let pids = |text: String| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>();
+    UNITS.iter().filter_map(procs).flat_map(pids)
 }
 
 /// Distributions that build the kubelet into a program of their own, with places of their own.

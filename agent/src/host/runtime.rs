@@ -1,10 +1,15 @@
 //! The container runtime, through the CRI's reading calls.
 
-use std::{collections::HashMap, path::Path, time::Duration};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use cri_api::{RpcError, RuntimeReader};
 use findings::{PodRef, PodUid};
 
+use super::look::PodFilter;
 use crate::{
     observation::{
         CgroupDriver, Container, ContainerState, Fault, HostPath, NetworkNamespace, RuntimeFacts, RuntimeProcess,
@@ -16,12 +21,56 @@ use crate::{
 /// How long the runtime may take for one answer. The kubelet gives it two minutes; a list takes
 /// milliseconds on a healthy node.
 pub const DEADLINE: Duration = Duration::from_millis(1500);
+/// Labels of sandboxes and containers (`pkg/kubelet/types/labels.go`).
+const POD_UID: &str = "io.kubernetes.pod.uid";
+const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
+const POD_NAME: &str = "io.kubernetes.pod.name";
 
-/// Lists everything. A runtime that does not answer is a fault, and a finding later.
-pub async fn look(socket: &Path) -> Seen<RuntimeFacts> {
-    match read(socket).await {
-        Ok(facts) => Seen::Seen(facts),
-        Err(error) => Seen::Failed(fault(socket, &error)),
+/// The runtime behind one socket. Its connection serves for a whole look, and is opened by the first
+/// question.
+pub struct Runtime {
+    socket: PathBuf,
+    reader: RuntimeReader,
+}
+
+impl Runtime {
+    /// Asks nothing yet.
+    pub fn new(socket: &Path) -> Result<Self, Fault> {
+        let reader = RuntimeReader::new(socket, DEADLINE).map_err(|error| fault(socket, &error))?;
+        Ok(Runtime { socket: socket.to_owned(), reader })
+    }
+
+    /// Lists everything, or with `only` what is this pod's. A runtime that does not answer is a fault,
+    /// and a finding later.
+    pub async fn look(&self, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
+        match self.list(only).await {
+            Ok(facts) => Seen::Seen(facts),
+            Err(error) => Seen::Failed(self.fault(&error)),
+        }
+    }
+
+    async fn list(&self, only: Option<&PodFilter>) -> Result<RuntimeFacts, RpcError> {
+        let labels = only.map(labels).unwrap_or_default();
+        let config = async { Ok(self.reader.runtime_config().await) };
+        let (version, sandboxes, containers, config) = tokio::try_join!(
+            self.reader.version(),
+            self.reader.sandboxes_with(labels.clone()),
+            self.reader.containers_with(labels.clone()),
+            config
+        )?;
+        let sandboxes: Vec<Sandbox> = sandboxes.into_iter().filter_map(sandbox).collect();
+        Ok(RuntimeFacts {
+            name: version.runtime_name,
+            version: version.runtime_version,
+            cgroup_driver: config.ok().and_then(|answer| answer.linux).and_then(|linux| driver(linux.cgroup_driver)),
+            unready: Vec::new(),
+            containers: containers.into_iter().filter_map(container).collect(),
+            sandboxes,
+        })
+    }
+
+    fn fault(&self, error: &RpcError) -> Fault {
+        fault(&self.socket, error)
     }
 }
 
@@ -29,20 +78,14 @@ fn fault(socket: &Path, error: &RpcError) -> Fault {
     Fault::new(format!("CRI unix://{}", socket.display()), error)
 }
 
-async fn read(socket: &Path) -> Result<RuntimeFacts, RpcError> {
-    let runtime = RuntimeReader::new(socket, DEADLINE)?;
-    let (version, sandboxes, containers) =
-        tokio::try_join!(runtime.version(), runtime.sandboxes(), runtime.containers())?;
-    let config = runtime.runtime_config().await;
-    let sandboxes: Vec<Sandbox> = sandboxes.into_iter().filter_map(sandbox).collect();
-    Ok(RuntimeFacts {
-        name: version.runtime_name,
-        version: version.runtime_version,
-        cgroup_driver: config.ok().and_then(|answer| answer.linux).and_then(|linux| driver(linux.cgroup_driver)),
-        unready: Vec::new(),
-        containers: containers.into_iter().filter_map(container).collect(),
-        sandboxes,
-    })
+/// How the kubelet labels a pod's sandboxes and containers.
+fn labels(only: &PodFilter) -> HashMap<String, String> {
+    match only {
+        PodFilter::Uid(uid) => HashMap::from([(POD_UID.to_owned(), uid.as_str().to_owned())]),
+        PodFilter::Name(namespace, name) => {
+            HashMap::from([(POD_NAMESPACE.to_owned(), namespace.clone()), (POD_NAME.to_owned(), name.clone())])
+        }
+    }
 }
 
 fn driver(number: i32) -> Option<CgroupDriver> {
@@ -83,12 +126,8 @@ fn container(container: cri_api::Container) -> Option<Container> {
     let mut labels: HashMap<String, String> = container.labels;
     let annotations: HashMap<String, String> = container.annotations;
     // The kubelet, too, knows a container's pod by this label only.
-    let uid = PodUid::parse(labels.get("io.kubernetes.pod.uid")?)?;
-    let pod = PodRef {
-        uid,
-        namespace: labels.remove("io.kubernetes.pod.namespace"),
-        name: labels.remove("io.kubernetes.pod.name"),
-    };
+    let uid = PodUid::parse(labels.get(POD_UID)?)?;
+    let pod = PodRef { uid, namespace: labels.remove(POD_NAMESPACE), name: labels.remove(POD_NAME) };
 
     let state = state_of(container.state)?;
     Some(Container {
@@ -119,56 +158,106 @@ pub fn listener(socket: &Path) -> Seen<RuntimeProcess> {
     })
 }
 
-/// Asks which of the runtime's conditions do not hold, when a stopped sandbox of a suspect has kept
-/// its network: only then it matters.
-pub async fn ask_conditions(socket: &Path, facts: &mut RuntimeFacts) -> Result<(), Fault> {
-    let is_left = |sandbox: &Sandbox| !sandbox.ready && sandbox.network.get().is_some_and(|network| network.pinned);
-    if !facts.sandboxes.iter().any(is_left) {
-        return Ok(());
+impl Runtime {
+    /// Asks which of the runtime's conditions do not hold, when a stopped sandbox of a suspect has kept
+    /// its network: only then it matters.
+    pub async fn ask_conditions(&self, facts: &mut RuntimeFacts) -> Result<(), Fault> {
+        let is_left = |sandbox: &Sandbox| !sandbox.ready && sandbox.network.get().is_some_and(|network| network.pinned);
+        if !facts.sandboxes.iter().any(is_left) {
+            return Ok(());
+        }
+        let status = self.reader.status().await.map_err(|error| self.fault(&error))?.status.unwrap_or_default();
+        let unready = status.conditions.into_iter().filter(|condition| !condition.status);
+        facts.unready = unready.map(|condition| (condition.r#type, condition.message)).collect();
+        Ok(())
     }
-    let status = async { RuntimeReader::new(socket, DEADLINE)?.status().await }.await;
-    let status = status.map_err(|error| fault(socket, &error))?.status.unwrap_or_default();
-    let unready = status.conditions.into_iter().filter(|condition| !condition.status);
-    facts.unready = unready.map(|condition| (condition.r#type, condition.message)).collect();
-    Ok(())
-}
 
-/// Asks for the pids of the sandboxes and containers of these pods; everything else stays as it
-/// was listed. A few questions are under way at once, and all of them together have one deadline.
-pub async fn look_into(
-    socket: &Path,
-    facts: &mut RuntimeFacts,
-    is_suspect: impl Fn(&PodUid) -> bool,
-    mut network_at: impl FnMut(HostPath) -> Seen<NetworkNamespace>,
-) {
-    let containers = facts.containers.iter().filter(|c| is_suspect(&c.pod.uid)).map(|c| c.id.clone()).collect();
-    let sandboxes = facts.sandboxes.iter().filter(|s| is_suspect(&s.pod.uid)).map(|s| s.id.clone()).collect();
-    let (mut containers, mut sandboxes) = details(socket, containers, sandboxes).await;
-    for container in facts.containers.iter_mut().filter(|container| is_suspect(&container.pod.uid)) {
-        match containers.remove(&container.id) {
-            Some(Ok(answer)) => {
-                container.finished_ms = answer.status.as_ref().map(|s| millis(s.finished_at)).filter(|ms| *ms > 0);
-                container.pid = pid_of(&answer.info);
+    /// Asks for the pids of the sandboxes and containers of these pods; everything else stays as it
+    /// was listed. A few questions are under way at once, and all of them together have one deadline.
+    pub async fn look_into(
+        &self,
+        facts: &mut RuntimeFacts,
+        is_suspect: impl Fn(&PodUid) -> bool,
+        mut network_at: impl FnMut(HostPath) -> Seen<NetworkNamespace>,
+    ) {
+        let containers = facts.containers.iter().filter(|c| is_suspect(&c.pod.uid)).map(|c| c.id.clone()).collect();
+        let sandboxes = facts.sandboxes.iter().filter(|s| is_suspect(&s.pod.uid)).map(|s| s.id.clone()).collect();
+        let (mut containers, mut sandboxes) = self.details(containers, sandboxes).await;
+        for container in facts.containers.iter_mut().filter(|container| is_suspect(&container.pod.uid)) {
+            match containers.remove(&container.id) {
+                Some(Ok(answer)) => {
+                    container.finished_ms = answer.status.as_ref().map(|s| millis(s.finished_at)).filter(|ms| *ms > 0);
+                    container.pid = pid_of(&answer.info);
+                }
+                Some(Err(RpcError::NotFound)) => container.pid = Seen::Missing,
+                Some(Err(error)) => container.pid = Seen::Failed(self.fault(&error)),
+                None => container.pid = Seen::Failed(self.fault(&RpcError::TimedOut(DETAILS))),
             }
-            Some(Err(RpcError::NotFound)) => container.pid = Seen::Missing,
-            Some(Err(error)) => container.pid = Seen::Failed(fault(socket, &error)),
-            None => container.pid = Seen::Failed(fault(socket, &RpcError::TimedOut(DETAILS))),
+        }
+        for sandbox in facts.sandboxes.iter_mut().filter(|sandbox| is_suspect(&sandbox.pod.uid)) {
+            match sandboxes.remove(&sandbox.id) {
+                Some(Ok(answer)) => {
+                    sandbox.pid = pid_of(&answer.info);
+                    sandbox.network = network_of(&answer.info).map_or(Seen::Missing, &mut network_at);
+                }
+                Some(Err(RpcError::NotFound)) => sandbox.pid = Seen::Missing,
+                Some(Err(error)) => {
+                    sandbox.pid = Seen::Failed(self.fault(&error));
+                    sandbox.network = Seen::Failed(self.fault(&error));
+                }
+                None => {
+                    sandbox.pid = Seen::Failed(self.fault(&RpcError::TimedOut(DETAILS)));
+                    sandbox.network = Seen::Failed(self.fault(&RpcError::TimedOut(DETAILS)));
+                }
+            }
         }
     }
-    for sandbox in facts.sandboxes.iter_mut().filter(|sandbox| is_suspect(&sandbox.pod.uid)) {
-        match sandboxes.remove(&sandbox.id) {
-            Some(Ok(answer)) => {
-                sandbox.pid = pid_of(&answer.info);
-                sandbox.network = network_of(&answer.info).map_or(Seen::Missing, &mut network_at);
+
+    async fn details(
+        &self,
+        containers: Vec<String>,
+        sandboxes: Vec<String>,
+    ) -> (Answers<cri_api::ContainerStatusResponse>, Answers<cri_api::PodSandboxStatusResponse>) {
+        use futures::StreamExt;
+        let (mut of_containers, mut of_sandboxes) = (HashMap::new(), HashMap::new());
+        let asked = async {
+            let mut answers = futures::stream::iter(containers)
+                .map(|id| async move { (self.reader.container_status(&id).await, id) })
+                .buffer_unordered(AT_ONCE);
+            while let Some((answer, id)) = answers.next().await {
+                of_containers.insert(id, answer);
             }
-            Some(Err(RpcError::NotFound)) => sandbox.pid = Seen::Missing,
-            Some(Err(error)) => {
-                sandbox.pid = Seen::Failed(fault(socket, &error));
-                sandbox.network = Seen::Failed(fault(socket, &error));
+            let mut answers = futures::stream::iter(sandboxes)
+                .map(|id| async move { (self.reader.sandbox_status(&id).await, id) })
+                .buffer_unordered(AT_ONCE);
+            while let Some((answer, id)) = answers.next().await {
+                of_sandboxes.insert(id, answer);
             }
-            None => {
-                sandbox.pid = Seen::Failed(fault(socket, &RpcError::TimedOut(DETAILS)));
-                sandbox.network = Seen::Failed(fault(socket, &RpcError::TimedOut(DETAILS)));
+        };
+        // What has not come by then is told as late, one by one.
+        let _ = tokio::time::timeout(DETAILS, asked).await;
+        (of_containers, of_sandboxes)
+    }
+
+    /// Asks once more for containers that are RUNNING though `is_gone` says that their init is: it may
+    /// have ended between the runtime's answer and our look, and the runtime needs a moment to see it.
+    pub async fn ask_again(&self, facts: &mut RuntimeFacts, is_gone: impl Fn(u32) -> bool) {
+        const MOMENT: Duration = Duration::from_millis(250);
+        let is_doubtful = |container: &Container| {
+            container.state == ContainerState::Running && container.pid.get().is_some_and(|pid| is_gone(*pid))
+        };
+        if !facts.containers.iter().any(is_doubtful) {
+            return;
+        }
+        tokio::time::sleep(MOMENT).await;
+        for doubtful in facts.containers.iter_mut().filter(|container| is_doubtful(container)) {
+            match self.reader.container_status(&doubtful.id).await {
+                Ok(answer) => {
+                    let state = answer.status.as_ref().and_then(|status| state_of(status.state));
+                    doubtful.state = state.unwrap_or(doubtful.state);
+                }
+                Err(RpcError::NotFound) => doubtful.state = ContainerState::Exited,
+                Err(error) => doubtful.pid = Seen::Failed(self.fault(&error)),
             }
         }
     }
@@ -180,58 +269,6 @@ const DETAILS: Duration = Duration::from_millis(800);
 const AT_ONCE: usize = 8;
 
 type Answers<T> = HashMap<String, Result<T, RpcError>>;
-
-async fn details(
-    socket: &Path,
-    containers: Vec<String>,
-    sandboxes: Vec<String>,
-) -> (Answers<cri_api::ContainerStatusResponse>, Answers<cri_api::PodSandboxStatusResponse>) {
-    use futures::StreamExt;
-    let (mut of_containers, mut of_sandboxes) = (HashMap::new(), HashMap::new());
-    let Ok(runtime) = RuntimeReader::new(socket, DEADLINE) else { return (of_containers, of_sandboxes) };
-    let asked = async {
-        let runtime = &runtime;
-        let mut answers = futures::stream::iter(containers)
-            .map(|id| async move { (runtime.container_status(&id).await, id) })
-            .buffer_unordered(AT_ONCE);
-        while let Some((answer, id)) = answers.next().await {
-            of_containers.insert(id, answer);
-        }
-        let mut answers = futures::stream::iter(sandboxes)
-            .map(|id| async move { (runtime.sandbox_status(&id).await, id) })
-            .buffer_unordered(AT_ONCE);
-        while let Some((answer, id)) = answers.next().await {
-            of_sandboxes.insert(id, answer);
-        }
-    };
-    // What has not come by then is told as late, one by one.
-    let _ = tokio::time::timeout(DETAILS, asked).await;
-    (of_containers, of_sandboxes)
-}
-
-/// Asks once more for containers that are RUNNING though `is_gone` says that their init is: it may
-/// have ended between the runtime's answer and our look, and the runtime needs a moment to see it.
-pub async fn ask_again(socket: &Path, facts: &mut RuntimeFacts, is_gone: impl Fn(u32) -> bool) {
-    const MOMENT: Duration = Duration::from_millis(250);
-    let Ok(runtime) = RuntimeReader::new(socket, DEADLINE) else { return };
-    let is_doubtful = |container: &Container| {
-        container.state == ContainerState::Running && container.pid.get().is_some_and(|pid| is_gone(*pid))
-    };
-    if !facts.containers.iter().any(is_doubtful) {
-        return;
-    }
-    tokio::time::sleep(MOMENT).await;
-    for doubtful in facts.containers.iter_mut().filter(|container| is_doubtful(container)) {
-        match runtime.container_status(&doubtful.id).await {
-            Ok(answer) => {
-                let state = answer.status.as_ref().and_then(|status| state_of(status.state));
-                doubtful.state = state.unwrap_or(doubtful.state);
-            }
-            Err(RpcError::NotFound) => doubtful.state = ContainerState::Exited,
-            Err(error) => doubtful.pid = Seen::Failed(fault(socket, &error)),
-        }
-    }
-}
 
 /// The pinned network namespace in containerd's copy of the sandbox's runtime spec. Only a path
 /// below the directory of pinned namespaces is believed: it will be looked at.
@@ -254,6 +291,10 @@ fn pid_of(info: &HashMap<String, String>) -> Seen<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    async fn look(socket: &Path) -> Seen<RuntimeFacts> {
+        Runtime::new(socket).unwrap().look(None).await
+    }
 
     #[test]
     fn a_uid_that_is_none_is_left_out() {

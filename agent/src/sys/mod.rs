@@ -3,10 +3,10 @@
 
 mod anchor;
 mod clock;
+mod descriptors;
 mod dir;
 mod heap;
 mod listmount;
-mod only_stdio;
 mod proc_dir;
 mod proc_list;
 mod read;
@@ -14,11 +14,11 @@ mod statx;
 
 pub use anchor::{SocketPath, listener, listens};
 pub use clock::{now_ms, thread_cpu_ms, ticks_per_second, uptime_ms};
+pub use descriptors::{close_all_but_stdio, close_range};
 pub use dir::{Entry, EntryKind, list, list_capped};
 pub use heap::share_one_heap;
 pub use listmount::{has_mount_after, unique_mount_id};
-pub use only_stdio::close_all_but_stdio;
-pub use proc_dir::{ProcDir, namespace_of, pids};
+pub use proc_dir::{ProcDir, comm_of, namespace_of, pids};
 pub use proc_list::ProcList;
 pub use read::{errno, is_gone, read_capped, read_link, read_text};
-pub use statx::{FileFacts, file_facts, is_mount_root};
+pub use statx::{FileFacts, file_facts, is_mount_root, may_have_subdirectories};

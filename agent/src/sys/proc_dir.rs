@@ -54,13 +54,14 @@ impl ProcDir {
         read_all(&opened, cap).map_err(|error| named(&self.path.join(file), error))
     }
 
-    /// Reads one of its files, unless its first page is how `known` begins.
+    /// Reads one of its files, unless its first lines are how `known` begins.
     pub fn read_unless_begins(&self, file: &str, cap: usize, known: &[u8]) -> io::Result<Option<Vec<u8>>> {
         debug_assert!(may_be_read(file), "{file} can block for ever");
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&self.fd, file, flags, Mode::empty());
         let opened = opened.map_err(|error| named(&self.path.join(file), error.into()))?;
-        let mut first = vec![0; 4096];
+        // The kernel writes no more lines than are asked for.
+        let mut first = vec![0; 256];
         let length = rustix::io::read(&opened, &mut first)?;
         first.truncate(length);
         if length > 0 && known.starts_with(&first) {
@@ -106,6 +107,18 @@ pub fn namespace_of(pid: u32, kind: &str) -> io::Result<u64> {
     // The bare error: most that fail are gone, and nobody reads a path of them.
     let (link, _) = rustix::fs::readlinkat_raw(CWD, path.as_str(), &mut target)?;
     namespace_number(link).ok_or_else(odd_namespace)
+}
+
+/// The name of a process, with as few calls as can be: for questions to many processes.
+pub fn comm_of(pid: u32) -> io::Result<Vec<u8>> {
+    let path = format!("/proc/{pid}/comm");
+    let file = rustix::fs::open(path.as_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    // The kernel gives all of it, 16 bytes at most, at once.
+    let mut comm = vec![0; 64];
+    let length = rustix::io::read(&file, &mut comm)?;
+    comm.truncate(length);
+    comm.truncate(comm.trim_ascii_end().len());
+    Ok(comm)
 }
 
 /// `mnt:[4026531841]`

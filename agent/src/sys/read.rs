@@ -31,8 +31,10 @@ pub fn read_link(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Reads an open file to its end, at most `cap` bytes.
 pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
-    // /proc and /sys give no length beforehand; most of their files fit into one page.
-    let mut bytes = vec![0; cap.min(4096)];
+    // /proc and /sys give no length beforehand; most of their files fit into one page, and whoever
+    // expects much more reads a mount table. What is not filled of so large a buffer is never touched.
+    const MUCH: usize = 16 << 20;
+    let mut bytes = vec![0; if cap > MUCH { 256 << 10 } else { cap.min(4096) }];
     let mut length = 0;
     loop {
         if length == bytes.len() {

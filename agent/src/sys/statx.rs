@@ -21,6 +21,15 @@ pub fn is_mount_root(path: &Path) -> io::Result<Option<bool>> {
     Ok(Some(answer.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)))
 }
 
+/// Whether the directory at `path` may have others in it: the count of its links tells of most file
+/// systems, cgroups among them, that it has none.
+pub fn may_have_subdirectories(path: &Path) -> bool {
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
+    // Its own name and its `.`; each directory in it adds a `..`.
+    const NONE: u32 = 2;
+    !rustix::fs::statx(CWD, path, flags, StatxFlags::NLINK).is_ok_and(|facts| facts.stx_nlink == NONE)
+}
+
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFacts {
@@ -57,5 +66,15 @@ mod tests {
     fn proc_is_a_mount_and_etc_passwd_is_not() {
         assert_eq!(is_mount_root(Path::new("/proc")).unwrap(), Some(true));
         assert_eq!(is_mount_root(Path::new("/etc/passwd")).unwrap(), Some(false));
+    }
+
+    #[test]
+    fn a_directory_without_others_is_told() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        assert!(!may_have_subdirectories(dir.path()));
+        std::fs::create_dir(dir.path().join("sub")).unwrap();
+        assert!(may_have_subdirectories(dir.path()));
+        assert!(may_have_subdirectories(Path::new("/nothing-here")));
     }
 }

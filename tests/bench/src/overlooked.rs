@@ -239,7 +239,8 @@ fn of_report(busy: &Busy, report: &Value, name: &str) -> Answer {
     let pod = pods.clone().find(|pod| pod["pod"]["uid"] == busy.pod.uid.as_str()).unwrap_or(&Value::Null);
     let findings = pod["findings"].as_array().into_iter().flatten();
     let chain: String = findings.map(|finding| finding["chain"].to_string()).collect();
-    let words: Vec<&str> = chain.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let words = chain.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
     let pids: std::collections::BTreeSet<&str> =
         words.windows(2).filter(|pair| pair[0] == "pid").map(|pair| pair[1]).collect();
     Answer { found: words.contains(&name), named: pids.len() }

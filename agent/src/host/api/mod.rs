@@ -1,11 +1,15 @@
 //! The API server: the pods of this node, into small types of our own.
 
+mod conversation;
+
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context, bail};
+pub use conversation::Conversation;
+use conversation::Server;
 use findings::PodUid;
 use http::HeaderValue;
 use k8s_openapi::{
@@ -19,7 +23,7 @@ use kube::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::observation::{ApiFacts, ApiPod, Deletion, Fault, PersistentVolume, Seen};
+use crate::observation::{ApiFacts, ApiPod, Deletion, PersistentVolume, Seen};
 
 /// How long the whole conversation may take; kube's own retries run inside it.
 pub const DEADLINE: Duration = Duration::from_millis(1500);
@@ -114,63 +118,36 @@ pub(crate) struct LiteNodeInfo {
     pub(crate) boot_id: Option<String>,
 }
 
-/// Asks for the pods of `node`.
-pub async fn look(credentials: Credentials, node: &str) -> Seen<ApiFacts> {
-    let node = node.to_owned();
-    apart(async move { ask(credentials, &node).await }).await
-}
-
-/// Asks for these PersistentVolumes; one that does not exist or is not CSI's is left out.
-pub async fn volumes(credentials: Credentials, names: Vec<String>) -> Seen<Vec<PersistentVolume>> {
-    apart(async move {
-        let mut config = config(credentials).await?;
-        // Asked again with the next look; a busy API server is not asked eight times in a second.
-        config.default_retry = false;
-        let api: Api<LiteVolume> = Api::all(Client::try_from(config)?);
-        let mut found = Vec::new();
-        for name in names {
-            let csi = api.get_opt(&name).await?.and_then(|volume| volume.spec.csi);
-            found.extend(csi.map(|csi| PersistentVolume { name, driver: csi.driver, handle: csi.volume_handle }));
-        }
-        Ok(found)
-    })
-    .await
-}
-
-/// Runs one conversation in a thread and a runtime of its own: a credential plugin in a kubeconfig
-/// is waited for without yielding, and must not hold up the other sources.
-async fn apart<T: Send + 'static>(talk: impl Future<Output = anyhow::Result<T>> + Send + 'static) -> Seen<T> {
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    let thread = std::thread::Builder::new().name("api".to_owned()).spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let answer = match runtime {
-            Ok(runtime) => runtime.block_on(talk),
-            Err(error) => Err(error.into()),
-        };
-        // Nobody listens any more when it took too long.
-        let _ = sender.send(answer);
-    });
-    let failed = |why: String| Seen::Failed(Fault::new("API server", findings::clean(&why, 300)));
-    if let Err(error) = thread {
-        return failed(error.to_string());
+impl Conversation {
+    /// Asks for the pods of `node`.
+    pub async fn look(&self, node: &str) -> Seen<ApiFacts> {
+        let node = node.to_owned();
+        self.ask(move |server| async move { look(server, &node).await }).await
     }
-    match tokio::time::timeout(DEADLINE, receiver).await {
-        Ok(Ok(Ok(facts))) => Seen::Seen(facts),
-        Ok(Ok(Err(error))) => failed(format!("{error:#}")),
-        Ok(Err(_)) => failed("the question was dropped".to_owned()),
-        Err(_) => failed(format!("did not answer within {DEADLINE:?}")),
+
+    /// Asks for these PersistentVolumes; one that does not exist or is not CSI's is left out.
+    pub async fn volumes(&self, names: Vec<String>) -> Seen<Vec<PersistentVolume>> {
+        self.ask(|server| async move {
+            // Asked again with the next look; a busy API server is not asked eight times in a second.
+            let api: Api<LiteVolume> = Api::all(server.once);
+            let mut found = Vec::new();
+            for name in names {
+                let csi = api.get_opt(&name).await?.and_then(|volume| volume.spec.csi);
+                found.extend(csi.map(|csi| PersistentVolume { name, driver: csi.driver, handle: csi.volume_handle }));
+            }
+            Ok(found)
+        })
+        .await
     }
 }
 
-async fn ask(credentials: Credentials, name: &str) -> anyhow::Result<ApiFacts> {
-    let config = config(credentials).await?;
-    let server = config.cluster_url.to_string();
-    let client = Client::try_from(config)?;
-    let (pods, node) = tokio::join!(pods(client.clone(), name), node(client, name));
-    let pods = pods.with_context(|| server.clone())?;
+async fn look(server: Server, name: &str) -> anyhow::Result<ApiFacts> {
+    let Server { url, patient, .. } = server;
+    let (pods, node) = tokio::join!(pods(patient.clone(), name), node(patient, name));
+    let pods = pods.with_context(|| url.clone())?;
     // A list for a name that does not exist is empty, and every pod here would seem forgotten.
-    let Some(node) = node.with_context(|| server.clone())? else {
-        bail!("{server} has no Node {name:?}; name this node with --node-name");
+    let Some(node) = node.with_context(|| url.clone())? else {
+        bail!("{url} has no Node {name:?}; name this node with --node-name");
     };
     let LiteNodeInfo { kubelet_version, boot_id } = node.status.node_info;
     Ok(ApiFacts {
@@ -294,7 +271,8 @@ mod tests {
         });
         std::fs::write(file.path(), config.to_string()).unwrap();
         let before = std::time::Instant::now();
-        let seen = look(Credentials::Kubeconfig(file.path().to_owned()), "node-a").await;
+        let conversation = Conversation::open(Credentials::Kubeconfig(file.path().to_owned())).unwrap();
+        let seen = conversation.look("node-a").await;
         assert!(seen.fault().is_some(), "{seen:?}");
         assert!(before.elapsed() < DEADLINE * 2);
     }

@@ -6,9 +6,13 @@
 //! thread. A child that hangs in D still pins the agent's container, so at most
 //! [`MOST_ABANDONED`] may hang, and none is started without need.
 //!
-//! The child is this very program: `why-terminating-agent probe <kind> …`, see [`probe_main`].
+//! The child is this very program: `why-terminating-agent probe <kind> …`, see [`probe_main`]; for the
+//! one file that is read with every look it is a mere copy of the process.
 
+mod copy;
+mod gone;
 mod line;
+mod listen;
 mod maps;
 mod probe;
 mod run;
@@ -16,13 +20,13 @@ mod run;
 pub(crate) mod tests;
 
 use std::{
-    ffi::OsString,
+    ffi::{CString, OsString},
     path::{Path, PathBuf},
-    process::Child,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
+use gone::Running;
 pub use line::Place;
 use line::{Line, lines};
 pub use probe::probe_main;
@@ -30,11 +34,13 @@ pub use probe::probe_main;
 use crate::{
     observation::{Dev, Fault, FuseProbe, HostPath, Owner, Seen},
     parse,
-    sys::ProcDir,
+    sys::{self, ProcDir},
 };
 
 /// How many children may run or hang at a time.
 pub const MOST_ABANDONED: usize = 4;
+/// The longest argument list that is read, in bytes.
+const COMMAND_LINE_CAP: usize = 128 << 10;
 
 /// Starts the children and keeps count of those that hang. One for the whole agent.
 pub struct Prober {
@@ -47,7 +53,7 @@ pub struct Prober {
 #[derive(Default)]
 struct Children {
     running: Vec<String>,
-    abandoned: Vec<(String, Child)>,
+    abandoned: Vec<(String, Running)>,
 }
 
 /// What a search for mappings found.
@@ -109,11 +115,12 @@ impl Prober {
     /// The arguments of a process. Only for the kubelet: others' may hold secrets.
     pub fn command_line(&self, pid: u32, deadline: Duration) -> Seen<Vec<String>> {
         let source = format!("/proc/{pid}/cmdline");
-        let (said, error) = self.ask(&source, "command-line", [pid.to_string()], deadline);
-        answer(&source, said, error, |line| match line {
-            Line::Arguments(args) => Some(args),
-            _ => None,
-        })
+        match self.copy_reads(&source, deadline) {
+            Ok(Ok(bytes)) => Seen::Seen(arguments(&bytes)),
+            Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
+            Ok(Err(error)) => Seen::Failed(Fault::new(source, error)),
+            Err(error) => Seen::Failed(Fault::new(source, error)),
+        }
     }
 
     /// The first line of `/proc/<pid>/exe --version`. Refused for a process of a pod: a tenant
@@ -181,6 +188,15 @@ impl Prober {
         said.into_iter().filter_map(place).collect()
     }
 
+    /// Has a copy of this process read `path`.
+    fn copy_reads(&self, path: &str, deadline: Duration) -> Result<std::io::Result<Vec<u8>>, ChildError> {
+        let name = CString::new(path).map_err(|error| ChildError::Start(error.into()))?;
+        self.children().begin(path)?;
+        let outcome = copy::read(&name, COMMAND_LINE_CAP, deadline);
+        let outcome = self.children().end(path, outcome, |outcome| outcome.abandoned.take())?;
+        outcome.read.ok_or(ChildError::Deadline(deadline))
+    }
+
     /// Runs one child: what it said, and why that may not be all.
     fn ask<A: Into<OsString>>(
         &self,
@@ -196,15 +212,12 @@ impl Prober {
         all.push(kind.into());
         all.extend(args.into_iter().map(Into::into));
         let outcome = run::run(&self.program, &all, deadline);
-        let mut children = self.children();
-        children.running.retain(|running| running != key);
-        match outcome {
+        match self.children().end(key, outcome, |outcome| outcome.abandoned.take()) {
             Ok(outcome) => {
-                children.abandoned.extend(outcome.abandoned.map(|child| (key.to_owned(), child)));
                 let error = (!outcome.finished).then_some(ChildError::Deadline(deadline));
                 (lines(&outcome.output), error)
             }
-            Err(error) => (Vec::new(), Some(ChildError::Start(error))),
+            Err(error) => (Vec::new(), Some(error)),
         }
     }
 
@@ -215,7 +228,7 @@ impl Prober {
 
 impl Children {
     fn reap(&mut self) {
-        self.abandoned.retain_mut(|(_, child)| matches!(child.try_wait(), Ok(None)));
+        self.abandoned.retain(|(_, child)| child.ended().is_none());
     }
 
     fn begin(&mut self, key: &str) -> Result<(), ChildError> {
@@ -230,6 +243,25 @@ impl Children {
         self.running.push(key.to_owned());
         Ok(())
     }
+
+    /// Keeps the child that could not be got rid of.
+    fn end<T>(
+        &mut self,
+        key: &str,
+        outcome: std::io::Result<T>,
+        abandoned: impl FnOnce(&mut T) -> Option<Running>,
+    ) -> Result<T, ChildError> {
+        self.running.retain(|running| running != key);
+        let mut outcome = outcome.map_err(ChildError::Start)?;
+        self.abandoned.extend(abandoned(&mut outcome).map(|child| (key.to_owned(), child)));
+        Ok(outcome)
+    }
+}
+
+/// The arguments in a process's `cmdline`; each ends with a zero.
+fn arguments(bytes: &[u8]) -> Vec<String> {
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    bytes.split(|b| *b == 0).map(|arg| String::from_utf8_lossy(arg).into_owned()).collect()
 }
 
 /// The one line that was asked for.

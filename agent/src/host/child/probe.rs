@@ -22,8 +22,6 @@ use crate::{
     sys,
 };
 
-/// The longest argument list that is read, in bytes.
-const COMMAND_LINE_CAP: u64 = 128 << 10;
 /// The largest table of mappings that is read: 65,530 mappings is the kernel's default limit.
 const MAPS_CAP: u64 = 16 << 20;
 
@@ -35,7 +33,6 @@ pub fn probe_main(args: &[String]) -> i32 {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let Some((kind, rest)) = args.split_first() else { return 2 };
     let done = match (kind.as_str(), rest) {
-        ("command-line", [pid]) => command_line(pid),
         ("executable-version", [pid]) => executable_version(pid),
         ("stat", [path]) => stat(path),
         ("mappings", [dev, pids @ ..]) => mappings(dev, pids),
@@ -65,18 +62,6 @@ fn read(path: &str, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(cap).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-fn command_line(pid: &str) -> io::Result<()> {
-    let path = format!("/proc/{pid}/cmdline");
-    match read(&path, COMMAND_LINE_CAP) {
-        Ok(bytes) => {
-            let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
-            let args = bytes.split(|b| *b == 0).map(|arg| String::from_utf8_lossy(arg).into_owned());
-            say(&Line::Arguments(args.collect()))
-        }
-        Err(error) => say_error(&path, &error),
-    }
 }
 
 fn executable_version(pid: &str) -> io::Result<()> {

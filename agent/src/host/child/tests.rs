@@ -112,6 +112,7 @@ fn never_more_than_the_bound_and_never_two_of_a_kind() {
 
 #[test]
 fn a_program_that_is_not_there_is_a_fault() {
-    let seen = Prober::with_program("/nothing-here", ["probe"]).command_line(1, SOON);
+    let prober = Prober::with_program("/nothing-here", ["probe"]);
+    let seen = prober.stat(Dev { major: 0, minor: 1 }, Path::new("/"), SOON);
     assert!(seen.fault().is_some_and(|fault| fault.why.contains("could not be started")), "{seen:?}");
 }

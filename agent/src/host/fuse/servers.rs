@@ -43,11 +43,8 @@ impl Servers {
     }
 
     /// Looks at these processes in turn. Whether every wanted connection has a server by then.
-    fn look_at(&mut self, pids: Vec<u32>, wanted: &[u32]) -> bool {
+    fn look_at(&mut self, pids: impl IntoIterator<Item = u32>, wanted: &[u32]) -> bool {
         for pid in pids {
-            if self.has_all(wanted) {
-                break;
-            }
             // A zombie holds nothing; others that may not be seen are no servers we could name.
             let Ok((dir, _)) = living(pid) else { continue };
             // `living` has read its namespace, which needs the same right as its descriptors.
@@ -58,9 +55,12 @@ impl Servers {
             let numbers = connections_of(&dir);
             if let (false, Some(server)) = (numbers.is_empty(), server(pid, &dir)) {
                 self.found.extend(numbers.into_iter().map(|number| (number, server.clone())));
+                if self.has_all(wanted) {
+                    return true;
+                }
             }
         }
-        self.has_all(wanted)
+        false
     }
 
     fn has_all(&self, wanted: &[u32]) -> bool {
@@ -72,8 +72,9 @@ impl Servers {
 /// the kernel ties to it; where it does not tell, at all of them.
 pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     let mut servers = Servers { found: Vec::new(), unreadable: 0 };
-    // A service and what has put itself into the background are children of init.
-    let daemons = children(1).into_iter().filter(|pid| is_called(*pid, &hints.names)).collect();
+    // A service and what has put itself into the background are children of init. The latest first: most
+    // of the others, the shims, have been there when the volume was mounted.
+    let daemons = children(1).into_iter().rev().filter(|pid| is_called(*pid, &hints.names));
     if servers.look_at(daemons, wanted) {
         return servers;
     }
@@ -98,8 +99,7 @@ fn in_order(census: &Census, hints: &Hints<'_>) -> Vec<u32> {
 }
 
 fn is_called(pid: u32, names: &BTreeSet<String>) -> bool {
-    let comm = ProcDir::open(pid).and_then(|dir| dir.read("comm", 64)).unwrap_or_default();
-    names.iter().any(|name| comm.trim_ascii_end() == name.as_bytes())
+    sys::comm_of(pid).is_ok_and(|comm| names.iter().any(|name| comm == name.as_bytes()))
 }
 
 /// The connections a process has descriptors of.

@@ -7,11 +7,10 @@ use findings::PodUid;
 use super::{Looker, targets};
 use crate::{
     host::{
-        api,
         census::Census,
         cgroups, csi, elsewhere, fuse, holders, multipath, netns,
         processes::{self, Depth},
-        runtime, shims, volumes,
+        shims, volumes,
     },
     observation::*,
     sys, view,
@@ -43,23 +42,23 @@ impl Looker<'_> {
         if suspects.is_empty() {
             return;
         }
-        let socket = seen.node.cri_socket.get().map(|socket| self.view.at(socket));
-        if let (Seen::Seen(facts), Some(socket)) = (&mut seen.runtime, &socket) {
+        let runtime = self.runtime.take();
+        if let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &runtime) {
             let host = seen.node.kubelet.get().map_or(1, |kubelet| kubelet.pid);
             let mut table = || self.reader.table(host).map(|table| table.bytes.clone());
             let network_at = |path| netns::look(&self.view, path, &mut table);
-            runtime::look_into(socket, facts, |uid| suspects.contains(uid), network_at).await;
-            self.faults.extend(runtime::ask_conditions(socket, facts).await.err());
+            runtime.look_into(facts, |uid| suspects.contains(uid), network_at).await;
+            self.faults.extend(runtime.ask_conditions(facts).await.err());
         }
         if let Seen::Seen(cgroups) = &mut seen.cgroups {
             let of_suspects = cgroups.iter_mut().filter(|cgroup| suspects.contains(&cgroup.uid));
             of_suspects.for_each(|cgroup| cgroups::look_into(&self.view, cgroup));
         }
         self.read_processes(seen, &suspects).await;
-        if let (Seen::Seen(facts), Some(socket)) = (&mut seen.runtime, &socket) {
+        if let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &runtime) {
             let processes = &seen.processes;
             let is_gone = |pid| processes.iter().all(|process| process.pid != pid);
-            runtime::ask_again(socket, facts, is_gone).await;
+            runtime.ask_again(facts, is_gone).await;
         }
         self.read_volumes(seen, &suspects);
         self.ask_volumes(seen, &suspects).await;
@@ -153,10 +152,15 @@ impl Looker<'_> {
     /// Asks the API server for what a lost `vol_data.json` said.
     async fn ask_volumes(&self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
         let mut names = targets::forgotten_volumes(seen, suspects);
-        let (Seen::Seen(facts), Some(credentials)) = (&mut seen.api, self.credentials()) else { return };
+        let Seen::Seen(facts) = &mut seen.api else { return };
         // Volumes do not change; whoever looks again and again brings what it has learnt.
         names.retain(|name| facts.volumes.iter().all(|known| known.name != *name));
-        if let (false, Seen::Seen(volumes)) = (names.is_empty(), api::volumes(credentials, names).await) {
+        if names.is_empty() {
+            return;
+        }
+        if let Some(Ok(conversation)) = self.conversation()
+            && let Seen::Seen(volumes) = conversation.volumes(names).await
+        {
             facts.volumes.extend(volumes);
         }
     }

@@ -10,6 +10,10 @@ mod place;
 mod saved;
 mod targets;
 
+use std::{cell::OnceCell, collections::BTreeSet};
+
+use findings::PodUid;
+
 use crate::{
     observation::*,
     sys::{self, ProcDir},
@@ -25,7 +29,9 @@ use super::{
     child::Prober,
     csi, elsewhere, kubelet,
     mounts::{FirstTable, MountReader},
-    rights, runtime, volumes,
+    rights,
+    runtime::{self, Runtime},
+    volumes,
 };
 
 /// What the steps share.
@@ -34,7 +40,9 @@ struct Looker<'a> {
     prober: &'a Prober,
     view: HostView,
     settings: kubelet::Settings,
-    census: std::cell::OnceCell<Census>,
+    runtime: Option<Runtime>,
+    conversation: OnceCell<Option<Result<api::Conversation, Fault>>>,
+    census: OnceCell<Census>,
     reader: MountReader,
     faults: Vec<Fault>,
 }
@@ -54,16 +62,34 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     let cri_socket = place::cri_socket(options, &settings, &view);
     let name = place::node_name(options, &settings);
     let reader = MountReader::new(kubelet_root.clone()).knowing(first);
-    let mut looker = Looker { options, prober, view, settings, census: Default::default(), reader, faults };
+    let mut looker = Looker {
+        options,
+        prober,
+        view,
+        settings,
+        runtime: None,
+        conversation: OnceCell::new(),
+        census: OnceCell::new(),
+        reader,
+        faults,
+    };
 
     // The node is listed before the API server is asked: a pod that appears in between is known to
     // the API server, and is not taken for one that it has forgotten.
-    let runtime = looker.runtime(&cri_socket).await;
+    let mut runtime = looker.runtime(&cri_socket, looker.only()).await;
     let mounts = looker.mounts(running.map(|found| found.pid));
     let pod_dirs = looker.pod_dirs(&mounts, &kubelet_root, running.is_some());
-    let cgroups = looker.cgroups(&cgroup_mounts, running.is_some());
+    let all_cgroups = looker.only().is_none().then(|| looker.cgroups(&cgroup_mounts, running.is_some(), None));
     let api = looker.api(&name).await;
+    // Without the boot id it takes the other pods to tell whether the answer is about this node.
+    if looker.only().is_some() && api.get().is_some_and(|api| api.boot_id.is_none()) {
+        runtime = looker.runtime(&cri_socket, None).await;
+    }
     let api = place::of_this_node(api, &runtime, sys::read_text("/proc/sys/kernel/random/boot_id".as_ref(), 64).ok());
+    let cgroups = all_cgroups.unwrap_or_else(|| {
+        let uids = looker.uids(&runtime, &api);
+        looker.cgroups(&cgroup_mounts, running.is_some(), uids.as_ref())
+    });
     let runtime_process = match (&runtime, cri_socket.get()) {
         (Seen::Failed(_), Some(socket)) => runtime::listener(&looker.view.at(socket)),
         _ => Seen::Missing,
@@ -128,11 +154,12 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     seen
 }
 
-impl Looker<'_> {
-    async fn runtime(&self, socket: &Seen<HostPath>) -> Seen<RuntimeFacts> {
-        match socket.get() {
-            Some(socket) => runtime::look(&self.view.at(socket)).await,
-            None => Seen::Missing,
+impl<'a> Looker<'a> {
+    async fn runtime(&mut self, socket: &Seen<HostPath>, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
+        let Some(socket) = socket.get() else { return Seen::Missing };
+        match Runtime::new(&self.view.at(socket)) {
+            Ok(runtime) => self.runtime.insert(runtime).look(only).await,
+            Err(fault) => Seen::Failed(fault),
         }
     }
 
@@ -142,13 +169,20 @@ impl Looker<'_> {
             ApiSource::Known(known) => return known.clone(),
             ApiSource::Ask => {}
         }
-        match self.credentials() {
-            Some(credentials) => api::look(credentials, node).await,
+        match self.conversation() {
+            Some(Ok(conversation)) => conversation.look(node).await,
+            Some(Err(fault)) => Seen::Failed(fault.clone()),
             None => {
                 let why = "no kubeconfig was found; name one with --kubeconfig, or use --api off";
                 Seen::Failed(Fault::new("API server", why))
             }
         }
+    }
+
+    /// One for all questions; none without credentials.
+    fn conversation(&self) -> Option<&Result<api::Conversation, Fault>> {
+        let open = || self.credentials().map(api::Conversation::open);
+        self.conversation.get_or_init(open).as_ref()
     }
 
     /// The kubelet's own identity may list the pods of its node, so on a node nothing needs to be
@@ -218,9 +252,38 @@ impl Looker<'_> {
         }
     }
 
-    fn cgroups(&self, mounts: &[CgroupMount], kubelet_runs: bool) -> Seen<Vec<PodCgroup>> {
+    /// The only pod that counts, where its facts are enough.
+    fn only(&self) -> Option<&'a PodFilter> {
+        self.options.only.as_ref().filter(|_| !self.options.list_all)
+    }
+
+    /// The uids of the only pod that counts, when the API server can tell them; without it, any pod may
+    /// be that one.
+    fn uids(&self, runtime: &Seen<RuntimeFacts>, api: &Seen<ApiFacts>) -> Option<BTreeSet<PodUid>> {
+        let (only, api) = (self.only()?, api.get().filter(|api| api.stale.is_none())?);
+        let of_runtime = runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes).map(|s| s.pod.clone());
+        let known = api.pods.iter().map(ApiPod::to_ref).chain(of_runtime);
+        let mut uids: BTreeSet<PodUid> = known.filter(|pod| only.matches(pod)).map(|pod| pod.uid).collect();
+        uids.extend(match only {
+            PodFilter::Uid(uid) => Some(uid.clone()),
+            PodFilter::Name(..) => None,
+        });
+        (!uids.is_empty()).then_some(uids)
+    }
+
+    /// The cgroups of all pods, or of these.
+    fn cgroups(
+        &self,
+        mounts: &[CgroupMount],
+        kubelet_runs: bool,
+        uids: Option<&BTreeSet<PodUid>>,
+    ) -> Seen<Vec<PodCgroup>> {
         let root = self.settings.cgroup_root();
-        match cgroups::pods(&self.view, mounts, &root) {
+        let found = match uids {
+            Some(uids) => cgroups::of(uids, &self.view, mounts, &root),
+            None => cgroups::pods(&self.view, mounts, &root),
+        };
+        match found {
             Seen::Missing if kubelet_runs => {
                 let why = format!("no kubepods cgroup was found below {root} in {} hierarchies", mounts.len());
                 Seen::Failed(Fault::new("cgroups", why))

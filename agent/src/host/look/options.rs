@@ -26,6 +26,8 @@ pub struct Options {
     pub probe_fuse: bool,
     /// Look into this pod only.
     pub only: Option<PodFilter>,
+    /// List the whole node even so, for whoever judges another pod by it later.
+    pub list_all: bool,
 }
 
 /// Where to learn which pods should be gone.

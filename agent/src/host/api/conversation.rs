@@ -1,0 +1,100 @@
+//! One conversation for all questions of a look: one connection, one handshake.
+
+use std::pin::Pin;
+
+use anyhow::anyhow;
+use kube::{
+    Client,
+    client::{Body, retry::RetryPolicy},
+};
+use tokio::sync::{mpsc, oneshot};
+use tower::{BoxError, ServiceBuilder, retry::RetryLayer, service_fn};
+
+use super::{Credentials, DEADLINE, config};
+use crate::observation::{Fault, Seen};
+
+/// The API server, over one connection.
+#[derive(Clone)]
+pub(super) struct Server {
+    /// Its address, for messages.
+    pub url: String,
+    /// Asks again when the server says that it is busy.
+    pub patient: Client,
+    /// Asks once.
+    pub once: Client,
+}
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Question = Box<dyn FnOnce(Result<Server, String>) -> Task + Send>;
+
+/// A thread and a runtime of its own: a credential plugin in a kubeconfig is waited for without
+/// yielding, and must not hold up the other sources.
+pub struct Conversation {
+    questions: mpsc::UnboundedSender<Question>,
+}
+
+impl Conversation {
+    /// Starts the thread; it ends when this is dropped.
+    pub fn open(credentials: Credentials) -> Result<Self, Fault> {
+        let (questions, asked) = mpsc::unbounded_channel();
+        let thread = std::thread::Builder::new().name("api".to_owned()).spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            match runtime {
+                Ok(runtime) => runtime.block_on(answer(credentials, asked)),
+                // The questions are dropped, and whoever asks is told so.
+                Err(error) => tracing::debug!(%error, "no runtime for the API server"),
+            }
+        });
+        thread.map_err(|error| Fault::new("API server", error))?;
+        Ok(Conversation { questions })
+    }
+
+    /// Asks, and waits for the answer until the deadline.
+    pub(super) async fn ask<T, F>(&self, talk: impl FnOnce(Server) -> F + Send + 'static) -> Seen<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = anyhow::Result<T>> + Send,
+    {
+        let (sender, answer) = oneshot::channel();
+        let question = move |server: Result<Server, String>| -> Task {
+            Box::pin(async move {
+                let answer = match server {
+                    Ok(server) => talk(server).await,
+                    Err(why) => Err(anyhow!(why)),
+                };
+                // Nobody listens any more when it took too long.
+                let _ = sender.send(answer);
+            })
+        };
+        let failed = |why: String| Seen::Failed(Fault::new("API server", findings::clean(&why, 300)));
+        // If the thread has ended the question is dropped, which the answer tells.
+        let _ = self.questions.send(Box::new(question));
+        match tokio::time::timeout(DEADLINE, answer).await {
+            Ok(Ok(Ok(facts))) => Seen::Seen(facts),
+            Ok(Ok(Err(error))) => failed(format!("{error:#}")),
+            Ok(Err(_)) => failed("the question was dropped".to_owned()),
+            Err(_) => failed(format!("did not answer within {DEADLINE:?}")),
+        }
+    }
+}
+
+async fn answer(credentials: Credentials, mut asked: mpsc::UnboundedReceiver<Question>) {
+    let server = connect(credentials).await.map_err(|error| format!("{error:#}"));
+    while let Some(question) = asked.recv().await {
+        question(server.clone()).await;
+    }
+}
+
+async fn connect(credentials: Credentials) -> anyhow::Result<Server> {
+    let mut config = config(credentials).await?;
+    config.default_retry = false;
+    let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+    let once = Client::try_from(config)?;
+    let asking = once.clone();
+    let ask = service_fn(move |request: http::Request<Body>| {
+        let asking = asking.clone();
+        async move { asking.send(request).await.map_err(BoxError::from) }
+    });
+    let retrying = ServiceBuilder::new().layer(RetryLayer::new(RetryPolicy::server_retry())).service(ask);
+    Ok(Server { url, patient: Client::new(retrying, namespace), once })
+}

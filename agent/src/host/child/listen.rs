@@ -1,0 +1,38 @@
+//! Listening to a child until a deadline.
+
+use std::{
+    io,
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::io::Errno;
+
+/// More than this no child has to say, in bytes.
+const OUTPUT_CAP: usize = 4 << 20;
+
+/// Reads until the end of the pipe (`true`), or until the deadline or the cap (`false`).
+pub(super) fn listen(pipe: &impl AsFd, output: &mut Vec<u8>, end: Instant) -> io::Result<bool> {
+    let mut piece = [0; 4096];
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() || output.len() > OUTPUT_CAP {
+            return Ok(false);
+        }
+        // Rounded up: a timeout of 0 ms would spin.
+        let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+        let mut fds = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, timeout) {
+            Ok(0) | Err(nix::Error::EINTR) => continue,
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match rustix::io::read(pipe, &mut piece) {
+            Ok(0) => return Ok(true),
+            Ok(length) => output.extend_from_slice(&piece[..length]),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Letting go of descriptors that nobody here will use.
+
+use std::os::fd::RawFd;
+
+/// Kernels without `close_range` (< 5.9) are asked for each descriptor up to this one.
+const COMMON_LIMIT: RawFd = 1024;
+
+/// Closes every descriptor except 0, 1 and 2. Only for a process that has just begun and owns none of
+/// them yet.
+pub fn close_all_but_stdio() {
+    close_range(3, RawFd::MAX);
+}
+
+/// Closes the descriptors `first` to `last`; one that does not exist is no error. Only for a process
+/// that will never use, or drop, what owns one of them. Allocates nothing.
+pub fn close_range(first: RawFd, last: RawFd) {
+    if last < first {
+        return;
+    }
+    // SAFETY: the caller answers for it that no owner of these descriptors is used any more.
+    #[allow(unsafe_code)]
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, last, 0_u32) < 0 {
+            (first..=last.min(COMMON_LIMIT)).for_each(|descriptor| {
+                libc::close(descriptor);
+            });
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The kubelet's command line, and its configuration file.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    let arguments: Vec<String> = text.split(char::is_whitespace).map(str::to_owned).collect();
+    let _ = fuzz::parse::kubelet_flags(&arguments);
+    let _ = fuzz::parse::kubelet_config(&text);
+});

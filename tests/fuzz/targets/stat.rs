@@ -1,0 +1,6 @@
+//! A task's `stat`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let _ = fuzz::parse::stat(bytes).map(|stat| (stat.exiting(), stat.is_kernel_thread()));
+});

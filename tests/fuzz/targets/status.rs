@@ -1,0 +1,6 @@
+//! A task's `status`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let _ = fuzz::parse::status(bytes);
+});

@@ -1,0 +1,6 @@
+//! A CSI volume's `vol_data.json`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let _ = fuzz::parse::vol_data(bytes);
+});
