@@ -175,6 +175,13 @@ impl<'a> View<'a> {
         objects.get(*index.get(&(namespace, name))?)
     }
 
+    /// All objects of a kind that some answer holds; one that was asked for twice comes twice.
+    pub fn met<K: Kind + 'a>(&self) -> impl Iterator<Item = &'a K> + use<'a, K> {
+        let answers = self.state.answers.values();
+        let facts = answers.filter_map(|answered| answered.answer.as_ref().seen());
+        facts.filter_map(|facts| K::among(facts)).flatten()
+    }
+
     pub(super) fn facts(&self, question: Question) -> Answer<&'a Facts> {
         match self.state.answers.get(&question) {
             Some(answered) => {

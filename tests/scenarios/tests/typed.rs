@@ -26,7 +26,7 @@ const NAMES: [(&str, &str); 4] = [
     ("configuration", "validatingwebhookconfiguration/guard.example.com"),
     ("group_version", "apps/v1"),
 ];
-/// Group and version, plural, kind, whether it lives in a namespace.
+/// Group and version, where the double keeps them, kind, whether they live in a namespace.
 const SAMPLES: [(&str, &str, &str, bool); 12] = [
     ("v1", "namespaces", "Namespace", false),
     ("v1", "nodes", "Node", false),
@@ -37,7 +37,7 @@ const SAMPLES: [(&str, &str, &str, bool); 12] = [
     ("v1", "persistentvolumes", "PersistentVolume", false),
     ("apps/v1", "deployments", "Deployment", true),
     ("apiregistration.k8s.io/v1", "apiservices", "APIService", false),
-    ("resource.k8s.io/v1", "resourceclaims", "ResourceClaim", true),
+    ("resource.k8s.io/v1", "resource.k8s.io/v1/resourceclaims", "ResourceClaim", true),
     ("storage.k8s.io/v1", "csinodes", "CSINode", false),
     ("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", false),
 ];
@@ -47,8 +47,14 @@ const NAMED: [(&str, &str, &str, Option<&str>, &str); 5] = [
     ("v1", "configmaps", "ConfigMap", Some("default"), SAMPLE),
     ("coordination.k8s.io/v1", "leases", "Lease", Some("kube-system"), "cloud-controller-manager"),
     ("v1", "configmaps", "ConfigMap", Some("kube-system"), "extension-apiserver-authentication"),
-    ("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", None, "system:controller:namespace-controller"),
-    ("networking.k8s.io/v1", "ingressclasses", "IngressClass", None, "sample"),
+    (
+        "rbac.authorization.k8s.io/v1",
+        "rbac.authorization.k8s.io/v1/clusterroles",
+        "ClusterRole",
+        None,
+        "system:controller:namespace-controller",
+    ),
+    ("networking.k8s.io/v1", "networking.k8s.io/v1/ingressclasses", "IngressClass", None, "sample"),
 ];
 
 /// Every command that the registry calls typed is accepted, and answers.
@@ -91,16 +97,16 @@ fn stock(store: &Store) -> anyhow::Result<()> {
         }
         object
     };
-    for (version, plural, kind, namespaced) in SAMPLES {
+    for (version, kept, kind, namespaced) in SAMPLES {
         let namespace = namespaced.then_some(SAMPLE);
         let mut sample = object(version, kind, namespace, SAMPLE);
-        if plural == "deployments" {
+        if kind == "Deployment" {
             sample["spec"] = json!({"replicas": 1, "selector": {"matchLabels": {"app": SAMPLE}}, "template": {}});
         }
-        store.put(plural, namespace, SAMPLE, &sample)?;
+        store.put(kept, namespace, SAMPLE, &sample)?;
     }
-    for (version, plural, kind, namespace, name) in NAMED {
-        store.put(plural, namespace, name, &object(version, kind, namespace, name))?;
+    for (version, kept, kind, namespace, name) in NAMED {
+        store.put(kept, namespace, name, &object(version, kind, namespace, name))?;
     }
     Ok(())
 }

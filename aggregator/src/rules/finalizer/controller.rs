@@ -1,6 +1,8 @@
 //! Who serves a custom resource: whoever has been granted to change it by name, and the workload
 //! that runs as this account.
 
+use std::collections::BTreeSet;
+
 use crate::graph::{Standing, View};
 use crate::state::*;
 
@@ -35,15 +37,27 @@ pub enum Controller<'a> {
     },
 }
 
-/// Looks for the workload that serves `resource`; one with ready pods is preferred.
-pub fn of<'a>(view: &View<'a>, standing: &mut Standing, resource: &Resource) -> Controller<'a> {
+/// More namespaces than these are cheaper to list all at once.
+const MOST_NAMESPACES: usize = 5;
+
+/// Looks for the workload that serves the kind of `thing`; one with ready pods is preferred.
+pub fn of<'a>(view: &View<'a>, standing: &mut Standing, thing: &Thing) -> Controller<'a> {
     let blind = standing.unknown.len();
-    let accounts = accounts(view, standing, resource);
-    if standing.open {
-        return Controller::Open;
+    let mut rights = Rights { cluster_roles: Vec::new(), local_roles: Vec::new(), accounts: Vec::new() };
+    rights.of_cluster(view, standing, &thing.resource);
+    let mut workloads = workloads(view, standing, &rights.accounts);
+    let is_served = |workloads: &[(_, &Workload)]| workloads.iter().any(|(_, object)| object.ready() > 0);
+    if let (false, false, Some(own)) = (standing.open, is_served(&workloads), &thing.namespace) {
+        rights.within(view, standing, &thing.resource, Scope::Namespace(own.clone()));
+        workloads = self::workloads(view, standing, &rights.accounts);
     }
-    let workloads = if accounts.is_empty() { Vec::new() } else { workloads(view, standing, &accounts) };
-    match (standing.open, workloads.into_iter().max_by_key(|(_, object)| object.ready()), accounts.first()) {
+    // Roles are many in a large cluster. Those of the object's own namespace may have been deleted before it;
+    // the same of other namespaces then still tell.
+    if !standing.open && workloads.is_empty() && thing.namespace.is_some() {
+        rights.within(view, standing, &thing.resource, Scope::All);
+        workloads = self::workloads(view, standing, &rights.accounts);
+    }
+    match (standing.open, workloads.into_iter().max_by_key(|(_, object)| object.ready()), rights.accounts.first()) {
         (true, ..) => Controller::Open,
         (_, Some((thing, object)), _) => Controller::Workload { thing, object },
         _ if standing.unknown.len() > blind => Controller::NotVisible,
@@ -54,39 +68,65 @@ pub fn of<'a>(view: &View<'a>, standing: &mut Standing, resource: &Resource) -> 
     }
 }
 
-/// Service accounts that some role lets change the resource: (namespace, name).
-fn accounts(view: &View, standing: &mut Standing, resource: &Resource) -> Vec<(String, String)> {
-    let hides = "who may take the finalizer off";
-    let mut roles = |known: Known| {
-        let answer = view.list::<Role>(known, Scope::All);
-        let all = standing.see(known.plural, hides, answer).unwrap_or_default();
-        let naming = all.into_iter().filter(|role| role.names_finalizers_of(&resource.group, &resource.plural));
-        naming.map(|role| (role.metadata.namespace.clone(), role.metadata.name.clone())).collect::<Vec<_>>()
-    };
-    let cluster_roles = roles(known::CLUSTER_ROLES);
-    let local_roles = roles(known::ROLES);
-    let mut found = Vec::new();
-    for known in [known::CLUSTER_BINDINGS, known::BINDINGS] {
-        let answer = view.list::<Binding>(known, Scope::All);
-        for binding in standing.see(known.plural, hides, answer).unwrap_or_default() {
-            let named = if binding.role_ref.kind == "ClusterRole" {
-                cluster_roles.iter().any(|(_, name)| *name == binding.role_ref.name)
-            } else {
-                local_roles
-                    .iter()
-                    .any(|(namespace, name)| *namespace == binding.metadata.namespace && *name == binding.role_ref.name)
-            };
-            let accounts = binding.subjects.iter().filter(|subject| subject.kind == "ServiceAccount");
-            if named {
-                found.extend(accounts.map(|account| (account.namespace.clone(), account.name.clone())));
-            }
+const HIDES: &str = "who may take the finalizer off";
+
+/// Who may change a resource.
+struct Rights {
+    /// Roles that say so, by name.
+    cluster_roles: Vec<String>,
+    /// The same of namespaces: (namespace, name).
+    local_roles: Vec<(Option<String>, String)>,
+    /// Service accounts that are bound to one of them: (namespace, name).
+    accounts: Vec<(String, String)>,
+}
+
+impl Rights {
+    /// In all namespaces.
+    fn of_cluster(&mut self, view: &View, standing: &mut Standing, resource: &Resource) {
+        let roles = naming(view, standing, known::CLUSTER_ROLES, resource, Scope::All);
+        self.cluster_roles = roles.map(|role| role.metadata.name.clone()).collect();
+        self.bind(view, standing, known::CLUSTER_BINDINGS, Scope::All);
+    }
+
+    /// In single namespaces.
+    fn within(&mut self, view: &View, standing: &mut Standing, resource: &Resource, scope: Scope) {
+        let roles = naming(view, standing, known::ROLES, resource, scope.clone());
+        self.local_roles = roles.map(|role| (role.metadata.namespace.clone(), role.metadata.name.clone())).collect();
+        if !self.cluster_roles.is_empty() || !self.local_roles.is_empty() {
+            self.bind(view, standing, known::BINDINGS, scope);
         }
     }
-    // The garbage collector and the namespace controller may change everything and serve nothing.
-    found.retain(|(namespace, name)| namespace != "kube-system" || !name.ends_with("-controller"));
-    found.sort_unstable();
-    found.dedup();
-    found
+
+    fn bind(&mut self, view: &View, standing: &mut Standing, known: Known, scope: Scope) {
+        let answer = view.list::<Binding>(known, scope);
+        for binding in standing.see(known.plural, HIDES, answer).unwrap_or_default() {
+            let Binding { role_ref, subjects, metadata } = binding;
+            let is_named = if role_ref.kind == "ClusterRole" {
+                self.cluster_roles.contains(&role_ref.name)
+            } else {
+                self.local_roles.iter().any(|(at, name)| *at == metadata.namespace && *name == role_ref.name)
+            };
+            let accounts = subjects.iter().filter(|subject| is_named && subject.kind == "ServiceAccount");
+            self.accounts.extend(accounts.map(|account| (account.namespace.clone(), account.name.clone())));
+        }
+        // The garbage collector and the namespace controller may change everything and serve nothing.
+        self.accounts.retain(|(namespace, name)| namespace != "kube-system" || !name.ends_with("-controller"));
+        self.accounts.sort_unstable();
+        self.accounts.dedup();
+    }
+}
+
+/// Roles that name the resource or its finalizers.
+fn naming<'a>(
+    view: &View<'a>,
+    standing: &mut Standing,
+    known: Known,
+    resource: &Resource,
+    scope: Scope,
+) -> impl Iterator<Item = &'a Role> {
+    let answer = view.list::<Role>(known, scope);
+    let all = standing.see(known.plural, HIDES, answer).unwrap_or_default();
+    all.into_iter().filter(|role| role.names_finalizers_of(&resource.group, &resource.plural))
 }
 
 /// Accounts bound to a role that grants every change, those of the control plane left out. The lists
@@ -107,15 +147,27 @@ fn all_powerful(view: &View) -> Vec<String> {
     found
 }
 
+/// What runs as one of these accounts.
 fn workloads<'a>(
     view: &View<'a>,
     standing: &mut Standing,
     accounts: &[(String, String)],
 ) -> Vec<(Thing, &'a Workload)> {
+    let namespaces: BTreeSet<&String> = accounts.iter().map(|(namespace, _)| namespace).collect();
+    let scopes = if namespaces.len() > MOST_NAMESPACES {
+        vec![Scope::All]
+    } else {
+        namespaces.into_iter().cloned().map(Scope::Namespace).collect()
+    };
     let mut found = Vec::new();
     for (kind, known) in WORKLOADS {
-        let answer = view.list::<Workload>(known, Scope::All);
-        for workload in standing.see(known.plural, "whether the controller runs", answer).unwrap_or_default() {
+        // Operators are Deployments, mostly.
+        if standing.open || found.iter().any(|(_, object): &(_, &Workload)| object.ready() > 0) {
+            break;
+        }
+        let answers = scopes.iter().map(|scope| view.list::<Workload>(known, scope.clone())).collect::<Vec<_>>();
+        let see = |answer| standing.see(known.plural, "whether the controller runs", answer).unwrap_or_default();
+        for workload in answers.into_iter().flat_map(see) {
             let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
             let account = match workload.spec.template.spec.service_account_name.as_str() {
                 "" => "default",

@@ -104,7 +104,7 @@ fn built_in(view: &View, case: &Case, standing: &mut Standing) -> Found {
 fn custom(view: &View, case: &Case, standing: &mut Standing) -> Option<Found> {
     let own = case.thing.namespace.as_deref().filter(|name| namespace::is_going(view, name));
     let mut all_powerful = Vec::new();
-    let is_visible = match controller::of(view, standing, &case.thing.resource) {
+    let is_visible = match controller::of(view, standing, case.thing) {
         Controller::Open => return None,
         Controller::Workload { thing, object } => {
             return served(view, case, standing, own, Candidate { thing, object, link: None });

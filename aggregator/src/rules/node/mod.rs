@@ -3,6 +3,8 @@
 mod silence;
 mod zone;
 
+use std::collections::BTreeSet;
+
 use findings::cause;
 
 use super::words::{age, said};
@@ -223,15 +225,50 @@ fn not_evicted(view: &View, case: &Case, standing: &mut Standing) {
     }
 }
 
+/// More claims are not followed one by one.
+const MOST_CLAIMS: usize = 20;
+
+/// The claims of the pods on this node that were met so far: (namespace, name). `None` when no pod was, or
+/// their claims are too many to be asked for one by one.
+fn claims_on<'a>(view: &View<'a>, node: &str) -> Option<BTreeSet<(&'a str, String)>> {
+    let mut pods = view.met::<Pod>().filter(|pod| pod.spec.node_name == node).peekable();
+    pods.peek()?;
+    let claims = |pod: &'a Pod| {
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+        pod.claims().into_iter().map(move |name| (namespace, name))
+    };
+    let all: BTreeSet<_> = pods.flat_map(claims).collect();
+    (all.len() <= MOST_CLAIMS).then_some(all)
+}
+
+/// The volume that a claim is bound to.
+fn volume_of<'a>(
+    view: &View<'a>,
+    standing: &mut Standing,
+    namespace: &str,
+    name: &str,
+) -> Option<&'a PersistentVolume> {
+    let hides = "which volumes are on its disks";
+    let answer = view.get::<Claim>(known::CLAIMS, Some(namespace), name);
+    let volume = &standing.see(format!("PersistentVolumeClaim {namespace}/{name}"), hides, answer)?.spec.volume_name;
+    if volume.is_empty() {
+        return None;
+    }
+    let answer = view.get::<PersistentVolume>(known::VOLUMES, None, volume);
+    standing.see(format!("PersistentVolume {volume}"), hides, answer)
+}
+
 /// Data that is only on this node's disk.
 fn local_volumes(view: &View, thing: &Thing, standing: &mut Standing) {
-    let answer = view.list::<PersistentVolume>(known::VOLUMES, Scope::All);
-    let all = standing.see("persistentvolumes", "which volumes are on its disks", answer).unwrap_or_default();
-    let local: Vec<String> = all
-        .iter()
-        .filter(|volume| volume.only_node() == Some(thing.name.as_str()))
-        .map(|volume| volume.metadata.name.clone())
-        .collect();
+    let volumes = match claims_on(view, &thing.name) {
+        Some(claims) => claims.iter().filter_map(|(at, name)| volume_of(view, standing, at, name)).collect(),
+        None => {
+            let answer = view.list::<PersistentVolume>(known::VOLUMES, Scope::All);
+            standing.see("persistentvolumes", "which volumes are on its disks", answer).unwrap_or_default()
+        }
+    };
+    let local = volumes.iter().filter(|volume| volume.only_node() == Some(thing.name.as_str()));
+    let local: Vec<String> = local.map(|volume| volume.metadata.name.clone()).collect();
     if !local.is_empty() {
         standing.note(format!(
             "Local to {}: PersistentVolume {}. This data exists on that machine only; it survives if the machine comes \
