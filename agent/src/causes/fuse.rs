@@ -21,27 +21,24 @@ pub fn not_responding(
     process: &Process,
     head: &[Link],
     gate: Option<Gate>,
-) -> Finding {
+) -> Found {
     let found = Found::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head).evidence(
         format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
         thread.wchan.get().map_or("", String::as_str),
     );
     let found = runtime::named(view, found).name("pid", process.pid).name("tid", thread.tid).name("comm", &thread.comm);
     match mounts {
-        [mount] => of_mount(view, found, mount).finish(),
+        [mount] => of_mount(view, found, mount),
         [] => found
             .probable()
             .blame("a FUSE server", "no mount with waiting requests was found in the task's mount namespace")
-            .root(format!("unknown:{}", process.pid))
-            .finish(),
+            .root(format!("unknown:{}", process.pid)),
         several => {
             let mut found = found.probable();
             for mount in several {
                 found = found.link(words::mount(mount), "one of these does not answer");
             }
-            found
-                .root(format!("one-of:{}", several.iter().map(|m| m.dev.to_string()).collect::<Vec<_>>().join(",")))
-                .finish()
+            found.root(format!("one-of:{}", several.iter().map(|m| m.dev.to_string()).collect::<Vec<_>>().join(",")))
         }
     }
 }

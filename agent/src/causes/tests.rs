@@ -68,6 +68,28 @@ fn only_the_connection_with_waiting_requests_is_accused() {
     assert!(text.contains("/sys/fs/fuse/connections/40/abort"), "{text}");
 }
 
+/// As on Linux 5.10 without CAP_SYS_ADMIN: wchan says 0, and the stack may not be read.
+fn untold(seen: &mut Observation) {
+    block(seen, INIT, "");
+    let refused = Fault::new(format!("/proc/{INIT}/task/{INIT}/stack"), "Operation not permitted (os error 1)");
+    seen.processes[0].threads[0].stack = Seen::Failed(refused);
+}
+
+#[test]
+fn a_fuse_server_is_only_likely_where_the_kernel_does_not_tell() {
+    let mut seen = sample::running();
+    untold(&mut seen);
+    container_table(&mut seen, vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
+    seen.fuse = vec![fuse_connection(40, 1, vec![server(4111, 'S')])];
+    let finding = crate::gates::judge(&seen).pods[0].findings[0].clone();
+    assert_eq!((finding.cause.id, finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
+    assert!(finding.evidence.iter().any(|one| one.says.contains("CAP_SYS_ADMIN")), "{finding:?}");
+    seen.fuse = vec![fuse_connection(40, 0, vec![server(4111, 'S')])];
+    let finding = crate::gates::judge(&seen).pods[0].findings[0].clone();
+    assert_eq!(finding.cause.id, "UninterruptibleTask", "nobody waits for that server");
+    assert!(finding.evidence.iter().any(|one| one.says.contains("CAP_SYS_ADMIN")), "{finding:?}");
+}
+
 #[test]
 fn a_d_state_nobody_knows_stays_unexplained() {
     let mut seen = sample::running();

@@ -25,6 +25,9 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
     found
 }
 
+/// Said of a stack that alone would tell what a task waits for.
+const UNTOLD: &str = "may not be read without CAP_SYS_ADMIN, and this kernel tells in it only what a task waits for";
+
 /// What one task in D waits for.
 pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
     let mut head = head.to_vec();
@@ -44,7 +47,11 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         ),
     ));
     match waits_on(view, process, thread) {
-        WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate),
+        WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate).finish(),
+        WaitsOn::PerhapsFuse(mounts) => {
+            let found = fuse::not_responding(view, &mounts, thread, process, &head, gate).probable();
+            found.evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), UNTOLD).finish()
+        }
         WaitsOn::Nfs(mounts) => nfs::not_responding(view, &mounts, thread, process, &head, gate),
         WaitsOn::Unknown => unknown(view, process, thread, &head, gate),
     }
@@ -54,6 +61,8 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
 enum WaitsOn<'a> {
     /// On one of these FUSE mounts; exactly one when it is known which.
     Fuse(Vec<&'a Mount>),
+    /// Its mounts show one of these FUSE mounts with unanswered requests; what it waits for is not told.
+    PerhapsFuse(Vec<&'a Mount>),
     /// On one of these NFS mounts.
     Nfs(Vec<&'a Mount>),
     /// On something else, or it cannot be told.
@@ -71,9 +80,9 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
         Some(mount) if mount.is_nfs() => return WaitsOn::Nfs(vec![mount]),
         _ => {}
     }
-    if in_kernel_function(thread, fuse::is_fuse_function) {
-        // A path was given, which cannot be read safely: the connections with unanswered requests
-        // among the mounts the task can see are the candidates.
+    // Where a path was given, which cannot be read safely, the connections with unanswered requests
+    // among the mounts the task can see are the candidates.
+    let with_requests = || {
         let waiting = mounts.iter().copied().filter(|mount| {
             let connection = mount.fuse_connection().and_then(|number| view.fuse(number));
             connection.is_some_and(|connection| connection.waiting.get().is_some_and(|waiting| *waiting > 0))
@@ -81,7 +90,14 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
         let mut waiting: Vec<&Mount> = waiting.collect();
         waiting.sort_by_key(|mount| mount.dev);
         waiting.dedup_by_key(|mount| mount.dev);
-        return WaitsOn::Fuse(waiting);
+        waiting
+    };
+    if in_kernel_function(thread, fuse::is_fuse_function) {
+        return WaitsOn::Fuse(with_requests());
+    }
+    if thread.is_untold() {
+        let candidates = with_requests();
+        return if candidates.is_empty() { WaitsOn::Unknown } else { WaitsOn::PerhapsFuse(candidates) };
     }
     if in_kernel_function(thread, nfs::is_nfs_function) {
         return WaitsOn::Nfs(mounts.iter().copied().filter(|mount| mount.is_nfs()).collect());
@@ -98,10 +114,11 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     let cause = &cause::UNINTERRUPTIBLE_TASK;
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
+    let says = if thread.is_untold() { UNTOLD } else { function };
     runtime::named(view, Found::new(cause, gate).after(head))
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
-        .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), function)
+        .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
         .name("pid", process.pid)
         .name("tid", thread.tid)
         .name("comm", &thread.comm)

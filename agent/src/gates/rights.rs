@@ -2,7 +2,7 @@
 
 use findings::Unknown;
 
-use crate::observation::{Observation, Rights};
+use crate::observation::{Observation, Rights, Thread};
 
 /// What is not granted.
 pub struct Lacking {
@@ -12,8 +12,8 @@ pub struct Lacking {
     blind: bool,
 }
 
-/// Compares what is granted with what the checks need. Kernel stacks are not among it: they are asked
-/// for by choice, and nothing is decided by them alone.
+/// Compares what is granted with what the checks need. Kernel stacks are among it only where the
+/// kernel says nowhere else what a task waits for.
 pub fn lacking(seen: &Observation) -> Lacking {
     let Some(rights) = seen.rights.get() else { return Lacking { told: Vec::new(), blind: false } };
     if !rights.host_pids {
@@ -32,7 +32,12 @@ pub fn lacking(seen: &Observation) -> Lacking {
         )
     });
     Lacking {
-        told: into_processes(rights).into_iter().chain(of_other_users(rights)).chain(user).collect(),
+        told: into_processes(rights)
+            .into_iter()
+            .chain(of_other_users(rights))
+            .chain(into_stacks(seen, rights))
+            .chain(user)
+            .collect(),
         blind: false,
     }
 }
@@ -59,6 +64,18 @@ fn of_other_users(rights: &Rights) -> Option<Unknown> {
             "the agent lacks it; add DAC_READ_SEARCH to the container's capabilities",
             "the open files and the system calls of processes of other users than root, and so who holds a volume or \
              serves a FUSE file system",
+        )
+    })
+}
+
+fn into_stacks(seen: &Observation, rights: &Rights) -> Option<Unknown> {
+    let is_untold = seen.processes.iter().flat_map(|process| &process.threads).any(Thread::is_untold);
+    (is_untold && !rights.sys_admin && rights.sees_into_processes()).then(|| {
+        unknown(
+            "CAP_SYS_ADMIN",
+            "this kernel (x86 before 5.16) tells only in a task's stack what it waits for, which the agent may not read; \
+             run why-terminating-agent check on the node as root, or add SYS_ADMIN to the container's capabilities",
+            "what tasks wait for: a FUSE or NFS server, a process in the same pid namespace, a device",
         )
     })
 }
@@ -114,6 +131,24 @@ mod tests {
         assert_eq!(told(Rights { dac_read_search: false, ..blind }), ["CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH", other]);
         assert_eq!(told(Rights { root: false, ..ALL }), ["root", other]);
         assert_eq!(told(Rights { host_pids: false, ..blind }), ["hostPID"]);
+    }
+
+    /// Linux 5.10 says 0 as wchan of every task.
+    #[test]
+    fn stacks_are_missed_where_only_they_tell() {
+        let mut seen = sample::node();
+        let mut process = sample::process(50, "cat", 'D', 1);
+        process.threads[0].stack = Seen::Failed(Fault::new("/proc/50/task/50/stack", "Operation not permitted"));
+        seen.processes.push(process);
+        let told = |rights| {
+            let seen = Observation { rights: Seen::Seen(rights), ..seen.clone() };
+            lacking(&seen).told.into_iter().map(|unknown| unknown.source).collect::<Vec<_>>()
+        };
+        assert_eq!(told(ALL), ["CAP_SYS_ADMIN"]);
+        assert!(told(Rights { sys_admin: true, ..ALL }).is_empty());
+        seen.processes.last_mut().unwrap().threads[0].wchan = Seen::Seen("request_wait_answer".into());
+        let newer = Observation { rights: Seen::Seen(ALL), ..seen };
+        assert!(lacking(&newer).told.is_empty());
     }
 
     #[test]

@@ -71,6 +71,14 @@ impl Thread {
     }
 }
 
+impl Thread {
+    /// Whether the kernel does not tell what it waits for, and its stack may not be read: x86 kernels
+    /// before 5.16 tell it in the stack only.
+    pub fn is_untold(&self) -> bool {
+        self.wchan.get().is_some_and(String::is_empty) && matches!(self.stack, Seen::Failed(_))
+    }
+}
+
 /// A system call in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Syscall {
