@@ -109,6 +109,45 @@ pub fn unit_path(unit: &str) -> String {
     format!("/system.slice/{unit}.service")
 }
 
+/// Makes the cgroup `path`, with at most so many bytes of memory, and says where it is.
+pub fn with_memory_limit(path: &str, bytes: u64) -> anyhow::Result<PathBuf> {
+    let (root, file) = memory();
+    let dir = create_in(root, path)?;
+    fs::write(dir.join(file), bytes.to_string()).with_context(|| format!("limit the memory of {}", dir.display()))?;
+    Ok(dir)
+}
+
+/// How often the limit of this cgroup was met.
+pub fn times_limited(dir: &Path) -> anyhow::Result<u64> {
+    let read = |file: &str| fs::read_to_string(dir.join(file)).with_context(|| format!("read {file}"));
+    let number = if is_unified() {
+        let events = read("memory.events")?;
+        events.lines().find_map(|line| line.strip_prefix("max ")).context("memory.events has max")?.to_owned()
+    } else {
+        read("memory.failcnt")?
+    };
+    number.trim().parse().with_context(|| format!("no number: {number:?}"))
+}
+
+/// How many bytes of memory the cgroup of this process may have.
+pub fn memory_limit_of(pid: &str) -> anyhow::Result<u64> {
+    let (root, file) = memory();
+    let cgroups = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
+    let its = if is_unified() { "::" } else { ":memory:" };
+    let path = cgroups.lines().find_map(|line| line.split_once(its)).context("it is in no memory cgroup")?.1;
+    let text = fs::read_to_string(below(root, path).join(file)).with_context(|| format!("read {file} of {path}"))?;
+    text.trim().parse().with_context(|| format!("no number of bytes: {text:?}"))
+}
+
+/// The hierarchy with the memory controller, and its file with the limit.
+fn memory() -> (&'static Path, &'static str) {
+    if is_unified() {
+        (Path::new(UNIFIED), "memory.max")
+    } else {
+        (Path::new("/sys/fs/cgroup/memory"), "memory.limit_in_bytes")
+    }
+}
+
 /// All processes in these directories and below.
 pub fn processes(dirs: &[PathBuf]) -> BTreeSet<i32> {
     let mut found = BTreeSet::new();

@@ -12,6 +12,7 @@ use findings::NodeReport;
 use lab::{
     Container, Gate, Launch, Node, PodSpec,
     agent_pod::{AgentPod, Deployment, Ended, Settings},
+    cgroup,
     scenario::{self, Staged},
 };
 
@@ -108,10 +109,8 @@ fn confined(pid: i32) -> anyhow::Result<()> {
     let root = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| fields[4] == "/");
     let root = root.context("it has a root file system")?;
     ensure!(root[5].split(',').any(|option| option == "ro"), "its root file system can be written: {root:?}");
-    let cgroups = std::fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
-    let memory = cgroups.lines().find_map(|line| line.split_once(":memory:")).context("it is in no memory cgroup")?.1;
-    let limit = std::fs::read_to_string(format!("/sys/fs/cgroup/memory{memory}/memory.limit_in_bytes"))?;
-    ensure!(limit.trim() == (64 << 20).to_string(), "its memory limit is {limit}");
+    let limit = cgroup::memory_limit_of(&pid)?;
+    ensure!(limit == 64 << 20, "its memory limit is {limit}");
     Ok(())
 }
 

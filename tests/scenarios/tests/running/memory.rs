@@ -1,6 +1,6 @@
 //! Ten thousand mounts, and no more memory than the DaemonSet allows.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, process::Command};
 
 use anyhow::{Context, ensure};
 use lab::{NODE_NAME, Node, PodRef, PodSpec, cgroup, mounts, scenario};
@@ -12,8 +12,6 @@ use crate::ask;
 const LIMIT: u64 = 64 << 20;
 const PODS: usize = 100;
 const VOLUMES: usize = 100;
-/// The memory hierarchy of cgroup v1.
-const HIERARCHY: &str = "/sys/fs/cgroup/memory";
 
 /// It finds what is stuck among them, and is not killed.
 pub fn small() -> anyhow::Result<()> {
@@ -28,26 +26,16 @@ fn look_among_many(node: &Node) -> anyhow::Result<()> {
     (0..PODS).try_for_each(|number| pod_with_many_volumes(node, number))?;
     let count = mounts::below(&node.layout().kubelet_root().join("pods"))?.len();
     ensure!(count > PODS * VOLUMES, "{count} mounts are staged");
-    let group = cgroup::create_in(Path::new(HIERARCHY), &format!("{}/agent", cgroup::PODS))?;
-    fs::write(group.join("memory.limit_in_bytes"), LIMIT.to_string()).context("limit the agent's memory")?;
+    let group = cgroup::with_memory_limit(&format!("{}/agent", cgroup::PODS), LIMIT)?;
     let mut enter = Command::new("sh");
     enter.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(group.join("cgroup.procs")).arg(ask::binary()?);
     let agent = Agent::start_by(enter, node, &node.layout().dir().join("log-run"), &node.layout().kubeconfig(), &[])?;
     agent.wait_held("VolumeHeldByProcess")?;
     let status = fs::read_to_string(format!("/proc/{}/status", agent.pid()?))?;
     let resident = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("a status has VmHWM")?;
-    let number = |file: &str| {
-        let path = group.join(file);
-        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-        text.trim().parse::<u64>().with_context(|| format!("parse {}", path.display()))
-    };
-    let (charged, refused) = (number("memory.max_usage_in_bytes")?, number("memory.failcnt")?);
-    eprintln!(
-        "with {count} mounts the agent had at most {} resident; {} MiB were charged to it",
-        resident.trim(),
-        charged >> 20
-    );
-    ensure!(refused == 0, "the limit was met {refused} times, {charged} bytes were charged");
+    let refused = cgroup::times_limited(&group)?;
+    eprintln!("with {count} mounts the agent had at most {} resident", resident.trim());
+    ensure!(refused == 0, "the limit was met {refused} times");
     agent.terminate().map(drop)
 }
 
