@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use findings::clean;
 use regex::{Captures, Regex};
 
 #[expect(clippy::expect_used, reason = "a constant of this file; a test reads each of them")]
@@ -168,6 +169,13 @@ impl Scan<'_> {
 
 fn part(captures: &Captures, name: &str) -> String {
     captures.name(name).map_or(String::new(), |part| part.as_str().trim().to_owned())
+}
+
+/// The finalizers that hold something, from `NamespaceFinalizersRemaining`.
+pub fn finalizers_remaining(message: &str) -> Vec<String> {
+    let said = message.split_once("finalizers remaining: ").map_or("", |(_, said)| said);
+    let each = said.split(", ").filter_map(|one| one.split_once(" in "));
+    each.map(|(finalizer, _)| clean(finalizer, 200)).filter(|finalizer| !finalizer.is_empty()).collect()
 }
 
 /// What remains, from `NamespaceContentRemaining`: plural, group and how many.

@@ -37,6 +37,28 @@ fn a_namespace_with_few_hints_is_swept_once_and_with_limits() {
 }
 
 #[test]
+fn secrets_are_counted_and_not_read() {
+    let mut conditions =
+        failing("NamespaceContentRemaining", "Some resources are remaining: secrets. has 2 resource instances");
+    let held = "Some content in the namespace has finalizers remaining: ceph.rook.io/disaster-protection in 2 resource instances";
+    for condition in conditions.as_array_mut().unwrap() {
+        if condition["type"] == "NamespaceFinalizersRemaining" {
+            condition["status"] = "True".into();
+            condition["message"] = held.into();
+        }
+    }
+    let looked = look(healthy().going("storage", conditions), everything());
+    assert!(!looked.requests.iter().any(|path| path.contains("secrets")), "{:#?}", looked.requests);
+    assert_ne!(looked.report.verdict, Verdict::Clear, "{:#?}", looked.report);
+    let note = looked.report.notes.iter().find(|note| note.contains("2 Secrets remain in storage"));
+    assert!(
+        note.is_some_and(|note| note.contains("finalizer ceph.rook.io/disaster-protection")),
+        "{:#?}",
+        looked.report
+    );
+}
+
+#[test]
 fn what_is_forbidden_is_not_empty() {
     let world = healthy().going("stuck", all_false()).refuse("/api/v1/namespaces/stuck/pods", 403, "pods is forbidden");
     let looked = look(world, object("ns", "default", "stuck"));

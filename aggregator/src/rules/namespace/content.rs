@@ -3,7 +3,7 @@
 
 use super::{Case, is_explained};
 use crate::graph::{Standing, View};
-use crate::rules::conditions::{Obstacle, content_failure, remaining};
+use crate::rules::conditions::{Obstacle, content_failure, finalizers_remaining, remaining};
 use crate::rules::words::{claim, count, pod, within};
 use crate::state::*;
 
@@ -97,11 +97,7 @@ fn named(view: &View, case: &Case, standing: &mut Standing) -> Vec<Resource> {
 
 fn objects<'a>(view: &View<'a>, case: &Case, standing: &mut Standing, resource: &Resource, left: &mut Left<'a>) {
     if resource.group.is_empty() && resource.plural == "secrets" {
-        standing.note(format!(
-            "Secrets remain in {}, as its conditions say. They are not read here, because their annotations may hold \
-             their content; to see what holds them: kubectl -n {} get secrets -o name",
-            case.name, case.name
-        ));
+        secrets(case, standing);
         return;
     }
     let answer = view.metadata(resource, within(case.name));
@@ -119,6 +115,29 @@ fn objects<'a>(view: &View<'a>, case: &Case, standing: &mut Standing, resource: 
         };
         sort(case, standing, left, thing, &object.metadata);
     }
+}
+
+/// Secrets are counted, by what the controller says, and never read.
+fn secrets(case: &Case, standing: &mut Standing) {
+    let said = case.failing("NamespaceContentRemaining").map(|condition| remaining(&condition.message));
+    let of_secrets =
+        |(plural, group, many): (String, String, usize)| (plural == "secrets" && group.is_empty()).then_some(many);
+    let many = said.into_iter().flatten().find_map(of_secrets).map_or("Secrets remain".to_owned(), |many| match many {
+        1 => "1 Secret remains".to_owned(),
+        many => format!("{many} Secrets remain"),
+    });
+    let finalizers =
+        case.failing("NamespaceFinalizersRemaining").map(|condition| finalizers_remaining(&condition.message));
+    let held = match finalizers.unwrap_or_default().as_slice() {
+        [] => String::new(),
+        some => format!("; of what remains there, something has finalizer {}", some.join(", ")),
+    };
+    standing.note(format!(
+        "{many} in {name}, as its conditions say{held}. Secrets are not read here, because their annotations may hold \
+         their content. To see which have a finalizer, and nothing of their content: kubectl -n {name} get secrets \
+         -o custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers",
+        name = case.name
+    ));
 }
 
 fn sort<'a>(case: &Case, standing: &mut Standing, left: &mut Left<'a>, thing: Thing, meta: &'a Meta) {
