@@ -283,3 +283,15 @@ fn a_controller_that_is_slow_is_not_asked_whether_it_leads() {
     assert_eq!((looked.causes(), looked.report.verdict), (vec!["FinalizerControllerFailing"], Verdict::Progressing));
     assert!(!looked.requests.iter().any(|path| path.contains("/namespaces/ops/leases")), "{:#?}", looked.requests);
 }
+
+/// Whatever the size of the cluster: none of these lists grows with it, but for those that have pages.
+#[test]
+fn a_namespace_whose_conditions_name_the_kind_takes_15_requests() {
+    let remaining = "Some resources are remaining: widgets.example.com has 1 resource instances";
+    let world = widget().without("/api/v1/namespaces", "team");
+    let world = world.going("team", failing("NamespaceContentRemaining", remaining));
+    let world = operator(world.may_change("ops", "op", "example.com", "widgets"), 0, 0);
+    let looked = look(world, object("ns", "default", "team"));
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    assert!(looked.requests.len() <= 15, "{} {:#?}", looked.requests.len(), looked.requests);
+}

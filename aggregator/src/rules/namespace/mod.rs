@@ -66,7 +66,9 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
     }
     pointers::follow(view, &case, &mut standing);
     let mut left = content::look(view, &case, &mut standing);
-    let says_nothing = namespace.status.conditions.is_empty() || !is_explained(&standing);
+    // What they point to is looked at first.
+    let points_nowhere = !is_explained(&standing) && !standing.open;
+    let says_nothing = namespace.status.conditions.is_empty() || points_nowhere;
     if says_nothing && case.has_own_finalizer() {
         finish::control_plane(view, &case, &mut standing);
     }
