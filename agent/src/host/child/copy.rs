@@ -42,7 +42,8 @@ pub(super) fn read(path: &CStr, cap: usize, deadline: Duration) -> io::Result<Ou
     let running = Running::new(pid);
     let mut output = Vec::new();
     let said_all = listen(&reader, &mut output, end);
-    let ended = if matches!(said_all, Ok(true)) { running.ended_soon() } else { None };
+    // Its status says whether that was all of the file. On a throttled processor it may end late.
+    let ended = if matches!(said_all, Ok(true)) { running.ended_by(end) } else { None };
     let read = ended.map(|ended| match ended.and_then(|status| status.exit_status()) {
         Some(0) => Ok(output),
         Some(errno) => Err(io::Error::from_raw_os_error(errno)),

@@ -39,7 +39,12 @@ impl Running {
 
     /// Gives it the moment it takes to end after its last word.
     pub(super) fn ended_soon(&self) -> Option<Ended> {
-        let end = Instant::now() + DYING;
+        self.ended_by(Instant::now())
+    }
+
+    /// Waits for its end until `end`, and a moment at least.
+    pub(super) fn ended_by(&self, end: Instant) -> Option<Ended> {
+        let end = end.max(Instant::now() + DYING);
         loop {
             match self.ended() {
                 None if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),
