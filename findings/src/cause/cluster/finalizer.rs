@@ -8,7 +8,8 @@ const SET_BY: Advice = Advice {
     proven: Proven::Typed,
 };
 
-const BY_HAND: Danger = Danger {
+/// For every finalizer whose clean-up matters.
+pub(super) const BY_HAND: Danger = Danger {
     action: "Taking the finalizer off by hand (kubectl patch … finalizers: null)",
     breaks: "The clean-up it stands for is skipped for good: cloud disks, load balancers, DNS records, accounts stay \
         and cost money, and nobody knows of them any more.",

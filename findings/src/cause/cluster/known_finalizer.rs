@@ -1,12 +1,7 @@
 //! Finalizers that are known by name: what must be cleaned up first, and by whom.
 
+use super::finalizer::BY_HAND;
 use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
-
-const BY_HAND: Danger = Danger {
-    action: "Taking the finalizer off by hand (kubectl patch … finalizers: null)",
-    breaks: "The clean-up it stands for is skipped for good: cloud disks, load balancers, DNS records, accounts stay \
-        and cost money, and nobody knows of them any more.",
-};
 
 causes! {
     /// A load balancer must be removed first.

@@ -1,12 +1,7 @@
 //! Nodes that do not let their pods go, as the API shows them.
 
+use super::pod::FORCE;
 use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
-
-const FORCE: Danger = Danger {
-    action: "kubectl delete pod --force",
-    breaks: "It removes the object only. What still runs goes on running and what is mounted stays mounted, and a \
-        replacement can write to the same data.",
-};
 
 const SEE_NODE: Advice = Advice {
     text: "Look at the node's conditions and taints",

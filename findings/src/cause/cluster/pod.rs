@@ -2,7 +2,8 @@
 
 use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
 
-const FORCE: Danger = Danger {
+/// For every pod whose node has not let it go.
+pub(super) const FORCE: Danger = Danger {
     action: "kubectl delete pod --force",
     breaks: "It removes the object only. What still runs goes on running and what is mounted stays mounted, and a \
         replacement can write to the same data.",
