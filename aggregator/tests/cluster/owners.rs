@@ -284,6 +284,19 @@ fn a_controller_that_is_slow_is_not_asked_whether_it_leads() {
     assert!(!looked.requests.iter().any(|path| path.contains("/namespaces/ops/leases")), "{:#?}", looked.requests);
 }
 
+/// The agents of an operator run under its account, on every node.
+#[test]
+fn a_daemon_set_beside_the_operator_is_not_the_operator() {
+    let world = operator(widget().may_change("ops", "op", "example.com", "widgets"), 0, 0).with(json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"namespace": "ops", "name": "agents"},
+        "spec": {"selector": {"matchLabels": {"app": "agents"}}, "template": {"spec": {"serviceAccountName": "op"}}},
+        "status": {"numberReady": 3}
+    }));
+    let looked = asked(world);
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().starts_with("Deployment ops/op"), "{:?}", looked.chain(0));
+}
+
 /// Whatever the size of the cluster: none of these lists grows with it, but for those that have pages.
 #[test]
 fn a_namespace_whose_conditions_name_the_kind_takes_15_requests() {

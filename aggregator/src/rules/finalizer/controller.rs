@@ -161,8 +161,10 @@ fn workloads<'a>(
     };
     let mut found = Vec::new();
     for (kind, known) in WORKLOADS {
-        // Operators are Deployments, mostly.
-        if standing.open || found.iter().any(|(_, object): &(_, &Workload)| object.ready() > 0) {
+        // Operators are Deployments, mostly. A DaemonSet beside one runs the operator's agents, which take
+        // no finalizer off.
+        let is_served = found.iter().any(|(_, object): &(_, &Workload)| object.ready() > 0);
+        if standing.open || is_served || (kind == "DaemonSet" && !found.is_empty()) {
             break;
         }
         let answers = scopes.iter().map(|scope| view.list::<Workload>(known, scope.clone())).collect::<Vec<_>>();

@@ -22,7 +22,7 @@ pub const GROUPS: usize = 40;
 /// What the objects of a cluster are made of.
 pub struct Crowd {
     at: Timestamp,
-    size: Size,
+    pub size: Size,
     pub pod: Template,
     pub node: Template,
     pub namespace: Template,

@@ -77,7 +77,7 @@ pub struct Stage<'a> {
 
 /// Adds all that is stuck, and what holds it.
 pub fn stage(crowd: &Crowd, add: &mut dyn FnMut(Prepared)) -> anyhow::Result<()> {
-    for trouble in ALL {
+    for trouble in ALL.iter().filter(|trouble| trouble.name != "dead-api" || !crowd.size.all_apis_answer) {
         (trouble.stage)(&Stage { crowd, trouble }, add).context(trouble.name)?;
     }
     pods::detach_fails(crowd, add);
@@ -109,7 +109,13 @@ impl Conditions<'_> {
         let remaining = self.remaining.map(|what| format!("Some resources are remaining: {what}"));
         let held = |what| format!("Some content in the namespace has finalizers remaining: {what}");
         json!([
-            one("NamespaceDeletionDiscoveryFailure", Some(stale), "DiscoveryFailed", "", ""),
+            one(
+                "NamespaceDeletionDiscoveryFailure",
+                (!stage.crowd.size.all_apis_answer).then_some(stale),
+                "DiscoveryFailed",
+                "ResourcesDiscovered",
+                "All resources successfully discovered"
+            ),
             one(
                 "NamespaceDeletionGroupVersionParsingFailure",
                 None,
