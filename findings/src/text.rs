@@ -7,6 +7,10 @@
 /// them pass through here before they are shown. The middle is cut, because both ends of a path
 /// tell something.
 pub fn clean(text: &str, limit: usize) -> String {
+    // Nearly everything is short and plain.
+    if text.len() <= limit && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let mut shown: Vec<char> = Vec::with_capacity(text.len().min(limit * 4));
     for c in text.chars() {
         match c {

@@ -1,5 +1,7 @@
 //! Gate `CgroupRemoved`: why `rmdir` of the pod's cgroup fails.
 
+use std::collections::BTreeSet;
+
 use findings::{Finding, Gate, Link, cause};
 
 use super::{Found, kill, runtime, uninterruptible, words};
@@ -19,10 +21,12 @@ pub fn find(view: &PodView) -> Vec<Finding> {
         let (dir, node) = frozen_by(view, dir, node);
         return vec![frozen(view, dir, node, GATE, &[])];
     }
-    for (dir, node) in view.cgroup_nodes().filter(|(_, node)| !node.procs.is_empty()) {
-        let path = path(dir, node);
-        for process in node.procs.iter().filter_map(|pid| view.process(*pid)) {
-            let finding = of_process(view, process, &path);
+    // The same processes are in the cgroups of every v1 hierarchy.
+    let mut judged = BTreeSet::new();
+    for (dir, node) in view.cgroup_nodes() {
+        let new = node.procs.iter().filter(|pid| judged.insert(**pid));
+        for process in new.filter_map(|pid| view.process(*pid)) {
+            let finding = of_process(view, process, &path(dir, node));
             if found.iter().all(|known| known.root != finding.root) {
                 found.push(finding);
             }

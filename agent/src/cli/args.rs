@@ -211,11 +211,18 @@ fn pod_filter(text: &str) -> Result<PodFilter, String> {
         return Ok(PodFilter::Uid(uid));
     }
     match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+        Some((namespace, name)) if is_name(namespace) && is_name(name) => {
             Ok(PodFilter::Name(namespace.to_owned(), name.to_owned()))
         }
         _ => Err("give NAMESPACE/NAME or the pod's uid".to_owned()),
     }
+}
+
+/// What the API server lets a pod or a namespace be called (`IsDNS1123Subdomain`), roughly: enough that it
+/// means nothing else in a path or a selector.
+fn is_name(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    !text.is_empty() && text.len() <= 253 && text.bytes().all(is_allowed)
 }
 
 fn cri_endpoint(text: &str) -> Result<PathBuf, String> {
@@ -237,7 +244,7 @@ mod tests {
     fn a_pod_by_name_or_uid() {
         assert_eq!(pod_filter("shop/db-0"), Ok(PodFilter::Name("shop".into(), "db-0".into())));
         assert!(matches!(pod_filter("96fb425e-919e-44f9-8b42-b1254a602ba1"), Ok(PodFilter::Uid(_))));
-        for bad in ["db-0", "/db-0", "shop/", "a/b/c"] {
+        for bad in ["db-0", "/db-0", "shop/", "a/b/c", "shop/a,spec.nodeName=b", "shop/Db"] {
             assert!(pod_filter(bad).is_err(), "{bad}");
         }
     }

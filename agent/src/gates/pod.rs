@@ -9,15 +9,16 @@ use crate::{
 };
 
 /// How one gate stands, before the order of the gates is taken into account.
-struct Look {
+struct Look<'a> {
     gate: Gate,
     state: GateState,
     detail: String,
-    findings: Vec<Finding>,
+    /// Finds what holds it. The gates that are not reached are not asked.
+    find: Box<dyn FnOnce() -> Vec<Finding> + 'a>,
 }
 
 /// Judges one pod that should be gone.
-pub fn judge(view: &PodView) -> PodReport {
+pub fn judge(view: &PodView<'_>) -> PodReport {
     let mut looks = vec![
         containers(view),
         sandboxes(view),
@@ -45,11 +46,16 @@ pub fn judge(view: &PodView) -> PodReport {
         let told = view.kubelet.tests_together() && look.gate == Gate::VolumesUnmounted && !in_time(view);
         if !told {
             look.state = if view.kubelet.tests_together() { look.state } else { GateState::NotReached };
-            look.findings.clear();
+            look.find = Box::new(Vec::new);
         }
     }
     let gate = first.map(|index| looks[index].gate);
-    let mut findings: Vec<Finding> = looks.iter_mut().flat_map(|look| std::mem::take(&mut look.findings)).collect();
+    let mut findings = Vec::new();
+    let mut gates = Vec::new();
+    for Look { gate, state, detail, find } in looks {
+        findings.extend(find());
+        gates.push(GateView { gate, state, detail });
+    }
     findings.extend(orphan::still_running(view));
     if gate == Some(Gate::VolumesUnmounted) {
         // The kubelet has forgotten an orphan's volumes: what would help a terminating pod does not
@@ -60,7 +66,7 @@ pub fn judge(view: &PodView) -> PodReport {
             findings = vec![orphan];
         }
     }
-    let blocked = first.map(|index| looks[index].state);
+    let blocked = first.map(|index| gates[index].state);
     let verdict = verdict(view, blocked, &findings);
     PodReport {
         pod: view.pod.clone(),
@@ -71,10 +77,7 @@ pub fn judge(view: &PodView) -> PodReport {
             None => gone_because(view),
         },
         overdue_seconds: view.overdue_ms().map(|ms| ms / 1000),
-        gates: looks
-            .into_iter()
-            .map(|look| GateView { gate: look.gate, state: look.state, detail: look.detail })
-            .collect(),
+        gates,
         unknown: unknowns(view),
         findings,
     }
@@ -138,21 +141,19 @@ fn next_try(view: &PodView, verdict: Verdict, gate: Option<Gate>) -> Option<Stri
     waits.then(|| format!("the kubelet tries again within {}", findings::duration(pause_ms / 1000)))
 }
 
-fn look(gate: Gate, blocked: bool, detail: String, findings: impl FnOnce() -> Vec<Finding>) -> Look {
-    let state = if blocked { GateState::Blocked } else { GateState::Met };
-    Look {
-        gate,
-        state,
-        detail: if blocked { detail } else { String::new() },
-        findings: if blocked { findings() } else { Vec::new() },
+fn look<'a>(gate: Gate, blocked: bool, detail: String, find: impl FnOnce() -> Vec<Finding> + 'a) -> Look<'a> {
+    if blocked {
+        Look { gate, state: GateState::Blocked, detail, find: Box::new(find) }
+    } else {
+        Look { gate, state: GateState::Met, detail: String::new(), find: Box::new(Vec::new) }
     }
 }
 
-fn unknown(gate: Gate, detail: &str) -> Look {
-    Look { gate, state: GateState::Unknown, detail: detail.to_owned(), findings: Vec::new() }
+fn unknown(gate: Gate, detail: &str) -> Look<'static> {
+    Look { gate, state: GateState::Unknown, detail: detail.to_owned(), find: Box::new(Vec::new) }
 }
 
-fn containers(view: &PodView) -> Look {
+fn containers<'a>(view: &'a PodView<'a>) -> Look<'a> {
     let gate = Gate::ContainersStopped;
     if view.seen.runtime.get().is_none() {
         return without_runtime(view);
@@ -165,17 +166,17 @@ fn containers(view: &PodView) -> Look {
 }
 
 /// The runtime is silent; /proc and the cgroups still tell of tasks that cannot die.
-fn without_runtime(view: &PodView) -> Look {
+fn without_runtime<'a>(view: &'a PodView<'a>) -> Look<'a> {
     let processes = view.processes();
     let findings = crate::causes::uninterruptible::find(view, &processes, &[], Some(Gate::ContainersStopped));
     if findings.is_empty() {
         return unknown(Gate::ContainersStopped, "the runtime did not answer");
     }
     let detail = format!("{} processes left", processes.len());
-    Look { gate: Gate::ContainersStopped, state: GateState::Blocked, detail, findings }
+    look(Gate::ContainersStopped, true, detail, || findings)
 }
 
-fn sandboxes(view: &PodView) -> Look {
+fn sandboxes<'a>(view: &'a PodView<'a>) -> Look<'a> {
     if view.seen.runtime.get().is_none() {
         return unknown(Gate::SandboxStopped, "the runtime did not answer");
     }
@@ -195,12 +196,12 @@ fn sandboxes(view: &PodView) -> Look {
     look(Gate::SandboxStopped, sandbox::is_blocked(view), detail, || sandbox::find(view))
 }
 
-fn devices(view: &PodView) -> Look {
+fn devices<'a>(view: &'a PodView<'a>) -> Look<'a> {
     let findings = api_side::devices(view);
     look(Gate::DevicesUnprepared, findings.is_some(), "claims held".to_owned(), || findings.into_iter().collect())
 }
 
-fn volumes(view: &PodView) -> Look {
+fn volumes<'a>(view: &'a PodView<'a>) -> Look<'a> {
     if view.seen.pod_dirs.fault().is_some() {
         return unknown(Gate::VolumesUnmounted, "the pod directories could not be read");
     }
@@ -229,7 +230,7 @@ fn volumes(view: &PodView) -> Look {
     look(Gate::VolumesUnmounted, left.anything(), detail, || volume::find(view))
 }
 
-fn cgroups(view: &PodView) -> Look {
+fn cgroups<'a>(view: &'a PodView<'a>) -> Look<'a> {
     if view.seen.cgroups.fault().is_some() {
         return unknown(Gate::CgroupRemoved, "the cgroups could not be read");
     }
@@ -245,7 +246,7 @@ fn cgroups(view: &PodView) -> Look {
     look(Gate::CgroupRemoved, !only_unknown, detail, || cgroup::find(view))
 }
 
-fn status(view: &PodView) -> Look {
+fn status<'a>(view: &'a PodView<'a>) -> Look<'a> {
     if view.is_stale() {
         return unknown(Gate::StatusReported, "the API server was not heard of late");
     }
@@ -256,7 +257,7 @@ fn status(view: &PodView) -> Look {
     look(Gate::StatusReported, open, String::new(), || findings.into_iter().collect())
 }
 
-fn object(view: &PodView) -> Look {
+fn object<'a>(view: &'a PodView<'a>) -> Look<'a> {
     if view.is_stale() {
         return unknown(Gate::ObjectRemoved, "the API server was not heard of late");
     }

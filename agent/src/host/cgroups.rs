@@ -46,7 +46,7 @@ const KNOWN_TO_RUNC: [&str; 14] = [
 /// The cgroup hierarchies of the host, from its mount table.
 pub fn hierarchies(table: &FirstTable) -> Vec<CgroupMount> {
     let mut found = Vec::new();
-    parse::mountinfo::mounts(table.bytes(), |mount| {
+    parse::mountinfo::mounts_with(table.bytes(), b" - cgroup", |mount| {
         let controllers =
             || mount.super_options().split(|b| *b == b',').map(|option| String::from_utf8_lossy(option).into_owned());
         let v1 = match mount.fs_type() {

@@ -1,5 +1,7 @@
 //! The container runtime, through the CRI's reading calls.
 
+mod info;
+
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -8,6 +10,7 @@ use std::{
 
 use cri_api::{RpcError, RuntimeReader};
 use findings::{PodRef, PodUid};
+use info::{network_of, pid_of};
 
 use super::look::PodFilter;
 use crate::{
@@ -270,24 +273,6 @@ const AT_ONCE: usize = 8;
 
 type Answers<T> = HashMap<String, Result<T, RpcError>>;
 
-/// The pinned network namespace in containerd's copy of the sandbox's runtime spec. Only a path
-/// below the directory of pinned namespaces is believed: it will be looked at.
-fn network_of(info: &HashMap<String, String>) -> Option<HostPath> {
-    let info: serde_json::Value = serde_json::from_str(info.get("info")?).ok()?;
-    let namespaces = info.pointer("/runtimeSpec/linux/namespaces")?.as_array()?;
-    let network = namespaces.iter().find(|namespace| namespace.get("type").is_some_and(|kind| kind == "network"))?;
-    let path = network.get("path")?.as_str()?;
-    let is_pinned = ["/var/run/netns/", "/run/netns/"].iter().any(|dir| path.starts_with(dir)) && !path.contains("..");
-    is_pinned.then(|| HostPath::from(path))
-}
-
-/// containerd and CRI-O both put `pid` into the JSON of `info["info"]`.
-fn pid_of(info: &HashMap<String, String>) -> Seen<u32> {
-    let parsed = info.get("info").and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
-    let pid = parsed.as_ref().and_then(|value| value.get("pid")).and_then(serde_json::Value::as_u64);
-    pid.and_then(|pid| u32::try_from(pid).ok()).map_or(Seen::Missing, Seen::Seen)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,14 +285,6 @@ mod tests {
     fn a_uid_that_is_none_is_left_out() {
         let metadata = cri_api::PodSandboxMetadata { uid: "../../etc".into(), ..Default::default() };
         assert!(sandbox(cri_api::PodSandbox { metadata: Some(metadata), ..Default::default() }).is_none());
-    }
-
-    #[test]
-    fn nonsense_instead_of_info_gives_no_pid() {
-        for text in ["", "[]", "{\"pid\":-1}", "{\"pid\":\"7\"}", "{\"pid\":99999999999}"] {
-            assert_eq!(pid_of(&HashMap::from([("info".to_owned(), text.to_owned())])), Seen::Missing);
-        }
-        assert_eq!(pid_of(&HashMap::from([("info".to_owned(), "{\"pid\":7}".to_owned())])), Seen::Seen(7));
     }
 
     /// A runtime that is stopped accepts the connection and never answers.

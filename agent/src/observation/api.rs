@@ -8,7 +8,7 @@ use super::Fault;
 /// The API server's view of this node.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct ApiFacts {
-    /// All pods bound to this node.
+    /// All pods bound to this node; when only one was asked for, that one.
     pub pods: Vec<ApiPod>,
     /// `status.nodeInfo.kubeletVersion` of the Node.
     pub kubelet_version: Option<String>,

@@ -147,7 +147,8 @@ fn may_be_read(file: &str) -> bool {
         "limits",
         "io",
     ];
-    SAFE.contains(&file) || file.starts_with("fdinfo/")
+    let of_thread = || Some(file.strip_prefix("task/")?.split_once('/')?.1);
+    SAFE.contains(&of_thread().unwrap_or(file)) || file.starts_with("fdinfo/")
 }
 
 /// All process ids.
@@ -172,6 +173,7 @@ mod tests {
     fn keeps_off_what_can_block() {
         for file in ["cmdline", "environ", "maps", "smaps", "smaps_rollup", "numa_maps", "pagemap", "map_files"] {
             assert!(!may_be_read(file), "{file}");
+            assert!(!may_be_read(&format!("task/1/{file}")), "{file}");
         }
     }
 }

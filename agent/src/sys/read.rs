@@ -3,7 +3,7 @@
 use std::{
     io,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rustix::fs::{Mode, OFlags};
@@ -59,16 +59,22 @@ pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
 
 /// An error with the path it happened at.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {source}")]
+#[error("{}: {source}", self.shown())]
 struct Named {
-    path: String,
+    path: PathBuf,
     source: io::Error,
+}
+
+impl Named {
+    /// Made safe only when it is shown: most errors say that something is not there, and are not.
+    fn shown(&self) -> String {
+        findings::clean(&String::from_utf8_lossy(self.path.as_os_str().as_bytes()), 300)
+    }
 }
 
 /// Puts the path into the error, keeping its kind and its number.
 pub(super) fn named(path: &Path, error: io::Error) -> io::Error {
-    let path = findings::clean(&String::from_utf8_lossy(path.as_os_str().as_bytes()), 300);
-    io::Error::new(error.kind(), Named { path, source: error })
+    io::Error::new(error.kind(), Named { path: path.to_owned(), source: error })
 }
 
 /// The system's error number, also of an error that carries a path.
@@ -106,7 +112,9 @@ mod tests {
     #[test]
     fn an_error_names_the_path() {
         let error = read_capped(Path::new("/proc/nothing-here"), 10).unwrap_err();
-        assert!(error.to_string().contains("/proc/nothing-here"));
+        assert!(error.to_string().starts_with("/proc/nothing-here: "));
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let error = read_capped(Path::new("/proc/\u{1b}[2J"), 10).unwrap_err();
+        assert!(error.to_string().starts_with("/proc/\\u{1b}[2J: "), "{error}");
     }
 }

@@ -23,6 +23,7 @@ use kube::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::look::PodFilter;
 use crate::observation::{ApiFacts, ApiPod, Deletion, PersistentVolume, Seen};
 
 /// How long the whole conversation may take; kube's own retries run inside it.
@@ -119,10 +120,10 @@ pub(crate) struct LiteNodeInfo {
 }
 
 impl Conversation {
-    /// Asks for the pods of `node`.
-    pub async fn look(&self, node: &str) -> Seen<ApiFacts> {
-        let node = node.to_owned();
-        self.ask(move |server| async move { look(server, &node).await }).await
+    /// Asks for the pods of `node`, or with a name in `only` for the one that is called so there.
+    pub async fn look(&self, node: &str, only: Option<&PodFilter>) -> Seen<ApiFacts> {
+        let (node, only) = (node.to_owned(), only.cloned());
+        self.ask(move |server| async move { look(server, &node, only.as_ref()).await }).await
     }
 
     /// Asks for these PersistentVolumes; one that does not exist or is not CSI's is left out.
@@ -141,14 +142,14 @@ impl Conversation {
     }
 }
 
-async fn look(server: Server, name: &str) -> anyhow::Result<ApiFacts> {
+/// One question after the other: two at once would be two connections, each with its handshake.
+async fn look(server: Server, name: &str, only: Option<&PodFilter>) -> anyhow::Result<ApiFacts> {
     let Server { url, patient, .. } = server;
-    let (pods, node) = tokio::join!(pods(patient.clone(), name), node(patient, name));
-    let pods = pods.with_context(|| url.clone())?;
     // A list for a name that does not exist is empty, and every pod here would seem forgotten.
-    let Some(node) = node.with_context(|| url.clone())? else {
+    let Some(node) = node(patient.clone(), name).await.with_context(|| url.clone())? else {
         bail!("{url} has no Node {name:?}; name this node with --node-name");
     };
+    let pods = pods(patient, name, only).await.with_context(|| url.clone())?;
     let LiteNodeInfo { kubelet_version, boot_id } = node.status.node_info;
     Ok(ApiFacts {
         pods,
@@ -189,9 +190,15 @@ async fn from_file(path: &Path, may_run_plugin: bool) -> anyhow::Result<Config> 
     Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
-async fn pods(client: Client, node: &str) -> anyhow::Result<Vec<ApiPod>> {
-    let api: Api<LitePod> = Api::all(client);
-    let mut page = ListParams::default().fields(&format!("spec.nodeName={node}")).limit(PAGE);
+async fn pods(client: Client, node: &str, only: Option<&PodFilter>) -> anyhow::Result<Vec<ApiPod>> {
+    // With spec.nodeName in it a kubelet's own identity may ask either.
+    let (api, fields): (Api<LitePod>, String) = match only {
+        Some(PodFilter::Name(namespace, name)) => {
+            (Api::namespaced(client, namespace), format!("spec.nodeName={node},metadata.name={name}"))
+        }
+        Some(PodFilter::Uid(_)) | None => (Api::all(client), format!("spec.nodeName={node}")),
+    };
+    let mut page = ListParams::default().fields(&fields).limit(PAGE);
     let mut found = Vec::new();
     loop {
         let list = api.list(&page).await?;
@@ -272,7 +279,7 @@ mod tests {
         std::fs::write(file.path(), config.to_string()).unwrap();
         let before = std::time::Instant::now();
         let conversation = Conversation::open(Credentials::Kubeconfig(file.path().to_owned())).unwrap();
-        let seen = conversation.look("node-a").await;
+        let seen = conversation.look("node-a", None).await;
         assert!(seen.fault().is_some(), "{seen:?}");
         assert!(before.elapsed() < DEADLINE * 2);
     }

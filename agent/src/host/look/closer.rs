@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use findings::PodUid;
+use tokio::time::Instant;
 
 use super::{Looker, targets};
 use crate::{
@@ -54,7 +55,7 @@ impl Looker<'_> {
             let of_suspects = cgroups.iter_mut().filter(|cgroup| suspects.contains(&cgroup.uid));
             of_suspects.for_each(|cgroup| cgroups::look_into(&self.view, cgroup));
         }
-        self.read_processes(seen, &suspects).await;
+        self.read_processes(seen, &suspects);
         if let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &runtime) {
             let processes = &seen.processes;
             let is_gone = |pid| processes.iter().all(|process| process.pid != pid);
@@ -70,9 +71,11 @@ impl Looker<'_> {
         seen.multipath = multipath::maps(&self.view, &targets::block_devices(seen, &suspects));
         self.search_holders(seen, &suspects);
         self.search_elsewhere(seen, &suspects);
-        self.read_holders(seen).await;
+        self.read_holders(seen);
         self.read_task_mounts(seen);
         self.read_fuse(seen, &suspects);
+        // Last, when most of the moment has passed.
+        self.look_again(seen).await;
     }
 
     fn suspects(&self, seen: &Observation) -> BTreeSet<PodUid> {
@@ -94,21 +97,20 @@ impl Looker<'_> {
         seen.processes = killed.filter_map(|pid| processes::process(pid, Depth::Leader).get().cloned()).collect();
     }
 
-    async fn read_processes(&mut self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
+    fn read_processes(&mut self, seen: &mut Observation, suspects: &BTreeSet<PodUid>) {
         let pids = targets::pids(seen, suspects);
         seen.processes.clear();
         self.add_processes(seen, &pids, Depth::Threads);
         let members = self.members(&seen.processes);
         self.add_processes(seen, &members, Depth::Threads);
-        // A shim with one thread in D is as good as hung, so its threads count too.
+        // A shim with one thread in D is as good as hung.
         let parents = seen.processes.iter().map(|process| process.parent).filter(|pid| *pid > 1).collect();
-        self.add_processes(seen, &parents, Depth::Threads);
+        self.add_processes(seen, &parents, Depth::Blocked);
         if targets::has_nfs(seen, suspects) {
             let kubelet = seen.node.kubelet.get().map(|kubelet| kubelet.pid);
-            let umounts = kubelet.map(processes::children).unwrap_or_default();
+            let umounts = kubelet.map(processes::children).into_iter().flatten().collect();
             self.add_processes(seen, &umounts, Depth::Threads);
         }
-        self.look_again(seen).await;
     }
 
     /// The members of the pid namespaces that these processes die in.
@@ -134,19 +136,17 @@ impl Looker<'_> {
 
     /// Looks once more at the tasks that wait, to tell those that do not move.
     async fn look_again(&self, seen: &mut Observation) {
-        let waits = |process: &&mut Process| process.threads.iter().any(|thread| thread.waits() && !thread.steady);
-        if seen.processes.iter_mut().any(|process| waits(&process)) {
-            tokio::time::sleep(MOMENT).await;
-            seen.processes.iter_mut().filter(waits).for_each(processes::look_again);
+        if let Some(since) = self.waiting_since {
+            tokio::time::sleep_until(since + MOMENT).await;
+            seen.processes.iter_mut().for_each(processes::look_again);
         }
     }
 
     /// A holder that itself waits for the file system is no cause, but leads to it.
-    async fn read_holders(&mut self, seen: &mut Observation) {
+    fn read_holders(&mut self, seen: &mut Observation) {
         let holders = seen.holders.iter().flat_map(|search| &search.holders).map(|holder| holder.pid);
         let pids = holders.filter(|pid| *pid > 0).take(MAX_HOLDERS).collect();
         self.add_processes(seen, &pids, Depth::Threads);
-        self.look_again(seen).await;
     }
 
     /// Asks the API server for what a lost `vol_data.json` said.
@@ -171,7 +171,12 @@ impl Looker<'_> {
                 continue;
             }
             match processes::process(*pid, depth) {
-                Seen::Seen(process) => seen.processes.push(process),
+                Seen::Seen(process) => {
+                    if process.threads.iter().any(Thread::waits) {
+                        self.waiting_since = Some(Instant::now());
+                    }
+                    seen.processes.push(process);
+                }
                 Seen::Failed(fault) => self.faults.push(fault),
                 Seen::Missing => {}
             }

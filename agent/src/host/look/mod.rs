@@ -13,6 +13,7 @@ mod targets;
 use std::{cell::OnceCell, collections::BTreeSet};
 
 use findings::PodUid;
+use tokio::time::Instant;
 
 use crate::{
     observation::*,
@@ -44,6 +45,8 @@ struct Looker<'a> {
     conversation: OnceCell<Option<Result<api::Conversation, Fault>>>,
     census: OnceCell<Census>,
     reader: MountReader,
+    /// When the last of the tasks that wait was looked at.
+    waiting_since: Option<Instant>,
     faults: Vec<Fault>,
 }
 
@@ -71,6 +74,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         conversation: OnceCell::new(),
         census: OnceCell::new(),
         reader,
+        waiting_since: None,
         faults,
     };
 
@@ -78,18 +82,20 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     // the API server, and is not taken for one that it has forgotten.
     let mut runtime = looker.runtime(&cri_socket, looker.only()).await;
     let mounts = looker.mounts(running.map(|found| found.pid));
-    let pod_dirs = looker.pod_dirs(&mounts, &kubelet_root, running.is_some());
-    let all_cgroups = looker.only().is_none().then(|| looker.cgroups(&cgroup_mounts, running.is_some(), None));
-    let api = looker.api(&name).await;
+    let list = |looker: &Looker<'_>, uids: Option<&BTreeSet<PodUid>>| {
+        let runs = running.is_some();
+        (looker.pod_dirs(&mounts, &kubelet_root, runs, uids), looker.cgroups(&cgroup_mounts, runs, uids))
+    };
+    let all = looker.only().is_none().then(|| list(&looker, None));
+    let mut api = looker.api(&name, looker.only()).await;
     // Without the boot id it takes the other pods to tell whether the answer is about this node.
     if looker.only().is_some() && api.get().is_some_and(|api| api.boot_id.is_none()) {
         runtime = looker.runtime(&cri_socket, None).await;
+        api = looker.api(&name, None).await;
     }
     let api = place::of_this_node(api, &runtime, sys::read_text("/proc/sys/kernel/random/boot_id".as_ref(), 64).ok());
-    let cgroups = all_cgroups.unwrap_or_else(|| {
-        let uids = looker.uids(&runtime, &api);
-        looker.cgroups(&cgroup_mounts, running.is_some(), uids.as_ref())
-    });
+    // What is found by its uid cannot be that of a pod which has appeared in between.
+    let (pod_dirs, cgroups) = all.unwrap_or_else(|| list(&looker, looker.uids(&runtime, &api).as_ref()));
     let runtime_process = match (&runtime, cri_socket.get()) {
         (Seen::Failed(_), Some(socket)) => runtime::listener(&looker.view.at(socket)),
         _ => Seen::Missing,
@@ -163,14 +169,14 @@ impl<'a> Looker<'a> {
         }
     }
 
-    async fn api(&self, node: &str) -> Seen<ApiFacts> {
+    async fn api(&self, node: &str, only: Option<&PodFilter>) -> Seen<ApiFacts> {
         match &self.options.api {
             ApiSource::Off => return Seen::Missing,
             ApiSource::Known(known) => return known.clone(),
             ApiSource::Ask => {}
         }
         match self.conversation() {
-            Some(Ok(conversation)) => conversation.look(node).await,
+            Some(Ok(conversation)) => conversation.look(node, only).await,
             Some(Err(fault)) => Seen::Failed(fault.clone()),
             None => {
                 let why = "no kubeconfig was found; name one with --kubeconfig, or use --api off";
@@ -238,11 +244,18 @@ impl<'a> Looker<'a> {
         }
     }
 
-    fn pod_dirs(&self, mounts: &MountTables, kubelet_root: &HostPath, kubelet_runs: bool) -> Seen<Vec<PodDir>> {
+    /// The directories of all pods, or of these.
+    fn pod_dirs(
+        &self,
+        mounts: &MountTables,
+        kubelet_root: &HostPath,
+        kubelet_runs: bool,
+        uids: Option<&BTreeSet<PodUid>>,
+    ) -> Seen<Vec<PodDir>> {
         match &mounts.kubelet {
             Seen::Failed(fault) => Seen::Failed(fault.clone()),
             Seen::Missing => Seen::Missing,
-            Seen::Seen(table) => match volumes::pod_dirs(&self.view, kubelet_root, table) {
+            Seen::Seen(table) => match volumes::pod_dirs(&self.view, kubelet_root, table, uids) {
                 Seen::Missing if kubelet_runs => {
                     let why = "does not exist, though a kubelet runs; name its directory with --kubelet-root";
                     Seen::Failed(Fault::new(kubelet_root.join("pods").show(), why))

@@ -10,7 +10,7 @@ mod tests;
 mod vol_data;
 mod volume_dirs;
 
-use std::io;
+use std::{collections::BTreeSet, io, path::Path};
 
 use findings::PodUid;
 
@@ -29,19 +29,31 @@ pub(super) use vol_data::read_vol_data;
 /// container that breaks out or a mad driver can.
 const ENTRIES_CAP: usize = 10_000;
 
-/// All pod directories, without looking into them: one listing and one `statx` each.
-pub fn pod_dirs(view: &HostView, kubelet_root: &HostPath, table: &MountTable) -> Seen<Vec<PodDir>> {
+/// The directories of all pods, or of these, without looking into them: one listing and one `statx` each.
+pub fn pod_dirs(
+    view: &HostView,
+    kubelet_root: &HostPath,
+    table: &MountTable,
+    only: Option<&BTreeSet<PodUid>>,
+) -> Seen<Vec<PodDir>> {
     let pods = kubelet_root.join("pods");
     if let Err(fault) = touchable(&table.mounts, &pods) {
         return Seen::Failed(fault);
     }
-    let entries = match sys::list_capped(&view.at(&pods), ENTRIES_CAP) {
-        Ok(entries) => entries,
-        Err(error) => return failed(&pods, error),
+    let uids = match only {
+        Some(uids) => sys::file_facts(&view.at(&pods)).map(|_| uids.iter().cloned().collect()),
+        None => listed(&view.at(&pods)),
     };
+    match uids {
+        Ok(uids) => Seen::Seen(uids.into_iter().filter_map(|uid| pod_dir(view, &pods, table, uid)).collect()),
+        Err(error) => failed(&pods, error),
+    }
+}
+
+fn listed(pods: &Path) -> io::Result<Vec<PodUid>> {
+    let entries = sys::list_capped(pods, ENTRIES_CAP)?;
     let uids = entries.iter().filter(|entry| entry.kind != EntryKind::Other);
-    let uids = uids.filter_map(|entry| PodUid::parse(entry.name.to_str()?));
-    Seen::Seen(uids.filter_map(|uid| pod_dir(view, &pods, table, uid)).collect())
+    Ok(uids.filter_map(|entry| PodUid::parse(entry.name.to_str()?)).collect())
 }
 
 /// `None` when it has gone since it was listed.

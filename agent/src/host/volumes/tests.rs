@@ -1,4 +1,4 @@
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use super::*;
 use crate::{
@@ -31,7 +31,7 @@ impl Staged {
     }
 
     fn look(&self, view: &HostView, table: &MountTable, minor: u32) -> PodDir {
-        let mut dirs = pod_dirs(view, &self.root, table).get().cloned().unwrap();
+        let mut dirs = pod_dirs(view, &self.root, table, None).get().cloned().unwrap();
         assert_eq!(dirs.len(), 1);
         let mut dir = dirs.remove(0);
         assert!(dir.changed_ms > 0 && dir.volumes == Seen::Missing);
@@ -121,13 +121,32 @@ fn nothing_is_touched_on_a_file_system_that_needs_a_server() {
         assert!(dir.faults[0].why.contains("nfs4"), "{:?}", dir.faults);
     }
     let root_on_nfs = table(&format!("1 1 8:1 / / rw - ext4 x rw\n2 1 0:41 / {base} rw - nfs s:/ rw\n"));
-    assert!(pod_dirs(&HostView::default(), &staged.root, &root_on_nfs).fault().is_some());
+    assert!(pod_dirs(&HostView::default(), &staged.root, &root_on_nfs, None).fault().is_some());
 }
 
 #[test]
 fn a_kubelet_without_a_directory_is_missing() {
     let nowhere = HostPath::from("/nothing-here");
-    assert_eq!(pod_dirs(&HostView::default(), &nowhere, &nothing_mounted()), Seen::Missing);
+    for only in [None, Some(&uids(&[UID]))] {
+        assert_eq!(pod_dirs(&HostView::default(), &nowhere, &nothing_mounted(), only), Seen::Missing);
+    }
+}
+
+#[test]
+fn one_pod_is_found_as_among_all() {
+    let staged = Staged::new();
+    let view = HostView::default();
+    let all = pod_dirs(&view, &staged.root, &nothing_mounted(), None);
+    let other = UID.replace('9', "8");
+    fs::create_dir_all(staged.volumes.parent().unwrap().with_file_name(&other)).unwrap();
+    let of = |uids: BTreeSet<PodUid>| pod_dirs(&view, &staged.root, &nothing_mounted(), Some(&uids));
+    assert_eq!(of(uids(&[UID])), all);
+    assert_eq!(of(uids(&[UID, &other])).get().map(Vec::len), Some(2));
+    assert_eq!(of(uids(&[&UID.replace('9', "7")])), Seen::Seen(Vec::new()));
+}
+
+fn uids(names: &[&str]) -> BTreeSet<PodUid> {
+    names.iter().map(|name| PodUid::parse(name).unwrap()).collect()
 }
 
 /// Real mounts, seen through the namespace's own root as the agent does on a node.
