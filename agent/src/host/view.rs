@@ -19,9 +19,14 @@ impl HostView {
         HostView { prefix: prefix.into() }
     }
 
+    /// Whether the host's paths are the agent's own.
+    pub fn is_own(&self) -> bool {
+        self.prefix.as_os_str().is_empty()
+    }
+
     /// Where the agent finds the host's `path`.
     pub fn at(&self, path: &HostPath) -> PathBuf {
-        if self.prefix.as_os_str().is_empty() {
+        if self.is_own() {
             return path.as_path().to_owned();
         }
         self.prefix.join(path.as_path().strip_prefix("/").unwrap_or(path.as_path()))

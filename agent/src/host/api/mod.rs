@@ -266,6 +266,49 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn one_pod_is_asked_for_by_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = apiserver::Store::new(dir.path().join("api"));
+        let node = serde_json::json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-a"}, "status": {"nodeInfo": {"bootID": "b"}}
+        });
+        store.put_node("node-a", &node).unwrap();
+        for (number, (namespace, name, node)) in [
+            ("shop", "db-0", "node-a"),
+            ("shop", "db-1", "node-a"),
+            ("till", "db-0", "node-a"),
+            ("shop", "db-2", "node-b"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let pod = serde_json::json!({
+                "apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": node}, "metadata": {
+                    "namespace": namespace, "name": name, "uid": format!("96fb425e-919e-44f9-8b42-b1254a602ba{number}")
+                }
+            });
+            store.put_pod(namespace, name, &pod).unwrap();
+        }
+        let double = apiserver::Double::start(store).unwrap();
+        let kubeconfig = dir.path().join("kubeconfig");
+        std::fs::write(&kubeconfig, double.kubeconfig_json().unwrap()).unwrap();
+        let conversation = Conversation::open(Credentials::Kubeconfig(kubeconfig)).unwrap();
+        let asked = |only: Option<PodFilter>| {
+            let conversation = &conversation;
+            async move {
+                let facts = conversation.look("node-a", only.as_ref()).await.get().cloned().unwrap();
+                assert_eq!(facts.boot_id.as_deref(), Some("b"));
+                facts.pods.iter().map(|pod| format!("{}/{}", pod.namespace, pod.name)).collect::<Vec<String>>()
+            }
+        };
+        let named = |name: &str| Some(PodFilter::Name("shop".into(), name.into()));
+        assert_eq!(asked(None).await.len(), 3);
+        assert_eq!(asked(named("db-0")).await, ["shop/db-0"]);
+        assert_eq!(asked(named("db-2")).await, [""; 0], "it is on another node");
+        double.stop().unwrap();
+    }
+
+    #[tokio::test]
     async fn a_server_that_accepts_and_is_silent_is_a_fault() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -14,14 +14,21 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct FirstTable {
     bytes: Vec<u8>,
+    /// The namespace it is of, when it was not read as text: then it does not begin as mountinfo does.
+    ns: Option<u64>,
 }
 
 impl FirstTable {
     /// Reads pid 1's, or our own where that may not be read.
     pub fn read(view: &HostView) -> Self {
+        if let Some(ns) = on_the_host().filter(|_| view.is_own())
+            && let Ok(bytes) = sys::own_mount_table()
+        {
+            return FirstTable { bytes, ns: Some(ns) };
+        }
         let tables = ["proc/1/mountinfo", "proc/self/mountinfo"].map(|file| view.at(&HostPath::from("/")).join(file));
         let bytes = tables.iter().find_map(|file| sys::read_capped(file, TABLE_CAP).ok());
-        FirstTable { bytes: bytes.unwrap_or_default() }
+        FirstTable { bytes: bytes.unwrap_or_default(), ns: None }
     }
 
     /// As the kernel wrote it; empty when it could not be read.
@@ -29,15 +36,31 @@ impl FirstTable {
         &self.bytes
     }
 
-    /// The table of this process: this one, handed over, if it begins as this one does. The first
-    /// line names the root mount by a number that no other living mount has, and a process in a
-    /// chroot does not see that mount.
-    pub(super) fn read_or_take(&mut self, dir: &ProcDir) -> io::Result<Vec<u8>> {
+    /// The table of this process, which is in the namespace `ns`: this one, handed over, if it is of the same
+    /// namespace and root directory. A text is if it begins as this one does: the first line names the root
+    /// mount by a number that no other living mount has, and a process in a chroot does not see that mount.
+    pub(super) fn read_or_take(&mut self, dir: &ProcDir, ns: u64) -> io::Result<Vec<u8>> {
+        if let Some(known) = self.ns {
+            let is_same = known == ns && dir.link("root").is_ok_and(|root| root == b"/");
+            // Once handed over it is empty.
+            return if is_same && !self.bytes.is_empty() {
+                Ok(std::mem::take(&mut self.bytes))
+            } else {
+                dir.read("mountinfo", TABLE_CAP)
+            };
+        }
         match dir.read_unless_begins("mountinfo", TABLE_CAP, &self.bytes)? {
             Some(bytes) => Ok(bytes),
             None => Ok(std::mem::take(&mut self.bytes)),
         }
     }
+}
+
+/// Our mount namespace, when it is pid 1's, or that of the kernel's own threads where pid 1's may not be seen.
+fn on_the_host() -> Option<u64> {
+    let own = sys::namespace_of(std::process::id(), "mnt").ok()?;
+    let host = sys::namespace_of(1, "mnt").or_else(|_| sys::namespace_of(2, "mnt")).ok()?;
+    (host == own).then_some(own)
 }
 
 #[cfg(test)]
@@ -48,15 +71,38 @@ mod tests {
     #[test]
     fn is_taken_for_the_same_namespace_only() {
         let me = ProcDir::open(std::process::id()).unwrap();
-        let own = || FirstTable { bytes: me.read("mountinfo", TABLE_CAP).unwrap() };
-        let mut same = own();
-        assert_eq!(same.read_or_take(&me).unwrap(), own().bytes);
-        assert!(same.bytes.is_empty(), "it was read again");
+        let namespace = me.namespace("mnt").unwrap();
         let ns = Namespace::new();
-        let mut other = own();
         let theirs = ProcDir::open(ns.pid()).unwrap();
-        assert_eq!(other.read_or_take(&theirs).unwrap(), theirs.read("mountinfo", TABLE_CAP).unwrap());
-        assert_eq!(other.bytes, own().bytes);
-        assert!(!FirstTable::default().read_or_take(&me).unwrap().is_empty());
+        let other_namespace = theirs.namespace("mnt").unwrap();
+        for told in [None, Some(namespace)] {
+            let own = || FirstTable { bytes: me.read("mountinfo", TABLE_CAP).unwrap(), ns: told };
+            let mut same = own();
+            assert_eq!(same.read_or_take(&me, namespace).unwrap(), own().bytes);
+            assert!(same.bytes.is_empty(), "it was read again");
+            assert_eq!(same.read_or_take(&me, namespace).unwrap(), own().bytes, "it can be read again");
+            let mut other = own();
+            let read = other.read_or_take(&theirs, other_namespace).unwrap();
+            assert_eq!(read, theirs.read("mountinfo", TABLE_CAP).unwrap());
+            assert_eq!(other.bytes, own().bytes);
+        }
+        assert!(!FirstTable::default().read_or_take(&me, namespace).unwrap().is_empty());
+    }
+
+    /// However it is read, it says the same.
+    #[test]
+    fn the_own_table_names_the_mounts_of_mountinfo() {
+        let points = |bytes: &[u8]| {
+            let mounts = crate::parse::mountinfo::mounts(bytes, |_| true).mounts;
+            mounts.into_iter().map(|mount| (mount.id, mount.mount_point)).collect::<Vec<_>>()
+        };
+        let text = || std::fs::read("/proc/self/mountinfo").unwrap();
+        // Other tests mount and unmount meanwhile.
+        let found = (0..50).find_map(|_| {
+            let (before, table, after) = (text(), FirstTable::read(&HostView::default()), text());
+            (before == after).then_some((points(&table.bytes), points(&after)))
+        });
+        let (ours, theirs) = found.expect("a moment in which nothing is mounted");
+        assert_eq!(ours, theirs);
     }
 }

@@ -110,7 +110,7 @@ impl MountReader {
         if let Some(table) = self.tables.get(&ns) {
             return Ok(Arc::clone(table));
         }
-        let bytes = self.first.read_or_take(&dir)?;
+        let bytes = self.first.read_or_take(&dir, ns)?;
         let root = dir.link("root").unwrap_or_else(|_| b"/".to_vec());
         let table = Arc::new(Table { ns, through_pid: pid, root, bytes });
         if self.kept_bytes + table.bytes.len() <= KEEP_CAP {
