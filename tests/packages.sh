@@ -19,6 +19,7 @@ need() { # command, package
 need containerd containerd
 need runc runc
 need losetup mount
+need mkfs.ext4 e2fsprogs
 need unshare util-linux
 need pgrep procps
 need python3 python3
