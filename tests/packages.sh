@@ -18,6 +18,7 @@ need() { # command, package
 }
 need containerd containerd
 need runc runc
+need git git
 need losetup mount
 need mkfs.ext4 e2fsprogs
 need unshare util-linux

@@ -222,7 +222,9 @@ fn pod_filter(text: &str) -> Result<PodFilter, String> {
 /// means nothing else in a path or a selector.
 fn is_name(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
-    !text.is_empty() && text.len() <= 253 && text.bytes().all(is_allowed)
+    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    bytes.len() <= 253 && bytes.iter().copied().all(is_allowed) && is_end(bytes.first()) && is_end(bytes.last())
 }
 
 fn cri_endpoint(text: &str) -> Result<PathBuf, String> {
@@ -244,7 +246,7 @@ mod tests {
     fn a_pod_by_name_or_uid() {
         assert_eq!(pod_filter("shop/db-0"), Ok(PodFilter::Name("shop".into(), "db-0".into())));
         assert!(matches!(pod_filter("96fb425e-919e-44f9-8b42-b1254a602ba1"), Ok(PodFilter::Uid(_))));
-        for bad in ["db-0", "/db-0", "shop/", "a/b/c", "shop/a,spec.nodeName=b", "shop/Db"] {
+        for bad in ["db-0", "/db-0", "shop/", "a/b/c", "shop/a,spec.nodeName=b", "shop/Db", "../x", "shop/.."] {
             assert!(pod_filter(bad).is_err(), "{bad}");
         }
     }

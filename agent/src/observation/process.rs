@@ -32,7 +32,7 @@ pub struct Process {
     pub pid_ns: Option<u64>,
     /// Inode of its mount namespace, seen through any living thread.
     pub mount_ns: Option<u64>,
-    /// The threads that were read: all of a suspect's, of its parent those in D, of others only the leader.
+    /// The threads that were read: of a suspect's parent those in D, of some only the leader, else all.
     pub threads: Vec<Thread>,
     /// Whom it belongs to.
     pub owner: Owner,

@@ -12,6 +12,8 @@ use linux_raw_sys::general::{
 const ROOT: u64 = u64::MAX;
 /// Room for the strings of one mount: two paths, a type and a source.
 const TEXT: usize = 16 << 10;
+/// If none of so many mounts has a source, the kernel does not tell sources.
+const FIRST: usize = 8;
 /// What is asked of each mount.
 const WANTED: u32 = STATMOUNT_SB_BASIC
     | STATMOUNT_MNT_BASIC
@@ -33,24 +35,33 @@ const MS_SHARED: u64 = 1 << 20;
 pub fn own_mount_table() -> io::Result<Vec<u8>> {
     let mut table = Vec::with_capacity(64 << 10);
     let mut answer = Answer::new();
-    let mut tells_source = false;
-    for id in ids()? {
-        match answer.ask(id, WANTED) {
-            Ok(()) => {}
-            // Unmounted since it was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
+    let mut sources = 0;
+    for (number, id) in ids()?.into_iter().enumerate() {
+        // The source came with the subtype, without which a FUSE mount does not say whose it is. Nearly every
+        // mount has one.
+        if sources == 0 && number == FIRST {
+            break;
         }
-        tells_source |= answer.tells(STATMOUNT_SB_SOURCE);
+        if !answer.ask(id, WANTED)? || !answer.tells(STATMOUNT_MNT_POINT) {
+            // Unmounted or moved out of sight since it was listed.
+            continue;
+        }
+        sources += usize::from(answer.tells(STATMOUNT_SB_SOURCE));
+        let before = table.len();
         answer.write_line(&mut table)?;
-        if answer.fs_type() == b"cgroup" && answer.ask(id, STATMOUNT_MNT_OPTS).is_ok() {
-            table.push(b',');
-            table.extend_from_slice(answer.text(answer.head.mnt_opts));
+        if answer.fs_type() == b"cgroup" {
+            if answer.ask(id, STATMOUNT_MNT_OPTS)? && answer.tells(STATMOUNT_MNT_OPTS) {
+                table.push(b',');
+                table.extend_from_slice(answer.text(answer.head.mnt_opts));
+            } else {
+                // A hierarchy without its controllers would be taken for one that the runtime does not know.
+                table.truncate(before);
+                continue;
+            }
         }
         table.push(b'\n');
     }
-    // It came with the subtype, without which a FUSE mount does not say whose it is. Some mount has a source.
-    if tells_source { Ok(table) } else { Err(io::Error::from(io::ErrorKind::Unsupported)) }
+    if sources > 0 { Ok(table) } else { Err(io::Error::from(io::ErrorKind::Unsupported)) }
 }
 
 /// The mounts in the kernel's order, which is that of mountinfo.
@@ -95,7 +106,8 @@ impl Answer {
         }
     }
 
-    fn ask(&mut self, id: u64, wanted: u32) -> io::Result<()> {
+    /// Whether there is such a mount.
+    fn ask(&mut self, id: u64, wanted: u32) -> io::Result<bool> {
         let request = request(id, wanted.into());
         // SAFETY: `request` has the layout and says the size of the kernel's structure, and the kernel writes at
         // most the given number of bytes; any bytes are an `Answer`.
@@ -104,7 +116,11 @@ impl Answer {
             let here: *mut Answer = self;
             libc::syscall(i64::from(__NR_statmount) as _, &raw const request, here, size_of::<Answer>(), 0)
         };
-        if failed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        match io::Error::last_os_error() {
+            _ if failed == 0 => Ok(true),
+            error if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            error => Err(error),
+        }
     }
 
     fn tells(&self, what: u32) -> bool {
@@ -200,6 +216,10 @@ mod tests {
                     std::fs::create_dir(odd.join(name)).unwrap();
                 }
                 mount_at(dir.path(), "nameless", "", "tmpfs", none, "");
+                // A hierarchy without controllers works beside cgroup v2, unless the kernel lacks v1.
+                let v1 = dir.path().join("v1");
+                std::fs::create_dir(&v1).unwrap();
+                let _ = mount(Some("cgroup"), &v1, Some("cgroup"), none, Some("none,name=why-terminating-test"));
                 let pinned = dir.path().join("netns");
                 std::fs::write(&pinned, "").unwrap();
                 mount(Some("/proc/thread-self/ns/net"), &pinned, None::<&str>, MsFlags::MS_BIND, None::<&str>).unwrap();

@@ -54,6 +54,17 @@ impl ProcDir {
         read_all(&opened, cap).map_err(|error| named(&self.path.join(file), error))
     }
 
+    /// The first line of one of its files and perhaps some more, as far as 256 bytes go.
+    pub fn read_beginning(&self, file: &str) -> io::Result<Vec<u8>> {
+        debug_assert!(may_be_read(file), "{file} can block for ever");
+        let opened = rustix::fs::openat(&self.fd, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let opened = opened.map_err(|error| named(&self.path.join(file), error.into()))?;
+        let mut first = vec![0; 256];
+        let length = rustix::io::read(&opened, &mut first)?;
+        first.truncate(length);
+        Ok(first)
+    }
+
     /// Reads one of its files, unless its first lines are how `known` begins.
     pub fn read_unless_begins(&self, file: &str, cap: usize, known: &[u8]) -> io::Result<Option<Vec<u8>>> {
         debug_assert!(may_be_read(file), "{file} can block for ever");

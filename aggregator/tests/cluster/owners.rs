@@ -284,17 +284,31 @@ fn a_controller_that_is_slow_is_not_asked_whether_it_leads() {
     assert!(!looked.requests.iter().any(|path| path.contains("/namespaces/ops/leases")), "{:#?}", looked.requests);
 }
 
-/// The agents of an operator run under its account, on every node.
+/// Some operators are DaemonSets that share the account of their Deployments.
 #[test]
-fn a_daemon_set_beside_the_operator_is_not_the_operator() {
-    let world = operator(widget().may_change("ops", "op", "example.com", "widgets"), 0, 0).with(json!({
-        "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"namespace": "ops", "name": "agents"},
-        "spec": {"selector": {"matchLabels": {"app": "agents"}}, "template": {"spec": {"serviceAccountName": "op"}}},
-        "status": {"numberReady": 3}
-    }));
-    let looked = asked(world);
+fn a_daemon_set_that_runs_as_the_account_may_be_the_operator() {
+    let world = |phase: &str| {
+        let world = operator(widget().may_change("ops", "op", "example.com", "widgets"), 0, 0);
+        let world = world.with(json!({
+            "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"namespace": "ops", "name": "manager"},
+            "spec": {"selector": {"matchLabels": {"app": "m"}}, "template": {"spec": {"serviceAccountName": "op"}}},
+            "status": {"numberReady": 3}
+        }));
+        world.with(json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "ops", "name": "manager-x2k4q"},
+            "spec": {"serviceAccountName": "op"}, "status": {"phase": phase}
+        }))
+    };
+    let asks = |looked: &Looked| looked.requests.iter().any(|path| path.contains("/daemonsets"));
+    let looked = asked(world("Running"));
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert!(asks(&looked), "{:#?}", looked.requests);
+    // Nothing runs as the account: then what kinds there are does not matter.
+    let looked = asked(world("Failed"));
     assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
-    assert!(looked.chain(0).last().unwrap().starts_with("Deployment ops/op"), "{:?}", looked.chain(0));
+    assert!(!asks(&looked), "{:#?}", looked.requests);
+    let looked = asked(world("Failed").refuse("/api/v1/namespaces/ops/pods", 403, "pods is forbidden"));
+    assert!(asks(&looked), "they may run: {:#?}", looked.requests);
 }
 
 /// Whatever the size of the cluster: none of these lists grows with it, but for those that have pages.

@@ -13,7 +13,7 @@ causes! {
             accepts the kubelet's SIGKILL without dying. A cgroup with a task in it cannot be removed: rmdir says \
             busy, and the kubelet repeats it every 10 to 15 s.",
         proof: "cgroup.procs of the pod's cgroup or a child names a pid; one of its threads is D and has not run \
-            between two looks a quarter of a second apart, and no FUSE or NFS wait is recognised.",
+            between two looks at least a quarter of a second apart, and no FUSE or NFS wait is recognised.",
         safe: &[
             Advice {
                 text: "See which kernel function pid {pid} waits in",
@@ -56,7 +56,7 @@ causes! {
             lives, usually in state D. A plain zombie blocks nothing; this one stays in cgroup.procs and the cgroup \
             cannot be removed.",
         proof: "cgroup.procs names a pid whose /proc/<pid>/stat says Z, and a further thread of it is D and has not \
-            run between two looks a quarter of a second apart.",
+            run between two looks at least a quarter of a second apart.",
         safe: &[
             Advice {
                 text: "See which kernel function thread {tid} waits in",

@@ -142,14 +142,16 @@ impl Conversation {
     }
 }
 
-/// One question after the other: two at once would be two connections, each with its handshake.
 async fn look(server: Server, name: &str, only: Option<&PodFilter>) -> anyhow::Result<ApiFacts> {
     let Server { url, patient, .. } = server;
+    let (node, pods) = (node(patient.clone(), name), pods(patient, name, only));
+    // Two questions at once are two connections, each with its handshake: too dear for one pod.
+    let (node, pods) = if only.is_some() { (node.await, pods.await) } else { tokio::join!(node, pods) };
     // A list for a name that does not exist is empty, and every pod here would seem forgotten.
-    let Some(node) = node(patient.clone(), name).await.with_context(|| url.clone())? else {
+    let Some(node) = node.with_context(|| url.clone())? else {
         bail!("{url} has no Node {name:?}; name this node with --node-name");
     };
-    let pods = pods(patient, name, only).await.with_context(|| url.clone())?;
+    let pods = pods.with_context(|| url.clone())?;
     let LiteNodeInfo { kubelet_version, boot_id } = node.status.node_info;
     Ok(ApiFacts {
         pods,

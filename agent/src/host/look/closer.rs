@@ -167,8 +167,13 @@ impl Looker<'_> {
 
     fn add_processes(&mut self, seen: &mut Observation, pids: &BTreeSet<u32>, depth: Depth) {
         for pid in pids {
-            if seen.processes.iter().any(|known| known.pid == *pid) {
-                continue;
+            if let Some(known) = seen.processes.iter().position(|known| known.pid == *pid) {
+                let known_threads = u32::try_from(seen.processes[known].threads.len()).unwrap_or(u32::MAX);
+                if depth != Depth::Threads || known_threads >= seen.processes[known].thread_count {
+                    continue;
+                }
+                // It was only looked at as the parent of another.
+                seen.processes.remove(known);
             }
             match processes::process(*pid, depth) {
                 Seen::Seen(process) => {

@@ -91,10 +91,11 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     // Without the boot id it takes the other pods to tell whether the answer is about this node.
     if looker.only().is_some() && api.get().is_some_and(|api| api.boot_id.is_none()) {
         runtime = looker.runtime(&cri_socket, None).await;
+        // When there is no second answer the first one cannot be believed either.
         api = looker.api(&name, None).await;
     }
     let api = place::of_this_node(api, &runtime, sys::read_text("/proc/sys/kernel/random/boot_id".as_ref(), 64).ok());
-    // What is found by its uid cannot be that of a pod which has appeared in between.
+    // The runtime was asked before the API server, so whoever it knows cannot have appeared in between.
     let (pod_dirs, cgroups) = all.unwrap_or_else(|| list(&looker, looker.uids(&runtime, &api).as_ref()));
     let runtime_process = match (&runtime, cri_socket.get()) {
         (Seen::Failed(_), Some(socket)) => runtime::listener(&looker.view.at(socket)),

@@ -37,17 +37,15 @@ impl FirstTable {
     }
 
     /// The table of this process, which is in the namespace `ns`: this one, handed over, if it is of the same
-    /// namespace and root directory. A text is if it begins as this one does: the first line names the root
-    /// mount by a number that no other living mount has, and a process in a chroot does not see that mount.
+    /// namespace and root directory. It is if it begins as this one does: the first line names the root mount by
+    /// a number that no other living mount has, and a process in a chroot does not see that mount.
     pub(super) fn read_or_take(&mut self, dir: &ProcDir, ns: u64) -> io::Result<Vec<u8>> {
         if let Some(known) = self.ns {
-            let is_same = known == ns && dir.link("root").is_ok_and(|root| root == b"/");
-            // Once handed over it is empty.
-            return if is_same && !self.bytes.is_empty() {
-                Ok(std::mem::take(&mut self.bytes))
-            } else {
-                dir.read("mountinfo", TABLE_CAP)
-            };
+            // Its options differ, so only the number of the first mount is compared.
+            let first = |bytes: &[u8]| bytes.split(|b| *b == b' ').next().map(<[u8]>::to_vec);
+            let is_same =
+                known == ns && !self.bytes.is_empty() && first(&dir.read_beginning("mountinfo")?) == first(&self.bytes);
+            return if is_same { Ok(std::mem::take(&mut self.bytes)) } else { dir.read("mountinfo", TABLE_CAP) };
         }
         match dir.read_unless_begins("mountinfo", TABLE_CAP, &self.bytes)? {
             Some(bytes) => Ok(bytes),

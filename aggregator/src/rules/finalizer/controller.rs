@@ -161,24 +161,46 @@ fn workloads<'a>(
     };
     let mut found = Vec::new();
     for (kind, known) in WORKLOADS {
-        // Operators are Deployments, mostly. A DaemonSet beside one runs the operator's agents, which take
-        // no finalizer off.
+        // Operators are Deployments, mostly. When nothing of theirs is ready, one list of pods says whether
+        // anything else is worth looking for.
         let is_served = found.iter().any(|(_, object): &(_, &Workload)| object.ready() > 0);
-        if standing.open || is_served || (kind == "DaemonSet" && !found.is_empty()) {
+        if standing.open || is_served || (!found.is_empty() && !anything_may_run(view, standing, accounts, &scopes)) {
             break;
         }
         let answers = scopes.iter().map(|scope| view.list::<Workload>(known, scope.clone())).collect::<Vec<_>>();
         let see = |answer| standing.see(known.plural, "whether the controller runs", answer).unwrap_or_default();
         for workload in answers.into_iter().flat_map(see) {
             let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
-            let account = match workload.spec.template.spec.service_account_name.as_str() {
-                "" => "default",
-                account => account,
-            };
-            if accounts.iter().any(|(at, name)| at == namespace && name == account) {
+            if is_one_of(accounts, namespace, &workload.spec.template.spec.service_account_name) {
                 found.push((Thing::namespaced(kind, known, namespace, &workload.metadata.name), workload));
             }
         }
     }
     found
+}
+
+fn is_one_of(accounts: &[(String, String)], namespace: &str, account: &str) -> bool {
+    let account = if account.is_empty() { "default" } else { account };
+    accounts.iter().any(|(at, name)| at == namespace && name == account)
+}
+
+/// Whether there is a pod of one of these accounts, or that cannot be seen. The pods of a whole cluster are not
+/// asked for.
+fn anything_may_run(view: &View, standing: &mut Standing, accounts: &[(String, String)], scopes: &[Scope]) -> bool {
+    let is_one = |pod: &&Pod| {
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+        is_one_of(accounts, namespace, &pod.spec.service_account_name)
+            && !matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
+    };
+    scopes.iter().any(|scope| match scope {
+        Scope::All | Scope::Named(..) => true,
+        Scope::Namespace(_) => match view.list::<Pod>(known::PODS, scope.clone()) {
+            Answer::Seen(pods) => pods.iter().any(is_one),
+            Answer::Unasked => {
+                standing.open = true;
+                false
+            }
+            Answer::Missing | Answer::Forbidden(_) | Answer::Failed(_) => true,
+        },
+    })
 }

@@ -50,7 +50,7 @@ causes! {
             wait cannot be interrupted: SIGKILL stays pending and the task stays in state D. Neither the container \
             nor a mount that this task uses can go before the server answers, ends, or its connection is aborted.",
         proof: "A thread is D in a FUSE wait (request_wait_answer, fuse_*), holds a pending SIGKILL, and has not \
-            run between two looks a quarter of a second apart; the mount comes from the descriptor of its system \
+            run between two looks at least a quarter of a second apart; the mount comes from the descriptor of its system \
             call, else from the one mount it can see whose /sys/fs/fuse/connections/<minor>/waiting is above 0. For \
             a volume: its server is stopped (T), or a stat in a disposable child gets no answer. Several possible \
             mounts, or a holder that is not being killed, make it only probable.",
@@ -93,7 +93,7 @@ causes! {
         meaning: "A task waits inside the NFS client for a server that does not answer. The task is in state D and \
             does not act on SIGKILL, so the container cannot end. An unmount of the same file system waits as well.",
         proof: "A thread is D in an nfs or rpc function, holds a pending SIGKILL (or is the kubelet's umount), and \
-            has not run between two looks a quarter of a second apart; mountinfo shows the NFS mount it uses. With \
+            has not run between two looks at least a quarter of a second apart; mountinfo shows the NFS mount it uses. With \
             several NFS mounts it is only probable which.",
         safe: &[
             Advice {
@@ -138,7 +138,7 @@ causes! {
             system that was not recognised. The kernel acts on SIGKILL only when this wait ends. Until then the \
             container stays RUNNING and StopContainer runs into its deadline.",
         proof: "A thread is D with SIGKILL pending in SigPnd or ShdPnd, in the same kernel function and with the \
-            same count of context switches in two looks a quarter of a second apart, and no FUSE or NFS wait is \
+            same count of context switches in two looks at least a quarter of a second apart, and no FUSE or NFS wait is \
             recognised.",
         safe: &[
             Advice {
