@@ -212,9 +212,6 @@ mod tests {
                 let slave = mount_at(dir.path(), "slave", shared.to_str().unwrap(), "", MsFlags::MS_BIND, "");
                 change(&slave, MsFlags::MS_SLAVE);
                 change(&slave, MsFlags::MS_SHARED);
-                for name in ["lower", "upper", "work"] {
-                    std::fs::create_dir(odd.join(name)).unwrap();
-                }
                 mount_at(dir.path(), "nameless", "", "tmpfs", none, "");
                 // A hierarchy without controllers works beside cgroup v2, unless the kernel lacks v1.
                 let v1 = dir.path().join("v1");

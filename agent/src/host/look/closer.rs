@@ -167,19 +167,18 @@ impl Looker<'_> {
 
     fn add_processes(&mut self, seen: &mut Observation, pids: &BTreeSet<u32>, depth: Depth) {
         for pid in pids {
-            if let Some(known) = seen.processes.iter().position(|known| known.pid == *pid) {
-                let known_threads = u32::try_from(seen.processes[known].threads.len()).unwrap_or(u32::MAX);
-                if depth != Depth::Threads || known_threads >= seen.processes[known].thread_count {
-                    continue;
-                }
-                // It was only looked at as the parent of another.
-                seen.processes.remove(known);
+            // One that was only looked at as the parent of another may need a closer look.
+            let is_whole = |known: &Process| known.threads.len() >= known.thread_count as usize;
+            let known = seen.processes.iter().find(|known| known.pid == *pid);
+            if known.is_some_and(|known| depth != Depth::Threads || is_whole(known)) {
+                continue;
             }
             match processes::process(*pid, depth) {
                 Seen::Seen(process) => {
                     if process.threads.iter().any(Thread::waits) {
                         self.waiting_since = Some(Instant::now());
                     }
+                    seen.processes.retain(|known| known.pid != *pid);
                     seen.processes.push(process);
                 }
                 Seen::Failed(fault) => self.faults.push(fault),

@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct FirstTable {
     bytes: Vec<u8>,
-    /// The namespace it is of, when it was not read as text: then it does not begin as mountinfo does.
+    /// The namespace it is of, when mountinfo was not read: its options then differ from those of mountinfo.
     ns: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ impl FirstTable {
         FirstTable { bytes: bytes.unwrap_or_default(), ns: None }
     }
 
-    /// As the kernel wrote it; empty when it could not be read.
+    /// In the form of mountinfo; empty when it could not be read.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
