@@ -241,7 +241,7 @@ mod tests {
     fn reads_which_objects_remain() {
         let message = recorded("ns-a-ordered-pods-unexpected.json", "NamespaceDeletionContentFailure");
         let pods = Obstacle::Unexpected { group: String::new(), resource: "pods".to_owned() };
-        assert_eq!(content_failure(&message), [pods.clone()]);
+        assert_eq!(content_failure(&message), std::slice::from_ref(&pods));
         let more = message.to_string().replace("1 remaining: ", "2 remaining: something new, ");
         let found = content_failure(&more.into());
         assert_eq!(found[0], pods);
