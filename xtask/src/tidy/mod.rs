@@ -1,8 +1,7 @@
 //! The repository's own rules.
 
 mod diagnosis;
-mod paths;
-mod purity;
+mod openers;
 mod registry;
 mod scenarios;
 mod size;
@@ -18,7 +17,7 @@ use sources::Source;
 /// Checks every rule and names all that is broken.
 pub fn run(root: &Path) -> Result<()> {
     let sources = sources::tracked(root)?;
-    let mut broken = purity::check(&sources);
+    let mut broken = openers::check(&sources);
     broken.extend(size::check(&sources));
     broken.extend(registry::check());
     broken.extend(scenarios::check(&sources));
