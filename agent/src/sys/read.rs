@@ -2,11 +2,14 @@
 
 use std::{
     io,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 
 /// Reads at most `cap` bytes of the file at `path`. More than that is an error, not a truncation:
 /// half a mount table would be a wrong fact.
@@ -21,6 +24,22 @@ pub fn read_capped(path: &Path, cap: usize) -> io::Result<Vec<u8>> {
 /// Like [`read_capped`], as text; bytes that are no UTF-8 are replaced.
 pub fn read_text(path: &Path, cap: usize) -> io::Result<String> {
     read_capped(path, cap).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Like [`read_text`], but only of a regular file that belongs to root and that nobody else may write. It is
+/// looked at before it is opened: opening a device or a pipe may do something.
+pub fn read_text_of_root(path: &Path, cap: usize) -> io::Result<String> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
+    let facts = rustix::fs::fstat(&found).map_err(|error| named(path, error.into()))?;
+    let refuse = |why: &str| Err(named(path, io::Error::other(why)));
+    match () {
+        () if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile => refuse("is no regular file"),
+        () if facts.st_uid != 0 => refuse("does not belong to root"),
+        () if facts.st_mode & 0o022 != 0 => refuse("may be written by others than root"),
+        () => read_text(Path::new(&format!("/proc/self/fd/{}", found.as_raw_fd())), cap)
+            .map_err(|error| named(path, error)),
+    }
 }
 
 /// Where the link at `path` points, without following it.
@@ -107,6 +126,32 @@ mod tests {
         let path = dir.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, Mode::from(0o600), 0).unwrap();
         assert_eq!(read_capped(&path, 10).unwrap(), b"");
+    }
+
+    /// The tests run as root.
+    #[test]
+    fn only_a_plain_file_of_root_is_read() {
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let write = |mode: u32, owner: u32| {
+            std::fs::write(&path, "text").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            chown(&path, Some(owner), None).unwrap();
+            read_text_of_root(&path, 4).map_err(|error| error.to_string())
+        };
+        assert_eq!(write(0o644, 0).unwrap(), "text");
+        assert!(write(0o664, 0).unwrap_err().contains("may be written by others"));
+        assert!(write(0o646, 0).unwrap_err().contains("may be written by others"));
+        assert!(write(0o600, 65534).unwrap_err().contains("does not belong to root"));
+        assert_eq!(write(0o600, 0).unwrap(), "text");
+        assert!(read_text_of_root(&path, 3).is_err(), "too long");
+        symlink("f", dir.path().join("link")).unwrap();
+        for other in [dir.path().join("link"), dir.path().to_owned(), "/dev/null".into()] {
+            let error = read_text_of_root(&other, 4).unwrap_err().to_string();
+            assert!(error.ends_with("is no regular file"), "{error}");
+        }
     }
 
     #[test]

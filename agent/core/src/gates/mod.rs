@@ -12,7 +12,7 @@ use findings::{NodeFinding, NodeReport, Unknown, Verdict};
 use crate::{
     causes::{cgroup, runtime},
     observation::{Observation, Seen},
-    view::{KubeletMinor, PodView, candidates, kubelet_minor},
+    view::{PodView, candidates, kubelet_minor},
 };
 
 /// Judges a whole observation.
@@ -79,19 +79,11 @@ fn unknowns(seen: &Observation) -> Vec<Unknown> {
     add(seen.node.kubelet.fault(), "the kubelet's settings; the defaults were used");
     let healthz = seen.node.kubelet.get().and_then(|kubelet| kubelet.healthz.fault());
     add(healthz, "whether the kubelet's sync loop runs");
+    add(seen.node.cri_socket.fault(), "containers and sandboxes");
     add(seen.csi.fault(), "which CSI drivers are registered");
     if matches!(seen.node.cri_socket, Seen::Missing) {
         let why = "no socket of a container runtime was found; name it with --cri-endpoint".to_owned();
         unknown.push(Unknown { source: "CRI".to_owned(), why, hides: "containers and sandboxes".to_owned() });
-    }
-    let told = seen.api.get().and_then(|api| api.kubelet_version.as_ref()).is_some();
-    if let (false, Some(fault)) = (told, seen.node.kubelet.get().and_then(|kubelet| kubelet.version.fault())) {
-        let hides = format!("the kubelet's version; 1.{} was assumed", KubeletMinor::NEWEST.0);
-        unknown.push(Unknown {
-            source: findings::clean(&fault.source, 200),
-            why: findings::clean(&fault.why, 300),
-            hides,
-        });
     }
     for fault in &seen.faults {
         unknown.push(Unknown {

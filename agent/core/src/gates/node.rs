@@ -5,7 +5,7 @@ use findings::{CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, PodR
 use crate::{
     causes::{block, kubelet, network, pinned, runtime, words},
     observation::{Container, ContainerState, Observation, Seen, VolData},
-    view::RETRY_WINDOW_MS,
+    view::{KubeletMinor, RETRY_WINDOW_MS, told_minor},
 };
 
 const RETRY_WINDOW: i64 = RETRY_WINDOW_MS as i64;
@@ -59,6 +59,8 @@ pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> Judged {
     found.extend(static_names(seen).into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
     found.extend(shared_roots(pods));
     notes.extend(namespace_note(seen));
+    notes.extend(kubelet::not_believed(seen));
+    notes.extend(assumed_version(seen).filter(|_| !pods.is_empty()));
     Judged { findings: found, not_looked_for, notes }
 }
 
@@ -196,6 +198,16 @@ fn static_names(seen: &Observation) -> Vec<Finding> {
         })
     };
     held.map(finding).collect()
+}
+
+/// What the judgement of pods depends on.
+fn assumed_version(seen: &Observation) -> Option<String> {
+    told_minor(seen).is_none().then(|| {
+        format!(
+            "the kubelet's version is not known, as the API server did not tell it; 1.{} was assumed",
+            KubeletMinor::NEWEST.0
+        )
+    })
 }
 
 fn namespace_note(seen: &Observation) -> Option<String> {

@@ -16,6 +16,42 @@ fn a_healthy_node_says_nothing() {
 }
 
 #[test]
+fn a_false_kubelet_is_named_and_changes_nothing() {
+    let mut seen = sample::node();
+    let named = |pid: u32| FalseKubelet { pid, comm: "kubelet\u{1b}[2J".into(), why: Disbelief::InPod };
+    seen.node.false_kubelets = vec![named(4242), FalseKubelet { why: Disbelief::NotRoot(65534), ..named(4243) }];
+    let report = judge(&seen);
+    assert_eq!(report.verdict, Verdict::Clear);
+    assert!(report.notes[0].starts_with("pid 4242 is called kubelet\\u{1b}[2J, but belongs to a pod:"), "{report:?}");
+    assert!(report.notes[1].contains("one of its user or group ids is 65534"), "{report:?}");
+    seen.node.false_kubelets = (1..=1000).map(named).collect();
+    let notes = judge(&seen).notes;
+    assert_eq!((notes.len(), notes[5].starts_with("995 more processes")), (6, true), "{notes:?}");
+}
+
+#[test]
+fn whether_a_kubelet_runs_cannot_be_told_by_a_false_one() {
+    let mut seen = sample::running();
+    let fault = Fault::new("/proc/7", "Permission denied");
+    seen.node.kubelet = Seen::Failed(fault.clone());
+    seen.node.false_kubelets =
+        vec![FalseKubelet { pid: 7, comm: "kubelet".into(), why: Disbelief::Untold(fault.clone()) }];
+    let report = judge(&seen);
+    assert!(report.node_findings.is_empty(), "{report:?}");
+    assert_eq!(report.unknown[0].source, "/proc/7");
+    assert!(report.notes.is_empty(), "it is told once: {report:?}");
+}
+
+#[test]
+fn a_version_that_nobody_told_is_said_to_be_assumed() {
+    let mut seen = sample::running();
+    assert!(judge(&seen).notes.is_empty());
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.kubelet_version = None;
+    assert!(judge(&seen).notes[0].contains("1.36 was assumed"), "{:?}", judge(&seen).notes);
+}
+
+#[test]
 fn only_the_first_gate_is_the_cause() {
     let mut seen = sample::mounted("ext4");
     let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };

@@ -3,7 +3,7 @@
 use findings::PodUid;
 use serde::{Deserialize, Serialize};
 
-use super::{HostPath, Seen};
+use super::{Fault, HostPath, Seen};
 
 /// The node, its kernel, its kubelet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct NodeFacts {
     pub may_detach_mounts: Seen<bool>,
     /// The kubelet; `Missing` when none runs.
     pub kubelet: Seen<KubeletFacts>,
+    /// Processes that have a kubelet's name and are not believed to be the node's.
+    #[serde(default)]
+    pub false_kubelets: Vec<FalseKubelet>,
     /// The directory the kubelet keeps its pods in; a guess when there is no kubelet.
     pub kubelet_root: HostPath,
     /// The socket of the container runtime; `Missing` when none was found.
@@ -44,8 +47,6 @@ pub struct KubeletFacts {
     pub state: char,
     /// Milliseconds since it started.
     pub age_ms: u64,
-    /// `v1.36.2`.
-    pub version: Seen<String>,
     /// Inode of its mount namespace.
     pub mount_ns: Option<u64>,
     /// From its configuration.
@@ -56,6 +57,36 @@ pub struct KubeletFacts {
     pub healthz: Seen<Healthz>,
     /// The kubeconfig it uses; its identity may list the pods of its node.
     pub kubeconfig: Option<HostPath>,
+}
+
+/// A process with a kubelet's name of which nothing else is read or used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FalseKubelet {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Why it is not believed.
+    pub why: Disbelief,
+}
+
+/// Why a process is not believed to be the node's kubelet. Names are free to choose; these are not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Disbelief {
+    /// It belongs to a pod.
+    InPod,
+    /// One of its ids is not root's, but this.
+    NotRoot(u32),
+    /// It is root of another user namespace than the agent's.
+    OtherUserNamespace,
+    /// Its program belongs to this user.
+    ExecutableOf(u32),
+    /// Others than root may write its program.
+    ExecutableWritable,
+    /// A server decides what its program is, and whether it answers.
+    ExecutableServed,
+    /// The kernel did not tell enough.
+    Untold(Fault),
 }
 
 /// The process behind the runtime's socket.

@@ -14,6 +14,6 @@ pub use cgroup::{CgroupLine, cgroup_lines, owner};
 pub use fdinfo::{Fdinfo, fdinfo};
 pub use kubelet::{KubeletConfig, KubeletFlags, kubelet_config, kubelet_flags};
 pub use stat::{Stat, stat};
-pub use status::{Status, status};
+pub use status::{Status, ids, status};
 pub use syscall::{descriptor, stack, syscall};
 pub use vol_data::vol_data;

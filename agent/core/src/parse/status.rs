@@ -43,6 +43,14 @@ pub fn status(bytes: &[u8]) -> Status {
     parsed
 }
 
+/// All of its user and group ids (`Uid`, `Gid`): real, effective, saved, of the file system.
+pub fn ids(bytes: &[u8]) -> Vec<u32> {
+    let lines = bytes.split(|b| *b == b'\n');
+    let of_ids = lines.filter_map(|line| line.strip_prefix(b"Uid:").or_else(|| line.strip_prefix(b"Gid:")));
+    let text = of_ids.map(String::from_utf8_lossy);
+    text.flat_map(|ids| ids.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,10 +72,18 @@ mod tests {
         assert!(!parsed.kill_pending_process);
     }
 
+    #[test]
+    fn reads_all_ids() {
+        let file = b"Name:\tpasswd\nUid:\t1000\t0\t0\t0\nGid:\t100\t100\t100\t100\nGroups:\t27\n";
+        assert_eq!(ids(file), [1000, 0, 0, 0, 100, 100, 100, 100]);
+        assert!(ids(b"Name:\tUid:\\n0\n").is_empty());
+    }
+
     proptest! {
         #[test]
         fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
             let _ = status(&bytes);
+            let _ = ids(&bytes);
         }
     }
 }

@@ -9,4 +9,4 @@ mod version;
 pub use candidates::{Candidate, Why, candidates};
 pub use kernel::copies_block;
 pub use pod::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS};
-pub use version::{KubeletMinor, kubelet_minor};
+pub use version::{KubeletMinor, kubelet_minor, told_minor};

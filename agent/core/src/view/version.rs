@@ -10,7 +10,7 @@ impl KubeletMinor {
     /// What is assumed when the version is not known: the newest behaviour known here.
     pub const NEWEST: KubeletMinor = KubeletMinor(36);
 
-    /// Reads `v1.36.2`, `Kubernetes v1.30.1+k3s1`, `1.29`.
+    /// Reads `v1.36.2`, `v1.30.1+k3s1`, `1.29`.
     pub fn parse(text: &str) -> Option<Self> {
         let start = text.find("1.")?;
         let digits = &text[start + 2..];
@@ -31,12 +31,15 @@ impl KubeletMinor {
     }
 }
 
-/// The kubelet's version: what the API server says of the node, else what the kubelet says of
-/// itself, else the newest.
+/// The kubelet's version, which only the API server tells. The kubelet's program would print it, and
+/// no program of the node is ever run.
+pub fn told_minor(seen: &Observation) -> Option<KubeletMinor> {
+    KubeletMinor::parse(seen.api.get()?.kubelet_version.as_deref()?)
+}
+
+/// The kubelet's version, the newest when it is not known.
 pub fn kubelet_minor(seen: &Observation) -> KubeletMinor {
-    let from_api = seen.api.get().and_then(|api| api.kubelet_version.as_deref());
-    let from_kubelet = seen.node.kubelet.get().and_then(|kubelet| kubelet.version.get()).map(String::as_str);
-    from_api.into_iter().chain(from_kubelet).find_map(KubeletMinor::parse).unwrap_or(KubeletMinor::NEWEST)
+    told_minor(seen).unwrap_or(KubeletMinor::NEWEST)
 }
 
 #[cfg(test)]
@@ -44,8 +47,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_kubelets_print() {
-        assert_eq!(KubeletMinor::parse("Kubernetes v1.36.2"), Some(KubeletMinor(36)));
+    fn reads_what_nodes_tell() {
+        assert_eq!(KubeletMinor::parse("v1.36.2"), Some(KubeletMinor(36)));
         assert_eq!(KubeletMinor::parse("v1.26.15+k3s1"), Some(KubeletMinor(26)));
         assert_eq!(KubeletMinor::parse("k3s"), None);
     }
