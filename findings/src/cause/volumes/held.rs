@@ -438,7 +438,9 @@ causes! {
         safe: &[
             Advice {
                 text: "Unmount it in the namespace where it still is, that of pid {pid}",
-                command: Some("nsenter -t {pid} -m umount {path}"),
+                // Not `nsenter -m umount`: that runs the `umount` which stands in the other namespace. This one is the
+                // host's: it enters by itself, and calls no helper (-i), keeps no table (-n), follows no path (-c).
+                command: Some("umount -i -n -c -N {pid} -- {path}"),
                 proven: Proven::Lab("kubelet-namespace"),
             },
             Advice {
