@@ -6,6 +6,7 @@
 
 pub mod cause;
 pub mod event;
+mod fault;
 mod finding;
 mod gate;
 mod ids;
@@ -16,6 +17,7 @@ mod thing;
 mod verdict;
 
 pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Proven};
+pub use fault::FaultKind;
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
 pub use gate::Gate;
 pub use ids::{PodRef, PodUid};

@@ -6,7 +6,9 @@ use std::{path::Path, time::Duration};
 
 use super::{HostView, child::Prober, healthz};
 use crate::{
-    observation::{CgroupDriver, CgroupMount, Disbelief, FalseKubelet, Fault, HostPath, KubeletFacts, Seen},
+    observation::{
+        CgroupDriver, CgroupMount, Disbelief, FalseKubelet, Fault, FaultKind, HostPath, KubeletFacts, Reason, Seen,
+    },
     parse::{self, KubeletConfig, KubeletFlags},
     sys::{self, ProcDir},
 };
@@ -88,9 +90,15 @@ fn none_found(refused: &[FalseKubelet]) -> Seen<Found> {
     let doubtful = refused.iter().find(|refused| refused.why != Disbelief::InPod);
     match doubtful.map(|refused| &refused.why) {
         Some(Disbelief::Untold(fault)) => Seen::Failed(fault.clone()),
-        Some(_) => Seen::Failed(Fault::new("/proc", "no process with a kubelet's name is believed to be the node's")),
+        Some(_) => Seen::Failed(Fault::new(
+            "/proc",
+            (FaultKind::NotAsked, "no process with a kubelet's name is believed to be the node's"),
+        )),
         None if sees_the_host() => Seen::Missing,
-        None => Seen::Failed(Fault::new("/proc", "shows another pid namespace than the host's; run it with hostPID")),
+        None => Seen::Failed(Fault::new(
+            "/proc",
+            (FaultKind::Denied, "shows another pid namespace than the host's; run it with hostPID"),
+        )),
     }
 }
 
@@ -236,10 +244,10 @@ pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Ve
 
 fn read_config(path: &Path, faults: &mut Vec<Fault>) -> KubeletConfig {
     let parsed = sys::read_text(path, MAX_CONFIG)
-        .map_err(|error| error.to_string())
-        .and_then(|text| parse::kubelet_config(&text));
-    parsed.unwrap_or_else(|why| {
-        faults.push(Fault::new(format!("kubelet configuration {}", path.display()), why));
+        .map_err(Reason::from)
+        .and_then(|text| parse::kubelet_config(&text).map_err(|why| Reason::new(FaultKind::Malformed, why)));
+    parsed.unwrap_or_else(|reason| {
+        faults.push(Fault::new(format!("kubelet configuration {}", path.display()), reason));
         KubeletConfig::default()
     })
 }
@@ -274,8 +282,8 @@ mod tests {
     fn one_that_is_not_believed_is_not_none() {
         let refused = |why| [FalseKubelet { pid: 7, comm: "kubelet".to_owned(), why }];
         assert!(none_found(&refused(Disbelief::NotRoot(1000))).fault().is_some());
-        let untold = refused(Disbelief::Untold(Fault::new("/proc/7/ns/user", "Permission denied")));
-        assert!(none_found(&untold).fault().is_some_and(|fault| fault.source == "/proc/7/ns/user"));
+        let untold = refused(Disbelief::Untold(Fault::new("/proc/7/ns/user", (FaultKind::Denied, "no right"))));
+        assert!(none_found(&untold).fault().is_some_and(|fault| fault.kind == FaultKind::Denied));
         assert_eq!(Search { kubelet: none_found(&untold), refused: untold.to_vec() }.pid(), Some(7));
         let in_pod = refused(Disbelief::InPod);
         assert_eq!(none_found(&in_pod).fault(), none_found(&[]).fault(), "as if it were not there");

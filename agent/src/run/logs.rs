@@ -61,7 +61,7 @@ impl Silent {
     /// ended in between) is not worth a line.
     pub fn take(&mut self, unknown: &[Unknown]) {
         let silent: Vec<&Unknown> = unknown.iter().filter(|unknown| !unknown.hides.is_empty()).collect();
-        for Unknown { source, why, hides } in &silent {
+        for Unknown { source, why, hides, .. } in &silent {
             if !self.0.contains(source) {
                 tracing::warn!(%source, %why, %hides, "a source does not answer");
             }

@@ -1,5 +1,6 @@
 //! Putting a finding together. Every text from elsewhere is cleaned here.
 
+use crate::observation::Fault;
 use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, Subject, clean};
 
 /// A finding in the making.
@@ -52,6 +53,11 @@ impl Found {
     pub fn evidence(mut self, source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
         self.evidence.push(Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 300) });
         self
+    }
+
+    /// A failure as evidence.
+    pub fn told_by(self, fault: &Fault) -> Self {
+        self.evidence(fault.source.to_string(), &fault.says)
     }
 
     /// Gives a name for the remedy's placeholder.

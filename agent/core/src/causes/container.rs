@@ -4,7 +4,7 @@ use findings::{Finding, Gate, Link, Subject, Thing, cause};
 
 use super::{Found, cgroup, holder, leftover_shim, pid_namespace, runtime, shim, uninterruptible, words};
 use crate::{
-    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Seen},
+    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
 };
 
@@ -121,8 +121,7 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
 }
 
 pub(super) fn is_unreadable(view: &PodView, pid: u32) -> bool {
-    let source = format!("/proc/{pid}");
-    view.seen.faults.iter().any(|fault| fault.source == source)
+    view.seen.faults.iter().any(|fault| fault.source == Source::Process(pid))
 }
 
 /// It runs, nothing hinders it, and nobody has sent it a SIGKILL.

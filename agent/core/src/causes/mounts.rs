@@ -1,6 +1,6 @@
 //! Mounts under mounts, mounts in the wrong namespace, directories left behind.
 
-use findings::{Finding, Link, cause};
+use findings::{FaultKind, Finding, Link, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
@@ -161,16 +161,13 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
 
 /// A subPath on NFS whose file handle the server has forgotten (`ESTALE`).
 pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
-    let fault = sub_path.mounted.fault().filter(|fault| fault.why.contains(&format!("os error {ESTALE}")))?;
+    let fault = sub_path.mounted.fault().filter(|fault| fault.kind == FaultKind::Stale)?;
     let cause = &cause::SUB_PATH_STALE_HANDLE;
     let found = runtime::named(view, Found::new(cause, GATE))
         .blame(words::place(&sub_path.path), "its file handle is stale")
-        .evidence(sub_path.path.show(), &fault.why)
+        .told_by(fault)
         .name("volume", &sub_path.volume)
         .name_if("path", sub_path.path.as_str())
         .root(sub_path.path.show());
     Some(found.finish())
 }
-
-/// "Stale file handle", the same number on every architecture but a few old ones.
-const ESTALE: i32 = 116;

@@ -1,6 +1,6 @@
 //! The container runtime as a whole, and the names every finding's remedy may use.
 
-use findings::{Finding, cause};
+use findings::{FaultKind, Finding, cause};
 
 use super::{Found, words};
 use crate::{observation::Observation, view::PodView};
@@ -33,20 +33,19 @@ pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
 /// other failure is only a source that said nothing.
 pub fn find(seen: &Observation) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
-    let is_refused = ["Connection refused", "No such file"].iter().any(|words| fault.why.contains(words));
-    if is_refused {
+    if fault.kind == FaultKind::Refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;
         let found = node_named(seen, Found::new(cause, None))
             .blame("container runtime", "nobody answers on its socket")
-            .evidence(&fault.source, &fault.why)
+            .told_by(fault)
             .root(&fault.source);
         return Some(found.finish());
     }
-    if !fault.why.contains("did not answer") {
+    if fault.kind != FaultKind::TimedOut {
         return None;
     }
     let cause = &cause::RUNTIME_NOT_RESPONDING;
-    let found = node_named(seen, Found::new(cause, None)).evidence(&fault.source, &fault.why).root(&fault.source);
+    let found = node_named(seen, Found::new(cause, None)).told_by(fault).root(&fault.source);
     let Some(process) = seen.node.runtime_process.get() else {
         let state = "accepts the connection and does not answer";
         return Some(found.probable().blame("container runtime", state).finish());

@@ -71,7 +71,10 @@ fn only_the_connection_with_waiting_requests_is_accused() {
 /// As on Linux 5.10 without CAP_SYS_ADMIN: wchan says 0, and the stack may not be read.
 fn untold(seen: &mut Observation) {
     block(seen, INIT, "");
-    let refused = Fault::new(format!("/proc/{INIT}/task/{INIT}/stack"), "Operation not permitted (os error 1)");
+    let refused = Fault::new(
+        format!("/proc/{INIT}/task/{INIT}/stack"),
+        (FaultKind::Denied, "Operation not permitted (os error 1)"),
+    );
     seen.processes[0].threads[0].stack = Seen::Failed(refused);
 }
 
@@ -110,7 +113,7 @@ fn a_process_that_is_gone_while_the_cri_says_running() {
     seen.processes.clear();
     assert_eq!(causes(&seen), ["RuntimeLostExit"]);
     // It could not be read: then nothing is claimed of it.
-    seen.faults.push(Fault::new(format!("/proc/{INIT}"), "Permission denied"));
+    seen.faults.push(Fault::new(Source::Process(INIT), (FaultKind::Denied, "Permission denied")));
     assert_eq!(causes(&seen), Vec::<&str>::new());
 }
 
@@ -216,7 +219,7 @@ fn a_driver_that_is_not_registered_is_named() {
     seen.csi = Seen::Seen(Vec::new());
     assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
     // It could not be asked which drivers there are: nothing is said of them.
-    seen.csi = Seen::Failed(Fault::new("/var/lib/kubelet/plugins_registry", "Permission denied"));
+    seen.csi = Seen::Failed(Fault::new("/var/lib/kubelet/plugins_registry", (FaultKind::Denied, "Permission denied")));
     assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
 }
 

@@ -52,7 +52,7 @@ fn a_copy_is_no_cause_without_each_part_of_the_proof() {
     assert!(!is_claimed(|seen| seen.node.may_detach_mounts = Seen::Seen(true)));
     assert!(!is_claimed(|seen| seen.elsewhere.clear()));
     assert!(!is_claimed(|seen| seen.elsewhere[0].mount.mount_point = HostPath::from("/rootfs/else/mount")));
-    assert!(!is_claimed(|seen| volume(seen).mounted = Seen::Failed(Fault::new("statx", "?"))));
+    assert!(!is_claimed(|seen| volume(seen).mounted = Seen::Failed(Fault::new("statx", (FaultKind::Failed, "?")))));
 }
 
 /// Unstaged an hour ago; a node exporter has kept the staged mount.

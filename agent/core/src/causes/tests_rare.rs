@@ -49,9 +49,11 @@ fn a_live_process_in_the_cgroup() {
 #[test]
 fn a_runtime_whose_socket_nobody_listens_on() {
     let mut seen = sample::deleted();
-    seen.runtime = Seen::Failed(Fault::new("CRI", "cannot be reached: Connection refused (os error 111)"));
+    seen.runtime =
+        Seen::Failed(Fault::new("CRI", (FaultKind::Refused, "cannot be reached: Connection refused (os error 111)")));
     assert_eq!(node_causes(&seen), ["RuntimeNotReachable"]);
-    seen.runtime = Seen::Failed(Fault::new("CRI", "cannot be reached: Permission denied (os error 13)"));
+    seen.runtime =
+        Seen::Failed(Fault::new("CRI", (FaultKind::Denied, "cannot be reached: Permission denied (os error 13)")));
     assert_eq!(node_causes(&seen), Vec::<&str>::new());
 }
 
@@ -93,7 +95,7 @@ fn a_mount_below_a_sub_path() {
 #[test]
 fn a_sub_path_with_a_stale_handle() {
     let mut seen = sample::mounted("ext4");
-    let fault = Fault::new("statx", "/x: Stale file handle (os error 116)");
+    let fault = Fault::new("statx", (FaultKind::Stale, "/x: Stale file handle (os error 116)"));
     dir(&mut seen).sub_paths.push(sub_path(Seen::Failed(fault), false));
     assert!(causes(&seen).contains(&"SubPathStaleHandle"));
 }

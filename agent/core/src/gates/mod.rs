@@ -7,6 +7,7 @@ mod rights;
 #[cfg(test)]
 mod tests;
 
+use self::rights::Lacking;
 use findings::{NodeFinding, NodeReport, Unknown, Verdict};
 
 use crate::{
@@ -22,13 +23,13 @@ pub fn judge(seen: &Observation) -> NodeReport {
     // Of a pod that was not looked into only the lists are known: nothing is said of it.
     let looked_into = candidates.iter().filter(|candidate| seen.looked_into.contains(&candidate.pod.uid));
     let views: Vec<PodView> = looked_into.map(|candidate| PodView::new(seen, candidate, kubelet)).collect();
-    let mut pods: Vec<_> = views.iter().map(pod::judge).filter(|report| report.verdict != Verdict::Clear).collect();
+    let lacking = rights::lacking(seen);
+    let reports = views.iter().map(|view| pod::judge(view, &lacking));
+    let mut pods: Vec<_> = reports.filter(|report| report.verdict != Verdict::Clear).collect();
     let node::Judged { findings: mut node_findings, not_looked_for, notes } = node::judge(seen, &mut pods);
     pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
-    let lacking = rights::lacking(seen);
     let mut unknown = lacking.told.clone();
-    unknown.extend(unknowns(seen).into_iter().filter(|failure| !lacking.explains(failure)));
-    pods.iter_mut().for_each(|pod| pod.unknown.retain(|failure| !lacking.explains(failure)));
+    unknown.extend(unknowns(seen, &lacking));
     let worst = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Clear);
     let verdict = match () {
         () if worst == Verdict::Stuck || node_findings.iter().any(node::is_stuck) => Verdict::Stuck,
@@ -61,13 +62,10 @@ fn time(ms: u64) -> String {
 }
 
 /// Sources that should have answered and did not.
-fn unknowns(seen: &Observation) -> Vec<Unknown> {
+fn unknowns(seen: &Observation, lacking: &Lacking) -> Vec<Unknown> {
     let mut unknown = Vec::new();
     let mut add = |fault: Option<&crate::observation::Fault>, hides: &str| {
-        if let Some(fault) = fault {
-            let source = findings::clean(&fault.source, 200);
-            unknown.push(Unknown { source, why: findings::clean(&fault.why, 300), hides: hides.to_owned() });
-        }
+        unknown.extend(fault.filter(|fault| !lacking.explains(fault)).map(|fault| fault.unknown(hides)));
     };
     add(seen.api.fault(), "which pods have a deletion request; use --api off to judge by what the node itself shows");
     add(seen.api.get().and_then(|api| api.stale.as_ref()), "which pods were deleted or have ended since");
@@ -82,15 +80,13 @@ fn unknowns(seen: &Observation) -> Vec<Unknown> {
     add(seen.node.cri_socket.fault(), "containers and sandboxes");
     add(seen.csi.fault(), "which CSI drivers are registered");
     if matches!(seen.node.cri_socket, Seen::Missing) {
-        let why = "no socket of a container runtime was found; name it with --cri-endpoint".to_owned();
-        unknown.push(Unknown { source: "CRI".to_owned(), why, hides: "containers and sandboxes".to_owned() });
-    }
-    for fault in &seen.faults {
         unknown.push(Unknown {
-            source: findings::clean(&fault.source, 200),
-            why: findings::clean(&fault.why, 300),
-            hides: String::new(),
+            source: "CRI".to_owned(),
+            kind: None,
+            why: "no socket of a container runtime was found; name it with --cri-endpoint".to_owned(),
+            hides: "containers and sandboxes".to_owned(),
         });
     }
+    unknown.extend(seen.faults.iter().filter(|fault| !lacking.explains(fault)).map(|fault| fault.unknown("")));
     unknown
 }

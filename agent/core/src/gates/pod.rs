@@ -2,6 +2,7 @@
 
 use findings::{Confidence, Finding, Gate, GateState, GateView, PodReport, Unknown, Verdict};
 
+use super::rights::Lacking;
 use crate::{
     causes::{api_side, cgroup, container, network, orphan, sandbox, volume},
     observation::{ContainerState, Sandbox, Seen},
@@ -18,7 +19,7 @@ struct Look<'a> {
 }
 
 /// Judges one pod that should be gone.
-pub fn judge(view: &PodView<'_>) -> PodReport {
+pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
     let mut looks = vec![
         containers(view),
         sandboxes(view),
@@ -78,7 +79,7 @@ pub fn judge(view: &PodView<'_>) -> PodReport {
         },
         overdue_seconds: view.overdue_ms().map(|ms| ms / 1000),
         gates,
-        unknown: unknowns(view),
+        unknown: unknowns(view, lacking),
         findings,
     }
 }
@@ -266,11 +267,12 @@ fn object<'a>(view: &'a PodView<'a>) -> Look<'a> {
 }
 
 /// Sources that failed for this pod.
-fn unknowns(view: &PodView) -> Vec<Unknown> {
+fn unknowns(view: &PodView, lacking: &Lacking) -> Vec<Unknown> {
     let mut unknown = Vec::new();
     let mut add = |fault: &crate::observation::Fault, hides: &str| {
-        let (source, why) = (findings::clean(&fault.source, 200), findings::clean(&fault.why, 300));
-        unknown.push(Unknown { source, why, hides: hides.to_owned() });
+        if !lacking.explains(fault) {
+            unknown.push(fault.unknown(hides));
+        }
     };
     for fault in view.dir.into_iter().flat_map(|dir| &dir.faults) {
         add(fault, "a part of its volumes");

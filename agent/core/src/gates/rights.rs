@@ -1,8 +1,8 @@
 //! Rights that the agent lacks: each is told once, with the checks it takes away and how to grant it.
 
-use findings::Unknown;
+use findings::{FaultKind, Unknown};
 
-use crate::observation::{Observation, Rights, Thread};
+use crate::observation::{Fault, Observation, Rights, Source, Thread};
 
 /// What is not granted.
 pub struct Lacking {
@@ -81,15 +81,14 @@ fn into_stacks(seen: &Observation, rights: &Rights) -> Option<Unknown> {
 }
 
 fn unknown(source: &str, why: &str, hides: &str) -> Unknown {
-    Unknown { source: source.to_owned(), why: why.to_owned(), hides: hides.to_owned() }
+    Unknown { source: source.to_owned(), kind: None, why: why.to_owned(), hides: hides.to_owned() }
 }
 
 impl Lacking {
     /// Whether a failure only says again, of one file, what is told here.
-    pub fn explains(&self, failure: &Unknown) -> bool {
-        let refused = ["Permission denied", "Operation not permitted"].iter().any(|words| failure.why.contains(words));
-        let of_api = failure.source.starts_with("API server");
-        !self.told.is_empty() && !of_api && (refused || self.blind)
+    pub fn explains(&self, fault: &Fault) -> bool {
+        let is_denied = fault.kind == FaultKind::Denied;
+        !self.told.is_empty() && fault.source != Source::ApiServer && (is_denied || self.blind)
     }
 }
 
@@ -98,7 +97,7 @@ mod tests {
     use super::*;
     use crate::{
         gates::judge,
-        observation::{Fault, Seen, sample},
+        observation::{Seen, sample},
     };
 
     const ALL: Rights = Rights {
@@ -113,8 +112,8 @@ mod tests {
     fn told(rights: Rights) -> Vec<String> {
         let mut seen = sample::node();
         seen.rights = Seen::Seen(rights);
-        seen.faults = vec![Fault::new("/proc/1/ns/mnt", "Permission denied (os error 13)"); 50];
-        seen.faults.push(Fault::new("/proc/7/mountinfo", "is longer than 67108864 bytes"));
+        seen.faults = vec![Fault::new("/proc/1/ns/mnt", (FaultKind::Denied, "x")); 50];
+        seen.faults.push(Fault::new("/proc/7/mountinfo", (FaultKind::TooLarge, "x")));
         let faults = seen.faults.len();
         let unknown = judge(&seen).unknown;
         assert!(unknown.len() < faults || rights == ALL, "the failures are not folded");
@@ -138,7 +137,7 @@ mod tests {
     fn stacks_are_missed_where_only_they_tell() {
         let mut seen = sample::node();
         let mut process = sample::process(50, "cat", 'D', 1);
-        process.threads[0].stack = Seen::Failed(Fault::new("/proc/50/task/50/stack", "Operation not permitted"));
+        process.threads[0].stack = Seen::Failed(Fault::new("/proc/50/task/50/stack", (FaultKind::Denied, "x")));
         seen.processes.push(process);
         let told = |rights| {
             let seen = Observation { rights: Seen::Seen(rights), ..seen.clone() };

@@ -32,7 +32,7 @@ fn a_false_kubelet_is_named_and_changes_nothing() {
 #[test]
 fn whether_a_kubelet_runs_cannot_be_told_by_a_false_one() {
     let mut seen = sample::running();
-    let fault = Fault::new("/proc/7", "Permission denied");
+    let fault = Fault::new("/proc/7", (FaultKind::Denied, "Permission denied"));
     seen.node.kubelet = Seen::Failed(fault.clone());
     seen.node.false_kubelets =
         vec![FalseKubelet { pid: 7, comm: "kubelet".into(), why: Disbelief::Untold(fault.clone()) }];
@@ -91,7 +91,10 @@ fn inside_the_grace_period_it_progresses() {
 #[test]
 fn a_silent_runtime_holds_the_pod_and_is_told_once() {
     let mut seen = sample::deleted();
-    seen.runtime = Seen::Failed(Fault::new("CRI unix:///run/containerd/containerd.sock", "did not answer within 1.5s"));
+    seen.runtime = Seen::Failed(Fault::new(
+        "CRI unix:///run/containerd/containerd.sock",
+        (FaultKind::TimedOut, "did not answer within 1.5s"),
+    ));
     let report = judge(&seen);
     assert_eq!(report.verdict, Verdict::Stuck);
     assert_eq!(report.node_findings[0].finding.cause.id, "RuntimeNotResponding");
@@ -102,7 +105,7 @@ fn a_silent_runtime_holds_the_pod_and_is_told_once() {
 #[test]
 fn an_api_that_fails_is_not_an_empty_list() {
     let mut seen = sample::node();
-    seen.api = Seen::Failed(Fault::new("API server https://10.0.0.1", "connection refused"));
+    seen.api = Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::Refused, "connection refused")));
     let report = judge(&seen);
     assert_eq!(report.verdict, Verdict::CannotTell);
     assert!(report.unknown[0].why.contains("connection refused"));
@@ -111,7 +114,7 @@ fn an_api_that_fails_is_not_an_empty_list() {
 #[test]
 fn an_unreadable_pods_directory_is_not_an_unmounted_volume() {
     let mut seen = sample::deleted();
-    seen.pod_dirs = Seen::Failed(Fault::new("/var/lib/kubelet/pods", "Permission denied"));
+    seen.pod_dirs = Seen::Failed(Fault::new("/var/lib/kubelet/pods", (FaultKind::Denied, "Permission denied")));
     let report = judge(&seen);
     assert_eq!((report.verdict, report.pods[0].verdict), (Verdict::CannotTell, Verdict::CannotTell));
     assert_eq!(report.pods[0].gate, Some(Gate::VolumesUnmounted));
@@ -206,7 +209,7 @@ fn an_old_kubelet_accuses_no_process_inside_the_grace_period() {
 fn volumes_that_could_not_be_read_are_not_unmounted() {
     let mut seen = sample::mounted("ext4");
     let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
-    dirs[0].volumes = Seen::Failed(Fault::new("volumes", "Input/output error"));
+    dirs[0].volumes = Seen::Failed(Fault::new("volumes", (FaultKind::Failed, "Input/output error")));
     let pod = &judge(&seen).pods[0];
     assert_eq!((pod.gate, pod.verdict), (Some(Gate::VolumesUnmounted), Verdict::CannotTell));
     assert!(pod.unknown[0].why.contains("Input/output error"));
@@ -215,7 +218,7 @@ fn volumes_that_could_not_be_read_are_not_unmounted() {
 #[test]
 fn cgroups_that_could_not_be_read_are_not_removed() {
     let mut seen = sample::deleted();
-    seen.cgroups = Seen::Failed(Fault::new("cgroups", "no kubepods cgroup was found"));
+    seen.cgroups = Seen::Failed(Fault::new("cgroups", (FaultKind::Failed, "no kubepods cgroup was found")));
     let pod = &judge(&seen).pods[0];
     assert_eq!((pod.gate, pod.verdict), (Some(Gate::CgroupRemoved), Verdict::CannotTell));
 }
@@ -224,7 +227,7 @@ fn cgroups_that_could_not_be_read_are_not_removed() {
 fn a_network_that_could_not_be_seen_is_not_torn_down() {
     let mut seen = sample::mounted("ext4");
     let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
-    runtime.sandboxes[0].network = Seen::Failed(Fault::new("CRI", "did not answer"));
+    runtime.sandboxes[0].network = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer")));
     let pod = &judge(&seen).pods[0];
     assert_eq!((pod.gate, pod.verdict), (Some(Gate::SandboxStopped), Verdict::CannotTell));
 }
@@ -232,7 +235,7 @@ fn a_network_that_could_not_be_seen_is_not_torn_down() {
 #[test]
 fn a_runtime_that_is_only_slow_is_probable() {
     let mut seen = sample::deleted();
-    seen.runtime = Seen::Failed(Fault::new("CRI", "did not answer within 1.5s"));
+    seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer within 1.5s")));
     let process = RuntimeProcess { pid: 90, comm: "containerd".into(), state: 'S' };
     seen.node.runtime_process = Seen::Seen(process);
     let confidence = |seen: &Observation| judge(seen).node_findings[0].finding.confidence;
@@ -265,7 +268,7 @@ fn a_pod_that_was_not_looked_into_is_not_judged() {
 fn an_old_answer_of_the_api_server_proves_no_absence_and_no_status() {
     let stale = |seen: &mut Observation| {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.stale = Some(Fault::new("API server", "not heard of for 5m"));
+        api.stale = Some(Fault::new(Source::ApiServer, (FaultKind::Failed, "not heard of for 5m")));
     };
     let mut seen = sample::running();
     let Seen::Seen(api) = &mut seen.api else { unreachable!() };

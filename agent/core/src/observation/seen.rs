@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Fault;
+
 /// What one source said. "Could not look" is never an empty answer.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Seen<T> {
@@ -38,27 +40,5 @@ impl<T> Seen<T> {
             Seen::Missing => Seen::Missing,
             Seen::Failed(fault) => Seen::Failed(fault),
         }
-    }
-}
-
-/// A source that gave no answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
-    /// Which source: `/proc/338/wchan`, `CRI unix:///run/containerd/containerd.sock`.
-    pub source: String,
-    /// Why, in words.
-    pub why: String,
-}
-
-impl Fault {
-    /// A fault of `source`.
-    pub fn new(source: impl Into<String>, why: impl std::fmt::Display) -> Self {
-        Fault { source: source.into(), why: why.to_string() }
-    }
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.source, self.why)
     }
 }

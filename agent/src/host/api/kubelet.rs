@@ -210,7 +210,7 @@ mod tests {
             let host = Host::new(json!({"server": address}), json!({by: how}));
             let credentials = Credentials::OfKubelet(host.view(), HostPath::from("/etc/kubelet.conf"));
             let seen = Conversation::open(credentials).unwrap().look("node-a", None).await;
-            let why = seen.fault().map(|fault| fault.why.clone()).unwrap();
+            let why = seen.fault().map(|fault| fault.says.clone()).unwrap();
             assert!(why.contains(&format!("by {by}, ")) && why.contains("not used unasked"), "{why}");
         }
         assert!(!marker.exists(), "a program was run");

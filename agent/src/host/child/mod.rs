@@ -33,7 +33,7 @@ use line::{Line, lines};
 pub use probe::probe_main;
 
 use crate::{
-    observation::{Dev, Fault, FuseProbe, HostPath, Seen},
+    observation::{Dev, Fault, FaultKind, FuseProbe, HostPath, Reason, Seen},
     sys,
 };
 
@@ -82,6 +82,18 @@ enum ChildError {
     /// It could not be started.
     #[error("the probe could not be started: {0}")]
     Start(std::io::Error),
+}
+
+impl From<ChildError> for Reason {
+    fn from(error: ChildError) -> Self {
+        let kind = match &error {
+            ChildError::TooMany => FaultKind::NotAsked,
+            ChildError::StillHangs => FaultKind::Hung,
+            ChildError::Deadline(_) => FaultKind::TimedOut,
+            ChildError::Start(_) => FaultKind::Failed,
+        };
+        Reason::new(kind, error)
+    }
 }
 
 impl Default for Prober {
@@ -279,6 +291,6 @@ fn answer<T>(source: &str, said: Vec<Line>, error: Option<ChildError>, wanted: i
     }
     match error {
         Some(error) => Seen::Failed(Fault::new(source, error)),
-        None => Seen::Failed(Fault::new(source, "the probe gave no answer")),
+        None => Seen::Failed(Fault::new(source, (FaultKind::Failed, "the probe gave no answer"))),
     }
 }

@@ -14,7 +14,7 @@ pub use unstaged::unstaged;
 
 use super::{HostView, mounts::touchable};
 use crate::{
-    observation::{CsiDriver, CsiDriverInfo, Fault, HostPath, Mount, MountTable, Seen},
+    observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
     sys::{self, EntryKind},
 };
 
@@ -93,7 +93,7 @@ fn sockets(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<H
 /// The endpoint is the driver's own word, so it is looked up in the mount table first.
 fn listens(view: &HostView, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
     if !endpoint.as_path().is_absolute() {
-        return Seen::Failed(Fault::new(endpoint.show(), "is not the path of a socket"));
+        return Seen::Failed(Fault::new(endpoint, (FaultKind::Malformed, "is not the path of a socket")));
     }
     if let Err(fault) = touchable(mounts, endpoint) {
         return Seen::Failed(fault);

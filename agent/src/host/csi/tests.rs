@@ -151,8 +151,8 @@ async fn asks_all_registration_sockets_at_once() {
     assert_eq!(at("a.sock"), Seen::Seen(listening));
     assert_eq!(at("folder/b.sock").get().unwrap().listens, Seen::Missing);
     assert_eq!(at("c.sock"), Seen::Missing);
-    assert!(at("d.sock").fault().unwrap().why.contains("did not answer within"));
-    assert!(at("e.sock").fault().unwrap().why.contains("cannot be reached"));
+    assert!(at("d.sock").fault().unwrap().says.contains("did not answer within"));
+    assert!(at("e.sock").fault().unwrap().says.contains("cannot be reached"));
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn keeps_off_endpoints_on_file_systems_that_need_a_server() {
     fs::create_dir(root.join("plugins_registry").as_path()).unwrap();
     assert!(drivers(&HostView::default(), &root, &table, DEADLINE).await.fault().is_some());
     let nowhere = listens(&HostView::default(), &table.mounts, &root.join("csi.sock"));
-    assert!(nowhere.fault().unwrap().why.contains("nfs4"));
+    assert!(nowhere.fault().unwrap().says.contains("nfs4"));
     assert!(listens(&HostView::default(), &table.mounts, &"relative".into()).fault().is_some());
 }
 

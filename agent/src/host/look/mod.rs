@@ -178,7 +178,7 @@ impl<'a> Looker<'a> {
             Some(Err(fault)) => Seen::Failed(fault.clone()),
             None => {
                 let why = "no kubeconfig was found; name one with --kubeconfig, or use --api off";
-                Seen::Failed(Fault::new("API server", why))
+                Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::NotAsked, why)))
             }
         }
     }
@@ -213,7 +213,8 @@ impl<'a> Looker<'a> {
             Seen::Seen(table) => self.host_mounts(table),
             _ => Seen::Missing,
         };
-        let ended = || Fault::new(format!("/proc/{first}/mountinfo"), "the process has ended; look again");
+        let ended =
+            || Fault::new(format!("/proc/{first}/mountinfo"), (FaultKind::Gone, "the process has ended; look again"));
         let kubelet = if table == Seen::Missing { Seen::Failed(ended()) } else { table };
         MountTables { kubelet, init, others: Vec::new() }
     }
@@ -256,7 +257,7 @@ impl<'a> Looker<'a> {
             Seen::Seen(table) => match volumes::pod_dirs(&self.view, kubelet_root, table, uids) {
                 Seen::Missing if kubelet_runs => {
                     let why = "does not exist, though a kubelet runs; name its directory with --kubelet-root";
-                    Seen::Failed(Fault::new(kubelet_root.join("pods").show(), why))
+                    Seen::Failed(Fault::new(kubelet_root.join("pods"), (FaultKind::Gone, why)))
                 }
                 dirs => dirs,
             },
@@ -297,7 +298,7 @@ impl<'a> Looker<'a> {
         match found {
             Seen::Missing if kubelet_runs => {
                 let why = format!("no kubepods cgroup was found below {root} in {} hierarchies", mounts.len());
-                Seen::Failed(Fault::new("cgroups", why))
+                Seen::Failed(Fault::new("cgroups", (FaultKind::Gone, why)))
             }
             found => found,
         }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use crate::{
     host::{HostView, kubelet},
-    observation::{ApiFacts, Fault, HostPath, RuntimeFacts, Seen},
+    observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Seen, Source},
     sys::{self, ProcDir},
 };
 
@@ -98,7 +98,7 @@ pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: 
         return Seen::Seen(facts);
     }
     let why = "its answer is about another machine; name this node with --node-name, its cluster with --kubeconfig";
-    Seen::Failed(Fault::new("API server", why))
+    Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::NotAsked, why)))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(super) use path::within;
 pub use path::{covering, touchable, way};
 
 use crate::{
-    observation::{Dev, Fault, HostPath, Mount, MountTable, Seen},
+    observation::{Dev, Fault, FaultKind, HostPath, Mount, MountTable, Seen, Source},
     parse::mountinfo::{Parsed, RawMount, mounts},
 };
 
@@ -121,15 +121,18 @@ impl MountReader {
     }
 
     fn filtered(&mut self, pid: u32, keep: impl Fn(&RawMount<'_>) -> bool) -> Seen<MountTable> {
-        let source = format!("/proc/{pid}/mountinfo");
+        let source = Source::from(format!("/proc/{pid}/mountinfo"));
         let table = match super::seen(self.table(pid)) {
             Seen::Seen(table) => table,
             Seen::Missing => return Seen::Missing,
-            Seen::Failed(fault) => return Seen::Failed(Fault::new(source, fault.why)),
+            Seen::Failed(fault) => return Seen::Failed(Fault { source, ..fault }),
         };
         let Parsed { mounts, total, odd } = with_parents(&table.bytes, keep);
         if odd > 0 && self.faults.iter().all(|fault| fault.source != source) {
-            self.faults.push(Fault::new(source, format!("{odd} lines of an unknown form were left out")));
+            self.faults.push(Fault::new(
+                source,
+                (FaultKind::Malformed, format!("{odd} lines of an unknown form were left out")),
+            ));
         }
         Seen::Seen(MountTable { ns: table.ns, through_pid: table.through_pid, total, mounts })
     }
