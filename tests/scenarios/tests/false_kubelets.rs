@@ -73,8 +73,7 @@ fn among_them(node: &Node, place: &Path) -> anyhow::Result<()> {
 
     node.restart_kubelet(Restart::default())?;
     let (report, text) = check(node)?;
-    ensure!(report.unknown.is_empty(), "the kubelet is not believed:\n{text}");
-    ensure!(report.pods.len() == 1, "the API server was not asked with the kubelet's kubeconfig:\n{text}");
+    ensure!(report.unknown.is_empty(), "the API server was not asked with the kubelet's kubeconfig:\n{text}");
     ensure!(!marker.exists(), "a program was run:\n{text}");
     Ok(())
 }
