@@ -51,15 +51,28 @@ impl std::error::Error for RpcError {}
 pub struct Connection {
     channel: Channel,
     deadline: Duration,
+    max_message: usize,
 }
 
 impl Connection {
     /// Prepares a connection to the unix socket at `socket`; every call gets `deadline`.
     pub fn new(socket: &Path, deadline: Duration) -> Result<Self, RpcError> {
+        Self::prepare(socket, deadline, MAX_MESSAGE, None)
+    }
+
+    /// The same for a peer that is less trusted than the runtime: an answer may have at most `max_message` bytes,
+    /// and no more than twice as many are on their way.
+    pub fn bounded(socket: &Path, deadline: Duration, max_message: u32) -> Result<Self, RpcError> {
+        let bytes = usize::try_from(max_message).unwrap_or(usize::MAX);
+        Self::prepare(socket, deadline, bytes, Some(max_message))
+    }
+
+    fn prepare(socket: &Path, deadline: Duration, max_message: usize, window: Option<u32>) -> Result<Self, RpcError> {
         let uri = format!("unix://{}", socket.display());
         let endpoint = Endpoint::from_shared(uri).map_err(|error| unreachable(&error))?;
+        let endpoint = endpoint.initial_connection_window_size(window).initial_stream_window_size(window);
         let channel = endpoint.connect_timeout(deadline).connect_lazy();
-        Ok(Self { channel, deadline })
+        Ok(Self { channel, deadline, max_message })
     }
 
     /// Calls one unary method, for example `/runtime.v1.RuntimeService/Version`.
@@ -69,7 +82,7 @@ impl Connection {
         A: prost::Message + Default + Send + Sync + 'static,
     {
         let answer = async {
-            let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE);
+            let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(self.max_message);
             grpc.ready().await.map_err(|error| unreachable(&error))?;
             let path = http::uri::PathAndQuery::from_static(method);
             let codec = tonic_prost::ProstCodec::<Q, A>::default();

@@ -50,10 +50,8 @@ pub fn read_link(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Reads an open file to its end, at most `cap` bytes.
 pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
-    // /proc and /sys give no length beforehand; most of their files fit into one page, and whoever
-    // expects much more reads a mount table. What is not filled of so large a buffer is never touched.
-    const MUCH: usize = 16 << 20;
-    let mut bytes = vec![0; if cap > MUCH { 256 << 10 } else { cap.min(4096) }];
+    // /proc and /sys give no length beforehand, and most of their files fit into one page.
+    let mut bytes = vec![0; cap.min(4096)];
     let mut length = 0;
     loop {
         if length == bytes.len() {
@@ -73,6 +71,27 @@ pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("is longer than {cap} bytes")));
     }
     bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// Reads an open file of many lines to its end, at most `cap` bytes, piece by piece: what is kept takes no more
+/// room than it has bytes.
+pub(super) fn read_lines(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
+    let (mut bytes, mut piece) = (Vec::new(), [0; 16 << 10]);
+    loop {
+        match rustix::io::read(file, &mut piece) {
+            Ok(0) => break,
+            Ok(n) if bytes.len() + n > cap => {
+                let lines = memchr::memchr_iter(b'\n', &bytes).count();
+                let why = format!("has more than {lines} lines, and no more than {cap} bytes of it are read");
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+            }
+            Ok(n) => bytes.extend_from_slice(&piece[..n]),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bytes.shrink_to_fit();
     Ok(bytes)
 }
 

@@ -27,6 +27,8 @@ pub(super) struct PluginInfo {
     pub endpoint: String,
 }
 
+/// An answer has a few hundred bytes.
+const ANSWER_CAP: u32 = 64 << 10;
 /// The type of a CSI driver.
 const CSI_PLUGIN: &str = "CSIPlugin";
 
@@ -38,7 +40,7 @@ pub(super) async fn info(at: &Path, socket: &HostPath, deadline: Duration) -> Se
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Seen::Missing,
         Err(error) => return Seen::Failed(Fault::new(socket, error)),
     };
-    let said: Result<PluginInfo, RpcError> = match Connection::new(short.path(), deadline) {
+    let said: Result<PluginInfo, RpcError> = match Connection::bounded(short.path(), deadline, ANSWER_CAP) {
         Ok(connection) => connection.call("/pluginregistration.Registration/GetInfo", InfoRequest {}).await,
         Err(error) => Err(error),
     };
