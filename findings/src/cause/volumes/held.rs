@@ -437,8 +437,8 @@ causes! {
             one of the two.",
         safe: &[
             Advice {
-                text: "Unmount it in the namespace where it still is, that of pid {pid}",
-                command: Some("nsenter -t {pid} -m umount {path}"),
+                text: "Unmount it in the namespace where it still is, that of pid {mount_namespace_pid}",
+                command: Some("nsenter -t {mount_namespace_pid} -m umount {path}"),
                 proven: Proven::Lab("kubelet-namespace"),
             },
             Advice {
