@@ -22,6 +22,7 @@ pub fn judge(state: &State) -> ClusterReport {
     }
     if graph.cut {
         told.unknown.push(Unknown {
+            kind: None,
             source: "the cluster".to_owned(),
             why: "more objects wait for each other than are looked into at once".to_owned(),
             hides: "what the rest waits for; name one object to look at it alone".to_owned(),

@@ -1,6 +1,8 @@
 //! A cause found at a thing. Every text from elsewhere is cleaned here.
 
-use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, Verdict, clean};
+use findings::{
+    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +34,9 @@ pub struct ToldBy {
     /// Whether the agent should have said it again since: it may be gone, and this may be old.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub overdue: bool,
+    /// Why somebody else may have said it in the agent's name; none when a policy keeps others from that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unverified: Option<String>,
 }
 
 impl Step {
@@ -78,7 +83,7 @@ pub struct Found {
     /// Which source said what.
     pub evidence: Vec<Evidence>,
     /// Values for the remedy's placeholders.
-    names: Vec<(&'static str, String)>,
+    names: Values,
     /// Equal for the same root.
     pub root: String,
     /// Who said it, when it is not what the API shows.
@@ -117,7 +122,7 @@ impl Found {
             steps: Vec::new(),
             here: false,
             evidence: Vec::new(),
-            names: Vec::new(),
+            names: Values::new(),
             root: clean(&format!("{}:{thing}", cause.id), 300),
             told: None,
         }
@@ -149,14 +154,13 @@ impl Found {
     }
 
     /// Gives a name for the remedy's placeholder.
-    pub fn name(mut self, placeholder: &'static str, value: impl ToString) -> Self {
-        self.names.retain(|(known, _)| *known != placeholder);
-        self.names.push((placeholder, value.to_string()));
+    pub fn name(mut self, placeholder: Placeholder, value: impl ToString) -> Self {
+        self.names.set(placeholder, value);
         self
     }
 
     /// Gives a name if there is one; without it the steps that need it are left out.
-    pub fn name_if(self, placeholder: &'static str, value: Option<impl ToString>) -> Self {
+    pub fn name_if(self, placeholder: Placeholder, value: Option<impl ToString>) -> Self {
         match value {
             Some(value) => self.name(placeholder, value),
             None => self,
@@ -194,9 +198,9 @@ impl Found {
     }
 
     fn names_of(self, thing: &Thing) -> Self {
-        let named = self.name("type", thing.type_for_kubectl()).name("name", &thing.name);
+        let named = self.name(Placeholder::Type, thing.type_for_kubectl()).name(Placeholder::Name, &thing.name);
         match &thing.namespace {
-            Some(namespace) => named.name("namespace", namespace),
+            Some(namespace) => named.name(Placeholder::Namespace, namespace),
             None => named,
         }
     }
@@ -214,7 +218,8 @@ impl Found {
             evidence: self.evidence.clone(),
             remedy: match &self.told {
                 Some(told) => told.remedy.clone(),
-                None => Remedy::fill(self.cause, &self.names),
+                // The chain and the steps have them in words.
+                None => Remedy { values: Values::new(), ..Remedy::fill(self.cause, &self.names) },
             },
             root: self.root.clone(),
         }

@@ -75,8 +75,12 @@ impl Standing {
 
     /// Notes that something could not be looked at.
     pub fn hidden(&mut self, source: impl AsRef<str>, why: impl AsRef<str>, hides: &str) {
-        let unknown =
-            Unknown { source: clean(source.as_ref(), 200), why: clean(why.as_ref(), 300), hides: hides.to_owned() };
+        let unknown = Unknown {
+            kind: None,
+            source: clean(source.as_ref(), 200),
+            why: clean(why.as_ref(), 300),
+            hides: hides.to_owned(),
+        };
         if !self.unknown.contains(&unknown) {
             self.unknown.push(unknown);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::backend::{self, Backend};
 use super::words::{lasting, node, said};
@@ -41,7 +41,7 @@ fn serves(view: &View, thing: &Thing, service: &ApiService, standing: &mut Stand
         standing.found.push(
             Found::here(&cause::API_DISCOVERY_STALE, thing, words)
                 .evidence("API discovery", format!("{group}/{version} is stale"))
-                .name("group_version", format!("{group}/{version}")),
+                .name(Placeholder::GroupVersion, format!("{group}/{version}")),
         );
     }
 }
@@ -51,15 +51,17 @@ fn unavailable(view: &View, thing: &Thing, service: &ApiService, available: &Con
     standing.words = format!("not available{since} ({})", available.reason);
     let Some(reference) = &service.spec.service else {
         let words = format!("not available{since}: {}", available.message);
-        standing.found.push(Found::here(&cause::API_SERVICE_UNAVAILABLE, thing, words).name("apiservice", &thing.name));
+        standing.found.push(
+            Found::here(&cause::API_SERVICE_UNAVAILABLE, thing, words).name(Placeholder::ApiService, &thing.name),
+        );
         return;
     };
     let base = |cause| {
         Found::below(cause, thing)
-            .name("apiservice", &thing.name)
-            .name("namespace", &reference.namespace)
-            .name("service", reference)
-            .name("service_name", &reference.name)
+            .name(Placeholder::ApiService, &thing.name)
+            .name(Placeholder::Namespace, &reference.namespace)
+            .name(Placeholder::Service, reference)
+            .name(Placeholder::ServiceName, &reference.name)
             .evidence(format!("status of {thing}"), said(available))
     };
     let shown = Thing::namespaced("Service", known::SERVICES, &reference.namespace, &reference.name);
@@ -72,7 +74,7 @@ fn unavailable(view: &View, thing: &Thing, service: &ApiService, available: &Con
         }
         Backend::NoEndpoint { node: Some(node), .. } => standing.wait_for(node),
         Backend::NoEndpoint { steps, workload, node: None } => {
-            let mut found = base(&cause::API_SERVICE_WITHOUT_ENDPOINTS).name_if("workload", workload);
+            let mut found = base(&cause::API_SERVICE_WITHOUT_ENDPOINTS).name_if(Placeholder::Workload, workload);
             for step in steps {
                 found = found.evidence(&step.subject, &step.words).step(step);
             }
@@ -132,8 +134,8 @@ fn by_message(
         let range = cidr.map_or(String::new(), |cidr| format!(" to {cidr}"));
         return base(&cause::NODE_ROUTE_MISSING)
             .same_as(&name)
-            .name("node", &name)
-            .name_if("pod_cidr", cidr)
+            .name(Placeholder::Node, &name)
+            .name_if(Placeholder::PodCidr, cidr)
             .step(Step::about(service, path))
             .step(Step::about(
                 &node(&name),
@@ -141,5 +143,5 @@ fn by_message(
             ))
             .probable();
     }
-    base(&cause::API_SERVICE_UNREACHABLE).name("node", &name).step(Step::about(service, path))
+    base(&cause::API_SERVICE_UNREACHABLE).name(Placeholder::Node, &name).step(Step::about(service, path))
 }

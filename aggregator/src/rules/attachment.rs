@@ -1,6 +1,6 @@
 //! Why a volume is not detached.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::sidecar::{self, Sidecar};
 use super::words::{lasting, node, overdue};
@@ -37,10 +37,10 @@ pub fn explain(view: &View, thing: &Thing) -> Standing {
 
 fn base(cause: &'static findings::Cause, thing: &Thing, attachment: &Attachment) -> Found {
     Found::below(cause, thing)
-        .name("attachment", &thing.name)
-        .name("driver", &attachment.spec.attacher)
-        .name("node", &attachment.spec.node_name)
-        .name("pv", &attachment.spec.source.persistent_volume_name)
+        .name(Placeholder::Attachment, &thing.name)
+        .name(Placeholder::Driver, &attachment.spec.attacher)
+        .name(Placeholder::Node, &attachment.spec.node_name)
+        .name(Placeholder::Pv, &attachment.spec.source.persistent_volume_name)
 }
 
 fn failing(view: &View, thing: &Thing, attachment: &Attachment, error: &VolumeError, standing: &mut Standing) {
@@ -69,8 +69,8 @@ fn lost_secret(view: &View, thing: &Thing, attachment: &Attachment, standing: &m
     let is_lost = found.is_missing() || namespace::is_going(view, &secret.namespace);
     is_lost.then(|| {
         base(&cause::DETACH_SECRET_GONE, thing, attachment)
-            .name("namespace", &secret.namespace)
-            .name("secret", &secret.name)
+            .name(Placeholder::Namespace, &secret.namespace)
+            .name(Placeholder::Secret, &secret.name)
             .evidence(
                 format!("PersistentVolume {name}"),
                 format!("controllerPublishSecretRef {}/{}", secret.namespace, secret.name),

@@ -1,6 +1,6 @@
 //! Why a PersistentVolumeClaim does not go.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::object::words;
 use super::words::{node, overdue, pod as pod_thing, within};
@@ -50,7 +50,11 @@ fn protection(view: &View, thing: &Thing, claim: &Claim, standing: &mut Standing
     let users: Vec<&Pod> = pods.into_iter().filter(|pod| pod.holds(&claim.metadata)).collect();
     for user in &users {
         let who = pod_thing(namespace, &user.metadata.name);
-        let base = |cause| Found::below(cause, thing).name("pod", &user.metadata.name).name("namespace", namespace);
+        let base = |cause| {
+            Found::below(cause, thing)
+                .name(Placeholder::Pod, &user.metadata.name)
+                .name(Placeholder::Namespace, namespace)
+        };
         if user.metadata.deletion_timestamp.is_some() {
             if let Some(found) = local_on_lost_node(view, thing, claim, user, standing) {
                 standing.found.push(found);
@@ -92,9 +96,9 @@ fn local_on_lost_node(view: &View, thing: &Thing, claim: &Claim, user: &Pod, sta
     (is_gone || is_lost).then(|| {
         Found::below(&cause::LOCAL_VOLUME_ON_LOST_NODE, thing)
             .same_as(&volume.metadata.name)
-            .name("node", name)
-            .name("pod", &user.metadata.name)
-            .name("pv", &volume.metadata.name)
+            .name(Placeholder::Node, name)
+            .name(Placeholder::Pod, &user.metadata.name)
+            .name(Placeholder::Pv, &volume.metadata.name)
             .step(Step::named(
                 format!("PersistentVolume {}", volume.metadata.name),
                 format!("local to {name}: no other node has its data"),

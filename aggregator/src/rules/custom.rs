@@ -1,6 +1,6 @@
 //! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::backend::{self, Backend};
 use super::words::{lasting, overdue, said};
@@ -50,8 +50,8 @@ fn conversion(view: &View, thing: &Thing, crd: &Crd, standing: &mut Standing) {
     let shown = Thing::namespaced("Service", known::SERVICES, &service.namespace, &service.name);
     let base = || {
         Found::below(&cause::CONVERSION_WEBHOOK_UNAVAILABLE, thing)
-            .name("crd", &thing.name)
-            .name("service", service)
+            .name(Placeholder::Crd, &thing.name)
+            .name(Placeholder::Service, service)
             .evidence(thing.to_string(), format!("spec.conversion: Webhook, Service {service}"))
     };
     match backend::look(view, standing, service) {
@@ -70,7 +70,7 @@ fn stored_versions(thing: &Thing, crd: &Crd, standing: &mut Standing) {
     if !gone.is_empty() {
         let words = format!("objects are stored in {}, which it does not define any more", gone.join(", "));
         standing.found.push(
-            Found::here(&cause::STORED_VERSION_NOT_SERVED, thing, words).name("crd", &thing.name).evidence(
+            Found::here(&cause::STORED_VERSION_NOT_SERVED, thing, words).name(Placeholder::Crd, &thing.name).evidence(
                 thing.to_string(),
                 format!("status.storedVersions: {}", crd.status.stored_versions.join(", ")),
             ),
@@ -117,6 +117,8 @@ fn deletion(view: &View, thing: &Thing, crd: &Crd, standing: &mut Standing) {
             free => format!("{free} instances remain that nobody asked to go"),
         };
         let words = says.map_or(words.clone(), |says| format!("{words}; the server says: {}", said(says)));
-        standing.found.push(Found::here(&cause::CRD_INSTANCES_REMAIN, thing, words).name("crd", &thing.name));
+        standing
+            .found
+            .push(Found::here(&cause::CRD_INSTANCES_REMAIN, thing, words).name(Placeholder::Crd, &thing.name));
     }
 }

@@ -1,6 +1,6 @@
 //! Objects of any other kind: only finalizers hold them.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::words::{lasting, overdue};
 use super::{finalizer, namespace, odd_owner, victims};
@@ -58,7 +58,7 @@ fn without_namespace(view: &View, thing: &Thing, standing: &mut Standing) -> Opt
     Some(
         Found::here(&cause::CONTENT_WITHOUT_NAMESPACE, thing, words)
             .same_as(name)
-            .name("namespace", name)
+            .name(Placeholder::Namespace, name)
             .evidence(format!("Namespace {name}"), "not found"),
     )
 }

@@ -1,6 +1,6 @@
 //! Why a pod does not go, as far as the API shows it.
 
-use findings::{cause, clean, duration};
+use findings::{Placeholder, cause, clean, duration};
 
 use super::webhook::Request;
 use super::words::{age, claim, node, overdue, some, within};
@@ -27,8 +27,8 @@ impl Case<'_> {
 
     fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> Found {
         Found::here(cause, self.thing, words)
-            .name("pod", format!("{}/{}", self.namespace(), self.thing.name))
-            .name("node", &self.pod.spec.node_name)
+            .name(Placeholder::Pod, format!("{}/{}", self.namespace(), self.thing.name))
+            .name(Placeholder::Node, &self.pod.spec.node_name)
     }
 }
 
@@ -195,7 +195,10 @@ fn without_node(view: &View, case: &Case, standing: &mut Standing) {
     let removed = events.iter().filter(|event| event.reason == "RemovingNode").filter_map(|event| event.last_timestamp);
     let removed = removed.max();
     let base = |cause| {
-        Found::below(cause, case.thing).same_as(name).name("node", name).evidence(format!("Node {name}"), "not found")
+        Found::below(cause, case.thing)
+            .same_as(name)
+            .name(Placeholder::Node, name)
+            .evidence(format!("Node {name}"), "not found")
     };
     let found = match removed {
         Some(at) if view.state.seconds_since(at) > COLLECTOR => {
@@ -300,7 +303,7 @@ fn missing_driver(view: &View, case: &Case, standing: &mut Standing) -> bool {
         let found = case
             .found(&cause::CSI_DRIVER_NOT_ON_NODE, &standing.words)
             .same_as(format!("{name}:{}", csi.driver))
-            .name("driver", &csi.driver)
+            .name(Placeholder::Driver, &csi.driver)
             .step(Step::about(
                 &claim(case.namespace(), &one.metadata.name),
                 format!("volume {} of driver {}", one.spec.volume_name, csi.driver),

@@ -1,6 +1,6 @@
 //! Why a PersistentVolume does not go.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::object::words;
 use super::sidecar::{self, Sidecar};
@@ -57,7 +57,7 @@ fn protection(view: &View, thing: &Thing, volume: &PersistentVolume, standing: &
             None if finalizer::refused(view, thing, &volume.metadata, standing) => return,
             None => {
                 let words = format!("{}; pv-protection should have let it go", standing.words);
-                Found::here(&cause::PV_DELETION_PENDING, thing, words).name("pv", &thing.name)
+                Found::here(&cause::PV_DELETION_PENDING, thing, words).name(Placeholder::Pv, &thing.name)
             }
         };
         let is_young = standing.overdue.is_some_and(|seconds| seconds < 60);
@@ -76,14 +76,14 @@ fn protection(view: &View, thing: &Thing, volume: &PersistentVolume, standing: &
         }
         Some(_) => standing.found.push(
             Found::below(&cause::PV_BOUND_TO_CLAIM, thing)
-                .name("namespace", namespace)
-                .name("name", name)
-                .name("pv", &thing.name)
+                .name(Placeholder::Namespace, namespace)
+                .name(Placeholder::Name, name)
+                .name(Placeholder::Pv, &thing.name)
                 .step(Step::about(&who, "is bound to it and is not being deleted")),
         ),
         None if is_gone => standing.found.push(
             Found::here(&cause::PV_DELETION_PENDING, thing, format!("{}; its claim is gone", standing.words))
-                .name("pv", &thing.name),
+                .name(Placeholder::Pv, &thing.name),
         ),
         None => {}
     }
@@ -113,8 +113,8 @@ fn backend(
         (None, message) => format!(": {message}"),
     };
     let found = Found::here(cause, thing, format!("{}{said}", standing.words))
-        .name("pv", &thing.name)
-        .name_if("driver", volume.spec.csi.as_ref().map(|csi| &csi.driver))
+        .name(Placeholder::Pv, &thing.name)
+        .name_if(Placeholder::Driver, volume.spec.csi.as_ref().map(|csi| &csi.driver))
         .evidence(thing.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
     let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
     let found = match (said.strip_prefix(": "), driver) {
@@ -149,8 +149,8 @@ fn attachments(view: &View, thing: &Thing, finalizer: &str, standing: &mut Stand
     }
     if own.is_empty() && !standing.open {
         let words = format!("{}; nothing is attached, and {finalizer} is left", standing.words);
-        standing
-            .found
-            .push(Found::here(&cause::VOLUME_ATTACHER_GONE, thing, words).name("finalizer", finalizer).probable());
+        standing.found.push(
+            Found::here(&cause::VOLUME_ATTACHER_GONE, thing, words).name(Placeholder::Finalizer, finalizer).probable(),
+        );
     }
 }

@@ -124,6 +124,10 @@ kinds! {
     WebhookConfigurations(WebhookConfiguration):
         VALIDATING = "admissionregistration.k8s.io" "v1" "validatingwebhookconfigurations",
         MUTATING = "admissionregistration.k8s.io" "v1" "mutatingwebhookconfigurations";
+    AdmissionPolicies(AdmissionPolicy):
+        ADMISSION_POLICIES = "admissionregistration.k8s.io" "v1" "validatingadmissionpolicies";
+    AdmissionPolicyBindings(AdmissionPolicyBinding):
+        ADMISSION_POLICY_BINDINGS = "admissionregistration.k8s.io" "v1" "validatingadmissionpolicybindings";
     Workloads(Workload):
         DEPLOYMENTS = "apps" "v1" "deployments",
         STATEFUL_SETS = "apps" "v1" "statefulsets",

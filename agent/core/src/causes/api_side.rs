@@ -1,6 +1,6 @@
 //! The node is done; the rest is between the kubelet and the API server, or the API server's alone.
 
-use findings::{Finding, Gate, cause};
+use findings::{Finding, Gate, Placeholder, cause};
 
 use super::{Found, runtime};
 use crate::view::{PodView, RETRY_WINDOW_MS};
@@ -51,7 +51,7 @@ pub fn devices(view: &PodView) -> Option<Finding> {
         .probable()
         .blame(format!("resource claims {claims}"), "the kubelet has not been able to unprepare them")
         .evidence("dra_manager_state", "still lists this pod")
-        .name_if("claim", (!claims.is_empty()).then_some(claims))
+        .name_if(Placeholder::Claim, (!claims.is_empty()).then_some(claims))
         .root(view.uid());
     Some(found.finish())
 }

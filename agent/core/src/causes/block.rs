@@ -1,6 +1,6 @@
 //! Raw block volumes: the loop device the kubelet locks them with, and what is built on it.
 
-use findings::{Finding, Gate, cause};
+use findings::{Finding, Gate, Placeholder, cause};
 
 use super::{runtime, words};
 use crate::observation::{LoopDevice, Observation};
@@ -20,8 +20,8 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
                 format!("/sys/block/{}/loop/backing_file", device.device.trim_start_matches("/dev/")),
                 device.file.show(),
             )
-            .name("device", &device.device)
-            .name_if("path", device.file.as_str())
+            .name(Placeholder::Device, &device.device)
+            .name_if(Placeholder::Path, device.file.as_str())
             .root(&device.device)
     })
 }

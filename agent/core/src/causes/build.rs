@@ -1,7 +1,10 @@
 //! Putting a finding together. Every text from elsewhere is cleaned here.
 
+use findings::{
+    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Subject, Values, clean,
+};
+
 use crate::observation::Fault;
-use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, Subject, clean};
 
 /// A finding in the making.
 pub struct Found {
@@ -10,7 +13,7 @@ pub struct Found {
     confidence: Confidence,
     chain: Vec<Link>,
     evidence: Vec<Evidence>,
-    names: Vec<(&'static str, String)>,
+    names: Values,
     root: String,
 }
 
@@ -23,7 +26,7 @@ impl Found {
             confidence: Confidence::Proven,
             chain: Vec::new(),
             evidence: Vec::new(),
-            names: Vec::new(),
+            names: Values::new(),
             root: cause.id.to_owned(),
         }
     }
@@ -60,14 +63,16 @@ impl Found {
         self.evidence(fault.source.to_string(), &fault.says)
     }
 
-    /// Gives a name for the remedy's placeholder.
-    pub fn name(mut self, placeholder: &'static str, value: impl ToString) -> Self {
-        self.names.push((placeholder, value.to_string()));
+    /// Gives a name for the remedy's placeholder; the first that fits stays.
+    pub fn name(mut self, placeholder: Placeholder, value: impl ToString) -> Self {
+        if self.names.get(placeholder).is_none() {
+            self.names.set(placeholder, value);
+        }
         self
     }
 
     /// Gives a name if there is one; without it the steps that need it are left out.
-    pub fn name_if(self, placeholder: &'static str, value: Option<impl ToString>) -> Self {
+    pub fn name_if(self, placeholder: Placeholder, value: Option<impl ToString>) -> Self {
         match value {
             Some(value) => self.name(placeholder, value),
             None => self,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Finding, Gate, Link, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, kill, runtime, uninterruptible, words};
 use crate::{
@@ -82,8 +82,11 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         )
         .evidence(file.show(), word)
         // Each version is thawed by another word, so each has a step of its own.
-        .name_if(if is_v2 { "target" } else { "path" }, file.as_str().filter(|_| is_own))
-        .name_if("cgroup", path.as_str())
+        .name_if(
+            if is_v2 { Placeholder::CgroupFreeze } else { Placeholder::FreezerState },
+            file.as_str().filter(|_| is_own),
+        )
+        .name_if(Placeholder::Cgroup, path.as_str())
         .root(path.show());
     found.finish()
 }
@@ -103,7 +106,7 @@ fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Finding {
             }
             let leader_is_zombie = process.state == 'Z';
             let cause = if leader_is_zombie { &cause::CGROUP_HELD_BY_THREAD } else { &cause::CGROUP_HELD_BY_TASK };
-            held(view, cause, process, path, &head, &words::waiting(thread)).name("tid", thread.tid).finish()
+            held(view, cause, process, path, &head, &words::waiting(thread)).name(Placeholder::Tid, thread.tid).finish()
         }
         None => held(view, &cause::CGROUP_PROCESS_ALIVE, process, path, &head, words::state(process.state)).finish(),
     }
@@ -121,11 +124,11 @@ fn held(
         .blame(words::process(process), state)
         .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
         .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
-        .name_if("pid", kill::may_be_killed(view, process.pid, &process.comm))
-        .name("comm", &process.comm)
-        .name_if("owner", words::stoppable_owner(&process.owner))
-        .name_if("cgroup", path.as_str())
-        .name_if("path", path.as_str())
+        .name_if(Placeholder::Pid, kill::may_be_killed(view, process.pid, &process.comm))
+        .name(Placeholder::Comm, &process.comm)
+        .name_if(Placeholder::Owner, words::stoppable_owner(&process.owner))
+        .name_if(Placeholder::Cgroup, path.as_str())
+        .name_if(Placeholder::Path, path.as_str())
         .root(format!("{}:{}", process.pid, process.start_ticks))
 }
 
@@ -139,8 +142,8 @@ pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
         .probable()
         .blame(words::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
-        .name_if("cgroup", dir.path.as_str())
-        .name_if("path", dir.path.as_str())
+        .name_if(Placeholder::Cgroup, dir.path.as_str())
+        .name_if(Placeholder::Path, dir.path.as_str())
         .root(&dir.hierarchy);
     Some(found.finish())
 }
@@ -158,8 +161,8 @@ fn children(view: &PodView) -> Option<Finding> {
         .blame(words::cgroup(&path), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
         .probable()
-        .name_if("cgroup", path.as_str())
-        .name_if("path", path.as_str())
+        .name_if(Placeholder::Cgroup, path.as_str())
+        .name_if(Placeholder::Path, path.as_str())
         .root(path.show());
     Some(found.finish())
 }
@@ -184,8 +187,8 @@ fn empty(view: &PodView) -> Option<Finding> {
         .probable()
         .blame(words::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)
-        .name_if("unit", unit)
-        .name_if("cgroup", dir.path.as_str())
+        .name_if(Placeholder::Unit, unit)
+        .name_if(Placeholder::Cgroup, dir.path.as_str())
         .root(dir.path.show());
     Some(found.finish())
 }

@@ -1,6 +1,6 @@
 //! Gate `ContainersStopped`: why a container that should have ended is RUNNING.
 
-use findings::{Finding, Gate, Link, Subject, Thing, cause};
+use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
 use super::{Found, cgroup, holder, leftover_shim, pid_namespace, runtime, shim, uninterruptible, words};
 use crate::{
@@ -92,8 +92,8 @@ fn lost_exit(
         .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
         .evidence(format!("/proc/{pid}"), "no such process")
-        .name("container", &container.id)
-        .name("sandbox", &container.sandbox)
+        .name(Placeholder::Container, &container.id)
+        .name(Placeholder::Sandbox, &container.sandbox)
         .root(&container.id);
     // Nobody has looked for conmon; and containerd may take ten seconds to see an exit.
     let is_sure = !is_crio(view) && view.is_overdue_by(UNMOUNT_RETRY_MS);
@@ -115,7 +115,7 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .blame(words::process(process), format!("{}, it never became the container", words::state(process.state)))
         .evidence(format!("/proc/{}/comm", process.pid), &process.comm)
-        .name("pid", process.pid)
+        .name(Placeholder::Pid, process.pid)
         .root(process.pid);
     Some(found.finish())
 }
@@ -144,7 +144,7 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     let found = found
         .blame("the kubelet and the runtime", "nobody has killed this container")
         .evidence("/proc/<pid>/status of the container's processes", "no SIGKILL in SigPnd or ShdPnd")
-        .name("container", &container.id)
+        .name(Placeholder::Container, &container.id)
         .root(&container.id);
     Some(found.finish())
 }
@@ -172,7 +172,7 @@ fn grace(view: &PodView) -> Option<Finding> {
             "metadata.deletionTimestamp",
             format!("{left} s from now, deletionGracePeriodSeconds {}", deletion.grace_s),
         )
-        .name("container", &container.id)
+        .name(Placeholder::Container, &container.id)
         .root(view.uid());
     Some(found.finish())
 }

@@ -1,6 +1,6 @@
 //! A volume that is unmounted here, and of which another mount namespace has a copy.
 
-use findings::{Finding, Link, cause};
+use findings::{Finding, Link, Placeholder, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
@@ -24,8 +24,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]
         .evidence("mountinfo of the kubelet", format!("{} is not mounted", target.show()))
         .evidence(format!("/proc/{}/mountinfo", copy.pid), copy.mount.mount_point.show())
         .evidence("uname -r", &view.seen.node.kernel)
-        .name("volume", &volume.name)
-        .name_if("path", target.as_str())
+        .name_if(Placeholder::Path, target.as_str())
         .root(format!("{}:{}", copy.ns, target.show()));
     Some(found.finish())
 }

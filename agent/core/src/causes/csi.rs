@@ -1,6 +1,6 @@
 //! CSI: the file that remembers a volume, the driver that must unpublish it.
 
-use findings::{Finding, Link, cause};
+use findings::{Finding, Link, Placeholder, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
@@ -21,11 +21,9 @@ pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .blame(words::place(&file), &says)
         .evidence(file.show(), &says)
-        .name("volume", &volume.name)
-        .name_if("path", file.as_str())
-        .name_if("target", volume.path.join("mount").as_str())
-        .name_if("driver", known(view, volume).map(|known| known.driver.clone()))
-        .name_if("json", json)
+        .name_if(Placeholder::VolData, file.as_str())
+        .name_if(Placeholder::Driver, known(view, volume).map(|known| known.driver.clone()))
+        .name_if(Placeholder::Json, json)
         .root(file.show());
     Some(found.finish())
 }
@@ -91,10 +89,8 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         .blame(words::csi_driver(&data.driver), state)
         .evidence(volume.path.join("vol_data.json").show(), format!("driverName {}", data.driver))
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
-        .name("driver", &data.driver)
-        .name("volume", &volume.name)
-        .name_if("plugin_dir", view.seen.node.kubelet_root.join("plugins").join(&data.driver).as_str())
-        .name_if("target", volume.target.get().and_then(|target| target.as_str()))
+        .name(Placeholder::Driver, &data.driver)
+        .name_if(Placeholder::PluginDir, view.seen.node.kubelet_root.join("plugins").join(&data.driver).as_str())
         .root(&data.driver);
     if silent > 0 {
         found = found.probable();
@@ -120,11 +116,9 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         .blame(words::csi_driver(&data.driver), "registered, and it has not unmounted this target")
         .evidence("search for holders", "no process holds the mount")
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
-        .name("driver", &data.driver)
-        .name("volume", &volume.name)
-        .name_if("path", mount.mount_point.as_str())
-        .name_if("target", mount.mount_point.as_str())
-        .name_if("note", volume.path.join("vol_data.json").as_str())
+        .name(Placeholder::Driver, &data.driver)
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
         .root(mount.mount_point.show());
     Some(found.finish())
 }
@@ -144,9 +138,8 @@ pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opt
         )
         .evidence(target.show(), "not a mount point")
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
-        .name("driver", &data.driver)
-        .name("volume", &volume.name)
-        .name_if("path", target.as_str())
+        .name(Placeholder::Driver, &data.driver)
+        .name_if(Placeholder::Path, target.as_str())
         .root(target.show());
     Some(found.finish())
 }

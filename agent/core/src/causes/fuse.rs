@@ -1,6 +1,6 @@
 //! FUSE servers that do not answer, and mounts whose server is gone.
 
-use findings::{Finding, Gate, Link, cause, clean};
+use findings::{Finding, Gate, Link, Placeholder, cause, clean};
 
 use super::{Found, runtime, words};
 use crate::{
@@ -26,7 +26,10 @@ pub fn not_responding(
         format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
         thread.wchan.get().map_or("", String::as_str),
     );
-    let found = runtime::named(view, found).name("pid", process.pid).name("tid", thread.tid).name("comm", &thread.comm);
+    let found = runtime::named(view, found)
+        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Tid, thread.tid)
+        .name(Placeholder::Comm, &thread.comm);
     match mounts {
         [mount] => of_mount(view, found, mount),
         [] => found
@@ -73,10 +76,9 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     let found = runtime::named(view, Found::new(cause, gate).after(head))
         .blame(words::mount(mount), "its server has died")
         .evidence(format!("FUSE connection {number}"), proof)
-        .name("connection", number)
-        .name_if("mount", mount.mount_point.as_str())
-        .name_if("path", mount.mount_point.as_str())
-        .name_if("target", mount.mount_point.as_str())
+        .name(Placeholder::Connection, number)
+        .name_if(Placeholder::Mount, mount.mount_point.as_str())
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(number);
     Some(sure(found).finish())
 }
@@ -96,9 +98,9 @@ fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
             waiting.map_or("could not be read".to_owned(), |n| n.to_string()),
         )
         .evidence("mountinfo of the kubelet", other_mounts(view, mount))
-        .name("connection", number)
-        .name_if("mount", shown.mount_point.as_str())
-        .name_if("path", shown.mount_point.as_str())
+        .name(Placeholder::Connection, number)
+        .name_if(Placeholder::Mount, shown.mount_point.as_str())
+        .name_if(Placeholder::Path, shown.mount_point.as_str())
         .root(number);
     let found = if waiting.is_none() { found.probable() } else { found };
     match connection.map(servers) {
@@ -106,9 +108,9 @@ fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
             .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
             // Only a stopped server is told to go on.
-            .name_if("server_pid", matches!(server.state, 'T' | 't').then_some(server.pid))
-            .name("server", &server.comm)
-            .name_if("owner", words::stoppable_owner(&server.owner)),
+            .name_if(Placeholder::ServerPid, matches!(server.state, 'T' | 't').then_some(server.pid))
+            .name(Placeholder::Server, &server.comm)
+            .name_if(Placeholder::Owner, words::stoppable_owner(&server.owner)),
         Some(Servers::Several(servers)) => {
             let pids: Vec<String> =
                 servers.iter().take(8).map(|s| format!("{} {}", s.pid, clean(&s.comm, 32))).collect();

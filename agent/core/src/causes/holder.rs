@@ -1,19 +1,17 @@
 //! Somebody holds a mount, so that the kubelet's `umount` says busy.
 
-use findings::{Cause, Finding, Link, cause};
+use findings::{Cause, Finding, Link, Placeholder, cause};
 
 use super::{Found, kill, runtime, uninterruptible, volume::GATE, words};
 use crate::{
-    observation::{Container, Copy, Holder, HostPath, How, Mount, Owner, SubPath, VolumeDir},
+    observation::{Container, Copy, Holder, HostPath, How, Mount, Owner},
     view::PodView,
 };
 
 /// Who holds a volume's mount.
-pub fn find(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Vec<Finding> {
-    let named = |found: Found| found.name("volume", &volume.name);
+pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Vec<Finding> {
     let found = blockers(view, mount).map(|holder| {
-        waiting(view, mount, holder, head)
-            .unwrap_or_else(|| finding(view, cause_of(holder), mount, holder, head, &named))
+        waiting(view, mount, holder, head).unwrap_or_else(|| finding(view, cause_of(holder), mount, holder, head))
     });
     found.collect()
 }
@@ -35,18 +33,16 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
 }
 
 /// Who holds a subPath's mount; one finding names the first.
-pub fn of_sub_path(view: &PodView, sub_path: &SubPath, mount: &Mount, head: &[Link]) -> Option<Finding> {
-    let named = |found: Found| found.name("volume", &sub_path.volume);
-    blockers(view, mount).next().map(|holder| finding(view, &cause::SUB_PATH_BUSY, mount, holder, head, &named))
+pub fn of_sub_path(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    blockers(view, mount).next().map(|holder| finding(view, &cause::SUB_PATH_BUSY, mount, holder, head))
 }
 
 /// Who holds the root file system of a container whose process is gone: the runtime cannot unmount
 /// it and so never sees the container as ended.
 pub fn of_rootfs(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
     let mount = view.kubelet_mounts().iter().find(|mount| mount.is_rootfs_of(&container.id))?;
-    let named = |found: Found| found.name("container", &container.id);
     let mut finding =
-        blockers(view, mount).next().map(|holder| finding(view, &cause::ROOTFS_BUSY, mount, holder, head, &named))?;
+        blockers(view, mount).next().map(|holder| finding(view, &cause::ROOTFS_BUSY, mount, holder, head))?;
     finding.gate = Some(findings::Gate::ContainersStopped);
     Some(finding)
 }
@@ -70,16 +66,9 @@ fn cause_of(holder: &Holder) -> &'static Cause {
     }
 }
 
-fn finding(
-    view: &PodView,
-    cause: &'static Cause,
-    mount: &Mount,
-    holder: &Holder,
-    head: &[Link],
-    named: &dyn Fn(Found) -> Found,
-) -> Finding {
+fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
     let (by, source, path) = how(holder);
-    let mut found = named(runtime::named(view, Found::new(cause, GATE).after(head)))
+    let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
         .link(words::mount(mount), "cannot be unmounted: in use");
     if holder.copy == Copy::Propagated {
         found = found
@@ -87,14 +76,13 @@ fn finding(
             .evidence(format!("/proc/{}/mountinfo", holder.pid), "a copy tied to the kubelet's mount by propagation");
     }
     let found = found
-        .name_if("path", mount.mount_point.as_str())
-        .name_if("target", mount.mount_point.as_str())
-        .name_if("owner", words::stoppable_owner(&holder.owner));
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .name_if(Placeholder::Owner, words::stoppable_owner(&holder.owner));
     if let How::Loop { device, file } = &holder.how {
         return found
             .blame(words::loop_device(device), format!("its backing file is {}", file.show()))
             .evidence(source, file.show())
-            .name("device", device)
+            .name(Placeholder::Device, device)
             .root(device)
             .finish();
     }
@@ -107,9 +95,9 @@ fn finding(
         .blame(words::pid(holder.pid, &holder.comm, holder.state), state)
         .evidence(source, path.show())
         .evidence("mountinfo of the kubelet", mount.mount_point.show())
-        .name_if("pid", kill::may_be_killed(view, holder.pid, &holder.comm))
-        .name("comm", &holder.comm)
-        .name_if("unit", unit)
+        .name_if(Placeholder::Pid, kill::may_be_killed(view, holder.pid, &holder.comm))
+        .name(Placeholder::Comm, &holder.comm)
+        .name_if(Placeholder::Unit, unit)
         .root(format!("{}:{}", holder.pid, holder.start_ticks))
         .finish()
 }

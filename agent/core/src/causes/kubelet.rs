@@ -1,6 +1,6 @@
 //! The kubelet itself: not running, or running and doing nothing.
 
-use findings::{Finding, cause};
+use findings::{Finding, Placeholder, cause};
 
 use super::{Found, runtime, words};
 use crate::observation::{Disbelief, FalseKubelet, Observation, Seen};
@@ -63,7 +63,7 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
     let found = runtime::node_named(seen, Found::new(cause, None))
         .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &says)
         .evidence(source, says)
-        .name("pid", kubelet.pid)
+        .name(Placeholder::Pid, kubelet.pid)
         .root("kubelet");
     Some(found.finish())
 }
@@ -77,7 +77,7 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
     let found = runtime::node_named(seen, Found::new(cause, None))
         .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &healthz.body)
         .evidence("/healthz of the kubelet", &healthz.body)
-        .name("pid", kubelet.pid)
+        .name(Placeholder::Pid, kubelet.pid)
         .root("kubelet");
     Some(found.finish())
 }

@@ -1,6 +1,6 @@
 //! A shim that lives on without anything below it, while the runtime calls its container RUNNING.
 
-use findings::{Finding, Gate, Link, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, container, runtime, words};
 use crate::{
@@ -35,9 +35,9 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
         .evidence(format!("/proc/{}/exe", shim.pid), program)
         .evidence(format!("/proc/{}/cwd", shim.pid), format!("the bundle of sandbox {}", shim.sandbox))
         .evidence(format!("/proc/{}/task/*/children", shim.pid), "none")
-        .name("container", &container.id)
-        .name("sandbox", &container.sandbox)
-        .name("shim_pid", shim.pid)
+        .name(Placeholder::Container, &container.id)
+        .name(Placeholder::Sandbox, &container.sandbox)
+        .name(Placeholder::ShimPid, shim.pid)
         .root(root(shim));
     // The runtime may still be at its clean-up.
     Some(if view.is_overdue_by(UNMOUNT_RETRY_MS) { found } else { found.probable() }.finish())

@@ -1,6 +1,6 @@
 //! Mounts under mounts, mounts in the wrong namespace, directories left behind.
 
-use findings::{FaultKind, Finding, Link, cause};
+use findings::{FaultKind, Finding, Link, Placeholder, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
@@ -9,18 +9,16 @@ use crate::{
 };
 
 /// A mount lies below the volume: neither `umount` of the volume nor `rmdir` can succeed.
-pub fn nested(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Vec<Finding> {
+pub fn nested(view: &PodView, target: &HostPath, head: &[Link]) -> Vec<Finding> {
     let cause = &cause::NESTED_MOUNT;
     let named = |mount: &Mount| {
-        if let Some(finding) = only_in_kubelets(view, volume, mount, head) {
+        if let Some(finding) = only_in_kubelets(view, mount, head) {
             return finding;
         }
         runtime::named(view, Found::new(cause, GATE).after(head))
             .blame(words::mount(mount), "mounted below the volume")
             .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
-            .name("volume", &volume.name)
-            .name_if("path", mount.mount_point.as_str())
-            .name_if("target", target.as_str())
+            .name_if(Placeholder::Path, mount.mount_point.as_str())
             .root(mount.mount_point.show())
             .finish()
     };
@@ -30,7 +28,7 @@ pub fn nested(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Lin
 
 /// The mount is in the kubelet's own mount namespace and not in pid 1's: whoever looks for it on the
 /// host does not see it, and `umount` there does not reach it.
-fn only_in_kubelets(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
+fn only_in_kubelets(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let init = view.seen.mounts.init.get()?;
     let kubelet = view.seen.node.kubelet.get()?;
     if init.mounts.iter().any(|other| other.mount_point == mount.mount_point) {
@@ -41,9 +39,8 @@ fn only_in_kubelets(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         .blame(words::mount(mount), "in the kubelet's mount namespace, not in pid 1's")
         .evidence(format!("/proc/{}/mountinfo", kubelet.pid), mount.mount_point.show())
         .evidence("/proc/1/mountinfo", "does not have it")
-        .name("volume", &volume.name)
-        .name("pid", kubelet.pid)
-        .name_if("path", mount.mount_point.as_str())
+        .name(Placeholder::Pid, kubelet.pid)
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
     Some(found.finish())
 }
@@ -55,14 +52,13 @@ pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> 
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .blame(words::mount(mount), "mounted below the subPath")
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
-        .name("volume", &sub_path.volume)
-        .name_if("path", mount.mount_point.as_str())
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
     Some(found.finish())
 }
 
 /// The mount is seen by pid 1 and not by the kubelet, or by the kubelet only.
-pub fn hidden(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+pub fn hidden(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Finding> {
     let init = view.seen.mounts.init.get()?;
     let by_init = init.mounts.iter().any(|mount| mount.mount_point == *target);
     let by_kubelet = view.mount_at(target).is_some();
@@ -74,9 +70,8 @@ pub fn hidden(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Lin
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .blame(words::place(target).called("mount "), state)
         .evidence("/proc/1/mountinfo and the kubelet's mountinfo", state)
-        .name("volume", &volume.name)
-        .name("pid", 1)
-        .name_if("path", target.as_str())
+        .name(Placeholder::MountNamespacePid, 1)
+        .name_if(Placeholder::Path, target.as_str())
         .root(target.show());
     Some(found.finish())
 }
@@ -94,15 +89,13 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
         .probable()
         .blame(words::place(target), format!("not a mount point, {says}"))
         .evidence(target.show(), says)
-        .name("volume", &volume.name)
-        .name_if("path", target.as_str())
-        .name_if("target", target.as_str())
+        .name_if(Placeholder::Path, target.as_str())
         .root(target.show());
     Some(found.finish())
 }
 
 /// Two mounts on the very same path: the kubelet unmounts one and meets the other.
-pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+pub fn twice(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Finding> {
     let mounts: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.mount_point == *target).collect();
     if mounts.len() < 2 {
         return None;
@@ -118,14 +111,13 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
     }
     let found = found
         .blame(words::place(target), format!("{} mounts on this one path", mounts.len()))
-        .name("volume", &volume.name)
-        .name_if("path", root.as_str())
+        .name_if(Placeholder::Path, root.as_str())
         .root(root.show());
     Some(found.finish())
 }
 
 /// The volume's files lie on a file system that has become read-only: they cannot be deleted.
-pub fn read_only(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Finding> {
     let covering = view.kubelet_mounts().iter().filter(|mount| target.is_within(&mount.mount_point));
     let mount = covering.max_by_key(|mount| mount.mount_point.as_bytes().len())?;
     if !mount.super_read_only || view.mount_at(target).is_some() {
@@ -135,8 +127,7 @@ pub fn read_only(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .blame(words::mount(mount), "the file system is read-only")
         .evidence("mountinfo of the kubelet", format!("ro in the super options of {}", mount.mount_point.show()))
-        .name("volume", &volume.name)
-        .name_if("path", target.as_str())
+        .name_if(Placeholder::Path, target.as_str())
         .root(mount.dev);
     Some(found.finish())
 }
@@ -150,7 +141,10 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
         runtime::named(view, Found::new(cause, GATE))
             .blame(words::mount(mount), "mounted, and its path does not exist any more")
             .evidence("mountinfo of the kubelet", mount.mount_point.show())
-            .name_if("path", mount.mount_point.as_str().map(|path| path.trim_end_matches("//deleted").to_owned()))
+            .name_if(
+                Placeholder::Path,
+                mount.mount_point.as_str().map(|path| path.trim_end_matches("//deleted").to_owned()),
+            )
             .root(mount.mount_point.show())
             .finish()
     };
@@ -166,8 +160,7 @@ pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let found = runtime::named(view, Found::new(cause, GATE))
         .blame(words::place(&sub_path.path), "its file handle is stale")
         .told_by(fault)
-        .name("volume", &sub_path.volume)
-        .name_if("path", sub_path.path.as_str())
+        .name_if(Placeholder::Path, sub_path.path.as_str())
         .root(sub_path.path.show());
     Some(found.finish())
 }

@@ -1,15 +1,15 @@
 //! A volume on a multipath map that has lost its paths: what was written waits, and so does `umount`.
 
-use findings::{Finding, Link, Thing, cause};
+use findings::{Finding, Link, Placeholder, Thing, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
-    observation::{Mount, MultipathMap, VolumeDir},
+    observation::{Mount, MultipathMap},
     view::PodView,
 };
 
 /// Whether the mount's map has no path left.
-pub fn stale(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
+pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let map = view.seen.multipath.iter().find(|map| map.mounted == mount.dev && map.is_without_path())?;
     let cause = &cause::MULTIPATH_STALE;
     let subject = findings::Subject::new(
@@ -22,9 +22,8 @@ pub fn stale(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -
         .link(words::mount(mount), "mounted, and its device has no path to the storage")
         .blame(subject, paths(map))
         .evidence(format!("/sys/block/{}/slaves", map.device), paths(map))
-        .name("device", &map.name)
-        .name("volume", &volume.name)
-        .name_if("path", mount.mount_point.as_str())
+        .name(Placeholder::Map, &map.name)
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(&map.name);
     Some(found.finish())
 }

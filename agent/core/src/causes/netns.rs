@@ -1,6 +1,6 @@
 //! The file that pins a sandbox's network namespace: gone, or busy.
 
-use findings::{Finding, Gate, Link, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, api_side, runtime, volume::Left, words};
 use crate::{
@@ -56,8 +56,8 @@ fn missing(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, why: &
         .blame(words::place(&network.path).called("network namespace "), format!("does not exist; {why}"))
         .evidence(network.path.show(), "no such file")
         .evidence(format!("CRI PodSandboxStatus {}", sandbox.id), "names it as the sandbox's network namespace")
-        .name("sandbox", &sandbox.id)
-        .name_if("path", network.path.as_str())
+        .name(Placeholder::Sandbox, &sandbox.id)
+        .name_if(Placeholder::Path, network.path.as_str())
         .root(&sandbox.id)
         .finish()
 }
@@ -83,7 +83,7 @@ fn is_busy(
         .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
         .evidence(format!("/proc/{}/mountinfo", copy.pid), copy.mount.mount_point.show())
         .evidence("uname -r", &view.seen.node.kernel)
-        .name("sandbox", &sandbox.id)
+        .name(Placeholder::Sandbox, &sandbox.id)
         .root(format!("{}:{}", copy.ns, network.path.show()))
         .finish()
 }

@@ -1,6 +1,6 @@
 //! NFS servers that do not answer.
 
-use findings::{Finding, Gate, Link, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, runtime, words};
 use crate::{
@@ -26,14 +26,14 @@ pub fn not_responding(
     let wchan = thread.wchan.get().map_or("", String::as_str);
     let mut found = runtime::named(view, Found::new(cause, gate).after(head))
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), wchan)
-        .name("pid", process.pid)
-        .name("tid", thread.tid);
+        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Tid, thread.tid);
     match mounts {
         [mount] => {
             found = found
                 .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
-                .name_if("mount", mount.mount_point.as_str())
-                .name_if("path", mount.mount_point.as_str())
+                .name_if(Placeholder::Mount, mount.mount_point.as_str())
+                .name_if(Placeholder::Path, mount.mount_point.as_str())
                 .root(mount.source.show());
         }
         several => {

@@ -1,6 +1,6 @@
 //! Pods the API server does not know any more, with something of them left here.
 
-use findings::{Finding, Gate, cause};
+use findings::{Finding, Gate, Placeholder, cause};
 
 use super::{Found, container, runtime, words};
 use crate::{
@@ -20,9 +20,9 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
             .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
             .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
             .evidence("terminationGracePeriodSeconds", grace(container))
-            .name("container", &container.id)
-            .name("sandbox", &container.sandbox)
-            .name_if("pid", container.pid.get())
+            .name(Placeholder::Container, &container.id)
+            .name(Placeholder::Sandbox, &container.sandbox)
+            .name_if(Placeholder::Pid, container.pid.get())
             .root(view.uid());
     Some(found.finish())
 }
@@ -80,8 +80,7 @@ pub fn directory(view: &PodView) -> Option<Finding> {
         found = found.evidence(volume.path.show(), what);
     }
     let found = found
-        .name_if("path", leftover_file(&volumes).as_ref().and_then(|file| file.as_str()))
-        .name_if("volume", volumes.first().map(|volume| &volume.name))
+        .name_if(Placeholder::Path, leftover_file(&volumes).as_ref().and_then(|file| file.as_str()))
         .root(view.uid());
     Some(found.finish())
 }
@@ -99,7 +98,7 @@ fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
     runtime::named(view, Found::new(cause, Some(Gate::VolumesUnmounted)))
         .blame(words::place(path), "a file, and the kubelet tries rmdir")
         .evidence(path.show(), "a regular file, not a mount point")
-        .name_if("path", path.as_str())
+        .name_if(Placeholder::Path, path.as_str())
         .root(path.show())
         .finish()
 }

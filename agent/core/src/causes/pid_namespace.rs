@@ -3,7 +3,7 @@
 //! It sleeps in state S in `zap_pid_ns_processes` and is never the cause: that is a member in D, or
 //! a zombie that a parent outside of the namespace does not reap.
 
-use findings::{Finding, Gate, Link, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, kill, runtime, uninterruptible, words};
 use crate::{observation::Process, view::PodView};
@@ -56,10 +56,10 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
         .evidence(format!("/proc/{}/{{wchan,stack}}", init.pid), "zap_pid_ns_processes")
         .evidence(format!("/proc/{}/stat", zombie.pid), format!("state Z, 1 thread, parent {}", parent.pid))
         .evidence(format!("/proc/{}/ns/pid", parent.pid), "another pid namespace than the zombie's")
-        .name("pid", zombie.pid)
-        .name_if("parent_pid", kill::may_be_killed(view, parent.pid, &parent.comm))
-        .name("comm", &parent.comm)
-        .name_if("owner", words::stoppable_owner(&parent.owner))
+        .name(Placeholder::Pid, zombie.pid)
+        .name_if(Placeholder::ParentPid, kill::may_be_killed(view, parent.pid, &parent.comm))
+        .name(Placeholder::Comm, &parent.comm)
+        .name_if(Placeholder::Owner, words::stoppable_owner(&parent.owner))
         .root(parent.pid);
     Some(found.finish())
 }

@@ -1,7 +1,7 @@
 //! A device that is to be detached, and that a private copy of its mount keeps in use. It holds no
 //! pod: on today's kernels a copy never does.
 
-use findings::{Finding, cause};
+use findings::{Finding, Placeholder, cause};
 
 use super::{runtime, words};
 use crate::observation::{MountElsewhere, Observation, UnstagedVolume};
@@ -40,8 +40,8 @@ fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountElsewhere) -
                 format!("{} on {}, private", copy.mount.mount_point.show(), copy.mount.dev),
             )
             .evidence(format!("/sys/fs/{}", copy.mount.fs_type), format!("the file system of {} lives", copy.mount.dev))
-            .name("driver", &volume.driver)
-            .name_if("path", volume.path.as_str())
+            .name(Placeholder::Driver, &volume.driver)
+            .name_if(Placeholder::Path, volume.path.as_str())
             .root(format!("{}:{}", copy.ns, copy.mount.dev))
     })
 }

@@ -1,13 +1,13 @@
 //! The container runtime as a whole, and the names every finding's remedy may use.
 
-use findings::{FaultKind, Finding, cause};
+use findings::{FaultKind, Finding, Placeholder, cause};
 
 use super::{Found, words};
 use crate::{observation::Observation, view::PodView};
 
 /// Fills in the pod, the node and the units of kubelet and runtime.
 pub(super) fn named(view: &PodView, found: Found) -> Found {
-    node_named(view.seen, found).name("pod", view.pod).name("uid", view.uid())
+    node_named(view.seen, found).name(Placeholder::Pod, view.pod).name(Placeholder::Uid, view.uid())
 }
 
 /// Fills in the node and the units of kubelet and runtime.
@@ -26,7 +26,10 @@ pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
         () if socket.contains("k3s") || socket.contains("k0s") => kubelet_unit,
         () => "containerd",
     };
-    found.name("node", &seen.node.name).name("kubelet_unit", kubelet_unit).name("runtime_unit", runtime_unit)
+    found
+        .name(Placeholder::Node, &seen.node.name)
+        .name(Placeholder::KubeletUnit, kubelet_unit)
+        .name(Placeholder::RuntimeUnit, runtime_unit)
 }
 
 /// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any
@@ -55,7 +58,7 @@ pub fn find(seen: &Observation) -> Option<Finding> {
     let found = found
         .blame(words::pid(process.pid, &process.comm, process.state), state)
         .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
-        .name_if("pid", stopped.then_some(process.pid));
+        .name_if(Placeholder::Pid, stopped.then_some(process.pid));
     // One that is not stopped may only be slow.
     Some(if stopped { found } else { found.probable() }.finish())
 }

@@ -1,6 +1,6 @@
 //! Gate `SandboxStopped`: a sandbox that runs, or a network that cannot be torn down.
 
-use findings::{Finding, Gate, Link, Subject, Thing, cause};
+use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
 use super::{Found, kill::is_shim, netns, network, runtime, shim, uninterruptible, words};
 use crate::{
@@ -55,8 +55,8 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
         .probable()
         .blame(subject, format!("{state}; all containers have ended"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
-        .name("sandbox", &sandbox.id)
-        .name_if("shim_pid", parent.filter(|parent| is_shim(parent)).map(|shim| shim.pid))
+        .name(Placeholder::Sandbox, &sandbox.id)
+        .name_if(Placeholder::ShimPid, parent.filter(|parent| is_shim(parent)).map(|shim| shim.pid))
         .root(&sandbox.id)
         .finish()
 }
@@ -70,8 +70,8 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
         .blame(format!("network namespace {}", network.path.show()), "still there, so CNI DEL has not succeeded")
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
-        .name("sandbox", &sandbox.id)
-        .name_if("path", network.path.as_str())
+        .name(Placeholder::Sandbox, &sandbox.id)
+        .name_if(Placeholder::Path, network.path.as_str())
         .root(&sandbox.id);
     if let Some(message) = network::unready(view.seen) {
         found = found.evidence("CRI Status, condition NetworkReady", message);
@@ -88,8 +88,8 @@ fn unknown_containers(view: &PodView) -> Vec<Finding> {
         runtime::named(view, Found::new(cause, GATE).after(&super::container::head(view, container)))
             .blame("container runtime", "it could not load this container's state")
             .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
-            .name("container", &container.id)
-            .name("sandbox", &container.sandbox)
+            .name(Placeholder::Container, &container.id)
+            .name(Placeholder::Sandbox, &container.sandbox)
             .root(&container.id)
             .finish()
     };

@@ -1,6 +1,6 @@
 //! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
 
-use findings::{Finding, Gate, Link, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, kill::is_shim, runtime, words};
 use crate::{observation::Process, view::PodView};
@@ -54,10 +54,10 @@ fn not_responding(
         .blame(words::process(shim), words::state(shim.state))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
         .evidence(format!("/proc/{}/stat", init.pid), format!("its parent is pid {}", shim.pid))
-        .name("shim_pid", shim.pid)
-        .name("pid", shim.pid)
-        .name("comm", &shim.comm)
-        .name("sandbox", sandbox)
+        .name(Placeholder::ShimPid, shim.pid)
+        .name(Placeholder::Pid, shim.pid)
+        .name(Placeholder::Comm, &shim.comm)
+        .name(Placeholder::Sandbox, sandbox)
         .root(shim.pid)
         .finish()
 }
@@ -69,9 +69,9 @@ fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate:
         .blame(words::process(shim), format!("its parent, {}, does not reap it", words::state(shim.state)))
         .evidence(format!("/proc/{}/stat", init.pid), format!("state Z, 1 thread, parent {}", shim.pid))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
-        .name("shim_pid", shim.pid)
-        .name("parent_pid", shim.pid)
-        .name("pid", init.pid)
+        .name(Placeholder::ShimPid, shim.pid)
+        .name(Placeholder::ParentPid, shim.pid)
+        .name(Placeholder::Pid, init.pid)
         .root(shim.pid)
         .finish()
 }
@@ -85,8 +85,8 @@ fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Opti
         )
         .blame(format!("shim of sandbox {}", sandbox.get(..12).unwrap_or(sandbox)), "it has died")
         .evidence(format!("/proc/{}/stat", init.pid), "parent 1: the shim that started it is gone")
-        .name("pid", init.pid)
-        .name("sandbox", sandbox)
+        .name(Placeholder::Pid, init.pid)
+        .name(Placeholder::Sandbox, sandbox)
         .root(sandbox)
         .finish()
 }

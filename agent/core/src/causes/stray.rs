@@ -1,7 +1,7 @@
 //! Something in `volumes/` that is no directory: `ReadDirNoStat` fails on it, and the kubelet takes
 //! a failed look for "volumes exist".
 
-use findings::{Finding, cause};
+use findings::{Finding, Placeholder, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{observation::PodDir, view::PodView};
@@ -13,7 +13,7 @@ pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {
         runtime::named(view, Found::new(cause, GATE))
             .blame(words::place(path), "not a directory, so the kubelet's look at the volumes fails")
             .evidence(path.show(), "not a directory")
-            .name_if("path", path.as_str())
+            .name_if(Placeholder::Path, path.as_str())
             .root(path.show())
             .finish()
     };

@@ -1,7 +1,7 @@
 //! A task in D with a SIGKILL pending: the kill was delivered, the kernel cannot act on it. What
 //! it waits for is the cause: a FUSE server, an NFS server, a device.
 
-use findings::{Finding, Gate, Link, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, fuse, nfs, runtime, words};
 use crate::{
@@ -119,9 +119,9 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
-        .name("pid", process.pid)
-        .name("tid", thread.tid)
-        .name("comm", &thread.comm)
+        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Tid, thread.tid)
+        .name(Placeholder::Comm, &thread.comm)
         .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)))
         .finish()
 }

@@ -1,6 +1,6 @@
 //! Gate `VolumesUnmounted`: why a volume of the pod is still there.
 
-use findings::{Confidence, Finding, Gate, Link, Subject, Thing, cause};
+use findings::{Confidence, Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
 use super::{Found, block, copied, csi, fuse, holder, mounts, multipath, nfs, runtime, stray, words};
 use crate::{
@@ -83,23 +83,23 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     let target = volume.target.get().unwrap_or(&volume.path);
     let mount = view.mount_at(target);
     let head = head(volume, if mount.is_some() { "mounted" } else { "not a mount point, but not torn down" });
-    let mut found = mounts::nested(view, volume, target, &head);
+    let mut found = mounts::nested(view, target, &head);
     found.extend(csi::unusable(view, volume, &head));
     found.extend(copied::find(view, volume, target, &head));
     if let Some(mount) = mount {
         found.extend(fuse::gone(view, mount, &head, GATE));
         found.extend(fuse::silent_volume(view, mount, &head, GATE));
         found.extend(nfs::of_volume(view, mount, &head, GATE));
-        found.extend(multipath::stale(view, volume, mount, &head));
-        found.extend(holder::find(view, volume, mount, &head));
+        found.extend(multipath::stale(view, mount, &head));
+        found.extend(holder::find(view, mount, &head));
     }
     if found.is_empty() {
         found.extend(csi::not_registered(view, volume, &head));
     }
     if found.is_empty() {
-        found.extend(mounts::hidden(view, volume, target, &head));
-        found.extend(mounts::twice(view, volume, target, &head));
-        found.extend(mounts::read_only(view, volume, target, &head));
+        found.extend(mounts::hidden(view, target, &head));
+        found.extend(mounts::twice(view, target, &head));
+        found.extend(mounts::read_only(view, target, &head));
         found.extend(plugin_removed(view, volume, &head));
     }
     if found.is_empty() {
@@ -136,9 +136,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         .probable()
         .blame(words::mount(mount), "nothing was found that holds it")
         .evidence("search for holders", says)
-        .name("volume", &volume.name)
-        .name_if("path", mount.mount_point.as_str())
-        .name_if("target", mount.mount_point.as_str())
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
     Some(found.finish())
 }
@@ -158,8 +156,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
         .evidence("search for holders", "no process holds the mount")
-        .name("volume", &volume.name)
-        .name_if("path", mount.mount_point.as_str())
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
     Some(found.finish())
 }
@@ -195,8 +192,7 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
     let found = runtime::named(view, Found::new(cause, GATE).after(head))
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
-        .name("volume", &volume.name)
-        .name_if("path", target.as_str())
+        .name_if(Placeholder::Path, target.as_str())
         .root(&volume.plugin);
     Some(found.finish())
 }
@@ -207,5 +203,5 @@ fn sub_path_busy(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let subject =
         findings::clean(&format!("subPath of volume {} in container {}", sub_path.volume, sub_path.container), 160);
     let head = [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")];
-    holder::of_sub_path(view, sub_path, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
+    holder::of_sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
 }

@@ -1,6 +1,6 @@
 //! How processes, mounts and owners are named in findings.
 
-use findings::{Subject, Thing, clean, duration};
+use findings::{Placeholder, Subject, Thing, clean, duration};
 
 use super::Found;
 use crate::observation::{HostPath, Mount, MountElsewhere, Owner, Process, Thread};
@@ -127,7 +127,10 @@ pub fn has_copy(copy: &MountElsewhere) -> String {
 
 /// Names the holder of a copy for the remedy.
 pub fn copy_named(found: Found, copy: &MountElsewhere) -> Found {
-    found.name("pid", copy.pid).name("comm", &copy.comm).name_if("owner", stoppable_owner(&copy.owner))
+    found
+        .name(Placeholder::Pid, copy.pid)
+        .name(Placeholder::Comm, &copy.comm)
+        .name_if(Placeholder::Owner, stoppable_owner(&copy.owner))
 }
 
 /// `1 mount`, `2 mounts`.

@@ -1,6 +1,8 @@
 //! States of the node that hold many pods, each told once.
 
-use findings::{CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, PodReport, PodUid, Verdict, cause};
+use findings::{
+    CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, Placeholder, PodReport, PodUid, Verdict, cause,
+};
 
 use crate::{
     causes::{block, kubelet, network, pinned, runtime, words},
@@ -145,9 +147,8 @@ fn staging_left(seen: &Observation) -> Option<Vec<Finding>> {
                     "mountinfo of the kubelet",
                     format!("{} on {}, shown nowhere below pods/", staging.path.show(), staging.dev),
                 )
-                .name_if("path", staging.path.as_str())
-                .name_if("target", staging.path.as_str())
-                .name("driver", &staging.driver)
+                .name_if(Placeholder::Path, staging.path.as_str())
+                .name(Placeholder::Driver, &staging.driver)
                 .root(staging.path.show())
         })
     };
@@ -193,7 +194,7 @@ fn static_names(seen: &Observation) -> Vec<Finding> {
                 .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
                 .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
                 .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
-                .name("container", &container.id)
+                .name(Placeholder::Container, &container.id)
                 .root(&container.pod.uid)
         })
     };

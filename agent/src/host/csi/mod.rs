@@ -43,7 +43,9 @@ pub async fn drivers(
     let ask = |socket: HostPath| async move {
         let at = view.at(&socket);
         let said = timeout_at(end, registration::info(&at, &socket, deadline)).await;
-        let late = |_| Seen::Failed(Fault::new(socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")));
+        let late = |_| {
+            Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
+        };
         let info = said.unwrap_or_else(late).map(|(name, endpoint)| {
             let listens = listens(view, &table.mounts, &endpoint);
             CsiDriverInfo { name, endpoint, listens }

@@ -5,11 +5,13 @@ mod advice;
 mod claim;
 mod link;
 mod silence;
+mod writer;
 
 use findings::{Confidence, Evidence};
 use jiff::Timestamp;
 
 use self::claim::{Claim, Heard};
+use self::writer::Policy;
 use super::words::node as node_thing;
 use crate::graph::{Found, Standing, Step, Told, ToldBy, View};
 use crate::state::*;
@@ -43,7 +45,7 @@ pub fn findings(view: &View, standing: &mut Standing, thing: &Thing, pod: &Pod, 
             return Vec::new();
         }
     };
-    let Heard { mut claims, refused } = claim::heard(&events, pod, on);
+    let Heard { mut claims, over, refused } = claim::heard(view, &events, pod, on);
     if let Some(note) = refused {
         standing.note(note);
     }
@@ -54,13 +56,24 @@ pub fn findings(view: &View, standing: &mut Standing, thing: &Thing, pod: &Pod, 
         }
         age <= EXPIRED
     });
+    match over.filter(|over| view.state.seconds_since(over.written) <= EXPIRED) {
+        // The API shows the pod, whatever is said.
+        Some(over) => {
+            let doubt = Policy::of(view, standing).doubts(over.event);
+            standing.note(silence::over(&over, pod, name, view.state.seconds_since(over.written), doubt));
+        }
+        None if claims.is_empty() => silence::explain(view, standing, name),
+        None => {}
+    }
     if claims.is_empty() {
-        silence::explain(view, standing, name);
+        return Vec::new();
     }
     if claims.len() > MOST {
         standing.note(format!("The agent on {name} names {} more causes.", claims.len() - MOST));
     }
-    claims.iter().take(MOST).map(|claim| found(view, claim, thing, on, words)).collect()
+    let policy = Policy::of(view, standing);
+    let at = At { view, policy, thing, pod, on };
+    claims.iter().take(MOST).map(|claim| found(&at, claim, words)).collect()
 }
 
 /// When the agent of a silent node was last heard: it has its own way to the API server. What it wrote
@@ -68,11 +81,24 @@ pub fn findings(view: &View, standing: &mut Standing, thing: &Thing, pod: &Pod, 
 pub fn last_word(view: &View, on: &Node, standing: &mut Standing) -> Option<Option<Timestamp>> {
     let answer = view.told_of(&on.metadata.name);
     let events = standing.glance("Events of the agents", "whether its agent reaches the API server", answer)?;
-    let is_its = |event: &&&AgentEvent| event.regarding.uid == on.metadata.uid && event.said().is_ok();
+    let is_its = |event: &&&AgentEvent| {
+        let is_by_now = event.said().is_ok_and(|carried| claim::is_by_now(view, event, carried));
+        event.regarding.uid == on.metadata.uid && is_by_now
+    };
     Some(events.iter().filter(is_its).filter_map(|event| event.written()).max())
 }
 
-fn found(view: &View, claim: &Claim, thing: &Thing, on: &Node, words: &str) -> Found {
+/// Where a claim is told.
+struct At<'v, 'a> {
+    view: &'v View<'a>,
+    policy: Policy,
+    thing: &'v Thing,
+    pod: &'v Pod,
+    on: &'v Node,
+}
+
+fn found(at: &At, claim: &Claim, words: &str) -> Found {
+    let At { view, policy, thing, pod, on } = at;
     let node = on.metadata.name.as_str();
     let ready = if is_true(&on.status.conditions, "Ready") { "Ready" } else { "NotReady" };
     let finding = &claim.carried.finding;
@@ -85,6 +111,7 @@ fn found(view: &View, claim: &Claim, thing: &Thing, on: &Node, words: &str) -> F
         seconds_ago: seconds(age),
         first_seen_seconds_ago: since,
         overdue: age > RENEWED,
+        unverified: policy.doubts(claim.event),
     };
     let is_sure = finding.confidence == Confidence::Proven && claim.is_named && !by.overdue;
     let mut found = Found::below(cause, thing)
@@ -107,6 +134,6 @@ fn found(view: &View, claim: &Claim, thing: &Thing, on: &Node, words: &str) -> F
         let says = format!("it holds {count} pods of the node and names {named} of them, not this one");
         found = found.evidence(format!("agent on {node}"), says);
     }
-    found = found.told(Told { by, gate: finding.gate, remedy: advice::checked(cause, &finding.remedy) });
+    found = found.told(Told { by, gate: finding.gate, remedy: advice::steps(claim, pod, node) });
     if is_sure { found } else { found.probable() }
 }

@@ -1,6 +1,6 @@
 //! Why no agent says what holds a pod, and what it would add.
 
-use findings::duration;
+use findings::{clean, duration};
 
 use super::claim::Claim;
 use crate::graph::{Standing, View};
@@ -64,5 +64,19 @@ pub fn expired(claim: &Claim, node: &str, age: i64) -> String {
     let (cause, age) = (claim.carried.finding.cause.0.id, duration(u64::try_from(age).unwrap_or(0)));
     format!(
         "The agent on {node} said {cause} {age} ago and has not said it again: the agent may be gone. It is not used."
+    )
+}
+
+/// What is said to be over although the pod is there: that alone proves nothing.
+pub fn over(claim: &Claim, pod: &Pod, node: &str, age: i64, doubt: Option<String>) -> String {
+    let finding = &claim.carried.finding;
+    let root = finding.chain.iter().rfind(|link| link.root).map(|link| format!(" ({})", clean(&link.subject, 120)));
+    let (cause, root, age) = (finding.cause.0.id, root.unwrap_or_default(), duration(u64::try_from(age).unwrap_or(0)));
+    let doubt = doubt.map_or(String::new(), |why| format!(" Unverified: {why}."));
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    format!(
+        "The agent on {node} says that {cause}{root} is over since {age}, yet pod {namespace}/{} is still there.{doubt} \
+         On {node}: why-terminating-agent check --pod {namespace}/{}",
+        pod.metadata.name, pod.metadata.name
     )
 }

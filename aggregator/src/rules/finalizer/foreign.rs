@@ -1,6 +1,6 @@
 //! Finalizers of programs that somebody installed: which program, and whether it lives.
 
-use findings::{Cause, cause};
+use findings::{Cause, Placeholder, cause};
 
 use super::beside;
 use super::controller::{self, Controller};
@@ -176,8 +176,8 @@ fn served(view: &View, case: &Case, standing: &mut Standing, own: Option<&str>, 
         let found = case
             .start(cause)
             .step(Step::about(case.thing, case.words()))
-            .name("workload", format!("{}/{}", workload.kind.to_lowercase(), workload.name))
-            .name_if("workload_namespace", at)
+            .name(Placeholder::Workload, format!("{}/{}", workload.kind.to_lowercase(), workload.name))
+            .name_if(Placeholder::WorkloadNamespace, at)
             .evidence(workload.to_string(), &state);
         match &link {
             Some((source, says)) => found.evidence(source, format!("{says}, which leads to {workload}")).probable(),

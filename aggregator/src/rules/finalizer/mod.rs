@@ -8,7 +8,7 @@ mod neighbours;
 mod registry;
 mod reported;
 
-use findings::{Cause, cause};
+use findings::{Cause, Placeholder, cause};
 
 use super::webhook::Request;
 use super::{control_plane, owner, webhook};
@@ -81,7 +81,7 @@ pub fn by_controller_manager(
 
 fn held(thing: &Thing, meta: &Meta, finalizer: &str, cause: &'static Cause) -> Found {
     Found::below(cause, thing)
-        .name("finalizer", finalizer)
+        .name(Placeholder::Finalizer, finalizer)
         .evidence(thing.to_string(), format!("finalizer {finalizer}; {}", setter(meta, finalizer)))
 }
 

@@ -1,6 +1,6 @@
 //! What is left to say when objects and conditions have been looked at.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::content::Left;
 use super::{Case, YOUNG, is_explained};
@@ -24,7 +24,8 @@ pub fn judge(view: &View, case: &Case, left: &Left, standing: &mut Standing) {
     let is_young = standing.overdue.is_some_and(|seconds| seconds < YOUNG);
     if !is_explained(standing) && is_young && !standing.open {
         let words = format!("{}; being emptied", standing.words);
-        let found = Found::here(&cause::NAMESPACE_STILL_EMPTYING, case.thing, words).name("namespace", case.name);
+        let found =
+            Found::here(&cause::NAMESPACE_STILL_EMPTYING, case.thing, words).name(Placeholder::Namespace, case.name);
         standing.found.push(found.progressing());
     }
 }
@@ -44,9 +45,9 @@ fn recreated(case: &Case, left: &Left, standing: &mut Standing) {
         let names: Vec<String> = left.recreated.iter().map(ToString::to_string).collect();
         standing.found.push(
             Found::below(&cause::OBJECTS_RECREATED, case.thing)
-                .name("namespace", case.name)
-                .name("type", first.type_for_kubectl())
-                .name("name", &first.name)
+                .name(Placeholder::Namespace, case.name)
+                .name(Placeholder::Type, first.type_for_kubectl())
+                .name(Placeholder::Name, &first.name)
                 .step(Step::named(
                     count(names.len(), "object"),
                     format!("made after the namespace's deletion: {}", some(&names, 3)),
@@ -67,8 +68,8 @@ fn foreign_finalizers(view: &View, case: &Case, standing: &mut Standing) {
         standing.found.push(
             Found::here(&cause::NAMESPACE_SPEC_FINALIZER, case.thing, words)
                 .same_as(finalizer)
-                .name("finalizer", finalizer)
-                .name("namespace", case.name)
+                .name(Placeholder::Finalizer, finalizer)
+                .name(Placeholder::Namespace, case.name)
                 .evidence(case.thing.to_string(), format!("spec.finalizers: {}", spec.join(", "))),
         );
     }

@@ -1,6 +1,6 @@
 //! What the conditions point to.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::Case;
 use crate::graph::{Found, Standing, Step, View};
@@ -54,7 +54,7 @@ fn content(view: &View, case: &Case, failure: &Condition, obstacle: Obstacle, st
     let found = |cause, subject: &str, words: &str| {
         Found::below(cause, case.thing)
             .same_as(subject)
-            .name("namespace", case.name)
+            .name(Placeholder::Namespace, case.name)
             .step(Step::named(subject, words))
             .evidence(status_of(case), said(failure))
     };
@@ -67,7 +67,9 @@ fn content(view: &View, case: &Case, failure: &Condition, obstacle: Obstacle, st
             if !called.is_explained && !standing.open {
                 let words = format!("cannot be called: {error}");
                 let found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
-                standing.found.push(found.name_if("configuration", called.configuration.map(|it| it.typed_name())));
+                standing
+                    .found
+                    .push(found.name_if(Placeholder::Configuration, called.configuration.map(|it| it.typed_name())));
             }
             return;
         }
@@ -79,7 +81,7 @@ fn content(view: &View, case: &Case, failure: &Condition, obstacle: Obstacle, st
                 &format!("Webhook {webhook}"),
                 &format!("refuses the deletion: {why}"),
             )
-            .name_if("configuration", configuration.map(|it| it.typed_name()))
+            .name_if(Placeholder::Configuration, configuration.map(|it| it.typed_name()))
         }
         Obstacle::PolicyDenial { policy, binding, why } => found(
             &cause::POLICY_REFUSES_DELETE,

@@ -5,7 +5,7 @@ mod zone;
 
 use std::collections::BTreeSet;
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::words::{age, said};
 use super::{agent, control_plane, finalizer, victims};
@@ -31,7 +31,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> Found {
-        let found = Found::here(cause, self.thing, words).name("node", &self.thing.name);
+        let found = Found::here(cause, self.thing, words).name(Placeholder::Node, &self.thing.name);
         match self.ready {
             Some(ready) => found.evidence(format!("status of {}", self.thing), said(ready)),
             None => found,
