@@ -16,7 +16,12 @@ const MAX_MESSAGE: usize = 16 << 20;
 #[derive(Debug, Clone)]
 pub enum RpcError {
     /// The socket does not exist or nobody listens on it.
-    Unreachable(String),
+    Unreachable {
+        /// The error number of the connect, when that is what failed.
+        errno: Option<i32>,
+        /// In words.
+        why: String,
+    },
     /// The runtime accepted the call and did not answer before the deadline.
     TimedOut(Duration),
     /// The runtime answers, but does not have this call (an older version).
@@ -30,7 +35,7 @@ pub enum RpcError {
 impl std::fmt::Display for RpcError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            RpcError::Unreachable(why) => write!(f, "cannot be reached: {why}"),
+            RpcError::Unreachable { why, .. } => write!(f, "cannot be reached: {why}"),
             RpcError::TimedOut(limit) => write!(f, "did not answer within {limit:?}"),
             RpcError::Unimplemented => f.write_str("does not have this call"),
             RpcError::NotFound => f.write_str("does not know this object"),
@@ -46,15 +51,28 @@ impl std::error::Error for RpcError {}
 pub struct Connection {
     channel: Channel,
     deadline: Duration,
+    max_message: usize,
 }
 
 impl Connection {
     /// Prepares a connection to the unix socket at `socket`; every call gets `deadline`.
     pub fn new(socket: &Path, deadline: Duration) -> Result<Self, RpcError> {
+        Self::prepare(socket, deadline, MAX_MESSAGE, None)
+    }
+
+    /// The same for a peer that is less trusted than the runtime: an answer may have at most `max_message` bytes,
+    /// and no more than twice as many are on their way.
+    pub fn bounded(socket: &Path, deadline: Duration, max_message: u32) -> Result<Self, RpcError> {
+        let bytes = usize::try_from(max_message).unwrap_or(usize::MAX);
+        Self::prepare(socket, deadline, bytes, Some(max_message))
+    }
+
+    fn prepare(socket: &Path, deadline: Duration, max_message: usize, window: Option<u32>) -> Result<Self, RpcError> {
         let uri = format!("unix://{}", socket.display());
-        let endpoint = Endpoint::from_shared(uri).map_err(|error| RpcError::Unreachable(error.to_string()))?;
+        let endpoint = Endpoint::from_shared(uri).map_err(|error| unreachable(&error))?;
+        let endpoint = endpoint.initial_connection_window_size(window).initial_stream_window_size(window);
         let channel = endpoint.connect_timeout(deadline).connect_lazy();
-        Ok(Self { channel, deadline })
+        Ok(Self { channel, deadline, max_message })
     }
 
     /// Calls one unary method, for example `/runtime.v1.RuntimeService/Version`.
@@ -64,8 +82,8 @@ impl Connection {
         A: prost::Message + Default + Send + Sync + 'static,
     {
         let answer = async {
-            let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE);
-            grpc.ready().await.map_err(|error| RpcError::Unreachable(innermost(&error)))?;
+            let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(self.max_message);
+            grpc.ready().await.map_err(|error| unreachable(&error))?;
             let path = http::uri::PathAndQuery::from_static(method);
             let codec = tonic_prost::ProstCodec::<Q, A>::default();
             grpc.unary(Request::new(question), path, codec).await.map(tonic::Response::into_inner).map_err(from_status)
@@ -80,7 +98,7 @@ impl Connection {
 
 fn from_status(status: tonic::Status) -> RpcError {
     match status.code() {
-        Code::Unavailable => RpcError::Unreachable(innermost(&status)),
+        Code::Unavailable => unreachable(&status),
         Code::Unimplemented => RpcError::Unimplemented,
         Code::NotFound => RpcError::NotFound,
         _ => RpcError::Failed(status.message().to_owned()),
@@ -88,10 +106,11 @@ fn from_status(status: tonic::Status) -> RpcError {
 }
 
 /// tonic wraps "connection refused" three times; only the innermost says what happened.
-fn innermost(error: &dyn std::error::Error) -> String {
+fn unreachable(error: &(dyn std::error::Error + 'static)) -> RpcError {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;
     }
-    last.to_string()
+    let errno = last.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+    RpcError::Unreachable { errno, why: last.to_string() }
 }

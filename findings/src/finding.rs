@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, CauseRef, Gate, Subject, Thing, clean, quote_for_shell};
+use crate::{Advice, Cause, CauseRef, Gate, Subject, Thing, Values, clean, placeholder, quote_for_shell};
 
 /// A cause found at work, with its evidence and the way out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +98,9 @@ pub struct Remedy {
     pub dont: String,
     /// What it breaks.
     pub breaks: String,
+    /// What the steps were filled with. Not part of the JSON of a report, where the steps have it in words.
+    #[serde(skip)]
+    pub values: Values,
 }
 
 /// One thing to do.
@@ -113,53 +116,46 @@ pub struct Step {
 }
 
 impl Remedy {
-    /// Fills the cause's templates with `names`; values are quoted for the shell in commands and
-    /// cleaned in text. A step whose placeholder is not among
-    /// `names`, or whose value cannot be quoted, is left out: half a command
-    /// is worse than none.
-    pub fn fill(cause: &'static Cause, names: &[(&str, String)]) -> Remedy {
-        let steps = cause
-            .safe
-            .iter()
-            .filter_map(|advice| {
-                let text = fill(advice.text, names, |value| Some(crate::clean(value, 200)))?;
-                let command = match advice.command {
-                    Some(template) => Some(fill(template, names, quote_for_shell)?),
-                    None => None,
-                };
-                Some(Step { text, command, tested: advice.is_tested() })
-            })
-            .collect();
-        Remedy { steps, dont: cause.danger.action.to_owned(), breaks: cause.danger.breaks.to_owned() }
+    /// Fills the cause's templates with `values`.
+    pub fn fill(cause: &'static Cause, values: &Values) -> Remedy {
+        let steps = cause.safe.iter().filter_map(|advice| advice.fill(values)).collect();
+        let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
+        Remedy { steps, dont, breaks, values: values.clone() }
     }
 }
 
-fn fill(template: &str, names: &[(&str, String)], show: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let mut filled = String::with_capacity(template.len() + 32);
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        let (name, after) = after.split_once('}')?;
-        let (_, value) = names.iter().find(|(known, _)| *known == name)?;
-        filled.push_str(before);
-        filled.push_str(&show(value)?);
-        rest = after;
+impl Advice {
+    /// The step it is with these values, which are quoted for the shell in the command. None when one of its
+    /// placeholders has no value: half a command is worse than none.
+    pub fn fill(&self, values: &Values) -> Option<Step> {
+        let text = placeholder::fill(self.text, values, |value| Some(value.into()))?;
+        let command = match self.command {
+            Some(template) => {
+                Some(placeholder::fill(template, values, |value| quote_for_shell(value).map(Into::into))?)
+            }
+            None => None,
+        };
+        Some(Step { text, command, tested: self.is_tested() })
     }
-    filled.push_str(rest);
-    Some(filled)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Placeholder, Proven};
 
     #[test]
     fn fills_and_quotes() {
-        let names = [("target", "/a b".to_owned())];
-        assert_eq!(fill("umount {target}", &names, quote_for_shell).unwrap(), "umount '/a b'");
+        let values = Values::new().with(Placeholder::Mount, "/a b").with(Placeholder::Comm, "it's");
+        let advice = Advice { text: "Stop {comm}", command: Some("umount {mount}"), proven: Proven::Untested };
+        let step = advice.fill(&values).unwrap();
+        assert_eq!((step.text.as_str(), step.command.as_deref()), ("Stop it's", Some("umount '/a b'")));
     }
 
     #[test]
     fn half_a_command_is_none() {
-        assert_eq!(fill("kill {pid}", &[], quote_for_shell), None);
+        let advice = Advice { text: "End it", command: Some("kill {pid}"), proven: Proven::Untested };
+        assert_eq!(advice.fill(&Values::new()), None);
+        assert_eq!(advice.fill(&Values::new().with(Placeholder::Pid, -1)), None);
     }
 }

@@ -6,9 +6,11 @@
 
 pub mod cause;
 pub mod event;
+mod fault;
 mod finding;
 mod gate;
 mod ids;
+mod placeholder;
 mod report;
 mod style;
 mod text;
@@ -16,9 +18,11 @@ mod thing;
 mod verdict;
 
 pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Proven};
+pub use fault::FaultKind;
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
 pub use gate::Gate;
 pub use ids::{PodRef, PodUid};
+pub use placeholder::{BadValue, Placeholder, Shape, Values};
 pub use report::{GateState, GateView, NodeFinding, NodeReport, PodReport, Unknown};
 pub use style::Style;
 pub use text::{clean, duration, quote_for_shell};

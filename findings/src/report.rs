@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CauseRef, Finding, Gate, PodRef, Verdict};
+use crate::{CauseRef, FaultKind, Finding, Gate, PodRef, Verdict};
 
 /// What holds what on one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +97,9 @@ pub struct NodeFinding {
 pub struct Unknown {
     /// The source that failed: `CRI /run/containerd/containerd.sock`.
     pub source: String,
+    /// What kind of failure it was; absent when nothing failed, and a right or a setting is missing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kind: Option<FaultKind>,
     /// Why, and what to do about it.
     pub why: String,
     /// What it hides.

@@ -11,22 +11,34 @@ pub fn clean(text: &str, limit: usize) -> String {
     if text.len() <= limit && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.to_owned();
     }
-    let mut shown: Vec<char> = Vec::with_capacity(text.len().min(limit * 4));
-    for c in text.chars() {
-        match c {
-            '\n' => shown.extend("\\n".chars()),
-            '\t' => shown.extend("\\t".chars()),
-            c if c.is_control() || is_invisible(c) => shown.extend(format!("\\u{{{:x}}}", c as u32).chars()),
-            c => shown.push(c),
-        }
-    }
-    if shown.len() <= limit {
-        return shown.into_iter().collect();
+    // From both ends, and no further than what is shown: however long it is, it costs no more.
+    let mut front = Vec::new();
+    if text.chars().all(|c| {
+        show(c, &mut front);
+        front.len() <= limit
+    }) {
+        return front.into_iter().collect();
     }
     let keep = limit.saturating_sub(1);
     let head = keep / 2;
     let tail = keep - head;
-    shown[..head].iter().copied().chain(['…']).chain(shown[shown.len() - tail..].iter().copied()).collect()
+    let mut back = Vec::new();
+    for c in text.chars().rev().take(tail) {
+        let before = back.len();
+        show(c, &mut back);
+        back[before..].reverse();
+    }
+    back.truncate(tail);
+    front[..head].iter().chain(&['…']).chain(back.iter().rev()).collect()
+}
+
+fn show(c: char, to: &mut Vec<char>) {
+    match c {
+        '\n' => to.extend("\\n".chars()),
+        '\t' => to.extend("\\t".chars()),
+        c if c.is_control() || is_invisible(c) => to.extend(c.escape_unicode()),
+        c => to.push(c),
+    }
 }
 
 fn is_invisible(c: char) -> bool {
@@ -73,6 +85,16 @@ mod tests {
     fn cuts_the_middle() {
         assert_eq!(clean("abcdefghij", 5), "ab…ij");
         assert_eq!(clean("abcde", 5), "abcde");
+        assert_eq!(clean("\u{1b}abcdefgh\n", 5), "\\u…\\n");
+        assert_eq!(clean("ab", 1), "…");
+    }
+
+    #[test]
+    fn stops_at_the_bound() {
+        let long = "\u{1b}".repeat(100 << 20);
+        let before = std::time::Instant::now();
+        assert_eq!(clean(&long, 9), "\\u{1…{1b}");
+        assert!(before.elapsed() < std::time::Duration::from_millis(100), "{:?}", before.elapsed());
     }
 
     #[test]

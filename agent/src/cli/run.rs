@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     host::{api::Credentials, look},
-    run::{self, Settings, ledger::Rules, logs::Logs, schedule::Intervals},
+    run::{self, Settings, ledger::Rules, logs, schedule::Intervals},
 };
 
 /// Runs until it is told to end.
@@ -21,7 +21,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
         bail!("the node has no name; give --node-name or set NODE_NAME");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let logs = Logs::start(args.log_format, &node, runtime.handle());
+    logs::start(args.log_format);
     let options = run::Options {
         credentials: credentials(args)?,
         listen: match args.listen {
@@ -39,11 +39,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
         },
         node,
     };
-    let ended = runtime.block_on(async {
-        let ended = run::run(options).await;
-        logs.end().await;
-        ended
-    });
+    let ended = runtime.block_on(run::run(options));
     // A name that is being looked up is not waited for: a dead DNS server takes longer than the
     // kubelet or a service manager is to wait.
     runtime.shutdown_background();

@@ -15,7 +15,7 @@ use findings::PodUid;
 
 use super::{HostView, mounts::FirstTable};
 use crate::{
-    observation::{CgroupDir, CgroupMount, CgroupNode, Fault, Freezer, HostPath, PodCgroup, Seen},
+    observation::{CgroupDir, CgroupMount, CgroupNode, Fault, FaultKind, Freezer, HostPath, PodCgroup, Seen},
     parse,
     sys::{self, EntryKind},
 };
@@ -212,7 +212,10 @@ fn tree(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
         open.extend(children.map(|entry| below.join(&entry.name)));
         nodes.push(CgroupNode { freezer: freezer(&path, hierarchy), below: HostPath::from(below), procs });
         if nodes.len() == MAX_NODES {
-            return Seen::Failed(Fault::new(top.display().to_string(), format!("has more than {MAX_NODES} cgroups")));
+            return Seen::Failed(Fault::new(
+                top.display().to_string(),
+                (FaultKind::TooLarge, format!("has more than {MAX_NODES} cgroups")),
+            ));
         }
     }
     if nodes.is_empty() { Seen::Missing } else { Seen::Seen(nodes) }

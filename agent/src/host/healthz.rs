@@ -7,7 +7,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::observation::{Fault, Healthz, Seen};
+use crate::observation::{Fault, FaultKind, Healthz, Seen};
 
 /// The kubelet's default port.
 pub const DEFAULT_PORT: u16 = 10248;
@@ -18,12 +18,15 @@ const MAX_ANSWER: u64 = 4096;
 pub async fn look(port: u16) -> Seen<Healthz> {
     let source = format!("http://127.0.0.1:{port}/healthz");
     match tokio::time::timeout(DEADLINE, ask(port)).await {
-        Ok(Ok(answer)) => {
-            parse(&answer).map_or_else(|| Seen::Failed(Fault::new(source, "the answer is no HTTP")), Seen::Seen)
-        }
+        Ok(Ok(answer)) => parse(&answer).map_or_else(
+            || Seen::Failed(Fault::new(source, (FaultKind::Malformed, "the answer is no HTTP"))),
+            Seen::Seen,
+        ),
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Seen::Missing,
         Ok(Err(error)) => Seen::Failed(Fault::new(source, error)),
-        Err(_) => Seen::Failed(Fault::new(source, format!("did not answer within {DEADLINE:?}"))),
+        Err(_) => {
+            Seen::Failed(Fault::new(source, (FaultKind::TimedOut, format!("did not answer within {DEADLINE:?}"))))
+        }
     }
 }
 

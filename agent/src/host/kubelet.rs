@@ -1,10 +1,14 @@
 //! Finding the kubelet and its settings.
 
+mod belief;
+
 use std::{path::Path, time::Duration};
 
-use super::{HostView, child::Prober, healthz, processes};
+use super::{HostView, child::Prober, healthz};
 use crate::{
-    observation::{CgroupDriver, CgroupMount, Fault, HostPath, KubeletFacts, Owner, Seen},
+    observation::{
+        CgroupDriver, CgroupMount, Disbelief, FalseKubelet, Fault, FaultKind, HostPath, KubeletFacts, Reason, Seen,
+    },
     parse::{self, KubeletConfig, KubeletFlags},
     sys::{self, ProcDir},
 };
@@ -26,8 +30,6 @@ const UNITS: [&str; 8] = [
 const NAMES: [&str; 5] = ["kubelet", "kubelite", "k3s-server", "k3s-agent", "hyperkube"];
 /// How long the disposable child may take for the kubelet's command line.
 const COMMAND_LINE: Duration = Duration::from_millis(300);
-/// How long `kubelet --version` may take; a cold start reads a binary of 100 MB.
-const VERSION: Duration = Duration::from_millis(1200);
 const MAX_CONFIG: usize = 1 << 20;
 
 /// A kubelet that was found, before it is asked anything.
@@ -43,33 +45,76 @@ pub struct Found {
     pub age_ms: u64,
 }
 
-/// Finds the kubelet: first among the processes of the units it usually runs in, which costs a few
-/// reads, then among all processes. A process of a pod that calls itself `kubelet` is none.
-///
-/// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
-pub fn find(cgroup_mounts: &[CgroupMount], view: &HostView) -> Seen<Found> {
-    let mut units =
-        cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, view));
-    if let Some(found) = units.find_map(kubelet) {
-        return Seen::Seen(found);
-    }
-    let pids = match sys::pids() {
-        Ok(pids) => pids,
-        Err(error) => return Seen::Failed(Fault::new("/proc", error)),
-    };
-    match pids.into_iter().filter(|pid| has_name(*pid)).find_map(kubelet) {
-        Some(found) => Seen::Seen(found),
-        None if sees_the_host() => Seen::Missing,
-        None => Seen::Failed(Fault::new("/proc", "shows another pid namespace than the host's; run it with hostPID")),
+/// What came of the search for the kubelet.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// The kubelet.
+    pub kubelet: Seen<Found>,
+    /// Others of its name.
+    pub refused: Vec<FalseKubelet>,
+}
+
+impl Search {
+    /// The pid of the kubelet, or of what may be it where the kernel does not let us look: through it
+    /// nothing can be read either, and that tells more than the agent's own files in its stead.
+    pub fn pid(&self) -> Option<u32> {
+        let untold = || self.refused.iter().find(|refused| matches!(refused.why, Disbelief::Untold(_)));
+        self.kubelet.get().map(|found| found.pid).or_else(|| Some(untold()?.pid))
     }
 }
 
-fn kubelet(pid: u32) -> Option<Found> {
+/// Finds the kubelet: first among the processes of the units it usually runs in, which costs a few
+/// reads, then among all processes. Many may call themselves `kubelet`; see [`Disbelief`].
+///
+/// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
+pub fn find(cgroup_mounts: &[CgroupMount], view: &HostView, prober: &Prober) -> Search {
+    let mut refused = Vec::new();
+    let mut units =
+        cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, view));
+    if let Some(found) = units.find_map(|pid| kubelet(pid, prober, &mut refused)) {
+        return Search { kubelet: Seen::Seen(found), refused };
+    }
+    // They are met again.
+    refused.clear();
+    let pids = match sys::pids() {
+        Ok(pids) => pids,
+        Err(error) => return Search { kubelet: Seen::Failed(Fault::new("/proc", error)), refused },
+    };
+    let kubelet = pids.into_iter().filter(|pid| has_name(*pid)).find_map(|pid| kubelet(pid, prober, &mut refused));
+    let kubelet = kubelet.map_or_else(|| none_found(&refused), Seen::Seen);
+    Search { kubelet, refused }
+}
+
+/// A process of a pod is never the node's kubelet; of any other that is not believed it cannot be told.
+fn none_found(refused: &[FalseKubelet]) -> Seen<Found> {
+    let doubtful = refused.iter().find(|refused| refused.why != Disbelief::InPod);
+    match doubtful.map(|refused| &refused.why) {
+        Some(Disbelief::Untold(fault)) => Seen::Failed(fault.clone()),
+        Some(_) => Seen::Failed(Fault::new(
+            "/proc",
+            (FaultKind::NotAsked, "no process with a kubelet's name is believed to be the node's"),
+        )),
+        None if sees_the_host() => Seen::Missing,
+        None => Seen::Failed(Fault::new(
+            "/proc",
+            (FaultKind::Denied, "shows another pid namespace than the host's; run it with hostPID"),
+        )),
+    }
+}
+
+fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option<Found> {
     let dir = ProcDir::open(pid).ok()?;
     let stat = parse::stat(&dir.read("stat", 4096).ok()?)?;
-    let is_one = NAMES.contains(&stat.comm.as_str()) && stat.state != 'Z';
-    if !is_one || matches!(processes::owner(&dir, false), Owner::Pod { .. }) {
+    if !NAMES.contains(&stat.comm.as_str()) || stat.state == 'Z' {
         return None;
+    }
+    match belief::disbelief(pid, &dir, prober) {
+        Seen::Seen(None) => {}
+        Seen::Seen(Some(why)) => {
+            refused.push(FalseKubelet { pid, comm: stat.comm, why });
+            return None;
+        }
+        Seen::Missing | Seen::Failed(_) => return None,
     }
     let age_ms = sys::uptime_ms().saturating_sub(stat.start_ticks * 1000 / sys::ticks_per_second());
     Some(Found { pid, state: stat.state, age_ms, comm: stat.comm })
@@ -199,21 +244,16 @@ pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Ve
 
 fn read_config(path: &Path, faults: &mut Vec<Fault>) -> KubeletConfig {
     let parsed = sys::read_text(path, MAX_CONFIG)
-        .map_err(|error| error.to_string())
-        .and_then(|text| parse::kubelet_config(&text));
-    parsed.unwrap_or_else(|why| {
-        faults.push(Fault::new(format!("kubelet configuration {}", path.display()), why));
+        .map_err(Reason::from)
+        .and_then(|text| parse::kubelet_config(&text).map_err(|why| Reason::new(FaultKind::Malformed, why)));
+    parsed.unwrap_or_else(|reason| {
+        faults.push(Fault::new(format!("kubelet configuration {}", path.display()), reason));
         KubeletConfig::default()
     })
 }
 
-/// Asks the kubelet's binary for its version; it is only run, never its process disturbed.
-pub fn version(pid: u32, prober: &Prober) -> Seen<String> {
-    prober.executable_version(pid, VERSION)
-}
-
 /// Everything that is known of the kubelet.
-pub async fn look(found: &Found, settings: &Settings, version: Seen<String>) -> KubeletFacts {
+pub async fn look(found: &Found, settings: &Settings) -> KubeletFacts {
     let dir = ProcDir::open(found.pid).ok();
     let shares_network = dir.as_ref().is_some_and(|dir| {
         let ours = ProcDir::open(std::process::id()).and_then(|own| own.namespace("net")).ok();
@@ -225,7 +265,6 @@ pub async fn look(found: &Found, settings: &Settings, version: Seen<String>) -> 
         comm: found.comm.clone(),
         state: found.state,
         age_ms: found.age_ms,
-        version,
         mount_ns: dir.and_then(|dir| dir.namespace("mnt").ok()),
         cgroup_driver: settings.cgroup_driver(),
         cgroup_root: settings.cgroup_root(),
@@ -238,6 +277,18 @@ pub async fn look(found: &Found, settings: &Settings, version: Seen<String>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_is_not_believed_is_not_none() {
+        let refused = |why| [FalseKubelet { pid: 7, comm: "kubelet".to_owned(), why }];
+        assert!(none_found(&refused(Disbelief::NotRoot(1000))).fault().is_some());
+        let untold = refused(Disbelief::Untold(Fault::new("/proc/7/ns/user", (FaultKind::Denied, "no right"))));
+        assert!(none_found(&untold).fault().is_some_and(|fault| fault.kind == FaultKind::Denied));
+        assert_eq!(Search { kubelet: none_found(&untold), refused: untold.to_vec() }.pid(), Some(7));
+        let in_pod = refused(Disbelief::InPod);
+        assert_eq!(none_found(&in_pod).fault(), none_found(&[]).fault(), "as if it were not there");
+        assert_eq!(Search { kubelet: none_found(&in_pod), refused: in_pod.to_vec() }.pid(), None);
+    }
 
     #[test]
     fn flags_win_over_the_file() {

@@ -18,6 +18,7 @@ pub mod netns;
 pub mod own;
 pub mod processes;
 pub mod rights;
+mod rpc;
 pub mod runtime;
 pub mod shims;
 pub mod superblocks;

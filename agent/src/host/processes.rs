@@ -9,7 +9,7 @@ pub(super) use threads::wchan;
 use threads::{Standing, others};
 
 use crate::{
-    observation::{Fault, Owner, Process, Seen, Thread},
+    observation::{Fault, Owner, Process, Seen, Source, Thread},
     parse,
     sys::{self, ProcDir},
 };
@@ -37,7 +37,7 @@ pub fn process(pid: u32, depth: Depth) -> Seen<Process> {
     match read(pid, depth) {
         Ok(process) => Seen::Seen(process),
         Err(error) if sys::is_gone(&error) => Seen::Missing,
-        Err(error) => Seen::Failed(Fault::new(format!("/proc/{pid}"), error)),
+        Err(error) => Seen::Failed(Fault::new(Source::Process(pid), error)),
     }
 }
 

@@ -16,7 +16,7 @@ use super::look::PodFilter;
 use crate::{
     observation::{
         CgroupDriver, Container, ContainerState, Fault, HostPath, NetworkNamespace, RuntimeFacts, RuntimeProcess,
-        Sandbox, Seen,
+        Sandbox, Seen, Source,
     },
     sys,
 };
@@ -78,7 +78,7 @@ impl Runtime {
 }
 
 fn fault(socket: &Path, error: &RpcError) -> Fault {
-    Fault::new(format!("CRI unix://{}", socket.display()), error)
+    Fault::new(Source::Runtime(HostPath::from(socket.to_owned())), super::rpc::reason(error))
 }
 
 /// How the kubelet labels a pod's sandboxes and containers.
@@ -295,14 +295,14 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let before = std::time::Instant::now();
         let seen = look(&path).await;
-        assert!(seen.fault().unwrap().why.contains("did not answer within"), "{seen:?}");
+        assert!(seen.fault().unwrap().says.contains("did not answer within"), "{seen:?}");
         assert!(before.elapsed() < DEADLINE * 2);
     }
 
     #[tokio::test]
     async fn nobody_at_the_socket_is_a_fault() {
         let seen = look(Path::new("/run/nobody-here.sock")).await;
-        assert!(seen.fault().unwrap().why.contains("cannot be reached"), "{seen:?}");
+        assert!(seen.fault().unwrap().says.contains("cannot be reached"), "{seen:?}");
     }
 
     #[tokio::test]

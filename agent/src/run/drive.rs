@@ -23,7 +23,7 @@ use super::{
     logs,
     metrics::Metrics,
     serve::{self, Health},
-    spans, worker,
+    worker,
 };
 use crate::host::{api::Credentials, look};
 
@@ -185,14 +185,14 @@ impl Agent {
             return self.jobs.send(facts).ok().context("the thread that looks has ended");
         }
         let Some(cluster) = self.cluster.clone() else { return Ok(()) };
-        let (tell, kind) = (self.tell.clone(), self.brain.writing());
+        let tell = self.tell.clone();
         tokio::spawn(async move {
             let answer = match command {
                 Command::Look(_) => return,
                 Command::List { consistent } => Answer::Listed(cluster.pods(consistent).await),
                 Command::GetNode => Answer::Node(cluster.node().await),
                 Command::ReadOwn => Answer::Own(cluster.own_events().await),
-                Command::Write(draft) => Answer::Wrote(spans::write(&cluster, kind, &draft).await),
+                Command::Write(draft) => Answer::Wrote(cluster.write(&draft).await),
                 Command::ReadExisting(name) => Answer::Existing(cluster.existing(&name).await),
             };
             // Nobody listens any more when the agent ends.
@@ -208,7 +208,7 @@ impl Agent {
         if let Some(cluster) = self.cluster.clone() {
             while let Some(write) = self.brain.last_write(clock::now()) {
                 let left = LAST_WRITES.saturating_sub(began.elapsed());
-                let writing = spans::write(&cluster, Some(write.kind), &write.draft);
+                let writing = cluster.write(&write.draft);
                 let Ok(wrote @ Wrote::Done { .. }) = tokio::time::timeout(left, writing).await else { break };
                 written += 1;
                 self.brain.take(Answer::Wrote(wrote), clock::now());

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use findings::PodUid;
 
 use super::Moment;
-use crate::observation::{ApiFacts, ApiPod, Deletion, Fault, Seen};
+use crate::observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Seen, Source};
 
 /// A watch that is broken for so long is no word of now.
 const FRESH: Duration = Duration::from_secs(20);
@@ -160,9 +160,9 @@ impl Index {
     pub fn facts(&self, now: Moment) -> Seen<ApiFacts> {
         let why = self.broken.as_ref().map_or("it has not answered yet", |(_, why)| why);
         if !self.synced {
-            return Seen::Failed(Fault::new("API server", why));
+            return Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::Stale, why)));
         }
-        let stale = (!self.is_fresh(now)).then(|| Fault::new("API server", why));
+        let stale = (!self.is_fresh(now)).then(|| Fault::new(Source::ApiServer, (FaultKind::Stale, why)));
         let pods = self.pods.values().map(|known| {
             let deletion = known.pod.deletion.zip(known.deadline).map(|(deletion, deadline)| {
                 let ahead = deadline.steady.saturating_sub(now.steady).as_millis();
@@ -286,13 +286,13 @@ mod tests {
         let mut index = Index::default();
         assert!(index.facts(at(0)).fault().is_some());
         index.take(Told::Broken("refused".into()), at(0));
-        assert_eq!(index.facts(at(0)).fault().unwrap().why, "refused");
+        assert_eq!(index.facts(at(0)).fault().unwrap().says, "refused");
         let (mut index, _) = listed(vec![], at(0));
         index.take(Told::Broken("refused".into()), at(0));
         assert!(index.is_fresh(at(5)), "a watch is renewed every few minutes");
         index.take(Told::Broken("still refused".into()), at(60));
         let Seen::Seen(facts) = index.facts(at(60)) else { unreachable!() };
-        assert_eq!(facts.stale.unwrap().why, "refused");
+        assert_eq!(facts.stale.unwrap().says, "refused");
         index.take(Told::Begin, at(61));
         index.take(Told::Complete, at(61));
         assert!(index.is_fresh(at(999)));

@@ -4,14 +4,7 @@ use std::{collections::BTreeSet, io::IsTerminal};
 
 use clap::ValueEnum;
 use findings::Unknown;
-use tokio::runtime::Handle;
-use tracing_subscriber::{
-    EnvFilter, Layer, Registry,
-    filter::{FilterExt, filter_fn},
-    fmt,
-    layer::SubscriberExt,
-    util::SubscriberInitExt,
-};
+use tracing_subscriber::{EnvFilter, fmt};
 
 use super::ledger::{Entry, Turn};
 
@@ -28,62 +21,15 @@ pub enum Format {
 /// that fails, with as much of the answer as they have read.
 const OWN: &str = "off,agent=info";
 
-/// Whatever takes lines or spans.
-pub(super) type Layers = Vec<Box<dyn Layer<Registry> + Send + Sync>>;
-
-/// What is to be ended when the agent ends.
-#[must_use = "what is not written yet is lost unless it is ended"]
-pub struct Logs {
-    #[cfg(feature = "otel")]
-    export: super::otel::Export,
-}
-
-impl Logs {
-    /// Begins to log, as `RUST_LOG` says. With the feature `otel` spans and lines
-    /// go to a collector too, if the environment names one; `runtime` sends them.
-    #[cfg_attr(not(feature = "otel"), expect(unused_variables))]
-    pub fn start(format: Format, node: &str, runtime: &Handle) -> Self {
-        #[cfg(feature = "otel")]
-        {
-            let (export, wrong) = match super::otel::Export::start(node, runtime) {
-                Ok(export) => (export, None),
-                Err(error) => (super::otel::Export::default(), Some(error)),
-            };
-            start(format, export.layers());
-            if let Some(why) = wrong {
-                tracing::warn!(%why, "nothing is exported to OpenTelemetry");
-            }
-            Logs { export }
-        }
-        #[cfg(not(feature = "otel"))]
-        {
-            start(format, Layers::new());
-            Logs {}
-        }
-    }
-
-    /// Sends what is not sent yet; takes less than half a second.
-    pub async fn end(self) {
-        #[cfg(feature = "otel")]
-        self.export.end().await;
-    }
-}
-
-fn start(format: Format, mut layers: Layers) {
-    let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
-    let lines = match format {
-        Format::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
-        Format::Json => lines.json().flatten_event(true).boxed(),
-    };
-    // A line says all by itself: it does not repeat the span that it is said in.
-    layers.push(lines.with_filter(filter().and(filter_fn(|of| of.is_event()))).boxed());
+/// Begins to log, as `RUST_LOG` says.
+pub fn start(format: Format) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(OWN));
+    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // A second start within one process (a test) keeps the first.
-    let _ = tracing_subscriber::registry().with(layers).try_init();
-}
-
-/// What `RUST_LOG` lets through.
-pub(super) fn filter() -> EnvFilter {
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(OWN))
+    let _ = match format {
+        Format::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        Format::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init(),
+    };
 }
 
 /// What has changed, a line each.
@@ -115,7 +61,7 @@ impl Silent {
     /// ended in between) is not worth a line.
     pub fn take(&mut self, unknown: &[Unknown]) {
         let silent: Vec<&Unknown> = unknown.iter().filter(|unknown| !unknown.hides.is_empty()).collect();
-        for Unknown { source, why, hides } in &silent {
+        for Unknown { source, why, hides, .. } in &silent {
             if !self.0.contains(source) {
                 tracing::warn!(%source, %why, %hides, "a source does not answer");
             }

@@ -257,7 +257,7 @@ mod tests {
             assert!(text.contains(line), "{line}\n{text}");
         }
         assert!(!text.contains("db-0") && !text.contains("96fb425e"), "{text}");
-        seen.runtime = Seen::Failed(crate::observation::Fault::new("CRI", "silent"));
+        seen.runtime = Seen::Failed(crate::observation::Fault::new("CRI", (findings::FaultKind::TimedOut, "silent")));
         metrics.looked(Duration::from_millis(40), &seen, &report, 0);
         assert!(metrics.render().unwrap().contains("source_failures_total{source=\"cri\"} 1"));
     }

@@ -15,13 +15,10 @@ pub mod ledger;
 pub mod logs;
 pub mod metrics;
 pub mod moment;
-#[cfg(feature = "otel")]
-mod otel;
 pub mod patience;
 pub mod schedule;
 pub mod serve;
 mod settings;
-mod spans;
 pub mod worker;
 
 pub use drive::{Options, run};

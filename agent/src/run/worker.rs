@@ -3,14 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use tokio::sync::mpsc::Sender;
-use tracing::Instrument;
 
 use super::{
     brain::{Answer, Looked},
     clock,
     ledger::Sight,
-    metrics::{self, Metrics},
-    spans,
+    metrics::Metrics,
 };
 use crate::{
     gates,
@@ -37,8 +35,7 @@ pub fn start(
             if let Some(Seen::Seen(facts)) = &mut facts {
                 facts.volumes = std::mem::take(&mut volumes);
             }
-            let (looked, known) =
-                runtime.block_on(look_once(&options, facts, &prober, &metrics).instrument(spans::look()));
+            let (looked, known) = runtime.block_on(look_once(&options, facts, &prober, &metrics));
             volumes.extend(known);
             if tell.blocking_send(Answer::Looked(Box::new(looked))).is_err() {
                 return;
@@ -65,7 +62,6 @@ async fn look_once(
     let forgotten = report.pods.iter().map(|pod| &pod.pod.uid).filter(|uid| is_forgotten(&seen, uid)).cloned();
     let forgotten: BTreeSet<_> = forgotten.collect();
     let took = Duration::from_millis(sys::thread_cpu_ms().saturating_sub(cpu));
-    spans::looked(&report, &metrics::failed(&seen));
     metrics.looked(at.since(began), &seen, &report, prober.abandoned());
     let volumes = match seen.api {
         Seen::Seen(api) => api.volumes,

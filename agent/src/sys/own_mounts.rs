@@ -31,8 +31,8 @@ const MS_SHARED: u64 = 1 << 20;
 
 /// The table as mountinfo shows it, but of the options only `ro` and `rw`, and those of cgroup v1, which are its
 /// controllers. An error where this kernel does not tell all of that (before 6.13), or not to us: then mountinfo
-/// must be read.
-pub fn own_mount_table() -> io::Result<Vec<u8>> {
+/// must be read. One longer than `cap` bytes is an error, too.
+pub fn own_mount_table(cap: usize) -> io::Result<Vec<u8>> {
     let mut table = Vec::with_capacity(64 << 10);
     let mut answer = Answer::new();
     let mut sources = 0;
@@ -60,6 +60,9 @@ pub fn own_mount_table() -> io::Result<Vec<u8>> {
             }
         }
         table.push(b'\n');
+        if table.len() > cap {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
     }
     if sources > 0 { Ok(table) } else { Err(io::Error::from(io::ErrorKind::Unsupported)) }
 }
@@ -233,7 +236,7 @@ mod tests {
     /// The kernel that runs the tests may be too old; then it must say so and nothing else.
     #[test]
     fn is_what_mountinfo_tells() {
-        let (ours, theirs) = in_a_namespace_full_of_mounts(|| (own_mount_table(), of_mountinfo()));
+        let (ours, theirs) = in_a_namespace_full_of_mounts(|| (own_mount_table(1 << 20), of_mountinfo()));
         let Ok(ours) = ours else {
             let release = sysinfo::System::kernel_version().unwrap();
             let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));

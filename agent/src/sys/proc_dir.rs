@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use super::{
     dir::{Entry, entries},
     proc_list::ProcList,
-    read::{named, read_all},
+    read::{named, read_all, read_lines},
 };
 
 /// An open `/proc/<pid>` or `/proc/<pid>/task/<tid>`.
@@ -65,23 +65,11 @@ impl ProcDir {
         Ok(first)
     }
 
-    /// Reads one of its files, unless its first lines are how `known` begins.
-    pub fn read_unless_begins(&self, file: &str, cap: usize, known: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        debug_assert!(may_be_read(file), "{file} can block for ever");
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(&self.fd, file, flags, Mode::empty());
-        let opened = opened.map_err(|error| named(&self.path.join(file), error.into()))?;
-        // The kernel writes no more lines than are asked for.
-        let mut first = vec![0; 256];
-        let length = rustix::io::read(&opened, &mut first)?;
-        first.truncate(length);
-        if length > 0 && known.starts_with(&first) {
-            return Ok(None);
-        }
-        let rest =
-            read_all(&opened, cap.saturating_sub(length)).map_err(|error| named(&self.path.join(file), error))?;
-        first.extend_from_slice(&rest);
-        Ok(Some(first))
+    /// Its mount table, of at most `cap` bytes.
+    pub fn mountinfo(&self, cap: usize) -> io::Result<Vec<u8>> {
+        let named = |error| named(&self.path.join("mountinfo"), error);
+        let opened = rustix::fs::openat(&self.fd, "mountinfo", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        read_lines(&opened.map_err(|error| named(error.into()))?, cap).map_err(named)
     }
 
     /// Where one of its links points (`cwd`, `fd/3`, `ns/mnt`), without following it.

@@ -2,11 +2,14 @@
 
 use std::{
     io,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 
 /// Reads at most `cap` bytes of the file at `path`. More than that is an error, not a truncation:
 /// half a mount table would be a wrong fact.
@@ -23,6 +26,22 @@ pub fn read_text(path: &Path, cap: usize) -> io::Result<String> {
     read_capped(path, cap).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Like [`read_text`], but only of a regular file that belongs to root and that nobody else may write. It is
+/// looked at before it is opened: opening a device or a pipe may do something.
+pub fn read_text_of_root(path: &Path, cap: usize) -> io::Result<String> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
+    let facts = rustix::fs::fstat(&found).map_err(|error| named(path, error.into()))?;
+    let refuse = |why: &str| Err(named(path, io::Error::other(why)));
+    match () {
+        () if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile => refuse("is no regular file"),
+        () if facts.st_uid != 0 => refuse("does not belong to root"),
+        () if facts.st_mode & 0o022 != 0 => refuse("may be written by others than root"),
+        () => read_text(Path::new(&format!("/proc/self/fd/{}", found.as_raw_fd())), cap)
+            .map_err(|error| named(path, error)),
+    }
+}
+
 /// Where the link at `path` points, without following it.
 pub fn read_link(path: &Path) -> io::Result<Vec<u8>> {
     let target = rustix::fs::readlink(path, Vec::with_capacity(256)).map_err(|error| named(path, error.into()))?;
@@ -31,10 +50,8 @@ pub fn read_link(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Reads an open file to its end, at most `cap` bytes.
 pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
-    // /proc and /sys give no length beforehand; most of their files fit into one page, and whoever
-    // expects much more reads a mount table. What is not filled of so large a buffer is never touched.
-    const MUCH: usize = 16 << 20;
-    let mut bytes = vec![0; if cap > MUCH { 256 << 10 } else { cap.min(4096) }];
+    // /proc and /sys give no length beforehand, and most of their files fit into one page.
+    let mut bytes = vec![0; cap.min(4096)];
     let mut length = 0;
     loop {
         if length == bytes.len() {
@@ -54,6 +71,27 @@ pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("is longer than {cap} bytes")));
     }
     bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// Reads an open file of many lines to its end, at most `cap` bytes, piece by piece: what is kept takes no more
+/// room than it has bytes.
+pub(super) fn read_lines(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
+    let (mut bytes, mut piece) = (Vec::new(), [0; 16 << 10]);
+    loop {
+        match rustix::io::read(file, &mut piece) {
+            Ok(0) => break,
+            Ok(n) if bytes.len() + n > cap => {
+                let lines = memchr::memchr_iter(b'\n', &bytes).count();
+                let why = format!("has more than {lines} lines, and no more than {cap} bytes of it are read");
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+            }
+            Ok(n) => bytes.extend_from_slice(&piece[..n]),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bytes.shrink_to_fit();
     Ok(bytes)
 }
 
@@ -107,6 +145,32 @@ mod tests {
         let path = dir.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, Mode::from(0o600), 0).unwrap();
         assert_eq!(read_capped(&path, 10).unwrap(), b"");
+    }
+
+    /// The tests run as root.
+    #[test]
+    fn only_a_plain_file_of_root_is_read() {
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let write = |mode: u32, owner: u32| {
+            std::fs::write(&path, "text").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            chown(&path, Some(owner), None).unwrap();
+            read_text_of_root(&path, 4).map_err(|error| error.to_string())
+        };
+        assert_eq!(write(0o644, 0).unwrap(), "text");
+        assert!(write(0o664, 0).unwrap_err().contains("may be written by others"));
+        assert!(write(0o646, 0).unwrap_err().contains("may be written by others"));
+        assert!(write(0o600, 65534).unwrap_err().contains("does not belong to root"));
+        assert_eq!(write(0o600, 0).unwrap(), "text");
+        assert!(read_text_of_root(&path, 3).is_err(), "too long");
+        symlink("f", dir.path().join("link")).unwrap();
+        for other in [dir.path().join("link"), dir.path().to_owned(), "/dev/null".into()] {
+            let error = read_text_of_root(&other, 4).unwrap_err().to_string();
+            assert!(error.ends_with("is no regular file"), "{error}");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub fn judge(state: &State) -> ClusterReport {
     }
     if graph.cut {
         draft.unknown.push(Unknown {
+            kind: None,
             source: "the cluster".to_owned(),
             why: "more objects wait for each other than are looked into at once".to_owned(),
             hides: "what the rest waits for; name one object to look at it alone".to_owned(),

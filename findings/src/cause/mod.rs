@@ -84,4 +84,26 @@ mod tests {
             }
         }
     }
+
+    /// What a tenant has put into its own file system is never run, least of all by root: each command is one
+    /// of these programs, found in the `PATH` of who types it, and none enters anywhere to run another.
+    #[test]
+    fn no_command_runs_a_program_of_a_tenant() {
+        const PROGRAMS: &str = "cat crictl dmesg echo etcdctl findmnt grep journalctl kill kubectl losetup ls lsattr \
+            lsblk mktemp multipath multipathd mv printf readlink rmdir sysctl systemctl systemd-cgls test umount \
+            why-terminating-agent xargs";
+        const ENTERS: [&str; 4] = ["exec", "debug", "attach", "run"];
+        let is_known = |program: &str| PROGRAMS.split_whitespace().any(|known| known == program);
+        for cause in all() {
+            for command in cause.safe.iter().filter_map(|advice| advice.command) {
+                for part in command.split(['|', ';', '&', '`']).flat_map(|part| part.split("$(")) {
+                    let mut words = part.split_whitespace();
+                    let Some(program) = words.next() else { continue };
+                    assert!(is_known(program), "{}: {command} runs {program}", cause.id);
+                    assert!(!words.any(|word| ENTERS.contains(&word)), "{}: {command} runs another", cause.id);
+                }
+                assert!(!command.contains("/root/"), "{}: {command}", cause.id);
+            }
+        }
+    }
 }

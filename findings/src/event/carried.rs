@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, PodRef};
+use crate::{CauseRef, Confidence, Evidence, Finding, Gate, Link, PodRef, Remedy, Values};
 
 /// No annotation of ours is longer, in bytes. Annotations of one object may have 256 KiB together,
 /// but thousands of Events live in etcd at the same time.
@@ -25,7 +25,9 @@ pub struct Carried {
     pub pods: Vec<PodRef>,
     /// How many pods it holds; more than are named when there are very many.
     pub pod_count: usize,
-    /// What it is.
+    /// What it is. Its remedy does not travel: the values do, and whoever reads them fills in the templates
+    /// of its own registry.
+    #[serde(with = "told")]
     pub finding: Finding,
 }
 
@@ -56,7 +58,7 @@ pub enum ReadError {
 
 impl Carried {
     /// The version of the format.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// A finding that holds `pods` since `since` and was seen at `seen`.
     pub fn new(phase: Phase, finding: &Finding, pods: &[PodRef], since: String, seen: String) -> Self {
@@ -72,8 +74,7 @@ impl Carried {
     }
 
     /// As JSON of at most [`MAX_BYTES`]. What does not fit is left out in the order in which it is
-    /// missed least: evidence, names of pods, all advice but the first, steps of the chain above the
-    /// root.
+    /// missed least: evidence, names of pods, steps of the chain above the root, the values of the remedy.
     pub fn to_annotation(&self) -> String {
         let text = |carried: &Carried| serde_json::to_string(carried).unwrap_or_default();
         let mut fits = self.clone();
@@ -82,8 +83,8 @@ impl Carried {
             |carried| carried.finding.evidence.truncate(3),
             |carried| carried.finding.evidence.clear(),
             |carried| carried.pods.truncate(10),
-            |carried| carried.finding.remedy.steps.truncate(1),
             |carried| carried.finding.chain.retain(|link| link.root),
+            |carried| carried.finding.remedy.values = Values::new(),
         ];
         for cut in cuts {
             if json.len() <= MAX_BYTES {
@@ -107,6 +108,50 @@ impl Carried {
         }
         carried.finding.clean();
         Ok(carried)
+    }
+}
+
+/// A finding as it travels.
+mod told {
+    use serde::{Deserializer, Serializer};
+
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Sent<'a> {
+        cause: CauseRef,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        gate: Option<Gate>,
+        confidence: Confidence,
+        chain: &'a [Link],
+        evidence: &'a [Evidence],
+        values: &'a Values,
+        root: &'a str,
+    }
+
+    #[derive(Deserialize)]
+    struct Read {
+        cause: CauseRef,
+        #[serde(default)]
+        gate: Option<Gate>,
+        confidence: Confidence,
+        chain: Vec<Link>,
+        evidence: Vec<Evidence>,
+        #[serde(default)]
+        values: Values,
+        root: String,
+    }
+
+    pub fn serialize<S: Serializer>(finding: &Finding, serializer: S) -> Result<S::Ok, S::Error> {
+        let Finding { cause, gate, confidence, chain, evidence, remedy, root } = finding;
+        let values = &remedy.values;
+        Sent { cause: *cause, gate: *gate, confidence: *confidence, chain, evidence, values, root }
+            .serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Finding, D::Error> {
+        let Read { cause, gate, confidence, chain, evidence, values, root } = Read::deserialize(deserializer)?;
+        Ok(Finding { cause, gate, confidence, chain, evidence, remedy: Remedy::fill(cause.0, &values), root })
     }
 }
 
@@ -141,13 +186,34 @@ mod tests {
         assert_eq!((read.pod_count, read.finding.chain.len()), (500, 2));
     }
 
+    /// Whoever writes the Event chooses values; every word around them is of this version's registry.
+    #[test]
+    fn no_word_of_a_step_travels() {
+        let sent = carried(sample(), &[]).to_annotation();
+        assert!(!sent.contains("remedy") && !sent.contains("abort"), "{sent}");
+        let forged =
+            sent.replacen("\"finding\":{", r#""finding":{"remedy":{"steps":[{"text":"x","command":"reboot"}]},"#, 1);
+        let read = Carried::from_annotation(&forged).unwrap();
+        let steps: Vec<_> = read.finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
+        assert_eq!(steps, ["kill -CONT 4242", "echo 1 > /sys/fs/fuse/connections/40/abort"]);
+    }
+
+    #[test]
+    fn a_value_without_its_shape_makes_it_unreadable() {
+        for bad in ["-1", "40/../../x", "", "40\n", "$(reboot)"] {
+            let told = format!(r#""connection":{}"#, serde_json::Value::from(bad));
+            let forged = carried(sample(), &[]).to_annotation().replace(r#""connection":"40""#, &told);
+            assert!(matches!(Carried::from_annotation(&forged), Err(ReadError::Format(_))), "{forged}");
+        }
+    }
+
     #[test]
     fn what_is_no_finding_is_an_error() {
         assert!(matches!(Carried::from_annotation("{"), Err(ReadError::Format(_))));
         assert!(matches!(Carried::from_annotation(&" ".repeat(99_999)), Err(ReadError::TooLong(_))));
         let unknown = carried(sample(), &[]).to_annotation().replace("FuseServerNotResponding\"", "NotInvented\"");
         assert!(matches!(Carried::from_annotation(&unknown), Err(ReadError::Format(_))));
-        let newer = carried(sample(), &[]).to_annotation().replace("\"schema\":1", "\"schema\":2");
-        assert!(matches!(Carried::from_annotation(&newer), Err(ReadError::Schema(2))));
+        let newer = carried(sample(), &[]).to_annotation().replace("\"schema\":2", "\"schema\":3");
+        assert!(matches!(Carried::from_annotation(&newer), Err(ReadError::Schema(3))));
     }
 }

@@ -80,19 +80,20 @@ fn bounded(mut note: String) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::{CauseRef, Confidence, Gate, Link, PodUid, Remedy, Step, Subject, Thing, cause};
+    use crate::{CauseRef, Confidence, Gate, Link, Placeholder, PodUid, Remedy, Subject, Thing, Values, cause};
 
     pub(in crate::event) fn sample() -> Finding {
         let mut root = Link::new(Subject::new("pid 4242 du", Thing::process(4242, "du", 'S')), "its cwd is in it");
         root.root = true;
-        let step = Step { text: "stop it".into(), command: Some("kill 4242".into()), tested: true };
+        let values = Values::new().with(Placeholder::Server, "du").with(Placeholder::ServerPid, 4242);
+        let values = values.with(Placeholder::Connection, 40);
         Finding {
             cause: CauseRef(&cause::FUSE_SERVER_NOT_RESPONDING),
             gate: Some(Gate::VolumesUnmounted),
             confidence: Confidence::Proven,
             chain: vec![Link::new("volume data", "mounted"), root],
             evidence: Vec::new(),
-            remedy: Remedy { steps: vec![step], dont: String::new(), breaks: String::new() },
+            remedy: Remedy::fill(&cause::FUSE_SERVER_NOT_RESPONDING, &values),
             root: "FuseServerNotResponding:4242".to_owned(),
         }
     }
@@ -108,7 +109,8 @@ pub(super) mod tests {
         assert_eq!(
             holds(Whom::Pod(&pod()), &sample()),
             format!(
-                "Pod shop/db-0 is held at VolumesUnmounted: {title}. Chain: volume data > pid 4242 du. Do: stop it: kill 4242"
+                "Pod shop/db-0 is held at VolumesUnmounted: {title}. Chain: volume data > pid 4242 du. Do: If du \
+                 (pid 4242) is only stopped (state T), let it run again: kill -CONT 4242"
             )
         );
         assert!(holds(Whom::Pods, &sample()).starts_with("Pods of this node are held at VolumesUnmounted: "));

@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = fuzz::parse::owner(&fuzz::parse::cgroup_lines(bytes));
+    let _ = agent_core::parse::owner(&agent_core::parse::cgroup_lines(bytes));
 });

@@ -4,6 +4,6 @@
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let arguments: Vec<String> = text.split(char::is_whitespace).map(str::to_owned).collect();
-    let _ = fuzz::parse::kubelet_flags(&arguments);
-    let _ = fuzz::parse::kubelet_config(&text);
+    let _ = agent_core::parse::kubelet_flags(&arguments);
+    let _ = agent_core::parse::kubelet_config(&text);
 });

@@ -1,7 +1,7 @@
 //! A mount table: what is found by parsing every line is found by a mark as well.
 #![no_main]
 
-use fuzz::parse::mountinfo::{mounts, mounts_with};
+use agent_core::parse::mountinfo::{mounts, mounts_with};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // Every mount has a device, `8:1`.

@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = fuzz::parse::stat(bytes).map(|stat| (stat.exiting(), stat.is_kernel_thread()));
+    let _ = agent_core::parse::stat(bytes).map(|stat| (stat.exiting(), stat.is_kernel_thread()));
 });

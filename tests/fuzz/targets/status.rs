@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = fuzz::parse::status(bytes);
+    let _ = agent_core::parse::status(bytes);
 });

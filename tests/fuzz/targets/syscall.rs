@@ -2,6 +2,6 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = fuzz::parse::stack(bytes);
-    let _ = fuzz::parse::syscall(bytes).as_ref().and_then(fuzz::parse::descriptor);
+    let _ = agent_core::parse::stack(bytes);
+    let _ = agent_core::parse::syscall(bytes).as_ref().and_then(agent_core::parse::descriptor);
 });

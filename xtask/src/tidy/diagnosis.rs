@@ -15,7 +15,7 @@ struct Side {
     tests: &'static str,
 }
 
-const AGENT: Side = Side { code: "agent/src", tests: "agent/src" };
+const AGENT: Side = Side { code: "agent/core/src", tests: "agent" };
 const AGGREGATOR: Side = Side { code: "aggregator/core/src", tests: "aggregator/tests" };
 
 pub fn check(sources: &[Source]) -> Vec<String> {

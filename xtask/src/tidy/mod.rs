@@ -2,8 +2,7 @@
 
 mod diagnosis;
 mod messages;
-mod paths;
-mod purity;
+mod openers;
 mod registry;
 mod scenarios;
 mod size;
@@ -19,7 +18,7 @@ use sources::Source;
 /// Checks every rule and names all that is broken.
 pub fn run(root: &Path) -> Result<()> {
     let sources = sources::tracked(root)?;
-    let mut broken = purity::check(&sources);
+    let mut broken = openers::check(&sources);
     broken.extend(size::check(&sources));
     broken.extend(registry::check());
     broken.extend(scenarios::check(&sources));

@@ -1,55 +1,7 @@
 //! The registry's templates: only known placeholders, and never a remedy that may end up empty.
 
 use findings::cause::all;
-use findings::{Advice, Cause, Proven};
-
-/// What the judgement knows how to fill in.
-const PLACEHOLDERS: &[&str] = &[
-    "pid",
-    "tid",
-    "comm",
-    "parent_pid",
-    "shim_pid",
-    "server_pid",
-    "server",
-    "connection",
-    "path",
-    "mount",
-    "target",
-    "device",
-    "container",
-    "sandbox",
-    "pod",
-    "uid",
-    "volume",
-    "driver",
-    "plugin_dir",
-    "json",
-    "cgroup",
-    "unit",
-    "kubelet_unit",
-    "runtime_unit",
-    "claim",
-    "node",
-    "note",
-    "owner",
-    "apiservice",
-    "attachment",
-    "configuration",
-    "crd",
-    "finalizer",
-    "group_version",
-    "name",
-    "namespace",
-    "pod_cidr",
-    "pv",
-    "secret",
-    "service",
-    "service_name",
-    "type",
-    "workload",
-    "workload_namespace",
-];
+use findings::{Advice, Cause, Placeholder, Proven};
 
 pub fn check() -> Vec<String> {
     all().flat_map(broken_in).collect()
@@ -59,7 +11,7 @@ fn broken_in(cause: &'static Cause) -> Vec<String> {
     let mut broken = Vec::new();
     for advice in cause.safe {
         for name in placeholders(advice) {
-            if !PLACEHOLDERS.contains(&name) {
+            if Placeholder::named(name).is_none() {
                 broken.push(format!("{}: unknown placeholder {{{name}}}", cause.id));
             }
         }
@@ -74,7 +26,10 @@ fn broken_in(cause: &'static Cause) -> Vec<String> {
         broken.push(format!("{}: every step needs a placeholder, so the remedy may end up empty", cause.id));
     }
     let said_to_the_end = [cause.title, cause.meaning, cause.proof, cause.danger.action, cause.danger.breaks];
-    if said_to_the_end.iter().any(|words| PLACEHOLDERS.iter().any(|name| words.contains(&format!("{{{name}}}")))) {
+    if said_to_the_end
+        .iter()
+        .any(|words| Placeholder::ALL.iter().any(|name| words.contains(&format!("{{{}}}", name.as_str()))))
+    {
         broken.push(format!("{}: only steps have placeholders", cause.id));
     }
     broken

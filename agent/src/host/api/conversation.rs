@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 
-use anyhow::anyhow;
 use kube::{
     Client,
     client::{Body, retry::RetryPolicy},
@@ -11,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tower::{BoxError, ServiceBuilder, retry::RetryLayer, service_fn};
 
 use super::{Credentials, DEADLINE, config};
-use crate::observation::{Fault, Seen};
+use crate::observation::{Fault, FaultKind, Reason, Seen, Source};
 
 /// The API server, over one connection.
 #[derive(Clone)]
@@ -25,7 +24,7 @@ pub(super) struct Server {
 }
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Question = Box<dyn FnOnce(Result<Server, String>) -> Task + Send>;
+type Question = Box<dyn FnOnce(Result<Server, Reason>) -> Task + Send>;
 
 /// A thread and a runtime of its own: a credential plugin in a kubeconfig is waited for without
 /// yielding, and must not hold up the other sources.
@@ -45,7 +44,7 @@ impl Conversation {
                 Err(error) => tracing::debug!(%error, "no runtime for the API server"),
             }
         });
-        thread.map_err(|error| Fault::new("API server", error))?;
+        thread.map_err(|error| Fault::new(Source::ApiServer, error))?;
         Ok(Conversation { questions })
     }
 
@@ -56,33 +55,42 @@ impl Conversation {
         F: Future<Output = anyhow::Result<T>> + Send,
     {
         let (sender, answer) = oneshot::channel();
-        let question = move |server: Result<Server, String>| -> Task {
+        let question = move |server: Result<Server, Reason>| -> Task {
             Box::pin(async move {
                 let answer = match server {
-                    Ok(server) => talk(server).await,
-                    Err(why) => Err(anyhow!(why)),
+                    Ok(server) => talk(server).await.map_err(|error| reason(&error)),
+                    Err(reason) => Err(reason),
                 };
                 // Nobody listens any more when it took too long.
                 let _ = sender.send(answer);
             })
         };
-        let failed = |why: String| Seen::Failed(Fault::new("API server", findings::clean(&why, 300)));
+        let failed = |reason: Reason| Seen::Failed(Fault::new(Source::ApiServer, reason));
         // If the thread has ended the question is dropped, which the answer tells.
         let _ = self.questions.send(Box::new(question));
         match tokio::time::timeout(DEADLINE, answer).await {
             Ok(Ok(Ok(facts))) => Seen::Seen(facts),
-            Ok(Ok(Err(error))) => failed(format!("{error:#}")),
-            Ok(Err(_)) => failed("the question was dropped".to_owned()),
-            Err(_) => failed(format!("did not answer within {DEADLINE:?}")),
+            Ok(Ok(Err(reason))) => failed(reason),
+            Ok(Err(_)) => failed(Reason::new(FaultKind::Failed, "the question was dropped")),
+            Err(_) => failed(Reason::new(FaultKind::TimedOut, format!("did not answer within {DEADLINE:?}"))),
         }
     }
 }
 
 async fn answer(credentials: Credentials, mut asked: mpsc::UnboundedReceiver<Question>) {
-    let server = connect(credentials).await.map_err(|error| format!("{error:#}"));
+    let server = connect(credentials).await.map_err(|error| reason(&error));
     while let Some(question) = asked.recv().await {
         question(server.clone()).await;
     }
+}
+
+fn reason(error: &anyhow::Error) -> Reason {
+    let of_server = error.chain().find_map(|cause| match cause.downcast_ref::<kube::Error>()? {
+        kube::Error::Api(status) => Some(FaultKind::of_status(status.code)),
+        _ => None,
+    });
+    let of_system = || error.chain().find_map(|cause| Some(Reason::from(cause.downcast_ref::<std::io::Error>()?).kind));
+    Reason::new(of_server.or_else(of_system).unwrap_or_default(), findings::clean(&format!("{error:#}"), 300))
 }
 
 async fn connect(credentials: Credentials) -> anyhow::Result<Server> {

@@ -1,11 +1,10 @@
 //! The API server: the pods of this node, into small types of our own.
 
 mod conversation;
+mod kubelet;
+mod token;
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, bail};
 pub use conversation::Conversation;
@@ -23,8 +22,8 @@ use kube::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::look::PodFilter;
-use crate::observation::{ApiFacts, ApiPod, Deletion, PersistentVolume, Seen};
+use super::{HostView, look::PodFilter};
+use crate::observation::{ApiFacts, ApiPod, Deletion, HostPath, PersistentVolume, Seen};
 
 /// How long the whole conversation may take; kube's own retries run inside it.
 pub const DEADLINE: Duration = Duration::from_millis(1500);
@@ -40,8 +39,8 @@ const MAX_PODS: usize = 5000;
 pub enum Credentials {
     /// A kubeconfig file the user named.
     Kubeconfig(PathBuf),
-    /// The kubelet's own. Its credential plugin, if it has one, is not run.
-    OfKubelet(PathBuf),
+    /// The kubelet's own, and how the host is seen. Nothing it names is run.
+    OfKubelet(HostView, HostPath),
     /// The service account of the pod the agent runs in.
     InCluster,
 }
@@ -165,10 +164,11 @@ async fn look(server: Server, name: &str, only: Option<&PodFilter>) -> anyhow::R
 /// How to reach the API server with these credentials; nothing is asked yet.
 pub(crate) async fn config(credentials: Credentials) -> anyhow::Result<Config> {
     let mut config = match credentials {
-        Credentials::Kubeconfig(path) => from_file(&path, true).await?,
-        Credentials::OfKubelet(path) => from_file(&path, false).await?,
+        Credentials::Kubeconfig(path) => from_kubeconfig(Kubeconfig::read_from(path)?).await?,
+        Credentials::OfKubelet(view, path) => from_kubeconfig(kubelet::kubeconfig(&view, &path)?).await?,
         Credentials::InCluster => Config::incluster()?,
     };
+    token::check(&config.auth_info)?;
     if config.cluster_url.scheme_str() == Some("http") {
         // Else every certificate of the machine would be loaded for nothing.
         config.root_cert = Some(Vec::new());
@@ -179,16 +179,7 @@ pub(crate) async fn config(credentials: Credentials) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-async fn from_file(path: &Path, may_run_plugin: bool) -> anyhow::Result<Config> {
-    let kubeconfig = Kubeconfig::read_from(path)?;
-    let has_plugin =
-        kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref()).any(|auth| auth.exec.is_some());
-    if has_plugin && !may_run_plugin {
-        bail!(
-            "{} needs a credential plugin, which is not run unasked; name the file with --kubeconfig",
-            path.display()
-        );
-    }
+async fn from_kubeconfig(kubeconfig: Kubeconfig) -> anyhow::Result<Config> {
     Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 

@@ -1,4 +1,4 @@
-//! A child that is a copy of this process and runs no program of its own: it reads one file. Starting a
+//! A child that is a copy of this process and runs no program of its own: it looks at one file. Starting a
 //! program costs eight times as much, and the kubelet's command line is read with every look.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags},
+    fs::{AtFlags, CWD, Mode, OFlags, StatxFlags},
     io::Errno,
     pipe::{PipeFlags, pipe_with},
     process::{Pid, Signal, set_parent_process_death_signal, setpgid},
@@ -19,22 +19,45 @@ use super::{gone::Running, listen::listen};
 use crate::sys;
 
 /// What came of a child.
-pub(super) struct Outcome {
-    /// What the file holds, as far as the child came before the deadline; `None` for too late.
-    pub read: Option<io::Result<Vec<u8>>>,
+pub(super) struct Outcome<T> {
+    /// What it found; `None` for too late.
+    pub answer: Option<io::Result<T>>,
     /// The child, if it could not be got rid of.
     pub abandoned: Option<Running>,
 }
 
+/// Who may write a program, and what it lies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executable {
+    /// The user it belongs to.
+    pub owner: u32,
+    /// Whether its group or everybody may write it.
+    pub others_write: bool,
+    /// The `f_type` of its file system (statfs(2)).
+    pub file_system: u32,
+}
+
 /// Reads at most `cap` bytes of `path` in a child, until the deadline; then it is killed.
-pub(super) fn read(path: &CStr, cap: usize, deadline: Duration) -> io::Result<Outcome> {
+pub(super) fn read(path: &CStr, cap: usize, deadline: Duration) -> io::Result<Outcome<Vec<u8>>> {
+    run(deadline, |writer| pass_on(path, cap, writer))
+}
+
+/// Looks at the file that `path` leads to in a child, until the deadline; then it is killed.
+pub(super) fn look_at(path: &CStr, deadline: Duration) -> io::Result<Outcome<Executable>> {
+    let Outcome { answer, abandoned } = run(deadline, |writer| tell_facts(path, writer))?;
+    let answer = answer.map(|told| told.and_then(|bytes| facts(&bytes).ok_or(io::ErrorKind::UnexpectedEof.into())));
+    Ok(Outcome { answer, abandoned })
+}
+
+/// Has a child do `work`, which writes what it finds.
+fn run(deadline: Duration, work: impl FnOnce(&OwnedFd) -> Result<(), Errno>) -> io::Result<Outcome<Vec<u8>>> {
     let end = Instant::now() + deadline;
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    // SAFETY: other threads may hold locks that are never released in the copy. `be_the_child` takes
-    // none: it allocates nothing, calls nothing but the kernel, and ends without running anything else.
+    // SAFETY: other threads may hold locks that are never released in the copy. `be_the_child` and each
+    // `work` take none: they allocate nothing, call nothing but the kernel, and end without running anything else.
     #[allow(unsafe_code)]
     let forked = match unsafe { libc::fork() } {
-        0 => unsafe { libc::_exit(be_the_child(path, cap, &writer)) },
+        0 => unsafe { libc::_exit(be_the_child(work, &writer)) },
         pid => pid,
     };
     let Some(pid) = Pid::from_raw(forked).filter(|_| forked > 0) else { return Err(io::Error::last_os_error()) };
@@ -42,19 +65,19 @@ pub(super) fn read(path: &CStr, cap: usize, deadline: Duration) -> io::Result<Ou
     let running = Running::new(pid);
     let mut output = Vec::new();
     let said_all = listen(&reader, &mut output, end);
-    // Its status says whether that was all of the file. On a throttled processor it may end late.
+    // Its status says whether that was all. On a throttled processor it may end late.
     let ended = if matches!(said_all, Ok(true)) { running.ended_by(end) } else { None };
-    let read = ended.map(|ended| match ended.and_then(|status| status.exit_status()) {
+    let answer = ended.map(|ended| match ended.and_then(|status| status.exit_status()) {
         Some(0) => Ok(output),
         Some(errno) => Err(io::Error::from_raw_os_error(errno)),
         None => Err(io::Error::other("the child was killed")),
     });
-    let abandoned = if read.is_some() { None } else { running.get_rid_of() };
-    said_all.map(|_| Outcome { read, abandoned })
+    let abandoned = if answer.is_some() { None } else { running.get_rid_of() };
+    said_all.map(|_| Outcome { answer, abandoned })
 }
 
 /// The copy's whole life; the number it ends with is that of the error.
-fn be_the_child(path: &CStr, cap: usize, writer: &OwnedFd) -> i32 {
+fn be_the_child(work: impl FnOnce(&OwnedFd) -> Result<(), Errno>, writer: &OwnedFd) -> i32 {
     // A group of its own, as the terminal's signals are not for it, and it is not to outlive the agent.
     let _ = setpgid(None, None);
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -62,7 +85,7 @@ fn be_the_child(path: &CStr, cap: usize, writer: &OwnedFd) -> i32 {
     let kept = writer.as_raw_fd();
     sys::close_range(0, kept - 1);
     sys::close_range(kept + 1, i32::MAX);
-    match pass_on(path, cap, writer) {
+    match work(writer) {
         Ok(()) => 0,
         Err(error) => error.raw_os_error(),
     }
@@ -87,6 +110,29 @@ fn pass_on(path: &CStr, cap: usize, writer: &OwnedFd) -> Result<(), Errno> {
     Ok(())
 }
 
+/// Twelve bytes, which a pipe takes at once: the owner, the mode, the file system.
+fn tell_facts(path: &CStr, writer: &OwnedFd) -> Result<(), Errno> {
+    let file = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let file_system = u32::try_from(rustix::fs::fstatfs(&file)?.f_type & 0xffff_ffff).unwrap_or(0);
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let (owner, mode) = match rustix::fs::statx(&file, c"", flags, StatxFlags::UID | StatxFlags::MODE) {
+        Ok(facts) => (facts.stx_uid, u32::from(facts.stx_mode)),
+        // Linux < 4.11.
+        Err(Errno::NOSYS) => rustix::fs::fstat(&file).map(|facts| (facts.st_uid, facts.st_mode))?,
+        Err(error) => return Err(error),
+    };
+    for number in [owner, mode, file_system] {
+        rustix::io::write(writer, &number.to_ne_bytes())?;
+    }
+    Ok(())
+}
+
+fn facts(bytes: &[u8]) -> Option<Executable> {
+    let number = |index: usize| Some(u32::from_ne_bytes(*bytes.get(index * 4..)?.first_chunk()?));
+    let (owner, mode, file_system) = (number(0)?, number(1)?, number(2)?);
+    Some(Executable { owner, others_write: mode & 0o022 != 0, file_system })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +141,7 @@ mod tests {
     const SOON: Duration = Duration::from_secs(5);
 
     fn read_all(path: &CStr) -> io::Result<Vec<u8>> {
-        super::read(path, CAP, SOON).unwrap().read.unwrap()
+        super::read(path, CAP, SOON).unwrap().answer.unwrap()
     }
 
     #[test]
@@ -106,8 +152,25 @@ mod tests {
         std::fs::write(&path, &long).unwrap();
         let path = std::ffi::CString::new(path.into_os_string().into_encoded_bytes()).unwrap();
         assert_eq!(read_all(&path).unwrap(), long);
-        assert_eq!(super::read(&path, 5000, SOON).unwrap().read.unwrap().unwrap(), long[..5000]);
+        assert_eq!(super::read(&path, 5000, SOON).unwrap().answer.unwrap().unwrap(), long[..5000]);
         assert_eq!(read_all(c"/nothing-here").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn tells_who_may_write_a_program() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "").unwrap();
+        let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+        for (mode, others_write) in [(0o755, false), (0o775, true), (0o757, true)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let told = look_at(&name, SOON).unwrap().answer.unwrap().unwrap();
+            let owner = rustix::process::geteuid().as_raw();
+            assert_eq!(told, Executable { owner, others_write, file_system: 0x0102_1994 }, "{mode:o}");
+        }
+        assert!(look_at(c"/nothing-here", SOON).unwrap().answer.unwrap().is_err());
     }
 
     /// Whoever opens a FIFO that nobody writes to waits.
@@ -119,7 +182,7 @@ mod tests {
         let path = std::ffi::CString::new(path.into_os_string().into_encoded_bytes()).unwrap();
         let began = Instant::now();
         let outcome = super::read(&path, CAP, Duration::from_millis(200)).unwrap();
-        assert!(outcome.read.is_none() && outcome.abandoned.is_none());
+        assert!(outcome.answer.is_none() && outcome.abandoned.is_none());
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     }
 

@@ -7,8 +7,6 @@ use crate::observation::{Dev, Fault, FuseProbe, HostPath};
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Line {
-    /// The first line a program prints when it is asked for its version.
-    Version(String),
     /// How a file system answered.
     Stat(FuseProbe),
     /// A process has this file mapped.

@@ -6,8 +6,8 @@
 //! thread. A child that hangs in D still pins the agent's container, so at most
 //! [`MOST_ABANDONED`] may hang, and none is started without need.
 //!
-//! The child is this very program: `why-terminating-agent probe <kind> …`, see [`probe_main`]; for the
-//! one file that is read with every look it is a mere copy of the process.
+//! The child is this very program: `why-terminating-agent probe <kind> …`, see [`probe_main`]; for what
+//! is asked with every look it is a mere copy of the process.
 
 mod copy;
 mod gone;
@@ -20,21 +20,21 @@ mod run;
 pub(crate) mod tests;
 
 use std::{
-    ffi::{CString, OsString},
+    ffi::{CStr, CString, OsString},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
+pub use copy::Executable;
 use gone::Running;
 pub use line::Place;
 use line::{Line, lines};
 pub use probe::probe_main;
 
 use crate::{
-    observation::{Dev, Fault, FuseProbe, HostPath, Owner, Seen},
-    parse,
-    sys::{self, ProcDir},
+    observation::{Dev, Fault, FaultKind, FuseProbe, HostPath, Reason, Seen},
+    sys,
 };
 
 /// How many children may run or hang at a time.
@@ -84,6 +84,18 @@ enum ChildError {
     Start(std::io::Error),
 }
 
+impl From<ChildError> for Reason {
+    fn from(error: ChildError) -> Self {
+        let kind = match &error {
+            ChildError::TooMany => FaultKind::NotAsked,
+            ChildError::StillHangs => FaultKind::Hung,
+            ChildError::Deadline(_) => FaultKind::TimedOut,
+            ChildError::Start(_) => FaultKind::Failed,
+        };
+        Reason::new(kind, error)
+    }
+}
+
 impl Default for Prober {
     fn default() -> Self {
         Prober::new()
@@ -115,7 +127,8 @@ impl Prober {
     /// The arguments of a process. Only for the kubelet: others' may hold secrets.
     pub fn command_line(&self, pid: u32, deadline: Duration) -> Seen<Vec<String>> {
         let source = format!("/proc/{pid}/cmdline");
-        match self.copy_reads(&source, deadline) {
+        let answer = self.copy(&source, |name| copy::read(name, COMMAND_LINE_CAP, deadline));
+        match answer.and_then(|answer| answer.ok_or(ChildError::Deadline(deadline))) {
             Ok(Ok(bytes)) => Seen::Seen(arguments(&bytes)),
             Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
             Ok(Err(error)) => Seen::Failed(Fault::new(source, error)),
@@ -123,22 +136,17 @@ impl Prober {
         }
     }
 
-    /// The first line of `/proc/<pid>/exe --version`. Refused for a process of a pod: a tenant
-    /// may call his program `kubelet` and is not to have it run by the agent.
-    pub fn executable_version(&self, pid: u32, deadline: Duration) -> Seen<String> {
-        let source = format!("/proc/{pid}/exe --version");
-        let cgroup = match ProcDir::open(pid).and_then(|dir| dir.read("cgroup", 64 << 10)) {
-            Ok(bytes) => bytes,
-            Err(error) => return super::seen(Err(error)),
-        };
-        if matches!(parse::owner(&parse::cgroup_lines(&cgroup)), Owner::Pod { .. }) {
-            return Seen::Failed(Fault::new(source, "belongs to a pod; its program is not run"));
+    /// Who may write the program of a process, and what it lies on. In a child, as the walk to it may ask
+    /// a server.
+    pub fn executable(&self, pid: u32, deadline: Duration) -> Seen<Executable> {
+        let source = format!("/proc/{pid}/exe");
+        let answer = self.copy(&source, |name| copy::look_at(name, deadline));
+        match answer.and_then(|answer| answer.ok_or(ChildError::Deadline(deadline))) {
+            Ok(Ok(executable)) => Seen::Seen(executable),
+            Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
+            Ok(Err(error)) => Seen::Failed(Fault::new(source, error)),
+            Err(error) => Seen::Failed(Fault::new(source, error)),
         }
-        let (said, error) = self.ask(&source, "executable-version", [pid.to_string()], deadline);
-        answer(&source, said, error, |line| match line {
-            Line::Version(text) => Some(text),
-            _ => None,
-        })
     }
 
     /// How the file system `dev` answers a plain `stat` of `path` (as the agent finds it). At
@@ -188,13 +196,17 @@ impl Prober {
         said.into_iter().filter_map(place).collect()
     }
 
-    /// Has a copy of this process read `path`.
-    fn copy_reads(&self, path: &str, deadline: Duration) -> Result<std::io::Result<Vec<u8>>, ChildError> {
+    /// Has a copy of this process work on `path`; `None` for one that came too late.
+    fn copy<T>(
+        &self,
+        path: &str,
+        work: impl FnOnce(&CStr) -> std::io::Result<copy::Outcome<T>>,
+    ) -> Result<Option<std::io::Result<T>>, ChildError> {
         let name = CString::new(path).map_err(|error| ChildError::Start(error.into()))?;
         self.children().begin(path)?;
-        let outcome = copy::read(&name, COMMAND_LINE_CAP, deadline);
+        let outcome = work(&name);
         let outcome = self.children().end(path, outcome, |outcome| outcome.abandoned.take())?;
-        outcome.read.ok_or(ChildError::Deadline(deadline))
+        Ok(outcome.answer)
     }
 
     /// Runs one child: what it said, and why that may not be all.
@@ -279,6 +291,6 @@ fn answer<T>(source: &str, said: Vec<Line>, error: Option<ChildError>, wanted: i
     }
     match error {
         Some(error) => Seen::Failed(Fault::new(source, error)),
-        None => Seen::Failed(Fault::new(source, "the probe gave no answer")),
+        None => Seen::Failed(Fault::new(source, (FaultKind::Failed, "the probe gave no answer"))),
     }
 }

@@ -3,8 +3,6 @@
 use std::{
     fs,
     io::{self, Read, Write},
-    os::unix::process::CommandExt,
-    process::{Command, Stdio},
 };
 
 use rustix::{
@@ -33,7 +31,6 @@ pub fn probe_main(args: &[String]) -> i32 {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let Some((kind, rest)) = args.split_first() else { return 2 };
     let done = match (kind.as_str(), rest) {
-        ("executable-version", [pid]) => executable_version(pid),
         ("stat", [path]) => stat(path),
         ("mappings", [dev, pids @ ..]) => mappings(dev, pids),
         ("places", links) => places(links),
@@ -62,26 +59,6 @@ fn read(path: &str, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(cap).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-fn executable_version(pid: &str) -> io::Result<()> {
-    let path = format!("/proc/{pid}/exe");
-    let mut command = Command::new(&path);
-    command.arg0("kubelet").arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null());
-    let mut child = match command.stdout(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(error) => return say_error(&path, &error),
-    };
-    let mut printed = Vec::new();
-    if let Some(out) = child.stdout.take() {
-        out.take(4096).read_to_end(&mut printed)?;
-    }
-    let first = String::from_utf8_lossy(&printed).lines().next().unwrap_or_default().trim().to_owned();
-    if first.is_empty() {
-        let status = child.wait()?;
-        return say(&Line::Failed(Fault::new(path, format!("printed no version ({status})"))));
-    }
-    say(&Line::Version(first))
 }
 
 fn stat(path: &str) -> io::Result<()> {

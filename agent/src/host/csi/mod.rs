@@ -8,23 +8,26 @@ mod unstaged;
 
 use std::{io, time::Duration};
 
+use futures::{StreamExt, stream};
 pub use staging::staging;
-use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 pub use unstaged::unstaged;
 
 use super::{HostView, mounts::touchable};
 use crate::{
-    observation::{CsiDriver, CsiDriverInfo, Fault, HostPath, Mount, MountTable, Seen},
+    observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
     sys::{self, EntryKind},
 };
 
 /// The most registration sockets that are asked.
 const SOCKETS_CAP: usize = 64;
+/// So many are asked at a time: each connection has buffers of its own.
+const AT_ONCE: usize = 4;
 /// The most sub-folders that are looked into.
 const FOLDERS_CAP: usize = 64;
 
-/// Asks every registration socket below `<root-dir>/plugins_registry` who it is, all at once, and
-/// tries whether anybody listens on the socket it names. Takes `deadline` at most.
+/// Asks every registration socket below `<root-dir>/plugins_registry` who it is, some at a time, and
+/// tries whether anybody listens on the socket it names. Each may take `deadline`, all together twice as long.
 pub async fn drivers(
     view: &HostView,
     kubelet_root: &HostPath,
@@ -36,23 +39,20 @@ pub async fn drivers(
         Seen::Missing => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
-    let mut asked = JoinSet::new();
-    for socket in &sockets {
-        let (at, socket) = (view.at(socket), socket.clone());
-        asked.spawn(async move {
-            let said = registration::info(&at, &socket, deadline).await;
-            (socket, said)
-        });
-    }
-    let mut drivers = Vec::new();
-    while let Some(answer) = asked.join_next().await {
-        let Ok((socket, said)) = answer else { continue };
-        let info = said.map(|(name, endpoint)| {
+    let end = Instant::now() + deadline * 2;
+    let ask = |socket: HostPath| async move {
+        let at = view.at(&socket);
+        let said = timeout_at(end, registration::info(&at, &socket, deadline)).await;
+        let late = |_| {
+            Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
+        };
+        let info = said.unwrap_or_else(late).map(|(name, endpoint)| {
             let listens = listens(view, &table.mounts, &endpoint);
             CsiDriverInfo { name, endpoint, listens }
         });
-        drivers.push(CsiDriver { socket, info });
-    }
+        CsiDriver { socket, info }
+    };
+    let mut drivers: Vec<CsiDriver> = stream::iter(sockets).map(ask).buffer_unordered(AT_ONCE).collect().await;
     drivers.sort_by(|a, b| a.socket.cmp(&b.socket));
     Seen::Seen(drivers)
 }
@@ -93,7 +93,7 @@ fn sockets(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<H
 /// The endpoint is the driver's own word, so it is looked up in the mount table first.
 fn listens(view: &HostView, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
     if !endpoint.as_path().is_absolute() {
-        return Seen::Failed(Fault::new(endpoint.show(), "is not the path of a socket"));
+        return Seen::Failed(Fault::new(endpoint, (FaultKind::Malformed, "is not the path of a socket")));
     }
     if let Err(fault) = touchable(mounts, endpoint) {
         return Seen::Failed(fault);

@@ -27,19 +27,20 @@ pub(super) struct PluginInfo {
     pub endpoint: String,
 }
 
+/// An answer has a few hundred bytes.
+const ANSWER_CAP: u32 = 64 << 10;
 /// The type of a CSI driver.
 const CSI_PLUGIN: &str = "CSIPlugin";
 
 /// Asks the registration socket, found at `at`, for the driver's name and endpoint. `Missing`
 /// when it belongs to another kind of plugin, or is gone.
 pub(super) async fn info(at: &Path, socket: &HostPath, deadline: Duration) -> Seen<(String, HostPath)> {
-    let failed = |why: &dyn std::fmt::Display| Seen::Failed(Fault::new(socket.show(), why));
     let short = match SocketPath::new(at) {
         Ok(short) => short,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Seen::Missing,
-        Err(error) => return failed(&error),
+        Err(error) => return Seen::Failed(Fault::new(socket, error)),
     };
-    let said: Result<PluginInfo, RpcError> = match Connection::new(short.path(), deadline) {
+    let said: Result<PluginInfo, RpcError> = match Connection::bounded(short.path(), deadline, ANSWER_CAP) {
         Ok(connection) => connection.call("/pluginregistration.Registration/GetInfo", InfoRequest {}).await,
         Err(error) => Err(error),
     };
@@ -50,6 +51,6 @@ pub(super) async fn info(at: &Path, socket: &HostPath, deadline: Duration) -> Se
             let endpoint = if endpoint.is_empty() { socket.clone() } else { HostPath::from(endpoint) };
             Seen::Seen((said.name, endpoint))
         }
-        Err(error) => failed(&error),
+        Err(error) => Seen::Failed(Fault::new(socket, crate::host::rpc::reason(&error))),
     }
 }

@@ -113,8 +113,9 @@ mod h2 {
         // `:status: 200` is entry 8 of the static table.
         let headers = [vec![0x88], header("content-type", "application/grpc")].concat();
         stream.write_all(&frame(1, 4, 1, &headers)).unwrap();
-        stream.write_all(&frame(0, 0, 1, &data)).unwrap();
-        stream.write_all(&frame(1, 5, 1, &header("grpc-status", "0"))).unwrap();
+        // Who is asked for less hangs up.
+        let sent = data.chunks(16 << 10).try_for_each(|piece| stream.write_all(&frame(0, 0, 1, piece)));
+        let _ = sent.and_then(|()| stream.write_all(&frame(1, 5, 1, &header("grpc-status", "0"))));
         let _ = stream.read(&mut [0; 64]);
     }
 }
@@ -151,8 +152,18 @@ async fn asks_all_registration_sockets_at_once() {
     assert_eq!(at("a.sock"), Seen::Seen(listening));
     assert_eq!(at("folder/b.sock").get().unwrap().listens, Seen::Missing);
     assert_eq!(at("c.sock"), Seen::Missing);
-    assert!(at("d.sock").fault().unwrap().why.contains("did not answer within"));
-    assert!(at("e.sock").fault().unwrap().why.contains("cannot be reached"));
+    assert!(at("d.sock").fault().unwrap().says.contains("did not answer within"));
+    assert!(at("e.sock").fault().unwrap().says.contains("cannot be reached"));
+}
+
+#[tokio::test]
+async fn an_answer_has_a_bound() {
+    let (_dir, root) = root();
+    let registry = root.join("plugins_registry");
+    fs::create_dir_all(registry.as_path()).unwrap();
+    serve(&registry.join("a.sock"), info("CSIPlugin", &"a".repeat(200 << 10), &root.join("csi.sock")));
+    let seen = drivers(&HostView::default(), &root, &table(&root), DEADLINE).await;
+    assert!(seen.get().unwrap()[0].info.fault().is_some(), "{seen:?}");
 }
 
 #[tokio::test]
@@ -163,7 +174,7 @@ async fn keeps_off_endpoints_on_file_systems_that_need_a_server() {
     fs::create_dir(root.join("plugins_registry").as_path()).unwrap();
     assert!(drivers(&HostView::default(), &root, &table, DEADLINE).await.fault().is_some());
     let nowhere = listens(&HostView::default(), &table.mounts, &root.join("csi.sock"));
-    assert!(nowhere.fault().unwrap().why.contains("nfs4"));
+    assert!(nowhere.fault().unwrap().says.contains("nfs4"));
     assert!(listens(&HostView::default(), &table.mounts, &"relative".into()).fault().is_some());
 }
 

@@ -8,7 +8,7 @@ use std::{cell::OnceCell, collections::BTreeSet, io, path::PathBuf, time::Durati
 
 use super::{HostView, census::Census, child::Prober};
 use crate::{
-    observation::{Fault, FuseConnection, HostPath, Mount, Seen},
+    observation::{Fault, FaultKind, FuseConnection, HostPath, Mount, Seen},
     sys,
 };
 
@@ -55,10 +55,12 @@ fn waiting(number: u32, view: &HostView) -> Seen<u32> {
     match sys::read_text(&path, 64) {
         Ok(text) => match text.trim().parse() {
             Ok(count) => Seen::Seen(count),
-            Err(_) => Seen::Failed(Fault::new(source, "has an unknown form")),
+            Err(_) => Seen::Failed(Fault::new(source, (FaultKind::Malformed, "has an unknown form"))),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => match sys::is_mount_root(&view.at(&all)) {
-            Ok(Some(false)) => Seen::Failed(Fault::new(source, "the fusectl file system is not mounted")),
+            Ok(Some(false)) => {
+                Seen::Failed(Fault::new(source, (FaultKind::Gone, "the fusectl file system is not mounted")))
+            }
             _ => Seen::Missing,
         },
         Err(error) => Seen::Failed(Fault::new(source, error)),

@@ -127,6 +127,6 @@ fn no_number_costs_nothing_and_an_unknown_one_is_missing() {
         assert_eq!(waiting(999_999, &view), Seen::Missing);
         ns.run("umount /sys/fs/fuse/connections");
         let fault = waiting(999_999, &view).fault().cloned().unwrap();
-        assert!(fault.why.contains("not mounted"), "{fault}");
+        assert!(fault.says.contains("not mounted"), "{fault}");
     }
 }

@@ -63,14 +63,14 @@ pub fn search(
         return Vec::new();
     }
     let all = Census::known_or_taken(options.census);
-    let mut tables = Vec::new();
+    let (mut tables, mut unread) = (Vec::new(), 0);
     let mut spaces = Vec::new();
     let mut found = Found::new(targets);
     // First only namespaces that have a mount as young as a target: a copy is made with its
     // original or later. What has an older original elsewhere is found when nobody else is.
     for floor in [space::floor(targets, kubelet), None] {
         let known: Vec<u64> = spaces.iter().map(|space: &space::Space| space.ns).collect();
-        tables = space::tables(&all.by_mount_ns().pids, kubelet, floor, reader);
+        (tables, unread) = space::tables(&all.by_mount_ns().pids, kubelet, floor, reader);
         spaces = copies::spaces(targets, kubelet.ns, &tables);
         for space in spaces.iter().filter(|space| !known.contains(&space.ns)) {
             scan::processes(space, &spaces, &mut found);
@@ -82,7 +82,7 @@ pub fn search(
     }
     loops::backing_files(&spaces, kubelet.ns, &mut found);
     deep::search(targets, &spaces, &tables, &all, options, &mut found);
-    found.finish(all.by_mount_ns().unreadable, options.at_most)
+    found.finish(all.by_mount_ns().unreadable + unread, options.at_most)
 }
 
 /// A search in which nobody was found yet.

@@ -72,14 +72,14 @@ pub(super) fn floor(targets: &[Mount], kubelet: &MountTable) -> Option<u64> {
 }
 
 /// The table of every namespace that has processes and, if `floor` is given, a mount above it; the
-/// kubelet's first.
+/// kubelet's first; and how many processes live in namespaces whose table could not be read.
 pub(super) fn tables(
     by_namespace: &BTreeMap<u64, Vec<u32>>,
     kubelet: &MountTable,
     floor: Option<u64>,
     reader: &mut MountReader,
-) -> Vec<Namespace> {
-    let mut tables = Vec::new();
+) -> (Vec<Namespace>, u32) {
+    let (mut tables, mut unread) = (Vec::new(), 0);
     let kubelets = by_namespace.get(&kubelet.ns).cloned().unwrap_or_default();
     if let Ok(table) = reader.table(kubelet.through_pid) {
         tables.push(Namespace { pids: kubelets, table });
@@ -90,11 +90,17 @@ pub(super) fn tables(
         if floor.is_some_and(is_older) {
             continue;
         }
-        if let Some(table) = preferred(pids).into_iter().find_map(|pid| reader.table(pid).ok()) {
-            tables.push(Namespace { pids: pids.clone(), table });
+        let mut is_gone = true;
+        let read = preferred(pids)
+            .into_iter()
+            .find_map(|pid| reader.table(pid).inspect_err(|error| is_gone = is_gone && sys::is_gone(error)).ok());
+        match read {
+            Some(table) => tables.push(Namespace { pids: pids.clone(), table }),
+            None if is_gone => {}
+            None => unread += u32::try_from(pids.len()).unwrap_or(u32::MAX),
         }
     }
-    tables
+    (tables, unread)
 }
 
 /// A few processes to read the namespace through. One that lives in a chroot sees only the mounts

@@ -56,10 +56,10 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     let own = HostView::new(options.host_root.clone().unwrap_or_default());
     let first = FirstTable::read(&own);
     let cgroup_mounts = cgroups::hierarchies(&first);
-    let found = kubelet::find(&cgroup_mounts, &own);
-    let running = found.get();
-    let rights = rights::rights(running.map(|found| found.pid));
-    let view = place::view(options, running.map(|found| found.pid));
+    let search = kubelet::find(&cgroup_mounts, &own, prober);
+    let (running, pid) = (search.kubelet.get(), search.pid());
+    let rights = rights::rights(pid);
+    let view = place::view(options, pid);
     let settings = running.map(|found| kubelet::settings(found, &view, prober, &mut faults)).unwrap_or_default();
     let kubelet_root = place::kubelet_root(options, running.map(|_| &settings), &view);
     let cri_socket = place::cri_socket(options, &settings, &view);
@@ -81,9 +81,9 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     // The node is listed before the API server is asked: a pod that appears in between is known to
     // the API server, and is not taken for one that it has forgotten.
     let mut runtime = looker.runtime(&cri_socket, looker.only()).await;
-    let mounts = looker.mounts(running.map(|found| found.pid));
+    let mounts = looker.mounts(pid);
     let list = |looker: &Looker<'_>, uids: Option<&BTreeSet<PodUid>>| {
-        let runs = running.is_some();
+        let runs = pid.is_some();
         (looker.pod_dirs(&mounts, &kubelet_root, runs, uids), looker.cgroups(&cgroup_mounts, runs, uids))
     };
     let all = looker.only().is_none().then(|| list(&looker, None));
@@ -101,12 +101,8 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         (Seen::Failed(_), Some(socket)) => runtime::listener(&looker.view.at(socket)),
         _ => Seen::Missing,
     };
-    let kubelet = match found {
-        Seen::Seen(found) => {
-            let told = api.get().and_then(|facts| facts.kubelet_version.clone());
-            let version = told.map_or_else(|| kubelet::version(found.pid, prober), Seen::Seen);
-            Seen::Seen(kubelet::look(&found, &looker.settings, version).await)
-        }
+    let kubelet = match search.kubelet {
+        Seen::Seen(found) => Seen::Seen(kubelet::look(&found, &looker.settings).await),
         Seen::Missing => Seen::Missing,
         Seen::Failed(fault) => Seen::Failed(fault),
     };
@@ -126,6 +122,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
             may_detach_mounts: elsewhere::may_detach_mounts(),
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),
             kubelet,
+            false_kubelets: search.refused,
             cri_socket_is_kubelets: place::is_kubelets(options, &looker.settings),
             cri_socket,
             runtime_process,
@@ -181,7 +178,7 @@ impl<'a> Looker<'a> {
             Some(Err(fault)) => Seen::Failed(fault.clone()),
             None => {
                 let why = "no kubeconfig was found; name one with --kubeconfig, or use --api off";
-                Seen::Failed(Fault::new("API server", why))
+                Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::NotAsked, why)))
             }
         }
     }
@@ -203,7 +200,7 @@ impl<'a> Looker<'a> {
             return Some(api::Credentials::InCluster);
         }
         let of_kubelet = self.settings.flags.kubeconfig.as_deref()?;
-        Some(api::Credentials::OfKubelet(self.view.at(&HostPath::from(of_kubelet))))
+        Some(api::Credentials::OfKubelet(self.view.clone(), HostPath::from(of_kubelet)))
     }
 
     fn mounts(&mut self, kubelet: Option<u32>) -> MountTables {
@@ -216,7 +213,8 @@ impl<'a> Looker<'a> {
             Seen::Seen(table) => self.host_mounts(table),
             _ => Seen::Missing,
         };
-        let ended = || Fault::new(format!("/proc/{first}/mountinfo"), "the process has ended; look again");
+        let ended =
+            || Fault::new(format!("/proc/{first}/mountinfo"), (FaultKind::Gone, "the process has ended; look again"));
         let kubelet = if table == Seen::Missing { Seen::Failed(ended()) } else { table };
         MountTables { kubelet, init, others: Vec::new() }
     }
@@ -259,7 +257,7 @@ impl<'a> Looker<'a> {
             Seen::Seen(table) => match volumes::pod_dirs(&self.view, kubelet_root, table, uids) {
                 Seen::Missing if kubelet_runs => {
                     let why = "does not exist, though a kubelet runs; name its directory with --kubelet-root";
-                    Seen::Failed(Fault::new(kubelet_root.join("pods").show(), why))
+                    Seen::Failed(Fault::new(kubelet_root.join("pods"), (FaultKind::Gone, why)))
                 }
                 dirs => dirs,
             },
@@ -300,7 +298,7 @@ impl<'a> Looker<'a> {
         match found {
             Seen::Missing if kubelet_runs => {
                 let why = format!("no kubepods cgroup was found below {root} in {} hierarchies", mounts.len());
-                Seen::Failed(Fault::new("cgroups", why))
+                Seen::Failed(Fault::new("cgroups", (FaultKind::Gone, why)))
             }
             found => found,
         }

@@ -1,9 +1,11 @@
 //! Where things are on this node: what the user said, else what the kubelet was told, else the
 //! usual places.
 
+use std::io::ErrorKind;
+
 use crate::{
     host::{HostView, kubelet},
-    observation::{ApiFacts, Fault, HostPath, RuntimeFacts, Seen},
+    observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Seen, Source},
     sys::{self, ProcDir},
 };
 
@@ -22,8 +24,6 @@ const CRI_SOCKETS: [&str; 6] = [
 /// Pod directories of kubelets, for a node on which none runs.
 const KUBELET_ROOTS: [&str; 3] =
     [kubelet::DEFAULT_ROOT, "/var/snap/microk8s/common/var/lib/kubelet", "/var/lib/k0s/kubelet"];
-/// A root directory behind more links than this is not followed.
-const MAX_LINKS: usize = 8;
 
 /// The host through the kubelet's eyes, unless the agent stands in the same mount namespace.
 pub fn view(options: &Options, kubelet: Option<u32>) -> HostView {
@@ -36,7 +36,7 @@ pub fn view(options: &Options, kubelet: Option<u32>) -> HostView {
         Ok(theirs) => Some(theirs) != own,
         // Where we may not look, every read is to be refused: a container's own files would tell that
         // the node has no pods and no runtime.
-        Err(error) => kubelet.is_some() && error.kind() == std::io::ErrorKind::PermissionDenied,
+        Err(error) => kubelet.is_some() && error.kind() == ErrorKind::PermissionDenied,
     };
     let through = kubelet.or(Some(1)).filter(is_other);
     through.map_or_else(HostView::default, |pid| HostView::new(format!("/proc/{pid}/root")))
@@ -56,40 +56,27 @@ pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, vie
         (None, Some(settings)) => settings.root_dir(),
         (None, None) => HostPath::from(*KUBELET_ROOTS.iter().find(exists).unwrap_or(&kubelet::DEFAULT_ROOT)),
     };
-    without_links(view, root)
-}
-
-/// Follows links of the path's components, each read and none opened.
-fn without_links(view: &HostView, path: HostPath) -> HostPath {
-    let mut path = path;
-    for _ in 0..MAX_LINKS {
-        let Some((link, target)) = first_link(view, &path) else { return path };
-        let rest = path.as_path().strip_prefix(link.as_path()).unwrap_or(std::path::Path::new("")).to_owned();
-        let parent = link.as_path().parent().unwrap_or(std::path::Path::new("/"));
-        let real = parent.join(target.as_path());
-        path = HostPath::from(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
-    }
-    path
-}
-
-/// The first component of `path` that is a link, and where it points.
-fn first_link(view: &HostView, path: &HostPath) -> Option<(HostPath, HostPath)> {
-    let mut ancestors: Vec<_> = path.as_path().ancestors().map(std::path::Path::to_owned).collect();
-    ancestors.reverse();
-    ancestors.into_iter().skip(1).map(HostPath::from).find_map(|part| {
-        let target = sys::read_link(&view.at(&part)).ok()?;
-        Some((part, HostPath::new(target)))
-    })
+    view.without_links(root)
 }
 
 /// The runtime's socket.
 pub fn cri_socket(options: &Options, settings: &kubelet::Settings, view: &HostView) -> Seen<HostPath> {
-    let told = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket());
+    if let Some(told) = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket()) {
+        return Seen::Seen(told);
+    }
     // k3s and microk8s bring a runtime of their own, whatever else is installed beside it.
     let own = settings.flavour.runtime_socket();
-    let exists = |socket: &&str| sys::file_facts(&view.at(&HostPath::from(*socket))).is_ok();
-    let usual = || own.into_iter().chain(CRI_SOCKETS).find(exists).map(HostPath::from);
-    told.or_else(usual).map_or(Seen::Missing, Seen::Seen)
+    let mut refused = Seen::Missing;
+    for socket in own.into_iter().chain(CRI_SOCKETS).map(HostPath::from) {
+        match sys::file_facts(&view.at(&socket)) {
+            Ok(_) => return Seen::Seen(socket),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                refused = Seen::Failed(Fault::new(format!("CRI {}", socket.show()), error));
+            }
+            Err(_) => {}
+        }
+    }
+    refused
 }
 
 /// Whether the socket that is asked is the one the kubelet uses: only then does its silence mean
@@ -111,7 +98,7 @@ pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: 
         return Seen::Seen(facts);
     }
     let why = "its answer is about another machine; name this node with --node-name, its cluster with --kubeconfig";
-    Seen::Failed(Fault::new("API server", why))
+    Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::NotAsked, why)))
 }
 
 #[cfg(test)]
@@ -132,25 +119,5 @@ mod tests {
         let Seen::Seen(facts) = &mut other.api else { unreachable!() };
         facts.boot_id = Some("c".to_owned());
         assert!(of_this_node(other.api, &seen.runtime, own()).fault().is_some());
-    }
-
-    #[test]
-    fn a_linked_root_is_followed() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("data/kubelet")).unwrap();
-        std::os::unix::fs::symlink("data", dir.path().join("lib")).unwrap();
-        std::os::unix::fs::symlink(dir.path().join("data/kubelet"), dir.path().join("data/again")).unwrap();
-        let base = HostPath::from(std::fs::canonicalize(dir.path()).unwrap());
-        let linked = base.join("lib").join("again");
-        assert_eq!(without_links(&HostView::default(), linked), base.join("data").join("kubelet"));
-    }
-
-    #[test]
-    fn a_circle_of_links_ends() {
-        let dir = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("b", dir.path().join("a")).unwrap();
-        std::os::unix::fs::symlink("a", dir.path().join("b")).unwrap();
-        let base = HostPath::from(std::fs::canonicalize(dir.path()).unwrap());
-        without_links(&HostView::default(), base.join("a"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::TABLE_CAP;
+use super::budget::FIRST_CAP;
 use crate::{
     host::HostView,
     observation::HostPath,
@@ -22,12 +22,12 @@ impl FirstTable {
     /// Reads pid 1's, or our own where that may not be read.
     pub fn read(view: &HostView) -> Self {
         if let Some(ns) = on_the_host().filter(|_| view.is_own())
-            && let Ok(bytes) = sys::own_mount_table()
+            && let Ok(bytes) = sys::own_mount_table(FIRST_CAP)
         {
             return FirstTable { bytes, ns: Some(ns) };
         }
         let tables = ["proc/1/mountinfo", "proc/self/mountinfo"].map(|file| view.at(&HostPath::from("/")).join(file));
-        let bytes = tables.iter().find_map(|file| sys::read_capped(file, TABLE_CAP).ok());
+        let bytes = tables.iter().find_map(|file| sys::read_capped(file, FIRST_CAP).ok());
         FirstTable { bytes: bytes.unwrap_or_default(), ns: None }
     }
 
@@ -36,21 +36,21 @@ impl FirstTable {
         &self.bytes
     }
 
-    /// The table of this process, which is in the namespace `ns`: this one, handed over, if it is of the same
+    /// This table, handed over, if it is that of this process, which is in the namespace `ns`: of the same
     /// namespace and root directory. It is if it begins as this one does: the first line names the root mount by
     /// a number that no other living mount has, and a process in a chroot does not see that mount.
-    pub(super) fn read_or_take(&mut self, dir: &ProcDir, ns: u64) -> io::Result<Vec<u8>> {
-        if let Some(known) = self.ns {
-            // Its options differ, so only the number of the first mount is compared.
-            let first = |bytes: &[u8]| bytes.split(|b| *b == b' ').next().map(<[u8]>::to_vec);
-            let is_same =
-                known == ns && !self.bytes.is_empty() && first(&dir.read_beginning("mountinfo")?) == first(&self.bytes);
-            return if is_same { Ok(std::mem::take(&mut self.bytes)) } else { dir.read("mountinfo", TABLE_CAP) };
+    pub(super) fn take(&mut self, dir: &ProcDir, ns: u64) -> io::Result<Option<Vec<u8>>> {
+        if self.bytes.is_empty() || self.ns.is_some_and(|known| known != ns) {
+            return Ok(None);
         }
-        match dir.read_unless_begins("mountinfo", TABLE_CAP, &self.bytes)? {
-            Some(bytes) => Ok(bytes),
-            None => Ok(std::mem::take(&mut self.bytes)),
-        }
+        let begins = dir.read_beginning("mountinfo")?;
+        // The options of one that is not mountinfo differ, so only the number of its first mount is compared.
+        let number = |bytes: &[u8]| bytes.split(|b| *b == b' ').next().map(<[u8]>::to_vec);
+        let is_same = match self.ns {
+            Some(_) => number(&begins) == number(&self.bytes),
+            None => !begins.is_empty() && self.bytes.starts_with(&begins),
+        };
+        Ok(is_same.then(|| std::mem::take(&mut self.bytes)))
     }
 }
 
@@ -74,17 +74,14 @@ mod tests {
         let theirs = ProcDir::open(ns.pid()).unwrap();
         let other_namespace = theirs.namespace("mnt").unwrap();
         for told in [None, Some(namespace)] {
-            let own = || FirstTable { bytes: me.read("mountinfo", TABLE_CAP).unwrap(), ns: told };
+            let own = || FirstTable { bytes: me.mountinfo(FIRST_CAP).unwrap(), ns: told };
             let mut same = own();
-            assert_eq!(same.read_or_take(&me, namespace).unwrap(), own().bytes);
-            assert!(same.bytes.is_empty(), "it was read again");
-            assert_eq!(same.read_or_take(&me, namespace).unwrap(), own().bytes, "it can be read again");
+            assert_eq!(same.take(&me, namespace).unwrap().unwrap(), own().bytes);
+            assert_eq!(same.take(&me, namespace).unwrap(), None, "it can be taken once");
             let mut other = own();
-            let read = other.read_or_take(&theirs, other_namespace).unwrap();
-            assert_eq!(read, theirs.read("mountinfo", TABLE_CAP).unwrap());
+            assert_eq!(other.take(&theirs, other_namespace).unwrap(), None);
             assert_eq!(other.bytes, own().bytes);
         }
-        assert!(!FirstTable::default().read_or_take(&me, namespace).unwrap().is_empty());
     }
 
     /// However it is read, it says the same. In a container it is pid 1's, if that may be read.

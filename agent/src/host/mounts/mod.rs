@@ -4,6 +4,7 @@
 //! also by `statmount`; that touches no file system. 1.85 µs per mount were measured, nearly all of it in the kernel, so
 //! each namespace is read once per look.
 
+mod budget;
 mod first;
 mod living;
 mod path;
@@ -18,27 +19,25 @@ use std::{
     sync::Arc,
 };
 
+use budget::Budget;
 pub use first::FirstTable;
 pub(super) use living::living;
 pub(super) use path::within;
 pub use path::{covering, touchable, way};
 
 use crate::{
-    observation::{Dev, Fault, HostPath, Mount, MountTable, Seen},
+    observation::{Dev, Fault, FaultKind, HostPath, Mount, MountTable, Seen, Source},
     parse::mountinfo::{Parsed, RawMount, mounts},
+    sys::ProcDir,
 };
-
-/// The longest table that is read, in bytes; 100,000 mounts (the kernel's default limit) have
-/// about 20 MB.
-const TABLE_CAP: usize = 64 << 20;
-/// How many bytes of tables are kept for another question in the same look.
-const KEEP_CAP: usize = 16 << 20;
 
 /// Reads mount tables, each namespace once. Lives for one look at the node.
 pub struct MountReader {
     kubelet_root: HostPath,
     tables: HashMap<u64, Arc<Table>>,
-    kept_bytes: usize,
+    /// The namespaces whose table was too long.
+    too_long: HashSet<u64>,
+    budget: Budget,
     first: FirstTable,
     faults: Vec<Fault>,
 }
@@ -60,11 +59,13 @@ impl MountReader {
     /// A reader for a node whose kubelet keeps its pods below `kubelet_root`.
     pub fn new(kubelet_root: HostPath) -> Self {
         let first = FirstTable::default();
-        MountReader { kubelet_root, tables: HashMap::new(), kept_bytes: 0, first, faults: Vec::new() }
+        let (tables, too_long) = (HashMap::new(), HashSet::new());
+        MountReader { kubelet_root, tables, too_long, budget: Budget::new(), first, faults: Vec::new() }
     }
 
     /// With a table that need not be read again.
-    pub fn knowing(self, first: FirstTable) -> Self {
+    pub fn knowing(mut self, first: FirstTable) -> Self {
+        self.budget.spend(first.bytes().len());
         MountReader { first, ..self }
     }
 
@@ -72,7 +73,7 @@ impl MountReader {
     /// systems that need a server, each with all mounts it stands on.
     pub fn kubelet(&mut self, pid: u32) -> Seen<MountTable> {
         let root = self.kubelet_root.clone();
-        self.filtered(pid, |mount| {
+        self.filtered(pid, true, |mount| {
             let point = mount.mount_point();
             path::within(&point, root.as_bytes()) || path::within(root.as_bytes(), &point) || mount.needs_server()
         })
@@ -82,13 +83,13 @@ impl MountReader {
     /// they stand on.
     pub fn below_root(&mut self, pid: u32) -> Seen<MountTable> {
         let root = self.kubelet_root.clone();
-        self.filtered(pid, |mount| path::within(&mount.mount_point(), root.as_bytes()))
+        self.filtered(pid, true, |mount| path::within(&mount.mount_point(), root.as_bytes()))
     }
 
     /// Of any namespace the file systems that need a server and those of `devs`, with the mounts
     /// they stand on.
     pub fn other(&mut self, pid: u32, devs: &[Dev]) -> Seen<MountTable> {
-        self.filtered(pid, |mount| devs.contains(&mount.dev) || mount.needs_server())
+        self.filtered(pid, false, |mount| devs.contains(&mount.dev) || mount.needs_server())
     }
 
     /// The root file systems of these containers, as the runtime mounts them.
@@ -104,32 +105,57 @@ impl MountReader {
         &self.faults
     }
 
-    /// The table of the namespace that `pid` is in, read or from before.
+    /// The table of the namespace that `pid` is in, read or from before. One that is too long is told among the
+    /// faults.
     pub(super) fn table(&mut self, pid: u32) -> io::Result<Arc<Table>> {
+        self.read(pid, false)
+    }
+
+    fn read(&mut self, pid: u32, of_node: bool) -> io::Result<Arc<Table>> {
         let (dir, ns) = living(pid)?;
         if let Some(table) = self.tables.get(&ns) {
             return Ok(Arc::clone(table));
         }
-        let bytes = self.first.read_or_take(&dir, ns)?;
+        if self.too_long.contains(&ns) {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the mount table is too long"));
+        }
+        let bytes = match self.first.take(&dir, ns)? {
+            Some(bytes) => bytes,
+            None => self.read_anew(&dir, ns, self.budget.share(of_node))?,
+        };
         let root = dir.link("root").unwrap_or_else(|_| b"/".to_vec());
         let table = Arc::new(Table { ns, through_pid: pid, root, bytes });
-        if self.kept_bytes + table.bytes.len() <= KEEP_CAP {
-            self.kept_bytes += table.bytes.len();
-            self.tables.insert(ns, Arc::clone(&table));
-        }
+        self.tables.insert(ns, Arc::clone(&table));
         Ok(table)
     }
 
-    fn filtered(&mut self, pid: u32, keep: impl Fn(&RawMount<'_>) -> bool) -> Seen<MountTable> {
-        let source = format!("/proc/{pid}/mountinfo");
-        let table = match super::seen(self.table(pid)) {
+    fn read_anew(&mut self, dir: &ProcDir, ns: u64, share: usize) -> io::Result<Vec<u8>> {
+        let read = dir.mountinfo(share);
+        match &read {
+            Ok(bytes) => self.budget.spend(bytes.len()),
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                self.budget.spend(share);
+                self.too_long.insert(ns);
+                self.faults.push(Fault::new("mount table", error));
+            }
+            Err(_) => {}
+        }
+        read
+    }
+
+    fn filtered(&mut self, pid: u32, of_node: bool, keep: impl Fn(&RawMount<'_>) -> bool) -> Seen<MountTable> {
+        let source = Source::from(format!("/proc/{pid}/mountinfo"));
+        let table = match super::seen(self.read(pid, of_node)) {
             Seen::Seen(table) => table,
             Seen::Missing => return Seen::Missing,
-            Seen::Failed(fault) => return Seen::Failed(Fault::new(source, fault.why)),
+            Seen::Failed(fault) => return Seen::Failed(Fault { source, ..fault }),
         };
         let Parsed { mounts, total, odd } = with_parents(&table.bytes, keep);
         if odd > 0 && self.faults.iter().all(|fault| fault.source != source) {
-            self.faults.push(Fault::new(source, format!("{odd} lines of an unknown form were left out")));
+            self.faults.push(Fault::new(
+                source,
+                (FaultKind::Malformed, format!("{odd} lines of an unknown form were left out")),
+            ));
         }
         Seen::Seen(MountTable { ns: table.ns, through_pid: table.through_pid, total, mounts })
     }

@@ -1,6 +1,6 @@
 //! Which mounts a path leads through, from the table alone.
 
-use crate::observation::{Fault, HostPath, Mount};
+use crate::observation::{Fault, FaultKind, HostPath, Mount};
 
 /// Whether `path` is `parent` or lies below it, by whole components. Both are absolute.
 pub(in crate::host) fn within(path: &[u8], parent: &[u8]) -> bool {
@@ -43,7 +43,10 @@ pub fn touchable(mounts: &[Mount], path: &HostPath) -> Result<(), Fault> {
         None => Ok(()),
         Some(mount) => {
             let (fs_type, point) = (findings::clean(&mount.fs_type, 40), mount.mount_point.show());
-            Err(Fault::new(path.show(), format!("lies on {point} ({fs_type}), which could block and is not touched")))
+            Err(Fault::new(
+                path.show(),
+                (FaultKind::NotAsked, format!("lies on {point} ({fs_type}), which could block and is not touched")),
+            ))
         }
     }
 }
@@ -79,7 +82,7 @@ mod tests {
         let all = mounts(TABLE, |_| true).mounts;
         assert!(touchable(&all, &"/a/b".into()).is_ok());
         let fault = touchable(&all, &"/a/net/x".into()).unwrap_err();
-        assert!(fault.why.contains("/a/net (fuse.s3fs)"), "{fault}");
+        assert!(fault.says.contains("/a/net (fuse.s3fs)"), "{fault}");
     }
 
     #[test]

@@ -68,3 +68,24 @@ fn a_table_in_which_mounts_stand_on_each_other_is_read() {
     let bytes = b"1 2 0:1 / /a rw - tmpfs t rw\n2 1 0:2 / /b rw - tmpfs t rw\n3 2 0:3 / /c rw - tmpfs t rw\n";
     assert_eq!(with_parents(bytes, |mount| mount.id == 3).mounts.len(), 3);
 }
+
+#[test]
+fn a_table_that_is_too_long_is_told_and_leaves_room_for_others() {
+    let mut hostile = Namespace::new();
+    let dir = tempfile::tempdir().unwrap();
+    let deep = format!("{}{}", dir.path().to_str().unwrap(), format!("/{}", "d".repeat(240)).repeat(14));
+    // Each bind doubles what is below.
+    hostile.run(&format!(
+        "mount --make-rprivate / && mount -t tmpfs t {} && for i in 1 2 3 4 5 6 7 8 9 10 11 12; do mkdir -p {deep}/$i; \
+         done && for i in 1 2 3 4 5 6 7 8 9 10 11 12; do mount --rbind {deep} {deep}/$i; done",
+        dir.path().to_str().unwrap()
+    ));
+    let mut reader = MountReader::new("/x".into());
+    let fault = reader.other(hostile.pid(), &[]).fault().cloned().unwrap();
+    assert!(fault.kind == findings::FaultKind::TooLarge, "{fault}");
+    assert_eq!(reader.faults().len(), 1);
+    let ordinary = Namespace::new();
+    assert!(reader.other(ordinary.pid(), &[]).get().is_some());
+    assert!(reader.other(hostile.pid(), &[]).fault().is_some());
+    assert_eq!(reader.faults().len(), 1, "it is told once, and not read again");
+}

@@ -100,7 +100,7 @@ fn a_csi_volume_that_is_a_file_fails_as_it_does_for_the_kubelet() {
     let staged = Staged::new();
     staged.add("kubernetes.io~csi/pv-1", b"");
     let dir = staged.look(&HostView::default(), &nothing_mounted(), 36);
-    assert!(volume(&dir, "pv-1").target.fault().is_some_and(|fault| fault.source.ends_with("pv-1")));
+    assert!(volume(&dir, "pv-1").target.fault().is_some_and(|fault| fault.source.to_string().ends_with("pv-1")));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn nothing_is_touched_on_a_file_system_that_needs_a_server() {
         let csi = volume(&dir, "pv-1");
         assert_eq!((csi.mounted, csi.entries), (Seen::Seen(true), None), "mountinfo alone tells");
         assert_eq!(dir.faults.len(), 1);
-        assert!(dir.faults[0].why.contains("nfs4"), "{:?}", dir.faults);
+        assert!(dir.faults[0].says.contains("nfs4"), "{:?}", dir.faults);
     }
     let root_on_nfs = table(&format!("1 1 8:1 / / rw - ext4 x rw\n2 1 0:41 / {base} rw - nfs s:/ rw\n"));
     assert!(pod_dirs(&HostView::default(), &staged.root, &root_on_nfs, None).fault().is_some());

@@ -3,7 +3,7 @@
 use super::Look;
 use crate::{
     host::mounts::touchable,
-    observation::{Fault, HostPath, PodDir, Seen, VolData, VolumeDir},
+    observation::{Fault, FaultKind, HostPath, PodDir, Seen, VolData, VolumeDir},
     sys::{self, Entry, EntryKind},
 };
 
@@ -45,7 +45,7 @@ fn volume(look: &Look<'_>, plugin: &str, above: &HostPath, entry: &Entry) -> Vol
     let mounted = match &target {
         // The kubelet would follow the link; where it leads cannot be known to be safe.
         Seen::Seen(_) if entry.kind == EntryKind::Link => {
-            Seen::Failed(Fault::new(path.show(), "is a symbolic link, which is not followed"))
+            Seen::Failed(Fault::new(&path, (FaultKind::NotAsked, "is a symbolic link, which is not followed")))
         }
         Seen::Seen(target) => look.is_mounted(target),
         Seen::Missing => Seen::Missing,

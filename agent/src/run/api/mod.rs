@@ -1,6 +1,7 @@
 //! The conversation with the API server: one watch, a few reads, and Events.
 
 mod count;
+mod events;
 mod pace;
 mod read;
 mod watch;

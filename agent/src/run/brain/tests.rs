@@ -401,7 +401,7 @@ fn the_last_writes_are_no_storm() {
 fn a_silent_runtime_ends_no_finding() {
     let mut world = World::new(held(), Api::Up);
     world.until(300);
-    world.seen.runtime = Seen::Failed(Fault::new("CRI", "did not answer within 1.5s"));
+    world.seen.runtime = Seen::Failed(Fault::new("CRI", (findings::FaultKind::TimedOut, "did not answer within 1.5s")));
     world.until(1500);
     assert!(world.turns.iter().all(|turn| matches!(turn, Turn::Opened(_))), "{:?}", world.turns);
 }

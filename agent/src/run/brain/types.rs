@@ -100,7 +100,7 @@ pub enum Wrote {
 }
 
 impl Wrote {
-    /// As metrics and spans have it.
+    /// As metrics have it.
     pub fn as_str(&self) -> &'static str {
         match self {
             Wrote::Done { .. } => "written",

@@ -121,7 +121,7 @@ fn what_cannot_be_seen_is_not_over() {
     let mut ledger = Ledger::new(RULES, 7);
     take(&mut ledger, &stuck(), 0);
     write_all(&mut ledger, 0);
-    let fault = || Fault::new("CRI", "did not answer");
+    let fault = || Fault::new("CRI", (findings::FaultKind::TimedOut, "did not answer"));
     let mut blind = sample::node();
     blind.runtime = Seen::Failed(fault());
     assert!(take(&mut ledger, &blind, 30).is_empty());

@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As metrics and spans have it.
+    /// As metrics have it.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Open => "open",

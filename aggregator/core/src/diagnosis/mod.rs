@@ -25,7 +25,7 @@ impl NotSeen {
     /// In words.
     pub fn unknown(&self) -> Unknown {
         let NotSeen { source, fault, hides } = self;
-        Unknown { source: clean(source, 200), why: clean(&fault.to_string(), 300), hides: hides.clone() }
+        Unknown { kind: None, source: clean(source, 200), why: clean(&fault.to_string(), 300), hides: hides.clone() }
     }
 }
 

@@ -1,6 +1,8 @@
 //! A cause found at an object. Every text from elsewhere is cleaned here.
 
-use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, Verdict, clean};
+use findings::{
+    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +34,9 @@ pub struct ToldBy {
     /// Whether the agent should have said it again since: it may be gone, and this may be old.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub overdue: bool,
+    /// Why somebody else may have said it in the agent's name; none when a policy keeps others from that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unverified: Option<String>,
 }
 
 impl Step {
@@ -78,7 +83,7 @@ pub struct RootCause {
     /// Which source said what.
     pub evidence: Vec<Evidence>,
     /// Values for the remedy's placeholders.
-    names: Vec<(&'static str, String)>,
+    names: Values,
     /// Equal for the same root.
     pub root: String,
     /// What an agent says of it, when it is not what the API shows.
@@ -117,7 +122,7 @@ impl RootCause {
             steps: Vec::new(),
             here: false,
             evidence: Vec::new(),
-            names: Vec::new(),
+            names: Values::new(),
             root: clean(&format!("{}:{object}", cause.id), 300),
             agent: None,
         }
@@ -149,14 +154,13 @@ impl RootCause {
     }
 
     /// Gives a name for the remedy's placeholder.
-    pub fn name(mut self, placeholder: &'static str, value: impl ToString) -> Self {
-        self.names.retain(|(known, _)| *known != placeholder);
-        self.names.push((placeholder, value.to_string()));
+    pub fn name(mut self, placeholder: Placeholder, value: impl ToString) -> Self {
+        self.names.set(placeholder, value);
         self
     }
 
     /// Gives a name if there is one; without it the steps that need it are left out.
-    pub fn name_if(self, placeholder: &'static str, value: Option<impl ToString>) -> Self {
+    pub fn name_if(self, placeholder: Placeholder, value: Option<impl ToString>) -> Self {
         match value {
             Some(value) => self.name(placeholder, value),
             None => self,
@@ -194,9 +198,9 @@ impl RootCause {
     }
 
     fn names_of(self, object: &ObjectRef) -> Self {
-        let named = self.name("type", object.type_for_kubectl()).name("name", &object.name);
+        let named = self.name(Placeholder::Type, object.type_for_kubectl()).name(Placeholder::Name, &object.name);
         match &object.namespace {
-            Some(namespace) => named.name("namespace", namespace),
+            Some(namespace) => named.name(Placeholder::Namespace, namespace),
             None => named,
         }
     }
@@ -214,7 +218,8 @@ impl RootCause {
             evidence: self.evidence.clone(),
             remedy: match &self.agent {
                 Some(agent) => agent.remedy.clone(),
-                None => Remedy::fill(self.cause, &self.names),
+                // The chain and the steps have them in words.
+                None => Remedy { values: Values::new(), ..Remedy::fill(self.cause, &self.names) },
             },
             root: self.root.clone(),
         }

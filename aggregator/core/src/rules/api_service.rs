@@ -1,6 +1,6 @@
 //! Why an aggregated API is not served.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::backend::{self, Backend};
 use super::words::{lasting, said};
@@ -44,7 +44,7 @@ fn serves(lister: &Lister, target: &ObjectRef, service: &ApiService, diagnosis: 
         diagnosis.causes.push(
             RootCause::here(&cause::API_DISCOVERY_STALE, target, words)
                 .evidence("API discovery", format!("{group}/{version} is stale"))
-                .name("group_version", format!("{group}/{version}")),
+                .name(Placeholder::GroupVersion, format!("{group}/{version}")),
         );
     }
 }
@@ -60,17 +60,17 @@ fn unavailable(
     diagnosis.words = format!("not available{since} ({})", available.reason);
     let Some(reference) = &service.spec.service else {
         let words = format!("not available{since}: {}", available.message);
-        diagnosis
-            .causes
-            .push(RootCause::here(&cause::API_SERVICE_UNAVAILABLE, target, words).name("apiservice", &target.name));
+        diagnosis.causes.push(
+            RootCause::here(&cause::API_SERVICE_UNAVAILABLE, target, words).name(Placeholder::ApiService, &target.name),
+        );
         return;
     };
     let base = |cause| {
         RootCause::below(cause, target)
-            .name("apiservice", &target.name)
-            .name("namespace", &reference.namespace)
-            .name("service", reference)
-            .name("service_name", &reference.name)
+            .name(Placeholder::ApiService, &target.name)
+            .name(Placeholder::Namespace, &reference.namespace)
+            .name(Placeholder::Service, reference)
+            .name(Placeholder::ServiceName, &reference.name)
             .evidence(format!("status of {target}"), said(available))
     };
     let shown = ObjectRef::namespaced(known::SERVICES, &reference.namespace, &reference.name);
@@ -83,7 +83,7 @@ fn unavailable(
         }
         Backend::NoEndpoint { node: Some(node), .. } => diagnosis.wait_for(node),
         Backend::NoEndpoint { steps, workload, node: None } => {
-            let mut found = base(&cause::API_SERVICE_WITHOUT_ENDPOINTS).name_if("workload", workload);
+            let mut found = base(&cause::API_SERVICE_WITHOUT_ENDPOINTS).name_if(Placeholder::Workload, workload);
             for step in steps {
                 found = found.evidence(&step.subject, &step.words).step(step);
             }
@@ -136,8 +136,8 @@ fn by_message(
         let range = cidr.map_or(String::new(), |cidr| format!(" to {cidr}"));
         return base(&cause::NODE_ROUTE_MISSING)
             .same_as(&name)
-            .name("node", &name)
-            .name_if("pod_cidr", cidr)
+            .name(Placeholder::Node, &name)
+            .name_if(Placeholder::PodCidr, cidr)
             .step(Step::about(service, path))
             .step(Step::about(
                 &ObjectRef::node(&name),
@@ -145,5 +145,5 @@ fn by_message(
             ))
             .probable();
     }
-    base(&cause::API_SERVICE_UNREACHABLE).name("node", &name).step(Step::about(service, path))
+    base(&cause::API_SERVICE_UNREACHABLE).name(Placeholder::Node, &name).step(Step::about(service, path))
 }

@@ -1,6 +1,6 @@
 //! Why a volume is not detached.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::sidecar::{self, Sidecar};
 use super::words::{lasting, overdue};
@@ -39,10 +39,10 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 
 fn base(cause: &'static findings::Cause, target: &ObjectRef, attachment: &Attachment) -> RootCause {
     RootCause::below(cause, target)
-        .name("attachment", &target.name)
-        .name("driver", &attachment.spec.attacher)
-        .name("node", &attachment.spec.node_name)
-        .name("pv", &attachment.spec.source.persistent_volume_name)
+        .name(Placeholder::Attachment, &target.name)
+        .name(Placeholder::Driver, &attachment.spec.attacher)
+        .name(Placeholder::Node, &attachment.spec.node_name)
+        .name(Placeholder::Pv, &attachment.spec.source.persistent_volume_name)
 }
 
 fn failing(
@@ -82,8 +82,8 @@ fn lost_secret(
     let is_lost = found.is_missing() || lister.is_namespace_terminating(&secret.namespace);
     is_lost.then(|| {
         base(&cause::DETACH_SECRET_GONE, target, attachment)
-            .name("namespace", &secret.namespace)
-            .name("secret", &secret.name)
+            .name(Placeholder::Namespace, &secret.namespace)
+            .name(Placeholder::Secret, &secret.name)
             .evidence(
                 format!("PersistentVolume {name}"),
                 format!("controllerPublishSecretRef {}/{}", secret.namespace, secret.name),

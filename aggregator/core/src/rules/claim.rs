@@ -1,6 +1,6 @@
 //! Why a PersistentVolumeClaim does not go.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::object::words;
 use super::words::{overdue, within};
@@ -51,8 +51,11 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
     let users: Vec<&Pod> = pods.into_iter().filter(|pod| pod.holds(&claim.metadata)).collect();
     for user in &users {
         let who = ObjectRef::pod(namespace, &user.metadata.name);
-        let base =
-            |cause| RootCause::below(cause, target).name("pod", &user.metadata.name).name("namespace", namespace);
+        let base = |cause| {
+            RootCause::below(cause, target)
+                .name(Placeholder::Pod, &user.metadata.name)
+                .name(Placeholder::Namespace, namespace)
+        };
         if user.metadata.deletion_timestamp.is_some() {
             if let Some(found) = local_on_lost_node(lister, target, claim, user, diagnosis) {
                 diagnosis.causes.push(found);
@@ -102,9 +105,9 @@ fn local_on_lost_node(
     (is_gone || is_lost).then(|| {
         RootCause::below(&cause::LOCAL_VOLUME_ON_LOST_NODE, target)
             .same_as(&volume.metadata.name)
-            .name("node", name)
-            .name("pod", &user.metadata.name)
-            .name("pv", &volume.metadata.name)
+            .name(Placeholder::Node, name)
+            .name(Placeholder::Pod, &user.metadata.name)
+            .name(Placeholder::Pv, &volume.metadata.name)
             .step(Step::named(
                 format!("PersistentVolume {}", volume.metadata.name),
                 format!("local to {name}: no other node has its data"),

@@ -1,6 +1,6 @@
 //! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::backend::{self, Backend};
 use super::words::{lasting, overdue, said};
@@ -51,8 +51,8 @@ fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Di
     let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
     let base = || {
         RootCause::below(&cause::CONVERSION_WEBHOOK_UNAVAILABLE, target)
-            .name("crd", &target.name)
-            .name("service", service)
+            .name(Placeholder::Crd, &target.name)
+            .name(Placeholder::Service, service)
             .evidence(target.to_string(), format!("spec.conversion: Webhook, Service {service}"))
     };
     match backend::look(lister, diagnosis, service) {
@@ -71,10 +71,12 @@ fn stored_versions(target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
     if !gone.is_empty() {
         let words = format!("objects are stored in {}, which it does not define any more", gone.join(", "));
         diagnosis.causes.push(
-            RootCause::here(&cause::STORED_VERSION_NOT_SERVED, target, words).name("crd", &target.name).evidence(
-                target.to_string(),
-                format!("status.storedVersions: {}", crd.status.stored_versions.join(", ")),
-            ),
+            RootCause::here(&cause::STORED_VERSION_NOT_SERVED, target, words)
+                .name(Placeholder::Crd, &target.name)
+                .evidence(
+                    target.to_string(),
+                    format!("status.storedVersions: {}", crd.status.stored_versions.join(", ")),
+                ),
         );
     }
 }
@@ -118,6 +120,8 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
             free => format!("{free} instances remain that nobody asked to go"),
         };
         let words = says.map_or(words.clone(), |says| format!("{words}; the server says: {}", said(says)));
-        diagnosis.causes.push(RootCause::here(&cause::CRD_INSTANCES_REMAIN, target, words).name("crd", &target.name));
+        diagnosis
+            .causes
+            .push(RootCause::here(&cause::CRD_INSTANCES_REMAIN, target, words).name(Placeholder::Crd, &target.name));
     }
 }

@@ -1,6 +1,6 @@
 //! Objects of any other kind: only finalizers hold them.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::words::{lasting, overdue};
 use super::{finalizer, invalid_owner, victims};
@@ -59,7 +59,7 @@ fn without_namespace(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagno
     Some(
         RootCause::here(&cause::CONTENT_WITHOUT_NAMESPACE, target, words)
             .same_as(name)
-            .name("namespace", name)
+            .name(Placeholder::Namespace, name)
             .evidence(format!("Namespace {name}"), "not found"),
     )
 }

@@ -1,6 +1,6 @@
 //! Why a pod does not go, as far as the API shows it.
 
-use findings::{cause, clean, duration};
+use findings::{Placeholder, cause, clean, duration};
 
 use super::webhook::Request;
 use super::words::{age, overdue, some, within};
@@ -28,8 +28,8 @@ impl Case<'_> {
 
     fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> RootCause {
         RootCause::here(cause, self.target, words)
-            .name("pod", format!("{}/{}", self.namespace(), self.target.name))
-            .name("node", &self.pod.spec.node_name)
+            .name(Placeholder::Pod, format!("{}/{}", self.namespace(), self.target.name))
+            .name(Placeholder::Node, &self.pod.spec.node_name)
     }
 }
 
@@ -198,7 +198,7 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     let base = |cause| {
         RootCause::below(cause, case.target)
             .same_as(name)
-            .name("node", name)
+            .name(Placeholder::Node, name)
             .evidence(format!("Node {name}"), "not found")
     };
     let found = match removed {
@@ -304,7 +304,7 @@ fn missing_driver(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bo
         let found = case
             .found(&cause::CSI_DRIVER_NOT_ON_NODE, &diagnosis.words)
             .same_as(format!("{name}:{}", csi.driver))
-            .name("driver", &csi.driver)
+            .name(Placeholder::Driver, &csi.driver)
             .step(Step::about(
                 &ObjectRef::claim(case.namespace(), &one.metadata.name),
                 format!("volume {} of driver {}", one.spec.volume_name, csi.driver),

@@ -1,6 +1,6 @@
 //! Why a PersistentVolume does not go.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::object::words;
 use super::sidecar::{self, Sidecar};
@@ -60,7 +60,7 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
             None if finalizer::refused(lister, target, &volume.metadata, diagnosis) => return,
             None => {
                 let words = format!("{}; pv-protection should have let it go", diagnosis.words);
-                RootCause::here(&cause::PV_DELETION_PENDING, target, words).name("pv", &target.name)
+                RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
             }
         };
         let is_young = diagnosis.is_younger_than(60);
@@ -79,14 +79,14 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
         }
         Some(_) => diagnosis.causes.push(
             RootCause::below(&cause::PV_BOUND_TO_CLAIM, target)
-                .name("namespace", namespace)
-                .name("name", name)
-                .name("pv", &target.name)
+                .name(Placeholder::Namespace, namespace)
+                .name(Placeholder::Name, name)
+                .name(Placeholder::Pv, &target.name)
                 .step(Step::about(&who, "is bound to it and is not being deleted")),
         ),
         None if is_gone => diagnosis.causes.push(
             RootCause::here(&cause::PV_DELETION_PENDING, target, format!("{}; its claim is gone", diagnosis.words))
-                .name("pv", &target.name),
+                .name(Placeholder::Pv, &target.name),
         ),
         None => {}
     }
@@ -116,8 +116,8 @@ fn backend(
     };
     let words = if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {said}", diagnosis.words) };
     let found = RootCause::here(cause, target, words)
-        .name("pv", &target.name)
-        .name_if("driver", volume.spec.csi.as_ref().map(|csi| &csi.driver))
+        .name(Placeholder::Pv, &target.name)
+        .name_if(Placeholder::Driver, volume.spec.csi.as_ref().map(|csi| &csi.driver))
         .evidence(target.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
     let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
     let found = match driver {
@@ -153,8 +153,10 @@ fn attachments(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: 
     }
     if own.is_empty() && !diagnosis.open {
         let words = format!("{}; nothing is attached, and {finalizer} is left", diagnosis.words);
-        diagnosis
-            .causes
-            .push(RootCause::here(&cause::VOLUME_ATTACHER_GONE, target, words).name("finalizer", finalizer).probable());
+        diagnosis.causes.push(
+            RootCause::here(&cause::VOLUME_ATTACHER_GONE, target, words)
+                .name(Placeholder::Finalizer, finalizer)
+                .probable(),
+        );
     }
 }

@@ -134,6 +134,10 @@ kinds! {
     WebhookConfigurations(WebhookConfiguration):
         VALIDATING = "admissionregistration.k8s.io" "v1" "validatingwebhookconfigurations" "ValidatingWebhookConfiguration" false,
         MUTATING = "admissionregistration.k8s.io" "v1" "mutatingwebhookconfigurations" "MutatingWebhookConfiguration" false;
+    AdmissionPolicies(AdmissionPolicy):
+        ADMISSION_POLICIES = "admissionregistration.k8s.io" "v1" "validatingadmissionpolicies" "ValidatingAdmissionPolicy" false;
+    AdmissionPolicyBindings(AdmissionPolicyBinding):
+        ADMISSION_POLICY_BINDINGS = "admissionregistration.k8s.io" "v1" "validatingadmissionpolicybindings" "ValidatingAdmissionPolicyBinding" false;
     Workloads(Workload):
         DEPLOYMENTS = "apps" "v1" "deployments" "Deployment" true,
         STATEFUL_SETS = "apps" "v1" "statefulsets" "StatefulSet" true,

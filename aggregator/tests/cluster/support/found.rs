@@ -1,14 +1,10 @@
 //! Findings as an agent makes them.
 
-use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Remedy, Subject, Thing, cause};
+use findings::{
+    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Subject, Thing, Values, cause,
+};
 
-fn finding(
-    cause: &'static Cause,
-    gate: Gate,
-    mut chain: Vec<Link>,
-    names: &[(&str, String)],
-    seen: (&str, &str),
-) -> Finding {
+fn finding(cause: &'static Cause, gate: Gate, mut chain: Vec<Link>, values: &Values, seen: (&str, &str)) -> Finding {
     chain.last_mut().unwrap().root = true;
     Finding {
         cause: CauseRef(cause),
@@ -17,7 +13,7 @@ fn finding(
         root: format!("{}:{}", cause.id, chain.last().unwrap().subject),
         chain,
         evidence: vec![Evidence { source: seen.0.to_owned(), says: seen.1.to_owned() }],
-        remedy: Remedy::fill(cause, names),
+        remedy: Remedy::fill(cause, values),
     }
 }
 
@@ -42,9 +38,9 @@ pub fn fuse_server_not_responding() -> Finding {
             "S (sleeping) in fuse_dev_do_read, of unit s3fs.service",
         ),
     ];
-    let names = [("connection", "40".to_owned())];
+    let values = Values::new().with(Placeholder::Connection, 40);
     let seen = ("/proc/22717/wchan", "request_wait_answer");
-    finding(&cause::FUSE_SERVER_NOT_RESPONDING, Gate::ContainersStopped, chain, &names, seen)
+    finding(&cause::FUSE_SERVER_NOT_RESPONDING, Gate::ContainersStopped, chain, &values, seen)
 }
 
 /// A process of the host stands in a volume.
@@ -56,8 +52,10 @@ pub fn volume_held_by_process() -> Finding {
             "its working directory is in it; S (sleeping), of unit backup.service",
         ),
     ];
-    let names =
-        [("comm", "backup".to_owned()), ("pid", "22817".to_owned()), ("owner", "unit backup.service".to_owned())];
+    let values = Values::new()
+        .with(Placeholder::Comm, "backup")
+        .with(Placeholder::Pid, 22817)
+        .with(Placeholder::Owner, "unit backup.service");
     let seen = ("/proc/22817/cwd", "/var/lib/kubelet/pods/a710cd16/volumes/kubernetes.io~empty-dir/scratch");
-    finding(&cause::VOLUME_HELD_BY_PROCESS, Gate::VolumesUnmounted, chain, &names, seen)
+    finding(&cause::VOLUME_HELD_BY_PROCESS, Gate::VolumesUnmounted, chain, &values, seen)
 }

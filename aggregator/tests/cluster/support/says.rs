@@ -77,7 +77,10 @@ impl Says {
         let annotation = self.annotation.unwrap_or_else(|| self.carried.to_annotation());
         let mut event = json!({
             "apiVersion": "events.k8s.io/v1", "kind": "Event",
-            "metadata": {"name": self.name, "namespace": "default", "annotations": {ANNOTATION: annotation}},
+            "metadata": {
+                "name": self.name, "namespace": "default", "annotations": {ANNOTATION: annotation},
+                "creationTimestamp": ago(self.written)
+            },
             "eventTime": ago(self.written), "type": self.kind, "action": "TerminatePod",
             "reason": self.carried.finding.cause.event_reason, "note": "held",
             "regarding": {"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": self.node_uid},
@@ -93,7 +96,31 @@ impl Says {
     }
 }
 
+impl Says {
+    /// An Event that nobody but its forger has checked: another cause, other values.
+    pub fn forged(pods: &[&str], cause: &str, values: Value) -> Says {
+        let mut says = Says::fuse(pods);
+        let mut carried = serde_json::to_value(&says.carried).unwrap();
+        carried["finding"]["cause"] = cause.into();
+        carried["finding"]["values"] = values;
+        says.annotation = Some(carried.to_string());
+        says
+    }
+}
+
 impl World {
+    /// Adds the policy of `deploy/`, which is there since so many seconds.
+    pub fn policy(self, seconds: i64) -> World {
+        let metadata = json!({"name": "why-terminating-findings", "creationTimestamp": self.ago(seconds)});
+        let version = "admissionregistration.k8s.io/v1";
+        self.with(json!([
+            {"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": metadata,
+             "spec": {"failurePolicy": "Fail", "validations": [{"expression": "false"}]}},
+            {"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": metadata,
+             "spec": {"policyName": "why-terminating-findings", "validationActions": ["Deny"]}}
+        ]))
+    }
+
     /// Adds what an agent tells.
     pub fn told(self, says: Says) -> World {
         let event = says.event(|seconds| self.ago(seconds));

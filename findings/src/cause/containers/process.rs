@@ -271,12 +271,12 @@ causes! {
             },
             Advice {
                 text: "Thaw the cgroup (v1); pending signals are delivered at once",
-                command: Some("echo THAWED > {path}"),
+                command: Some("echo THAWED > {freezer_state}"),
                 proven: Proven::Lab("frozen-v1"),
             },
             Advice {
                 text: "Thaw the cgroup (v2); the stop signal is handled at once",
-                command: Some("echo 0 > {target}"),
+                command: Some("echo 0 > {cgroup_freeze}"),
                 proven: Proven::Lab("frozen-v2"),
             },
         ],
@@ -303,7 +303,7 @@ causes! {
         safe: &[
             Advice {
                 text: "Thaw the cgroup if it is frozen (v1); runc init then dies or goes on",
-                command: Some("echo THAWED > {path}"),
+                command: Some("echo THAWED > {freezer_state}"),
                 proven: Proven::Untested,
             },
             Advice {

@@ -437,8 +437,10 @@ causes! {
             one of the two.",
         safe: &[
             Advice {
-                text: "Unmount it in the namespace where it still is, that of pid {pid}",
-                command: Some("nsenter -t {pid} -m umount {path}"),
+                text: "Unmount it in the namespace where it still is, that of pid {mount_namespace_pid}",
+                // Not `nsenter -m umount`: that runs the `umount` which stands in the other namespace. This one is the
+                // host's: it enters by itself, and calls no helper (-i), keeps no table (-n), follows no path (-c).
+                command: Some("umount -i -n -c -N {mount_namespace_pid} -- {path}"),
                 proven: Proven::Lab("kubelet-namespace"),
             },
             Advice {

@@ -125,7 +125,7 @@ causes! {
             Advice {
                 text: "When the pod is gone from the API, move the kubelet's note out of the way, into a new directory \
                     below /var/tmp: the kubelet has forgotten the volume, and its clean-up refuses to delete files",
-                command: Some("test -f {note} && mv {note} \"$(mktemp -d /var/tmp/moved.XXXXXX)\""),
+                command: Some("test -f {vol_data} && mv {vol_data} \"$(mktemp -d /var/tmp/moved.XXXXXX)\""),
                 proven: Proven::Lab("csi-left-mounted"),
             },
             Advice {
@@ -158,7 +158,7 @@ causes! {
             Advice {
                 text: "Write the file again from the PV and leave the mount directory in place: at the next try the \
                     driver unpublishes and the pod goes",
-                command: Some("printf '%s' {json} > {path}"),
+                command: Some("printf '%s' {json} > {vol_data}"),
                 proven: Proven::Lab("vol-data-missing"),
             },
             Advice {
@@ -191,7 +191,7 @@ causes! {
         safe: &[
             Advice {
                 text: "Write the file again from the PV: at the next try the driver unpublishes and the pod goes",
-                command: Some("printf '%s' {json} > {path}"),
+                command: Some("printf '%s' {json} > {vol_data}"),
                 proven: Proven::Lab("vol-data-empty"),
             },
             Advice {

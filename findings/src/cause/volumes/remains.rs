@@ -169,17 +169,17 @@ causes! {
             },
             Advice {
                 text: "Look at the map and its paths",
-                command: Some("multipath -ll {device}"),
+                command: Some("multipath -ll {map}"),
                 proven: Proven::Untested,
             },
             Advice {
                 text: "If the storage is gone for good, stop queueing: all waiting writes fail and are lost",
-                command: Some("multipathd disablequeueing map {device}"),
+                command: Some("multipathd disablequeueing map {map}"),
                 proven: Proven::Untested,
             },
             Advice {
                 text: "Then, when the unmount has gone through, flush the map; it refuses one in use",
-                command: Some("multipath -f {device}"),
+                command: Some("multipath -f {map}"),
                 proven: Proven::Untested,
             },
         ],

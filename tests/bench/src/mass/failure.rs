@@ -5,13 +5,12 @@
 
 use std::time::Duration;
 
-use agent::{
-    observation::{ApiPod, Deletion},
-    run::Moment,
-};
+use agent::run::Moment;
+use agent_core::observation::{ApiPod, Deletion};
 use anyhow::Context as _;
 use findings::{
-    CauseRef, Confidence, Evidence, Finding, Gate, Link, NodeReport, PodReport, PodUid, Remedy, Verdict, cause,
+    CauseRef, Confidence, Evidence, Finding, Gate, Link, NodeReport, Placeholder, PodReport, PodUid, Remedy, Values,
+    Verdict, cause,
 };
 
 /// The driver that is gone.
@@ -84,12 +83,9 @@ fn finding(pod: &ApiPod) -> Finding {
     let mut driver = Link::new(format!("CSI driver {DRIVER}"), "no registration socket of it in plugins_registry");
     driver.root = true;
     let says = |source: String, says: String| Evidence { source, says };
-    let names = [
-        ("driver", DRIVER.to_owned()),
-        ("volume", volume.to_owned()),
-        ("plugin_dir", format!("/var/lib/kubelet/plugins/{DRIVER}")),
-        ("target", format!("{dir}/mount")),
-    ];
+    let values = Values::new()
+        .with(Placeholder::Driver, DRIVER)
+        .with(Placeholder::PluginDir, format!("/var/lib/kubelet/plugins/{DRIVER}"));
     Finding {
         cause: CauseRef(cause),
         gate: Some(Gate::VolumesUnmounted),
@@ -99,7 +95,7 @@ fn finding(pod: &ApiPod) -> Finding {
             says(format!("{dir}/vol_data.json"), format!("driverName {DRIVER}")),
             says("/var/lib/kubelet/plugins_registry".to_owned(), "no driver is registered".to_owned()),
         ],
-        remedy: Remedy::fill(cause, &names),
+        remedy: Remedy::fill(cause, &values),
         root: format!("{}:{DRIVER}", cause.id),
     }
 }

@@ -65,6 +65,7 @@ fn objects(file: &str) -> anyhow::Result<Vec<Value>> {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::{
+        admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding},
         core::v1::{Namespace, ResourceQuota, ServiceAccount},
         rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
     };
@@ -100,6 +101,33 @@ mod tests {
                 other => panic!("{other} is not known here"),
             }
         }
+    }
+
+    /// What the policy compares with is what the agent writes and runs as.
+    #[test]
+    fn the_policy_lets_only_this_agent_write_its_events() {
+        let objects = objects("../event-policy/policy.yaml").unwrap();
+        let [policy, binding] = objects.as_slice() else { panic!("{objects:?}") };
+        keeps_every_field::<ValidatingAdmissionPolicy>(policy);
+        keeps_every_field::<ValidatingAdmissionPolicyBinding>(binding);
+        assert_eq!(policy["spec"]["failurePolicy"], "Fail");
+        assert_eq!(binding["spec"], json!({"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}));
+        let groups = &policy["spec"]["matchConstraints"]["resourceRules"][0]["apiGroups"];
+        assert_eq!(groups, &json!(["", "events.k8s.io"]));
+        let ours = policy["spec"]["matchConditions"][0]["expression"].as_str().unwrap();
+        assert_eq!(ours.matches("== 'why-terminating/agent'").count(), 4, "{ours}");
+        let account = &one("service-account.yaml")["metadata"];
+        let (namespace, name) = (account["namespace"].as_str().unwrap(), account["name"].as_str().unwrap());
+        let who = policy["spec"]["validations"][0]["expression"].as_str().unwrap();
+        assert_eq!(who, format!("request.userInfo.username == 'system:serviceaccount:{namespace}:{name}'"));
+    }
+
+    #[test]
+    fn the_policy_is_where_api_servers_know_it() {
+        let parts = |folder: &str| objects(&format!("../{folder}kustomization.yaml")).unwrap()[0]["components"].clone();
+        assert_eq!(parts(""), json!(["event-policy"]));
+        assert_eq!(parts("kernel-stacks/"), json!(["../event-policy"]));
+        assert!(parts("before-1.30/").is_null());
     }
 
     /// Everything the agent may do in the cluster. Events are all it writes.

@@ -12,11 +12,7 @@ use std::{
 use anyhow::Context as _;
 
 use super::{log::Log, orphans, worker::Worker};
-use crate::{
-    Layout,
-    node::{default_dir, kubelet_version},
-    pod::Record,
-};
+use crate::{Layout, node::default_dir, pod::Record};
 
 /// How often it looks for pods to be ended.
 const SYNC: Duration = Duration::from_millis(200);
@@ -26,9 +22,6 @@ const SYNC: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Parser)]
 #[command(name = "kubelet", disable_version_flag = true)]
 pub struct Kubelet {
-    /// Print the version and end.
-    #[arg(long, value_name = "true", num_args = 0..=1, default_missing_value = "true")]
-    version: Option<String>,
     #[arg(long)]
     root_dir: Option<PathBuf>,
     #[arg(long)]
@@ -46,10 +39,6 @@ pub struct Kubelet {
 impl Kubelet {
     /// Runs until it is killed.
     pub fn run(self) -> anyhow::Result<()> {
-        if self.version.is_some() {
-            println!("Kubernetes {}", kubelet_version());
-            return Ok(());
-        }
         let layout = Layout::new(default_dir());
         fs::write(layout.kubelet_pid(), std::process::id().to_string()).context("write the pid")?;
         let log = Arc::new(Log::open(&layout)?);

@@ -1,6 +1,6 @@
 //! Something in the volume's place that the kubelet cannot take away.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use anyhow::Context as _;
 
@@ -18,7 +18,7 @@ pub const STRAY_FILE: Scenario = Scenario {
     stage: stray_file,
 };
 
-/// A mount below an emptyDir that only the kubelet sees.
+/// A mount below an emptyDir that only the kubelet sees, in a namespace whose own `umount` does harm.
 pub const KUBELET_NAMESPACE: Scenario = Scenario {
     name: "kubelet-namespace",
     about: "the kubelet has a mount namespace of its own, and something is mounted there below an emptyDir",
@@ -57,6 +57,11 @@ fn kubelet_namespace(node: &Node) -> anyhow::Result<Staged> {
     let kubelet = node.restart_kubelet(Restart::in_own_mount_namespace())?;
     let path = nested.display().to_string();
     let inside = format!("nsenter --mount=/proc/{kubelet}/ns/mnt");
+    // Whoever can mount there decides which program `umount` is. The remedy is typed by root and must not run it.
+    let trap = node.layout().dir().join("umount-of-the-namespace");
+    fs::write(&trap, "#!/bin/sh\necho \"a program of the other namespace ran as root\" >&2\nexit 1\n")?;
+    fs::set_permissions(&trap, fs::Permissions::from_mode(0o755))?;
+    support::shell(&format!("{inside} mount --bind {} $(readlink -f $(command -v umount))", trap.display()))?;
     support::shell(&format!("{inside} mount -t tmpfs tmpfs {path}"))?;
     anyhow::ensure!(!mounts::is_mounted(&nested)?, "the mount is seen by the host as well");
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
@@ -66,5 +71,5 @@ fn kubelet_namespace(node: &Node) -> anyhow::Result<Staged> {
         "MountHiddenFromKubelet",
         vec![path.clone(), kubelet.to_string()],
     )
-    .cured_by(format!("{inside} umount {path}")))
+    .cured_by(format!("umount -i -n -c -N {kubelet} -- {path}")))
 }

@@ -1,6 +1,10 @@
 //! Ten thousand mounts, and no more memory than the DaemonSet allows.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, ensure};
 use lab::{NODE_NAME, Node, PodRef, PodSpec, cgroup, mounts, scenario};
@@ -26,17 +30,28 @@ fn look_among_many(node: &Node) -> anyhow::Result<()> {
     (0..PODS).try_for_each(|number| pod_with_many_volumes(node, number))?;
     let count = mounts::below(&node.layout().kubelet_root().join("pods"))?.len();
     ensure!(count > PODS * VOLUMES, "{count} mounts are staged");
-    let group = cgroup::with_memory_limit(&format!("{}/agent", cgroup::PODS), LIMIT)?;
-    let mut enter = Command::new("sh");
-    enter.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(group.join("cgroup.procs")).arg(ask::binary()?);
-    let agent = Agent::start_by(enter, node, &node.layout().dir().join("log-run"), &node.layout().kubeconfig(), &[])?;
+    let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
     agent.wait_held("VolumeHeldByProcess")?;
-    let status = fs::read_to_string(format!("/proc/{}/status", agent.pid()?))?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("a status has VmHWM")?;
     let refused = cgroup::times_limited(&group)?;
-    eprintln!("with {count} mounts the agent had at most {} resident", resident.trim());
+    eprintln!("with {count} mounts the agent had at most {} resident", most_resident(&agent)?);
     ensure!(refused == 0, "the limit was met {refused} times");
     agent.terminate().map(drop)
+}
+
+/// An agent with so much memory, and its cgroup.
+pub fn limited(node: &Node, kubeconfig: &Path, bytes: u64) -> anyhow::Result<(Agent, PathBuf)> {
+    let group = cgroup::with_memory_limit(&format!("{}/agent", cgroup::PODS), bytes)?;
+    let mut enter = Command::new("sh");
+    enter.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(group.join("cgroup.procs")).arg(ask::binary()?);
+    let agent = Agent::start_by(enter, node, &node.layout().dir().join("log-run"), kubeconfig, &[])?;
+    Ok((agent, group))
+}
+
+/// The most memory that it had, its program included.
+pub fn most_resident(agent: &Agent) -> anyhow::Result<String> {
+    let status = fs::read_to_string(format!("/proc/{}/status", agent.pid()?))?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("a status has VmHWM")?;
+    Ok(resident.trim().to_owned())
 }
 
 /// A pod that runs as far as the API server knows, with a directory and its volumes.

@@ -9,6 +9,7 @@ mod cluster;
 mod ending;
 mod events;
 mod ground;
+mod hostile;
 mod leak;
 mod many;
 mod memory;
@@ -37,6 +38,9 @@ pub fn on_a_node_of_its_own() -> Vec<Trial> {
         trial("run-tells-renews-and-ends", told::told),
         trial("run-while-the-node-fails", node::faults),
         trial("run-in-64-mib", memory::small),
+        trial("run-in-32-mib-beside-a-huge-mount-table", hostile::mount_table),
+        trial("run-in-32-mib-with-fat-events", hostile::events),
+        trial("run-in-32-mib-with-endless-answers", hostile::drivers),
         trial("run-is-no-leak", leak::none),
     ]
 }

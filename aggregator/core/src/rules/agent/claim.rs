@@ -4,16 +4,26 @@ use findings::event::{Carried, Phase};
 use findings::{Area, Gate, clean};
 use jiff::Timestamp;
 
+use super::advice;
+use crate::lister::Lister;
 use crate::state::{AgentEvent, Node, Pod};
+
+/// Clocks differ by this much, in seconds: the API server takes tokens that are so much too young. What is
+/// of a later time is not of an agent, whose node could not have joined.
+const SKEW: i64 = 60;
 
 /// A finding that an agent says holds a pod.
 pub struct Claim<'a> {
+    /// The Event that says it.
+    pub event: &'a AgentEvent,
     /// What it says.
     pub carried: &'a Carried,
     /// When it was last said.
     pub written: Timestamp,
     /// Whether the pod is named; else it is one of more pods than are named.
     pub is_named: bool,
+    /// Whether another Event says the same with other values.
+    pub disputed: bool,
     /// The pod's uid when it is about one pod only, as the Event has it.
     related: Option<&'a str>,
 }
@@ -23,12 +33,14 @@ pub struct Claim<'a> {
 pub struct Heard<'a> {
     /// What holds it, the first gate first.
     pub claims: Vec<Claim<'a>>,
+    /// The last that is said to be over, when nothing else is said to hold it.
+    pub over: Option<Claim<'a>>,
     /// What was not believed, and why: of many the first.
     pub refused: Option<String>,
 }
 
 /// What the Events of a node say of a pod of it.
-pub fn heard<'a>(events: &[&'a AgentEvent], pod: &Pod, on: &Node) -> Heard<'a> {
+pub fn heard<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on: &Node) -> Heard<'a> {
     let mut heard = Heard::default();
     let mut over = Vec::new();
     let name = clean(&on.metadata.name, 63);
@@ -37,7 +49,7 @@ pub fn heard<'a>(events: &[&'a AgentEvent], pod: &Pod, on: &Node) -> Heard<'a> {
         if related.is_some_and(|uid| uid != pod.metadata.uid) {
             continue;
         }
-        let carried = match read(event) {
+        let carried = match read(lister, event) {
             Ok(carried) => carried,
             Err(why) => {
                 heard.refused.get_or_insert_with(|| format!("An Event of the agent on {name} is not used: {why}."));
@@ -51,10 +63,10 @@ pub fn heard<'a>(events: &[&'a AgentEvent], pod: &Pod, on: &Node) -> Heard<'a> {
             continue;
         }
         let Some(written) = event.written() else { continue };
-        let claim = Claim { carried, written, is_named, related };
+        let claim = Claim { event, carried, written, is_named, disputed: false, related };
         match (claim.carried.phase, event.kind.as_str()) {
             (Phase::Holds, "Warning") => heard.claims.push(claim),
-            (Phase::Over, _) => over.push(claim),
+            (Phase::Over, "Normal") => over.push(claim),
             // The Event of the node tells it.
             _ => {}
         }
@@ -65,12 +77,29 @@ pub fn heard<'a>(events: &[&'a AgentEvent], pod: &Pod, on: &Node) -> Heard<'a> {
     // The latest word counts when it is said twice: by an agent of before, or of one pod and of all.
     heard.claims.sort_by_key(|claim| std::cmp::Reverse(claim.written));
     heard.claims.sort_by(|one, other| one.order().cmp(&other.order()));
-    heard.claims.dedup_by(|one, other| one.order() == other.order());
+    heard.claims.dedup_by(|older, latest| {
+        let is_same = older.order() == latest.order();
+        latest.disputed |= is_same && !advice::agree(&older.carried.finding, &latest.carried.finding);
+        is_same
+    });
+    if heard.claims.is_empty() {
+        heard.over = over.into_iter().filter(|over| over.is_named).max_by_key(|over| over.written);
+    }
     heard
 }
 
-fn read(event: &AgentEvent) -> Result<&Carried, String> {
+/// Whether an Event was written by now. Its times are the word of its writer.
+pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &Carried) -> bool {
+    let told = [&carried.since, &carried.seen].map(|time| time.parse().ok());
+    let times = told.into_iter().chain([event.written(), event.event_time]);
+    times.flatten().all(|time| lister.state.seconds_since(time) >= -SKEW)
+}
+
+fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a Carried, String> {
     let carried = event.said()?;
+    if !is_by_now(lister, event, carried) {
+        return Err("it is of a time that has not come; are the clocks right?".to_owned());
+    }
     match carried.finding.cause.area {
         Area::Gate(_) | Area::Node => Ok(carried),
         Area::Cluster(_) => Err(format!("it names {}, which no agent finds", carried.finding.cause.id)),
@@ -96,8 +125,13 @@ impl Claim<'_> {
         (self.carried.finding.gate, self.what())
     }
 
-    /// Whether this is the end of `other`.
+    /// Whether this is the end of `other`: an agent names the end after what it ends.
     fn ends(&self, other: &Claim) -> bool {
-        self.order() == other.order() && self.related == other.related && self.written >= other.written
+        let [end, ended] = [self, other].map(|claim| claim.event.metadata.name.as_str());
+        let is_named_after = end.strip_prefix(ended).is_some_and(|rest| rest.starts_with('.'));
+        is_named_after
+            && self.order() == other.order()
+            && self.related == other.related
+            && self.written >= other.written
     }
 }

@@ -1,6 +1,6 @@
 //! Finalizers of programs that somebody installed: which program, and whether it lives.
 
-use findings::{Cause, cause};
+use findings::{Cause, Placeholder, cause};
 
 use super::controller::{self, Controller};
 use super::held::{SLOW, held, refused, setter};
@@ -183,8 +183,8 @@ fn served(
         let found = case
             .start(cause)
             .step(Step::about(case.target, case.words()))
-            .name("workload", format!("{}/{}", workload.kind.to_lowercase(), workload.name))
-            .name_if("workload_namespace", at)
+            .name(Placeholder::Workload, format!("{}/{}", workload.kind.to_lowercase(), workload.name))
+            .name_if(Placeholder::WorkloadNamespace, at)
             .evidence(workload.to_string(), &state);
         match &link {
             Some((source, says)) => found.evidence(source, format!("{says}, which leads to {workload}")).probable(),

@@ -1,6 +1,6 @@
 //! What holds for every finalizer: who set it, and whether anybody may take it off.
 
-use findings::Cause;
+use findings::{Cause, Placeholder};
 
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
@@ -13,7 +13,7 @@ pub const SLOW: i64 = 120;
 /// A cause for which a finalizer stays.
 pub fn held(target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) -> RootCause {
     RootCause::below(cause, target)
-        .name("finalizer", finalizer)
+        .name(Placeholder::Finalizer, finalizer)
         .evidence(target.to_string(), format!("finalizer {finalizer}; {}", setter(meta, finalizer)))
 }
 

@@ -1,6 +1,6 @@
 //! What is left to say when objects and conditions have been looked at.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::case::{Case, YOUNG};
 use super::content::Left;
@@ -25,7 +25,8 @@ pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosi
     let is_young = diagnosis.is_younger_than(YOUNG);
     if !diagnosis.is_explained() && is_young && !diagnosis.open {
         let words = format!("{}; being emptied", diagnosis.words);
-        let found = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words).name("namespace", case.name);
+        let found = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words)
+            .name(Placeholder::Namespace, case.name);
         diagnosis.causes.push(found.progressing());
     }
 }
@@ -45,9 +46,9 @@ fn recreated(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
         let names: Vec<String> = left.recreated.iter().map(ToString::to_string).collect();
         diagnosis.causes.push(
             RootCause::below(&cause::OBJECTS_RECREATED, case.target)
-                .name("namespace", case.name)
-                .name("type", first.type_for_kubectl())
-                .name("name", &first.name)
+                .name(Placeholder::Namespace, case.name)
+                .name(Placeholder::Type, first.type_for_kubectl())
+                .name(Placeholder::Name, &first.name)
                 .step(Step::named(
                     count(names.len(), "object"),
                     format!("made after the namespace's deletion: {}", some(&names, 3)),
@@ -68,8 +69,8 @@ fn foreign_finalizers(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         diagnosis.causes.push(
             RootCause::here(&cause::NAMESPACE_SPEC_FINALIZER, case.target, words)
                 .same_as(finalizer)
-                .name("finalizer", finalizer)
-                .name("namespace", case.name)
+                .name(Placeholder::Finalizer, finalizer)
+                .name(Placeholder::Namespace, case.name)
                 .evidence(case.target.to_string(), format!("spec.finalizers: {}", spec.join(", "))),
         );
     }

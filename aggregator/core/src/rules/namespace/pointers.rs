@@ -1,6 +1,6 @@
 //! What the conditions point to.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::case::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -55,7 +55,7 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
     let found = |cause, subject: &str, words: &str| {
         RootCause::below(cause, case.target)
             .same_as(subject)
-            .name("namespace", case.name)
+            .name(Placeholder::Namespace, case.name)
             .step(Step::named(subject, words))
             .evidence(status_of(case), said(failure))
     };
@@ -68,7 +68,9 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
             if !called.is_explained && !diagnosis.open {
                 let words = format!("cannot be called: {error}");
                 let found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
-                diagnosis.causes.push(found.name_if("configuration", called.configuration.map(|it| it.typed_name())));
+                diagnosis
+                    .causes
+                    .push(found.name_if(Placeholder::Configuration, called.configuration.map(|it| it.typed_name())));
             }
             return;
         }
@@ -80,7 +82,7 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
                 &format!("Webhook {webhook}"),
                 &format!("refuses the deletion: {why}"),
             )
-            .name_if("configuration", configuration.map(|it| it.typed_name()))
+            .name_if(Placeholder::Configuration, configuration.map(|it| it.typed_name()))
         }
         Obstacle::PolicyDenial { policy, binding, why } => found(
             &cause::POLICY_REFUSES_DELETE,

@@ -5,7 +5,7 @@ mod heartbeat;
 
 use std::collections::BTreeSet;
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::words::{age, said};
 use super::{agent, control_plane, finalizer, victims};
@@ -29,7 +29,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> RootCause {
-        let found = RootCause::here(cause, self.target, words).name("node", &self.target.name);
+        let found = RootCause::here(cause, self.target, words).name(Placeholder::Node, &self.target.name);
         match self.ready {
             Some(ready) => found.evidence(format!("status of {}", self.target), said(ready)),
             None => found,

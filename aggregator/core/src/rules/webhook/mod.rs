@@ -2,7 +2,7 @@
 
 mod request;
 
-use findings::{Cause, cause};
+use findings::{Cause, Placeholder, cause};
 
 pub use request::Request;
 
@@ -66,8 +66,8 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
         RootCause::below(cause_of(webhook), configuration)
             .same_as(format!("{configuration}:{service}"))
             .evidence(configuration.to_string(), format!("webhook {}: failurePolicy Fail; {words}", webhook.name))
-            .name("configuration", configuration.typed_name())
-            .name("service", service)
+            .name(Placeholder::Configuration, configuration.typed_name())
+            .name(Placeholder::Service, service)
     };
     match backend::look(lister, diagnosis, service) {
         Backend::NoService => {

@@ -1,4 +1,4 @@
-//! Webhook configurations.
+//! Webhook configurations, and the policy about the agents' Events.
 
 use std::collections::BTreeMap;
 
@@ -71,6 +71,48 @@ lite! {
         operator: String,
         /// The values.
         values: Vec<String>,
+    }
+}
+
+lite! {
+    /// A ValidatingAdmissionPolicy.
+    AdmissionPolicy {
+        /// Its metadata.
+        metadata: Meta,
+        /// What it asks for.
+        spec: AdmissionPolicySpec,
+    }
+}
+
+lite! {
+    /// What a policy asks for. The expressions are CEL and not evaluated here.
+    AdmissionPolicySpec {
+        /// `Fail`, which is the default, or `Ignore`.
+        failure_policy: String,
+        /// What must hold.
+        validations: Vec<Nothing>,
+    }
+}
+
+lite! {
+    /// A ValidatingAdmissionPolicyBinding.
+    AdmissionPolicyBinding {
+        /// Its metadata.
+        metadata: Meta,
+        /// What it binds.
+        spec: AdmissionPolicyBindingSpec,
+    }
+}
+
+lite! {
+    /// What a binding binds.
+    AdmissionPolicyBindingSpec {
+        /// The policy.
+        policy_name: String,
+        /// `Deny`, `Warn`, `Audit`.
+        validation_actions: Vec<String>,
+        /// Which requests it is about, when it is not about all that its policy matches.
+        match_resources: Option<Nothing>,
     }
 }
 

@@ -1,0 +1,194 @@
+//! Gate `CgroupRemoved`: why `rmdir` of the pod's cgroup fails.
+
+use std::collections::BTreeSet;
+
+use findings::{Finding, Gate, Link, Placeholder, cause};
+
+use super::{Found, kill, runtime, uninterruptible, words};
+use crate::{
+    observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process},
+    view::PodView,
+};
+
+const GATE: Option<Gate> = Some(Gate::CgroupRemoved);
+
+/// What holds the pod's cgroup.
+pub fn find(view: &PodView) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    let is_frozen = |dir: &CgroupDir, node: &CgroupNode| dir.hierarchy != "v2" && node.freezer != Freezer::Thawed;
+    let holds = |(dir, node): &(&CgroupDir, &CgroupNode)| is_frozen(dir, node) && !node.procs.is_empty();
+    if let Some((dir, node)) = view.cgroup_nodes().find(holds) {
+        let (dir, node) = frozen_by(view, dir, node);
+        return vec![frozen(view, dir, node, GATE, &[])];
+    }
+    // The same processes are in the cgroups of every v1 hierarchy.
+    let mut judged = BTreeSet::new();
+    for (dir, node) in view.cgroup_nodes() {
+        let new = node.procs.iter().filter(|pid| judged.insert(**pid));
+        for process in new.filter_map(|pid| view.process(*pid)) {
+            let finding = of_process(view, process, &path(dir, node));
+            if found.iter().all(|known| known.root != finding.root) {
+                found.push(finding);
+            }
+        }
+    }
+    let is_empty = |node: &CgroupNode| node.procs.is_empty();
+    let all_seen = view.cgroup.is_some_and(|cgroup| {
+        cgroup.dirs.iter().all(|dir| dir.tree.get().is_some_and(|tree| tree.iter().all(is_empty)))
+    });
+    if found.is_empty() && all_seen {
+        found.extend(children(view));
+    }
+    if found.is_empty() && all_seen {
+        found.extend(empty(view));
+    }
+    found
+}
+
+/// The cgroup of the pod that was itself frozen, for one that is frozen with it.
+pub(super) fn frozen_by<'a>(
+    view: &PodView<'a>,
+    dir: &'a CgroupDir,
+    node: &'a CgroupNode,
+) -> (&'a CgroupDir, &'a CgroupNode) {
+    if node.freezer != Freezer::FrozenAbove {
+        return (dir, node);
+    }
+    let is_above = |(other, above): &(&CgroupDir, &CgroupNode)| {
+        other.path == dir.path
+            && matches!(above.freezer, Freezer::Frozen | Freezer::Freezing)
+            && node.below.is_within(&above.below)
+    };
+    view.cgroup_nodes().find(is_above).unwrap_or((dir, node))
+}
+
+/// A frozen cgroup, told by its freezer's file.
+pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: Option<Gate>, head: &[Link]) -> Finding {
+    let path = path(dir, node);
+    let is_v2 = dir.hierarchy == "v2";
+    let is_own = node.freezer != Freezer::FrozenAbove;
+    let file = path.join(if is_v2 { "cgroup.freeze" } else { "freezer.state" });
+    let word = match (is_v2, node.freezer) {
+        (_, Freezer::FrozenAbove) => "frozen, because a cgroup above it is",
+        (true, _) => "frozen 1",
+        (false, Freezer::Freezing) => "FREEZING",
+        (false, _) => "FROZEN",
+    };
+    let cause = &cause::CGROUP_FROZEN;
+    let found = runtime::named(view, Found::new(cause, gate).after(head))
+        .blame(
+            words::cgroup(&path),
+            format!("{word}, {} in it", words::count(node.procs.len(), "process", "processes")),
+        )
+        .evidence(file.show(), word)
+        // Each version is thawed by another word, so each has a step of its own.
+        .name_if(
+            if is_v2 { Placeholder::CgroupFreeze } else { Placeholder::FreezerState },
+            file.as_str().filter(|_| is_own),
+        )
+        .name_if(Placeholder::Cgroup, path.as_str())
+        .root(path.show());
+    found.finish()
+}
+
+fn path(dir: &CgroupDir, node: &CgroupNode) -> HostPath {
+    if node.below.as_bytes().is_empty() { dir.path.clone() } else { dir.path.join(node.below.as_path()) }
+}
+
+fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Finding {
+    let head = [Link::new(words::cgroup(path), "cannot be removed: not empty")];
+    let blocked = process.threads.iter().find(|thread| thread.state == 'D' && thread.steady);
+    match blocked {
+        Some(thread) => {
+            let why = uninterruptible::why(view, process, thread, &head, GATE);
+            if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
+                return why;
+            }
+            let leader_is_zombie = process.state == 'Z';
+            let cause = if leader_is_zombie { &cause::CGROUP_HELD_BY_THREAD } else { &cause::CGROUP_HELD_BY_TASK };
+            held(view, cause, process, path, &head, &words::waiting(thread)).name(Placeholder::Tid, thread.tid).finish()
+        }
+        None => held(view, &cause::CGROUP_PROCESS_ALIVE, process, path, &head, words::state(process.state)).finish(),
+    }
+}
+
+fn held(
+    view: &PodView,
+    cause: &'static findings::Cause,
+    process: &Process,
+    path: &HostPath,
+    head: &[Link],
+    state: &str,
+) -> Found {
+    runtime::named(view, Found::new(cause, GATE).after(head))
+        .blame(words::process(process), state)
+        .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
+        .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
+        .name_if(Placeholder::Pid, kill::may_be_killed(view, process.pid, &process.comm))
+        .name(Placeholder::Comm, &process.comm)
+        .name_if(Placeholder::Owner, words::stoppable_owner(&process.owner))
+        .name_if(Placeholder::Cgroup, path.as_str())
+        .name_if(Placeholder::Path, path.as_str())
+        .root(format!("{}:{}", process.pid, process.start_ticks))
+}
+
+/// Left only in hierarchies that runc does not know: nobody will ever remove it, and the pod does
+/// not wait for it.
+pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
+    let dirs = &view.cgroup?.dirs;
+    let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
+    let cause = &cause::CGROUP_HIERARCHY_UNKNOWN;
+    let found = runtime::named(view, Found::new(cause, GATE))
+        .probable()
+        .blame(words::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
+        .evidence(dir.path.show(), "left, and in no other hierarchy")
+        .name_if(Placeholder::Cgroup, dir.path.as_str())
+        .name_if(Placeholder::Path, dir.path.as_str())
+        .root(&dir.hierarchy);
+    Some(found.finish())
+}
+
+/// No process, but child cgroups.
+fn children(view: &PodView) -> Option<Finding> {
+    let (dir, node) = view
+        .cgroup_nodes()
+        .filter(|(_, node)| !node.below.as_bytes().is_empty())
+        .max_by_key(|(_, node)| node.below.as_bytes().len())?;
+    let cause = &cause::CGROUP_HELD_BY_CHILD;
+    let path = path(dir, node);
+    let found = runtime::named(view, Found::new(cause, GATE))
+        .link(words::cgroup(&dir.path), "cannot be removed: it has children")
+        .blame(words::cgroup(&path), "empty, and left")
+        .evidence(path.show(), "exists, no process in it")
+        .probable()
+        .name_if(Placeholder::Cgroup, path.as_str())
+        .name_if(Placeholder::Path, path.as_str())
+        .root(path.show());
+    Some(found.finish())
+}
+
+/// Empty, without children, and still there: systemd has not removed it, or the kubelet is not
+/// that far because it remembers a volume that nobody else can see.
+fn empty(view: &PodView) -> Option<Finding> {
+    let dir = view.cgroup?.dirs.iter().find(|dir| dir.known_to_runtime)?;
+    let unit = dir.path.as_path().file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(".slice"));
+    // A BestEffort pod has the minimum all its life.
+    let tells = |dir: &&CgroupDir| dir.cpu_at_minimum == Some(true) && !dir.path.show().contains("besteffort");
+    let reduced = view.cgroup?.dirs.iter().any(|dir| tells(&dir));
+    let (cause, says) = match unit {
+        _ if reduced => (
+            &cause::KUBELET_REMEMBERS_VOLUME,
+            "its CPU is at the minimum: the kubelet waits for volumes that are not on disk",
+        ),
+        Some(_) => (&cause::CGROUP_SYSTEMD_TIMEOUT, "systemd has not removed it"),
+        None => return None,
+    };
+    let found = runtime::named(view, Found::new(cause, GATE))
+        .probable()
+        .blame(words::cgroup(&dir.path), format!("empty; {says}"))
+        .evidence(dir.path.show(), says)
+        .name_if(Placeholder::Unit, unit)
+        .name_if(Placeholder::Cgroup, dir.path.as_str())
+        .root(dir.path.show());
+    Some(found.finish())
+}

@@ -1,0 +1,178 @@
+//! Gate `ContainersStopped`: why a container that should have ended is RUNNING.
+
+use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
+
+use super::{Found, cgroup, holder, leftover_shim, pid_namespace, runtime, shim, uninterruptible, words};
+use crate::{
+    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Seen, Source},
+    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
+};
+
+const GATE: Option<Gate> = Some(Gate::ContainersStopped);
+
+/// The containers the kubelet waits for.
+pub fn running<'a>(view: &PodView<'a>) -> Vec<&'a Container> {
+    view.containers.iter().copied().filter(|container| container.state == ContainerState::Running).collect()
+}
+
+/// What holds the pod's running containers.
+pub fn find(view: &PodView) -> Vec<Finding> {
+    running(view).into_iter().flat_map(|container| of_container(view, container)).collect()
+}
+
+fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
+    let head = head(view, container);
+    let processes = view.processes_of(container);
+    let init = container.pid.get().and_then(|pid| view.process(*pid));
+    let mut found = Vec::new();
+    found.extend(frozen(view, container, &head));
+    found.extend(shim::find(view, init, &container.sandbox, &head, GATE));
+    found.extend(pid_namespace::find(view, init, &processes, &head, GATE));
+    if found.is_empty() {
+        found.extend(uninterruptible::find(view, &processes, &head, GATE));
+    }
+    if found.is_empty() {
+        found.extend(runc_init(view, &processes, &head));
+    }
+    if found.is_empty() && init.is_none() {
+        found.extend(holder::of_rootfs(view, container, &head));
+    }
+    if found.is_empty() {
+        found.extend(leftover_shim::find(view, container, &processes, &head));
+    }
+    if found.is_empty() {
+        found.extend(lost_exit(view, container, init, &processes, &head));
+    }
+    if found.is_empty() && view.is_overdue_by(RETRY_WINDOW_MS) {
+        found.extend(kill_not_attempted(view, container, &processes, &head));
+    }
+    found
+}
+
+/// `container app (containerd://8cd7aa001122)`, RUNNING.
+pub(super) fn head(view: &PodView, container: &Container) -> Vec<Link> {
+    let runtime = view.seen.runtime.get().map_or("cri", |runtime| runtime.name.as_str());
+    let id = container.id.get(..12).unwrap_or(&container.id);
+    let subject = format!("container {} ({runtime}://{id})", container.name);
+    let subject = Subject::new(findings::clean(&subject, 120), Thing::container(&container.id, &container.name));
+    vec![Link::new(subject, format!("{} in the CRI", container.state.as_str()))]
+}
+
+/// Where it holds a container back: on v1 a frozen task does not even see SIGKILL. On v2 SIGKILL
+/// thaws, so there it only keeps the container from ending in time.
+fn frozen(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
+    let processes = view.processes_of(container);
+    let in_time = view.overdue_ms().is_some_and(|overdue| overdue < 0);
+    let is_its = |node: &CgroupNode| {
+        node.procs.iter().any(|pid| processes.iter().any(|process| process.pid == *pid))
+            || node.below.show().contains(&container.id)
+    };
+    let (dir, node) = view
+        .cgroup_nodes()
+        .find(|(dir, node)| (dir.hierarchy != "v2" || in_time) && node.freezer != Freezer::Thawed && is_its(node))?;
+    let (dir, node) = cgroup::frozen_by(view, dir, node);
+    Some(cgroup::frozen(view, dir, node, GATE, head))
+}
+
+/// CRI says RUNNING, and the process it names is gone.
+fn lost_exit(
+    view: &PodView,
+    container: &Container,
+    init: Option<&Process>,
+    processes: &[&Process],
+    head: &[Link],
+) -> Option<Finding> {
+    let Seen::Seen(pid) = container.pid else { return None };
+    if init.is_some() || !processes.is_empty() || is_unreadable(view, pid) {
+        return None;
+    }
+    // In CRI-O it is conmon that records the exit.
+    let cause = if is_crio(view) { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
+        .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
+        .evidence(format!("/proc/{pid}"), "no such process")
+        .name(Placeholder::Container, &container.id)
+        .name(Placeholder::Sandbox, &container.sandbox)
+        .root(&container.id);
+    // Nobody has looked for conmon; and containerd may take ten seconds to see an exit.
+    let is_sure = !is_crio(view) && view.is_overdue_by(UNMOUNT_RETRY_MS);
+    Some(if is_sure { found } else { found.probable() }.finish())
+}
+
+/// How long past the deadline CRI-O's stop loop must have sent SIGKILL: it does after the grace
+/// period, and the kubelet's call ends after two more minutes.
+const STOP_LOOP_MS: u64 = 180_000;
+
+fn is_crio(view: &PodView) -> bool {
+    view.seen.runtime.get().is_some_and(|runtime| runtime.name == "cri-o")
+}
+
+/// runc has cloned the container and hangs before it becomes the container's program.
+fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Finding> {
+    let process = processes.iter().find(|process| process.comm.starts_with("runc:["))?;
+    let cause = &cause::RUNC_INIT_STUCK;
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .blame(words::process(process), format!("{}, it never became the container", words::state(process.state)))
+        .evidence(format!("/proc/{}/comm", process.pid), &process.comm)
+        .name(Placeholder::Pid, process.pid)
+        .root(process.pid);
+    Some(found.finish())
+}
+
+pub(super) fn is_unreadable(view: &PodView, pid: u32) -> bool {
+    view.seen.faults.iter().any(|fault| fault.source == Source::Process(pid))
+}
+
+/// It runs, nothing hinders it, and nobody has sent it a SIGKILL.
+fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Process], head: &[Link]) -> Option<Finding> {
+    let killed = processes
+        .iter()
+        .any(|process| process.kill_pending || process.threads.iter().any(|thread| thread.kill_pending));
+    // A kubelet that was started later grants the whole grace period once more.
+    let grace_ms = container.grace_s.unwrap_or(30) * 1000 + RETRY_WINDOW_MS;
+    let is_new = view.seen.node.kubelet.get().is_some_and(|kubelet| kubelet.age_ms < grace_ms);
+    if killed || processes.is_empty() || is_new {
+        return None;
+    }
+    let stop_loop = is_crio(view) && view.is_overdue_by(STOP_LOOP_MS);
+    let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
+    let mut found = runtime::named(view, Found::new(cause, GATE).after(head)).probable();
+    for process in processes.iter().take(3) {
+        found = found.link(words::process(process), format!("{}, no SIGKILL pending", words::state(process.state)));
+    }
+    let found = found
+        .blame("the kubelet and the runtime", "nobody has killed this container")
+        .evidence("/proc/<pid>/status of the container's processes", "no SIGKILL in SigPnd or ShdPnd")
+        .name(Placeholder::Container, &container.id)
+        .root(&container.id);
+    Some(found.finish())
+}
+
+/// Inside its grace period: the kubelet still gives it time, and a frozen container cannot use it.
+pub fn in_time(view: &PodView) -> Vec<Finding> {
+    let frozen = running(view).into_iter().filter_map(|container| frozen(view, container, &head(view, container)));
+    let frozen: Vec<Finding> = frozen.collect();
+    if frozen.is_empty() { grace(view).into_iter().collect() } else { frozen }
+}
+
+fn grace(view: &PodView) -> Option<Finding> {
+    let left = -view.overdue_ms()?;
+    let crate::view::Why::DeletionRequested(deletion) = view.why else { return None };
+    let container = running(view).into_iter().next()?;
+    let left = u64::try_from(left).unwrap_or(0) / 1000;
+    let cause = &cause::GRACE_PERIOD_RUNNING;
+    let hook = if container.pre_stop { ", it has a preStop hook" } else { "" };
+    let found = runtime::named(view, Found::new(cause, GATE).after(&head(view, container)))
+        .blame(
+            "grace period",
+            format!("{} of {} left{hook}", findings::duration(left), findings::duration(deletion.grace_s)),
+        )
+        .evidence(
+            "metadata.deletionTimestamp",
+            format!("{left} s from now, deletionGracePeriodSeconds {}", deletion.grace_s),
+        )
+        .name(Placeholder::Container, &container.id)
+        .root(view.uid());
+    Some(found.finish())
+}

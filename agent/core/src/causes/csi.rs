@@ -1,0 +1,156 @@
+//! CSI: the file that remembers a volume, the driver that must unpublish it.
+
+use findings::{Finding, Link, Placeholder, cause};
+
+use super::{Found, runtime, volume::GATE, words};
+use crate::{
+    observation::{Mount, PersistentVolume, VolData, VolumeDir},
+    view::PodView,
+};
+
+/// `vol_data.json` is missing or of no use: the kubelet cannot even build the operation and fails
+/// ten times a second without an event.
+pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
+    let (cause, says) = match &volume.vol_data {
+        VolData::Missing => (&cause::VOL_DATA_MISSING, "does not exist".to_owned()),
+        VolData::Unusable(why) => (&cause::VOL_DATA_UNUSABLE, why.clone()),
+        VolData::NotCsi | VolData::Read(_) | VolData::Failed(_) => return None,
+    };
+    let file = volume.path.join("vol_data.json");
+    let json = rewritten(view, volume);
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .blame(words::place(&file), &says)
+        .evidence(file.show(), &says)
+        .name_if(Placeholder::VolData, file.as_str())
+        .name_if(Placeholder::Driver, known(view, volume).map(|known| known.driver.clone()))
+        .name_if(Placeholder::Json, json)
+        .root(file.show());
+    Some(found.finish())
+}
+
+/// The file's content, from what else remembers the volume.
+fn rewritten(view: &PodView, volume: &VolumeDir) -> Option<String> {
+    let known = known(view, volume)?;
+    let json = serde_json::json!({
+        "attachmentID": attachment_id(&known.handle, &known.driver, &view.seen.node.name),
+        "driverName": known.driver,
+        "nodeName": view.seen.node.name,
+        "specVolID": volume.name,
+        "volumeHandle": known.handle,
+        "volumeLifecycleMode": "Persistent",
+    });
+    Some(json.to_string())
+}
+
+/// How the kubelet names the attachment of a volume (`pkg/volume/csi/csi_attacher.go`
+/// `getAttachmentName`).
+fn attachment_id(handle: &str, driver: &str, node: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let digest = Sha256::digest(format!("{handle}{driver}{node}"));
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("csi-{hex}")
+}
+
+/// Driver and handle: of the PersistentVolume, else of the staging directory that shows the same
+/// file system.
+fn known(view: &PodView, volume: &VolumeDir) -> Option<PersistentVolume> {
+    let of_api = view.seen.api.get().and_then(|api| api.volumes.iter().find(|known| known.name == volume.name));
+    if of_api.is_some() {
+        return of_api.cloned();
+    }
+    let target = volume.path.join("mount");
+    let staging = view.seen.staging.iter().find(|staging| staging.used_by.contains(&target))?;
+    match &staging.vol_data {
+        VolData::Read(data) => Some(PersistentVolume {
+            name: volume.name.clone(),
+            driver: data.driver.clone(),
+            handle: data.handle.clone(),
+        }),
+        _ => None,
+    }
+}
+
+/// The driver that must unpublish the volume is not registered with the kubelet.
+pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
+    let VolData::Read(data) = &volume.vol_data else { return None };
+    let drivers = view.seen.csi.get()?;
+    let this = drivers.iter().find(|driver| driver.info.get().is_some_and(|info| info.name == data.driver));
+    let listens = this.and_then(|driver| driver.info.get()).and_then(|info| info.listens.get().copied());
+    // A driver whose socket did not answer in time may be this one: then nothing is claimed.
+    let silent = drivers.iter().filter(|driver| driver.info.fault().is_some()).count();
+    let state = match (this, listens) {
+        (None, _) if silent == 0 => "no registration socket of it in plugins_registry",
+        (None, _) => "none of the registered drivers has this name; some registration sockets do not answer",
+        (Some(_), Some(false)) => "registered, but nobody listens on its socket",
+        _ => return None,
+    };
+    let cause = &cause::CSI_DRIVER_NOT_REGISTERED;
+    let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .blame(words::csi_driver(&data.driver), state)
+        .evidence(volume.path.join("vol_data.json").show(), format!("driverName {}", data.driver))
+        .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
+        .name(Placeholder::Driver, &data.driver)
+        .name_if(Placeholder::PluginDir, view.seen.node.kubelet_root.join("plugins").join(&data.driver).as_str())
+        .root(&data.driver);
+    if silent > 0 {
+        found = found.probable();
+    }
+    Some(found.finish())
+}
+
+fn registered(view: &PodView) -> String {
+    let drivers = view.seen.csi.get().into_iter().flatten();
+    let names: Vec<String> =
+        drivers.filter_map(|driver| driver.info.get()).map(|info| findings::clean(&info.name, 80)).collect();
+    if names.is_empty() { "no driver is registered".to_owned() } else { format!("registered: {}", names.join(", ")) }
+}
+
+/// Registered and alive, nothing holds the mount, and it is still there: the driver answered OK
+/// and left it (then nobody will ever try again), or it keeps failing.
+pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    let VolData::Read(data) = &volume.vol_data else { return None };
+    let cause = &cause::CSI_UNPUBLISH_LEFT_MOUNT;
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .probable()
+        .link(words::mount(mount), "mounted, and nothing holds it")
+        .blame(words::csi_driver(&data.driver), "registered, and it has not unmounted this target")
+        .evidence("search for holders", "no process holds the mount")
+        .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
+        .name(Placeholder::Driver, &data.driver)
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
+        .root(mount.mount_point.show());
+    Some(found.finish())
+}
+
+/// Not mounted, remembered, its driver registered: the driver keeps failing on a target it has
+/// already unpublished.
+pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
+    let VolData::Read(data) = &volume.vol_data else { return None };
+    view.seen.csi.get()?;
+    let cause = &cause::CSI_UNPUBLISH_FAILS;
+    let target = volume.path.join("mount");
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .probable()
+        .blame(
+            words::csi_driver(&data.driver),
+            "registered; its target is not mounted, and the volume is still not cleaned up",
+        )
+        .evidence(target.show(), "not a mount point")
+        .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
+        .name(Placeholder::Driver, &data.driver)
+        .name_if(Placeholder::Path, target.as_str())
+        .root(target.show());
+    Some(found.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attachment_is_named_as_a_recorded_kubelet_named_it() {
+        let recorded = "csi-9e1bf7a6e123347ecfca9697c5dd0605d5cbc657125d53026f4f8f578106763b";
+        assert_eq!(attachment_id("vol-1", "exam.csi.example.com", "node-a"), recorded);
+    }
+}

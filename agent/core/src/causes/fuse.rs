@@ -1,0 +1,163 @@
+//! FUSE servers that do not answer, and mounts whose server is gone.
+
+use findings::{Finding, Gate, Link, Placeholder, cause, clean};
+
+use super::{Found, runtime, words};
+use crate::{
+    observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Seen, Thread},
+    view::PodView,
+};
+
+/// Functions of the kernel's FUSE client in which a task waits for the server.
+pub fn is_fuse_function(function: &str) -> bool {
+    function == "request_wait_answer" || function.starts_with("fuse_") || function.starts_with("__fuse_")
+}
+
+/// A task waits for an answer of one of these mounts' servers.
+pub fn not_responding(
+    view: &PodView,
+    mounts: &[&Mount],
+    thread: &Thread,
+    process: &Process,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> Found {
+    let found = Found::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head).evidence(
+        format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
+        thread.wchan.get().map_or("", String::as_str),
+    );
+    let found = runtime::named(view, found)
+        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Tid, thread.tid)
+        .name(Placeholder::Comm, &thread.comm);
+    match mounts {
+        [mount] => of_mount(view, found, mount),
+        [] => found
+            .probable()
+            .blame("a FUSE server", "no mount with waiting requests was found in the task's mount namespace")
+            .root(format!("unknown:{}", process.pid)),
+        several => {
+            let mut found = found.probable();
+            for mount in several {
+                found = found.link(words::mount(mount), "one of these does not answer");
+            }
+            found.root(format!("one-of:{}", several.iter().map(|m| m.dev.to_string()).collect::<Vec<_>>().join(",")))
+        }
+    }
+}
+
+/// A volume is a FUSE mount whose server has requests waiting.
+pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
+    let connection = view.fuse(mount.fuse_connection()?)?;
+    let stopped = connection.exact && connection.servers.iter().any(|server| matches!(server.state, 'T' | 't'));
+    let silent = connection.probe.get() == Some(&FuseProbe::Silent);
+    if !stopped && !silent {
+        return None;
+    }
+    let found = runtime::named(view, Found::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head));
+    let found =
+        if silent { found.evidence(format!("stat {}", mount.mount_point.show()), "no answer in time") } else { found };
+    Some(of_mount(view, found, mount).finish())
+}
+
+/// A volume is a FUSE mount that nobody serves any more.
+pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
+    let number = mount.fuse_connection()?;
+    let connection = view.fuse(number)?;
+    let nobody = connection.exact && connection.servers.is_empty();
+    let dead = connection.probe.get() == Some(&FuseProbe::Dead);
+    if !nobody && !dead {
+        return None;
+    }
+    let cause = &cause::FUSE_SERVER_GONE;
+    // Without the file system's own word a search that found nobody only makes it likely.
+    let sure = |found: Found| if dead { found } else { found.probable() };
+    let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
+    let found = runtime::named(view, Found::new(cause, gate).after(head))
+        .blame(words::mount(mount), "its server has died")
+        .evidence(format!("FUSE connection {number}"), proof)
+        .name(Placeholder::Connection, number)
+        .name_if(Placeholder::Mount, mount.mount_point.as_str())
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .root(number);
+    Some(sure(found).finish())
+}
+
+fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
+    let number = mount.dev.minor;
+    let connection = view.fuse(number);
+    let shown = shown_mount(view, mount);
+    let waiting = connection.and_then(|c| c.waiting.get().copied());
+    let state = waiting.map_or("its requests could not be counted".to_owned(), |n| {
+        format!("{n} {} waiting", if n == 1 { "request" } else { "requests" })
+    });
+    let found = found
+        .link(words::mount(shown).called("fuse "), state)
+        .evidence(
+            format!("/sys/fs/fuse/connections/{number}/waiting"),
+            waiting.map_or("could not be read".to_owned(), |n| n.to_string()),
+        )
+        .evidence("mountinfo of the kubelet", other_mounts(view, mount))
+        .name(Placeholder::Connection, number)
+        .name_if(Placeholder::Mount, shown.mount_point.as_str())
+        .name_if(Placeholder::Path, shown.mount_point.as_str())
+        .root(number);
+    let found = if waiting.is_none() { found.probable() } else { found };
+    match connection.map(servers) {
+        Some(Servers::One(server)) => found
+            .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
+            .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
+            // Only a stopped server is told to go on.
+            .name_if(Placeholder::ServerPid, matches!(server.state, 'T' | 't').then_some(server.pid))
+            .name(Placeholder::Server, &server.comm)
+            .name_if(Placeholder::Owner, words::stoppable_owner(&server.owner)),
+        Some(Servers::Several(servers)) => {
+            let pids: Vec<String> =
+                servers.iter().take(8).map(|s| format!("{} {}", s.pid, clean(&s.comm, 32))).collect();
+            found.blame("FUSE server", format!("one of pid {}; this kernel does not tell which", pids.join(", ")))
+        }
+        _ => found.blame("FUSE server", "no process was found that serves it"),
+    }
+}
+
+/// Who else would feel an abort.
+fn other_mounts(view: &PodView, mount: &Mount) -> String {
+    let same = view.kubelet_mounts().iter().filter(|other| other.dev == mount.dev).count();
+    format!(
+        "{} shows {}, mounted in {}; an abort ends it in all",
+        mount.mount_point.show(),
+        mount.dev,
+        words::count(same, "place", "places")
+    )
+}
+
+/// The place people know: the mount in the kubelet's namespace rather than the container's copy.
+fn shown_mount<'a>(view: &PodView<'a>, mount: &'a Mount) -> &'a Mount {
+    let same = |other: &&Mount| other.dev == mount.dev && other.root.as_bytes() == b"/";
+    view.kubelet_mounts().iter().find(same).unwrap_or(mount)
+}
+
+enum Servers<'a> {
+    None,
+    One(&'a FuseServer),
+    Several(Vec<&'a FuseServer>),
+}
+
+/// The server's processes: forked helpers share the descriptor, so the oldest stands for them
+/// when the kernel tells the connection.
+fn servers(connection: &FuseConnection) -> Servers<'_> {
+    match connection.servers.as_slice() {
+        [] => Servers::None,
+        [one] => Servers::One(one),
+        many if connection.exact => many.iter().max_by_key(|server| server.age_ms).map_or(Servers::None, Servers::One),
+        many => Servers::Several(many.iter().collect()),
+    }
+}
+
+fn server_state(server: &FuseServer) -> String {
+    let place = match &server.wchan {
+        Seen::Seen(wchan) if !wchan.is_empty() => format!(" in {}", clean(wchan, 60)),
+        _ => String::new(),
+    };
+    format!("{}{place}, {}", words::state(server.state), words::owner(&server.owner))
+}

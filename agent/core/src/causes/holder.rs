@@ -1,0 +1,121 @@
+//! Somebody holds a mount, so that the kubelet's `umount` says busy.
+
+use findings::{Cause, Finding, Link, Placeholder, cause};
+
+use super::{Found, kill, runtime, uninterruptible, volume::GATE, words};
+use crate::{
+    observation::{Container, Copy, Holder, HostPath, How, Mount, Owner},
+    view::PodView,
+};
+
+/// Who holds a volume's mount.
+pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Vec<Finding> {
+    let found = blockers(view, mount).map(|holder| {
+        waiting(view, mount, holder, head).unwrap_or_else(|| finding(view, cause_of(holder), mount, holder, head))
+    });
+    found.collect()
+}
+
+/// A holder that waits for the server of this very file system is not the cause: the server is.
+fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Option<Finding> {
+    let number = mount.fuse_connection()?;
+    let process = view.process(holder.pid)?;
+    let thread = process.threads.iter().find(|thread| thread.waits() && thread.steady)?;
+    let mut head = head.to_vec();
+    head.push(Link::new(words::mount(mount), "cannot be unmounted: in use"));
+    let mut finding = uninterruptible::why(view, process, thread, &head, GATE);
+    let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
+    if !thread.kill_pending {
+        // It has waited for a moment only, as far as we saw.
+        finding.confidence = findings::Confidence::Probable;
+    }
+    is_this.then_some(finding)
+}
+
+/// Who holds a subPath's mount; one finding names the first.
+pub fn of_sub_path(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    blockers(view, mount).next().map(|holder| finding(view, &cause::SUB_PATH_BUSY, mount, holder, head))
+}
+
+/// Who holds the root file system of a container whose process is gone: the runtime cannot unmount
+/// it and so never sees the container as ended.
+pub fn of_rootfs(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
+    let mount = view.kubelet_mounts().iter().find(|mount| mount.is_rootfs_of(&container.id))?;
+    let mut finding =
+        blockers(view, mount).next().map(|holder| finding(view, &cause::ROOTFS_BUSY, mount, holder, head))?;
+    finding.gate = Some(findings::Gate::ContainersStopped);
+    Some(finding)
+}
+
+/// Holders that make `umount` fail. A private copy in another namespace does not, on any kernel
+/// since 3.18, and is blamed for nothing; neither is the kubelet's own look at the volume.
+fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a Holder> {
+    let kubelet = view.seen.node.kubelet.get().map(|kubelet| kubelet.pid);
+    let search = view.holders(&mount.mount_point);
+    let holders = search.into_iter().flat_map(|search| &search.holders);
+    holders
+        .filter(move |holder| matches!(holder.copy, Copy::Original | Copy::Propagated) && Some(holder.pid) != kubelet)
+}
+
+fn cause_of(holder: &Holder) -> &'static Cause {
+    match (&holder.how, holder.copy) {
+        (How::Loop { .. }, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
+        (_, Copy::Propagated) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
+        (How::Mapping(_), _) => &cause::VOLUME_HELD_BY_MAPPING,
+        _ => &cause::VOLUME_HELD_BY_PROCESS,
+    }
+}
+
+fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
+    let (by, source, path) = how(holder);
+    let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .link(words::mount(mount), "cannot be unmounted: in use");
+    if holder.copy == Copy::Propagated {
+        found = found
+            .link(format!("its copy in mount namespace {}", holder.mount_ns), "propagated from it, and in use")
+            .evidence(format!("/proc/{}/mountinfo", holder.pid), "a copy tied to the kubelet's mount by propagation");
+    }
+    let found = found
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .name_if(Placeholder::Owner, words::stoppable_owner(&holder.owner));
+    if let How::Loop { device, file } = &holder.how {
+        return found
+            .blame(words::loop_device(device), format!("its backing file is {}", file.show()))
+            .evidence(source, file.show())
+            .name(Placeholder::Device, device)
+            .root(device)
+            .finish();
+    }
+    let state = format!("{by}; {}, {}", words::state(holder.state), words::owner(&holder.owner));
+    let unit = match &holder.owner {
+        Owner::Unit(unit) => Some(unit.clone()),
+        _ => None,
+    };
+    found
+        .blame(words::pid(holder.pid, &holder.comm, holder.state), state)
+        .evidence(source, path.show())
+        .evidence("mountinfo of the kubelet", mount.mount_point.show())
+        .name_if(Placeholder::Pid, kill::may_be_killed(view, holder.pid, &holder.comm))
+        .name(Placeholder::Comm, &holder.comm)
+        .name_if(Placeholder::Unit, unit)
+        .root(format!("{}:{}", holder.pid, holder.start_ticks))
+        .finish()
+}
+
+/// In words, the file that tells, and the path it tells.
+fn how(holder: &Holder) -> (String, String, &HostPath) {
+    let pid = holder.pid;
+    match &holder.how {
+        How::Fd { fd, path } => {
+            (format!("has {} open (descriptor {fd})", words::path(path)), format!("/proc/{pid}/fdinfo/{fd}"), path)
+        }
+        How::Cwd(path) => ("its working directory is in it".to_owned(), format!("/proc/{pid}/cwd"), path),
+        How::Root(path) => ("its root directory is in it".to_owned(), format!("/proc/{pid}/root"), path),
+        How::Exe(path) => (format!("it runs {}", words::path(path)), format!("/proc/{pid}/exe"), path),
+        How::Mapping(path) => (format!("has {} mapped", words::path(path)), format!("/proc/{pid}/maps"), path),
+        How::Loop { device, file } => {
+            let source = format!("/sys/block/{}/loop/backing_file", device.trim_start_matches("/dev/"));
+            (format!("{device} is built on a file in it"), source, file)
+        }
+    }
+}

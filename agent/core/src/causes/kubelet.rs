@@ -1,0 +1,83 @@
+//! The kubelet itself: not running, or running and doing nothing.
+
+use findings::{Finding, Placeholder, cause};
+
+use super::{Found, runtime, words};
+use crate::observation::{Disbelief, FalseKubelet, Observation, Seen};
+
+/// No kubelet runs, so nothing that is asked of it happens.
+pub fn not_running(seen: &Observation) -> Option<Finding> {
+    if seen.node.kubelet != Seen::Missing {
+        return None;
+    }
+    let cause = &cause::KUBELET_NOT_RUNNING;
+    let found = runtime::node_named(seen, Found::new(cause, None))
+        .blame("kubelet", "no process of it was found")
+        .evidence("/proc/*/comm", "no kubelet, k3s, rke2 or kubelite outside of pods")
+        .root("kubelet");
+    Some(found.finish())
+}
+
+/// So many are named; anybody may start thousands.
+const NAMED: usize = 5;
+
+/// Processes that only have its name, each with the reason why nothing of it was used.
+pub fn not_believed(seen: &Observation) -> Vec<String> {
+    let is_told = |refused: &&FalseKubelet| match &refused.why {
+        Disbelief::Untold(fault) => seen.node.kubelet.fault() != Some(fault),
+        _ => true,
+    };
+    let mut notes: Vec<String> = seen.node.false_kubelets.iter().filter(is_told).map(refusal).collect();
+    let more = notes.len().saturating_sub(NAMED);
+    notes.truncate(NAMED);
+    if more > 0 {
+        notes.push(format!("{more} more processes have a kubelet's name and are not believed to be the node's"));
+    }
+    notes
+}
+
+fn refusal(refused: &FalseKubelet) -> String {
+    let FalseKubelet { pid, comm, why } = refused;
+    let why = match why {
+        Disbelief::InPod => "belongs to a pod".to_owned(),
+        Disbelief::NotRoot(id) => format!("is not root's alone: one of its user or group ids is {id}"),
+        Disbelief::OtherUserNamespace => "is in another user namespace than the agent".to_owned(),
+        Disbelief::ExecutableOf(owner) => format!("its program belongs to uid {owner}, not to root"),
+        Disbelief::ExecutableWritable => "others than root may write its program".to_owned(),
+        Disbelief::ExecutableServed => "its program lies on a FUSE or network file system".to_owned(),
+        Disbelief::Untold(fault) => format!("could not be looked at ({fault})"),
+    };
+    findings::clean(&format!("pid {pid} is called {comm}, but {why}: nothing of it was believed or used"), 300)
+}
+
+/// It runs and its sync loop does not: it says so itself, or it is stopped.
+pub fn hung(seen: &Observation) -> Option<Finding> {
+    let kubelet = seen.node.kubelet.get()?;
+    let cause = &cause::KUBELET_SYNC_LOOP_HUNG;
+    let unhealthy = kubelet.healthz.get().filter(|healthz| healthz.status != 200 && healthz.body.contains("syncloop"));
+    let (source, says) = match (kubelet.state, unhealthy) {
+        ('T' | 't', _) => (format!("/proc/{}/stat", kubelet.pid), words::state(kubelet.state).to_owned()),
+        (_, Some(healthz)) => ("/healthz of the kubelet".to_owned(), healthz.body.clone()),
+        _ => return None,
+    };
+    let found = runtime::node_named(seen, Found::new(cause, None))
+        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &says)
+        .evidence(source, says)
+        .name(Placeholder::Pid, kubelet.pid)
+        .root("kubelet");
+    Some(found.finish())
+}
+
+/// The runtime answers, and says that its relist is stale.
+pub fn pleg(seen: &Observation) -> Option<Finding> {
+    let kubelet = seen.node.kubelet.get()?;
+    let healthz =
+        kubelet.healthz.get().filter(|healthz| healthz.status != 200 && healthz.body.contains("pleg was last seen"))?;
+    let cause = &cause::PLEG_STALLED;
+    let found = runtime::node_named(seen, Found::new(cause, None))
+        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &healthz.body)
+        .evidence("/healthz of the kubelet", &healthz.body)
+        .name(Placeholder::Pid, kubelet.pid)
+        .root("kubelet");
+    Some(found.finish())
+}

@@ -1,0 +1,38 @@
+//! A volume on a multipath map that has lost its paths: what was written waits, and so does `umount`.
+
+use findings::{Finding, Link, Placeholder, Thing, cause};
+
+use super::{Found, runtime, volume::GATE, words};
+use crate::{
+    observation::{Mount, MultipathMap},
+    view::PodView,
+};
+
+/// Whether the mount's map has no path left.
+pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    let map = view.seen.multipath.iter().find(|map| map.mounted == mount.dev && map.is_without_path())?;
+    let cause = &cause::MULTIPATH_STALE;
+    let subject = findings::Subject::new(
+        findings::clean(&format!("multipath map {} ({})", map.name, map.device), 120),
+        Thing::device(&format!("/dev/mapper/{}", map.name)),
+    );
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        // Whether the map queues, and whether anything waits in it, only its table would tell.
+        .probable()
+        .link(words::mount(mount), "mounted, and its device has no path to the storage")
+        .blame(subject, paths(map))
+        .evidence(format!("/sys/block/{}/slaves", map.device), paths(map))
+        .name(Placeholder::Map, &map.name)
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .root(&map.name);
+    Some(found.finish())
+}
+
+fn paths(map: &MultipathMap) -> String {
+    if map.paths.is_empty() {
+        return "no path is left".to_owned();
+    }
+    let states =
+        map.paths.iter().take(8).map(|path| format!("{} {}", path.device, path.state.as_deref().unwrap_or("?")));
+    format!("no path works: {}", states.collect::<Vec<_>>().join(", "))
+}

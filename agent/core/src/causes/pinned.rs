@@ -1,0 +1,47 @@
+//! A device that is to be detached, and that a private copy of its mount keeps in use. It holds no
+//! pod: on today's kernels a copy never does.
+
+use findings::{Finding, Placeholder, cause};
+
+use super::{runtime, words};
+use crate::observation::{MountElsewhere, Observation, UnstagedVolume};
+
+/// The driver and the kubelet get this long to finish with a staging directory.
+const QUIET_MS: u64 = 120_000;
+
+/// The copies that keep the devices of unstaged volumes in use.
+pub fn find(seen: &Observation) -> Vec<Finding> {
+    let lasting = seen.unstaged.iter().filter(|volume| seen.at_ms.saturating_sub(volume.changed_ms) >= QUIET_MS);
+    lasting.filter_map(|volume| Some(finding(seen, volume, copy_of(seen, volume)?))).collect()
+}
+
+fn copy_of<'a>(seen: &'a Observation, volume: &UnstagedVolume) -> Option<&'a MountElsewhere> {
+    let is_pinning = |copy: &&MountElsewhere| {
+        let mount = &copy.mount;
+        let is_private = mount.shared.is_none() && mount.master.is_none();
+        is_private
+            && seen.unmounted_devices.contains(&mount.dev)
+            && copy.is_copy_of(&volume.path, &seen.node.kubelet_root)
+    };
+    seen.elsewhere.iter().find(is_pinning)
+}
+
+fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountElsewhere) -> Finding {
+    let cause = &cause::DEVICE_PINNED_BY_PRIVATE_COPY;
+    runtime::finding(seen, cause, None, |found| {
+        words::copy_named(found, copy)
+            // The driver may have another reason not to finish.
+            .probable()
+            .link(words::place(&volume.path), format!("unmounted; its device {} is still in use", copy.mount.dev))
+            .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
+            .evidence("mountinfo of the kubelet", format!("no mount of {}", copy.mount.dev))
+            .evidence(
+                format!("/proc/{}/mountinfo", copy.pid),
+                format!("{} on {}, private", copy.mount.mount_point.show(), copy.mount.dev),
+            )
+            .evidence(format!("/sys/fs/{}", copy.mount.fs_type), format!("the file system of {} lives", copy.mount.dev))
+            .name(Placeholder::Driver, &volume.driver)
+            .name_if(Placeholder::Path, volume.path.as_str())
+            .root(format!("{}:{}", copy.ns, copy.mount.dev))
+    })
+}

@@ -1,0 +1,74 @@
+//! The container runtime as a whole, and the names every finding's remedy may use.
+
+use findings::{FaultKind, Finding, Placeholder, cause};
+
+use super::{Found, words};
+use crate::{observation::Observation, view::PodView};
+
+/// Fills in the pod, the node and the units of kubelet and runtime.
+pub(super) fn named(view: &PodView, found: Found) -> Found {
+    node_named(view.seen, found).name(Placeholder::Pod, view.pod).name(Placeholder::Uid, view.uid())
+}
+
+/// Fills in the node and the units of kubelet and runtime.
+pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
+    let comm = seen.node.kubelet.get().map_or("kubelet", |kubelet| kubelet.comm.as_str());
+    let kubelet_unit = match comm {
+        "kubelite" => "snap.microk8s.daemon-kubelite",
+        "k3s-agent" => "k3s-agent",
+        "k3s-server" => "k3s",
+        _ => "kubelet",
+    };
+    let socket = seen.node.cri_socket.get().map(|socket| socket.show()).unwrap_or_default();
+    let runtime_unit = match () {
+        () if socket.contains("crio") => "crio",
+        () if socket.contains("cri-dockerd") => "cri-docker",
+        () if socket.contains("k3s") || socket.contains("k0s") => kubelet_unit,
+        () => "containerd",
+    };
+    found
+        .name(Placeholder::Node, &seen.node.name)
+        .name(Placeholder::KubeletUnit, kubelet_unit)
+        .name(Placeholder::RuntimeUnit, runtime_unit)
+}
+
+/// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any
+/// other failure is only a source that said nothing.
+pub fn find(seen: &Observation) -> Option<Finding> {
+    let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
+    if fault.kind == FaultKind::Refused {
+        let cause = &cause::RUNTIME_NOT_REACHABLE;
+        let found = node_named(seen, Found::new(cause, None))
+            .blame("container runtime", "nobody answers on its socket")
+            .told_by(fault)
+            .root(&fault.source);
+        return Some(found.finish());
+    }
+    if fault.kind != FaultKind::TimedOut {
+        return None;
+    }
+    let cause = &cause::RUNTIME_NOT_RESPONDING;
+    let found = node_named(seen, Found::new(cause, None)).told_by(fault).root(&fault.source);
+    let Some(process) = seen.node.runtime_process.get() else {
+        let state = "accepts the connection and does not answer";
+        return Some(found.probable().blame("container runtime", state).finish());
+    };
+    let state = format!("{}; accepts the connection and does not answer", words::state(process.state));
+    let stopped = matches!(process.state, 'T' | 't');
+    let found = found
+        .blame(words::pid(process.pid, &process.comm, process.state), state)
+        .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
+        .name_if(Placeholder::Pid, stopped.then_some(process.pid));
+    // One that is not stopped may only be slow.
+    Some(if stopped { found } else { found.probable() }.finish())
+}
+
+/// A finding with the node's names.
+pub fn finding(
+    seen: &Observation,
+    cause: &'static findings::Cause,
+    gate: Option<findings::Gate>,
+    fill: impl FnOnce(Found) -> Found,
+) -> Finding {
+    fill(node_named(seen, Found::new(cause, gate))).finish()
+}

@@ -1,0 +1,97 @@
+//! Gate `SandboxStopped`: a sandbox that runs, or a network that cannot be torn down.
+
+use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
+
+use super::{Found, kill::is_shim, netns, network, runtime, shim, uninterruptible, words};
+use crate::{
+    observation::{ContainerState, Sandbox},
+    view::PodView,
+};
+
+const GATE: Option<Gate> = Some(Gate::SandboxStopped);
+
+/// What keeps the pod's sandboxes from being stopped.
+pub fn find(view: &PodView) -> Vec<Finding> {
+    let mut found: Vec<Finding> = view.sandboxes.iter().flat_map(|sandbox| of_sandbox(view, sandbox)).collect();
+    found.extend(unknown_containers(view));
+    found
+}
+
+/// Whether the gate is not met: a sandbox is READY, or its network is still there.
+pub fn is_blocked(view: &PodView) -> bool {
+    view.sandboxes.iter().any(|sandbox| sandbox.ready || network::is_left(sandbox) || netns::is_open(view, sandbox))
+}
+
+fn head(sandbox: &Sandbox) -> Vec<Link> {
+    let id = sandbox.id.get(..12).unwrap_or(&sandbox.id);
+    let state = if sandbox.ready { "READY in the CRI" } else { "NOTREADY in the CRI" };
+    vec![Link::new(Subject::new(format!("sandbox {id}"), Thing::sandbox(&sandbox.id)), state)]
+}
+
+fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
+    let head = head(sandbox);
+    if !sandbox.ready {
+        return netns::find(view, sandbox, &head).or_else(|| tear_down(view, sandbox, &head)).into_iter().collect();
+    }
+    let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
+    let mut found: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
+    if found.is_empty() {
+        let processes = view.processes();
+        found = uninterruptible::find(view, &processes, &head, GATE);
+    }
+    if found.is_empty() {
+        found.push(netns::find(view, sandbox, &head).unwrap_or_else(|| not_stopped(view, sandbox, &head)));
+    }
+    found
+}
+
+fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
+    let cause = &cause::SANDBOX_NOT_STOPPED;
+    let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
+    let parent = pause.and_then(|pause| view.process(pause.parent));
+    let subject = pause.map_or_else(|| "its pause process".into(), words::process);
+    let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
+    runtime::named(view, Found::new(cause, GATE).after(head))
+        .probable()
+        .blame(subject, format!("{state}; all containers have ended"))
+        .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
+        .name(Placeholder::Sandbox, &sandbox.id)
+        .name_if(Placeholder::ShimPid, parent.filter(|parent| is_shim(parent)).map(|shim| shim.pid))
+        .root(&sandbox.id)
+        .finish()
+}
+
+/// The runtime removes a network namespace only after CNI DEL has succeeded. What the node's network
+/// holds is told once, of the node.
+fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding> {
+    let network = sandbox.network.get().filter(|_| network::is_left(sandbox) && !network::holds(view.seen, sandbox))?;
+    let unconfigured = network::is_unconfigured(view.seen);
+    let cause = if unconfigured { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
+    let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .blame(format!("network namespace {}", network.path.show()), "still there, so CNI DEL has not succeeded")
+        .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
+        .name(Placeholder::Sandbox, &sandbox.id)
+        .name_if(Placeholder::Path, network.path.as_str())
+        .root(&sandbox.id);
+    if let Some(message) = network::unready(view.seen) {
+        found = found.evidence("CRI Status, condition NetworkReady", message);
+    }
+    // The runtime may still know from its cache how to release the network, and fail at that.
+    Some(if unconfigured { found.probable() } else { found }.finish())
+}
+
+/// Containers the runtime could not load: only stopping the sandbox clears them.
+fn unknown_containers(view: &PodView) -> Vec<Finding> {
+    let unknown = view.containers.iter().filter(|container| container.state == ContainerState::Unknown);
+    let finding = |container: &&crate::observation::Container| {
+        let cause = &cause::CONTAINER_STATE_UNKNOWN;
+        runtime::named(view, Found::new(cause, GATE).after(&super::container::head(view, container)))
+            .blame("container runtime", "it could not load this container's state")
+            .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
+            .name(Placeholder::Container, &container.id)
+            .name(Placeholder::Sandbox, &container.sandbox)
+            .root(&container.id)
+            .finish()
+    };
+    unknown.map(finding).collect()
+}

@@ -1,0 +1,92 @@
+//! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
+
+use findings::{Finding, Gate, Link, Placeholder, cause};
+
+use super::{Found, kill::is_shim, runtime, words};
+use crate::{observation::Process, view::PodView};
+
+/// Judges the parent of a container's (or a sandbox's) init.
+pub fn find(
+    view: &PodView,
+    init: Option<&Process>,
+    sandbox: &str,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> Option<Finding> {
+    let init = init?;
+    let parent = view.process(init.parent);
+    match parent {
+        Some(shim) if matches!(shim.state, 'T' | 't') || hangs(shim) => {
+            Some(not_responding(view, init, shim, sandbox, head, gate))
+        }
+        Some(shim) if is_shim(shim) && init.state == 'Z' && init.thread_count <= 1 => {
+            Some(unreaped(view, init, shim, head, gate))
+        }
+        Some(other) if is_shim(other) => None,
+        // A virtual machine's monitor is nobody's child either, but lives in no pid namespace of its own.
+        _ if init.parent == 1 && is_containerd(view) && init.ns_pids.len() > 1 => {
+            Some(gone(view, init, sandbox, head, gate))
+        }
+        _ => None,
+    }
+}
+
+/// A thread of it is in D and stays there: what it holds, the others wait for.
+fn hangs(shim: &Process) -> bool {
+    is_shim(shim) && shim.threads.iter().any(|thread| thread.state == 'D' && thread.steady)
+}
+
+fn is_containerd(view: &PodView) -> bool {
+    view.seen.runtime.get().is_none_or(|runtime| runtime.name == "containerd")
+}
+
+fn not_responding(
+    view: &PodView,
+    init: &Process,
+    shim: &Process,
+    sandbox: &str,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> Finding {
+    let cause = &cause::SHIM_NOT_RESPONDING;
+    runtime::named(view, Found::new(cause, gate).after(head))
+        .link(words::process(init).and(", init of the container"), words::state(init.state))
+        .blame(words::process(shim), words::state(shim.state))
+        .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
+        .evidence(format!("/proc/{}/stat", init.pid), format!("its parent is pid {}", shim.pid))
+        .name(Placeholder::ShimPid, shim.pid)
+        .name(Placeholder::Pid, shim.pid)
+        .name(Placeholder::Comm, &shim.comm)
+        .name(Placeholder::Sandbox, sandbox)
+        .root(shim.pid)
+        .finish()
+}
+
+fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate: Option<Gate>) -> Finding {
+    let cause = &cause::CONTAINER_INIT_UNREAPED;
+    runtime::named(view, Found::new(cause, gate).after(head))
+        .link(words::process(init).and(", init of the container"), "Z (zombie): it has ended, nobody has reaped it")
+        .blame(words::process(shim), format!("its parent, {}, does not reap it", words::state(shim.state)))
+        .evidence(format!("/proc/{}/stat", init.pid), format!("state Z, 1 thread, parent {}", shim.pid))
+        .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
+        .name(Placeholder::ShimPid, shim.pid)
+        .name(Placeholder::ParentPid, shim.pid)
+        .name(Placeholder::Pid, init.pid)
+        .root(shim.pid)
+        .finish()
+}
+
+fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Option<Gate>) -> Finding {
+    let cause = &cause::SHIM_GONE;
+    runtime::named(view, Found::new(cause, gate).after(head))
+        .link(
+            words::process(init).and(", init of the container"),
+            format!("{}, its parent is pid 1", words::state(init.state)),
+        )
+        .blame(format!("shim of sandbox {}", sandbox.get(..12).unwrap_or(sandbox)), "it has died")
+        .evidence(format!("/proc/{}/stat", init.pid), "parent 1: the shim that started it is gone")
+        .name(Placeholder::Pid, init.pid)
+        .name(Placeholder::Sandbox, sandbox)
+        .root(sandbox)
+        .finish()
+}

@@ -1,0 +1,21 @@
+//! Something in `volumes/` that is no directory: `ReadDirNoStat` fails on it, and the kubelet takes
+//! a failed look for "volumes exist".
+
+use findings::{Finding, Placeholder, cause};
+
+use super::{Found, runtime, volume::GATE, words};
+use crate::{observation::PodDir, view::PodView};
+
+/// One finding per stray entry.
+pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {
+    let cause = &cause::STRAY_FILE_IN_VOLUMES;
+    let finding = |path: &crate::observation::HostPath| {
+        runtime::named(view, Found::new(cause, GATE))
+            .blame(words::place(path), "not a directory, so the kubelet's look at the volumes fails")
+            .evidence(path.show(), "not a directory")
+            .name_if(Placeholder::Path, path.as_str())
+            .root(path.show())
+            .finish()
+    };
+    dir.strays.iter().map(finding).collect()
+}

@@ -1,0 +1,127 @@
+//! A task in D with a SIGKILL pending: the kill was delivered, the kernel cannot act on it. What
+//! it waits for is the cause: a FUSE server, an NFS server, a device.
+
+use findings::{Finding, Gate, Link, Placeholder, cause};
+
+use super::{Found, fuse, nfs, runtime, words};
+use crate::{
+    observation::{Mount, Process, Thread},
+    view::PodView,
+};
+
+/// The causes behind the tasks in D among `processes`; tasks that wait for the same thing give
+/// one finding, told by the first of them.
+pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<Gate>) -> Vec<Finding> {
+    let blocked = processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (*process, thread)));
+    let blocked: Vec<_> =
+        blocked.filter(|(_, thread)| thread.state == 'D' && thread.kill_pending && thread.steady).collect();
+    let mut found: Vec<Finding> = Vec::new();
+    for (process, thread) in blocked {
+        let finding = why(view, process, thread, head, gate);
+        if found.iter().all(|known| known.root != finding.root) {
+            found.push(finding);
+        }
+    }
+    found
+}
+
+/// Said of a stack that alone would tell what a task waits for.
+const UNTOLD: &str = "may not be read without CAP_SYS_ADMIN, and this kernel tells in it only what a task waits for";
+
+/// What one task in D waits for.
+pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
+    let mut head = head.to_vec();
+    if thread.tid != process.pid && process.state == 'Z' {
+        head.push(Link::new(
+            words::process(process),
+            format!("Z (zombie), but {} of its threads lives", process.thread_count.saturating_sub(1).max(1)),
+        ));
+    }
+    head.push(Link::new(
+        words::task(process, thread),
+        // /proc does not tell since when a task waits.
+        format!(
+            "{}; seen waiting, process started {} ago",
+            words::waiting(thread),
+            findings::duration(process.age_ms / 1000)
+        ),
+    ));
+    match waits_on(view, process, thread) {
+        WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate).finish(),
+        WaitsOn::PerhapsFuse(mounts) => {
+            let found = fuse::not_responding(view, &mounts, thread, process, &head, gate).probable();
+            found.evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), UNTOLD).finish()
+        }
+        WaitsOn::Nfs(mounts) => nfs::not_responding(view, &mounts, thread, process, &head, gate),
+        WaitsOn::Unknown => unknown(view, process, thread, &head, gate),
+    }
+}
+
+/// On which file system a task waits.
+enum WaitsOn<'a> {
+    /// On one of these FUSE mounts; exactly one when it is known which.
+    Fuse(Vec<&'a Mount>),
+    /// Its mounts show one of these FUSE mounts with unanswered requests; what it waits for is not told.
+    PerhapsFuse(Vec<&'a Mount>),
+    /// On one of these NFS mounts.
+    Nfs(Vec<&'a Mount>),
+    /// On something else, or it cannot be told.
+    Unknown,
+}
+
+fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> WaitsOn<'a> {
+    let mounts: Vec<&Mount> =
+        process.mount_ns.and_then(|ns| view.table(ns)).map(|table| table.mounts.iter().collect()).unwrap_or_default();
+    // The descriptor of the system call names the mount exactly.
+    let exact =
+        thread.works_on.as_ref().and_then(|file| mounts.iter().copied().find(|mount| Some(mount.id) == file.mount_id));
+    match exact {
+        Some(mount) if mount.fuse_connection().is_some() => return WaitsOn::Fuse(vec![mount]),
+        Some(mount) if mount.is_nfs() => return WaitsOn::Nfs(vec![mount]),
+        _ => {}
+    }
+    // Where a path was given, which cannot be read safely, the connections with unanswered requests
+    // among the mounts the task can see are the candidates.
+    let with_requests = || {
+        let waiting = mounts.iter().copied().filter(|mount| {
+            let connection = mount.fuse_connection().and_then(|number| view.fuse(number));
+            connection.is_some_and(|connection| connection.waiting.get().is_some_and(|waiting| *waiting > 0))
+        });
+        let mut waiting: Vec<&Mount> = waiting.collect();
+        waiting.sort_by_key(|mount| mount.dev);
+        waiting.dedup_by_key(|mount| mount.dev);
+        waiting
+    };
+    if in_kernel_function(thread, fuse::is_fuse_function) {
+        return WaitsOn::Fuse(with_requests());
+    }
+    if thread.is_untold() {
+        let candidates = with_requests();
+        return if candidates.is_empty() { WaitsOn::Unknown } else { WaitsOn::PerhapsFuse(candidates) };
+    }
+    if in_kernel_function(thread, nfs::is_nfs_function) {
+        return WaitsOn::Nfs(mounts.iter().copied().filter(|mount| mount.is_nfs()).collect());
+    }
+    WaitsOn::Unknown
+}
+
+fn in_kernel_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
+    let wchan = thread.wchan.get().is_some_and(|wchan| known(wchan));
+    wchan || thread.stack.get().is_some_and(|stack| stack.iter().any(|function| known(function)))
+}
+
+fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
+    let cause = &cause::UNINTERRUPTIBLE_TASK;
+    let function =
+        thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
+    let says = if thread.is_untold() { UNTOLD } else { function };
+    runtime::named(view, Found::new(cause, gate).after(head))
+        .blame("the kernel", format!("{function} does not return"))
+        .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
+        .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
+        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Tid, thread.tid)
+        .name(Placeholder::Comm, &thread.comm)
+        .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)))
+        .finish()
+}

@@ -1,0 +1,207 @@
+//! Gate `VolumesUnmounted`: why a volume of the pod is still there.
+
+use findings::{Confidence, Finding, Gate, Link, Placeholder, Subject, Thing, cause};
+
+use super::{Found, block, copied, csi, fuse, holder, mounts, multipath, nfs, runtime, stray, words};
+use crate::{
+    observation::{LoopDevice, Mount, SubPath, VolumeDir},
+    view::{PodView, UNMOUNT_RETRY_MS},
+};
+
+/// The gate of every finding here.
+pub(super) const GATE: Option<Gate> = Some(Gate::VolumesUnmounted);
+
+/// What the kubelet sees of the pod's volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Volume targets that are mount points.
+    pub mounted: usize,
+    /// Volume directories that are no mount points: not torn down.
+    pub directories: usize,
+    /// Raw block volumes that are not unmapped.
+    pub devices: usize,
+    /// Entries that make the kubelet's own look fail.
+    pub obstacles: usize,
+}
+
+impl Left {
+    /// Counts what is left.
+    pub fn of(view: &PodView) -> Left {
+        let volumes = || view.dir.into_iter().flat_map(|dir| dir.volumes.get().into_iter().flatten());
+        let mounted = volumes().filter(|volume| volume.mounted.get() == Some(&true)).count();
+        let sub_paths =
+            view.dir.into_iter().flat_map(|dir| &dir.sub_paths).filter(|s| s.mounted.get() == Some(&true)).count();
+        Left {
+            mounted: mounted + sub_paths,
+            directories: volumes().count() - mounted,
+            devices: view.dir.map_or(0, |dir| dir.devices.len()),
+            obstacles: view.dir.map_or(0, |dir| dir.strays.len()),
+        }
+    }
+
+    /// Whether the kubelet still waits for volumes. A volume directory that is left has not been
+    /// torn down; the kubelet's memory, which cannot be read, still holds it.
+    pub fn anything(&self) -> bool {
+        self.mounted + self.directories + self.devices + self.obstacles > 0
+    }
+}
+
+/// What holds the pod's volumes.
+pub fn find(view: &PodView) -> Vec<Finding> {
+    let Some(dir) = view.dir else { return Vec::new() };
+    let mut found = stray::find(view, dir);
+    found.extend(mounts::deleted_sub_paths(view));
+    found.extend(dir.sub_paths.iter().filter_map(|sub_path| mounts::stale_sub_path(view, sub_path)));
+    let busy = dir.sub_paths.iter().filter(|sub_path| sub_path.mounted.get() == Some(&true));
+    found.extend(busy.filter_map(|sub_path| sub_path_busy(view, sub_path)));
+    for volume in dir.volumes.get().into_iter().flatten() {
+        found.extend(of_volume(view, volume));
+    }
+    let is_its = |device: &&LoopDevice| device.file.as_path().ends_with(view.uid().as_str());
+    found.extend(view.seen.loops.iter().filter(is_its).map(|device| block::loop_left(view.seen, device, GATE)));
+    let proven = found.iter().any(|finding| finding.confidence == Confidence::Proven);
+    if proven {
+        // A guess beside a proof only distracts: it is most likely an effect of it.
+        found.retain(|finding| finding.confidence == Confidence::Proven);
+    }
+    let mut distinct: Vec<Finding> = Vec::new();
+    for finding in found {
+        if distinct.iter().all(|known| known.root != finding.root) {
+            distinct.push(finding);
+        }
+    }
+    distinct
+}
+
+/// `volume data (kubernetes.io/empty-dir)`.
+pub(super) fn head(volume: &VolumeDir, state: &str) -> Vec<Link> {
+    let subject = findings::clean(&format!("volume {} ({})", volume.name, volume.plugin), 160);
+    vec![Link::new(Subject::new(subject, Thing::volume(&volume.name)), state)]
+}
+
+fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
+    let target = volume.target.get().unwrap_or(&volume.path);
+    let mount = view.mount_at(target);
+    let head = head(volume, if mount.is_some() { "mounted" } else { "not a mount point, but not torn down" });
+    let mut found = mounts::nested(view, target, &head);
+    found.extend(csi::unusable(view, volume, &head));
+    found.extend(copied::find(view, volume, target, &head));
+    if let Some(mount) = mount {
+        found.extend(fuse::gone(view, mount, &head, GATE));
+        found.extend(fuse::silent_volume(view, mount, &head, GATE));
+        found.extend(nfs::of_volume(view, mount, &head, GATE));
+        found.extend(multipath::stale(view, mount, &head));
+        found.extend(holder::find(view, mount, &head));
+    }
+    if found.is_empty() {
+        found.extend(csi::not_registered(view, volume, &head));
+    }
+    if found.is_empty() {
+        found.extend(mounts::hidden(view, target, &head));
+        found.extend(mounts::twice(view, target, &head));
+        found.extend(mounts::read_only(view, target, &head));
+        found.extend(plugin_removed(view, volume, &head));
+    }
+    if found.is_empty() {
+        found.extend(match mount {
+            Some(mount) => left_mounted(view, volume, mount, &head),
+            None => csi::unpublish_fails(view, volume, &head)
+                .or_else(|| mounts::directory_left(view, volume, target, &head)),
+        });
+    }
+    found
+}
+
+/// Nothing holds it. The driver says OK and leaves the mount, or the kubelet's next try will do.
+fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    let searched = view.holders(&mount.mount_point);
+    let nobody =
+        view.sees_every_holder() && searched.is_some_and(|search| search.holders.is_empty() && search.unreadable == 0);
+    if view.is_overdue_by(UNMOUNT_RETRY_MS) && nobody {
+        let known =
+            csi::left_mounted(view, volume, mount, head).or_else(|| not_reconstructed(view, volume, mount, head));
+        if known.is_some() {
+            return known;
+        }
+    }
+    let cause = &cause::VOLUME_MOUNTED_NO_HOLDER;
+    let says = match searched {
+        Some(search) => format!(
+            "{} processes looked at, none holds it; {} could not be looked at",
+            search.looked_at, search.unreadable
+        ),
+        None => "no search was made".to_owned(),
+    };
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .probable()
+        .blame(words::mount(mount), "nothing was found that holds it")
+        .evidence("search for holders", says)
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .root(mount.mount_point.show());
+    Some(found.finish())
+}
+
+/// The kubelet was started after the pod's deadline, and a volume it makes itself is still mounted
+/// though nothing holds it: it has not found the volume again on disk.
+fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    let kubelet = view.seen.node.kubelet.get()?;
+    let restarted = i64::try_from(kubelet.age_ms).ok()? < view.overdue_ms()?;
+    let is_own = mount.fs_type == "tmpfs" && volume.plugin.starts_with("kubernetes.io/");
+    if !restarted || !is_own {
+        return None;
+    }
+    let cause = &cause::VOLUME_NOT_RECONSTRUCTED;
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .probable()
+        .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
+        .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
+        .evidence("search for holders", "no process holds the mount")
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .root(mount.mount_point.show());
+    Some(found.finish())
+}
+
+/// In-tree plugins a current kubelet may still have (`pkg/volume` of 1.24 to 1.36).
+const IN_TREE: [&str; 15] = [
+    "configmap",
+    "csi",
+    "downward-api",
+    "empty-dir",
+    "fc",
+    "flexvolume",
+    "git-repo",
+    "host-path",
+    "image",
+    "iscsi",
+    "local-volume",
+    "nfs",
+    "portworx-volume",
+    "projected",
+    "secret",
+];
+
+/// The volume was mounted by a plugin that this kubelet no longer has.
+fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
+    // From 1.31 on the last cloud and Ceph plugins are gone; before that the list differs by release.
+    let plugin = volume.plugin.strip_prefix("kubernetes.io/").filter(|_| view.kubelet.0 >= 31)?;
+    if IN_TREE.contains(&plugin) {
+        return None;
+    }
+    let cause = &cause::VOLUME_PLUGIN_REMOVED;
+    let target = volume.target.get().unwrap_or(&volume.path);
+    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+        .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
+        .evidence(volume.path.show(), "the directory is named after its plugin")
+        .name_if(Placeholder::Path, target.as_str())
+        .root(&volume.plugin);
+    Some(found.finish())
+}
+
+/// The kubelet cleans subPaths before the volume; one that is busy stops it there.
+fn sub_path_busy(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
+    let mount = view.mount_at(&sub_path.path)?;
+    let subject =
+        findings::clean(&format!("subPath of volume {} in container {}", sub_path.volume, sub_path.container), 160);
+    let head = [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")];
+    holder::of_sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
+}

@@ -1,0 +1,144 @@
+//! How processes, mounts and owners are named in findings.
+
+use findings::{Placeholder, Subject, Thing, clean, duration};
+
+use super::Found;
+use crate::observation::{HostPath, Mount, MountElsewhere, Owner, Process, Thread};
+
+/// `pid 338 ls`, or `pid 338 (thread 341) java` for a thread that is not the leader.
+pub fn task(process: &Process, thread: &Thread) -> Subject {
+    let what = Thing::thread(process.pid, thread.tid, &process.comm, thread.state);
+    let words = if thread.tid == process.pid {
+        format!("pid {} {}", process.pid, clean(&process.comm, 32))
+    } else {
+        format!("pid {} {} (thread {} {})", process.pid, clean(&process.comm, 32), thread.tid, clean(&thread.comm, 32))
+    };
+    Subject::new(words, what)
+}
+
+/// `pid 338 ls`.
+pub fn process(process: &Process) -> Subject {
+    pid(process.pid, &process.comm, process.state)
+}
+
+/// The same for a process of which less is known.
+pub fn pid(pid: u32, comm: &str, state: char) -> Subject {
+    Subject::new(format!("pid {pid} {}", clean(comm, 32)), Thing::process(pid, comm, state))
+}
+
+/// `D (uninterruptible) in request_wait_answer, SIGKILL pending`.
+pub fn waiting(thread: &Thread) -> String {
+    let mut words = state(thread.state).to_owned();
+    if let Some(wchan) = thread.wchan.get().filter(|wchan| !wchan.is_empty()) {
+        words.push_str(&format!(" in {}", clean(wchan, 60)));
+    }
+    if thread.kill_pending {
+        words.push_str(", SIGKILL pending");
+    }
+    words
+}
+
+/// A state letter with its name.
+pub fn state(letter: char) -> &'static str {
+    match letter {
+        'R' => "R (running)",
+        'S' => "S (sleeping)",
+        'D' => "D (uninterruptible)",
+        'T' => "T (stopped)",
+        't' => "t (traced)",
+        'Z' => "Z (zombie)",
+        'X' => "X (dead)",
+        'I' => "I (idle)",
+        _ => "in an unknown state",
+    }
+}
+
+/// `mount /mnt/media (0:40, fuse.s3fs)`.
+pub fn mount(mount: &Mount) -> Subject {
+    let words = format!("mount {} ({}, {})", path(&mount.mount_point), mount.dev, clean(&mount.fs_type, 40));
+    Subject::new(words, Thing::mount(&mount.mount_point.show(), mount.dev, &mount.fs_type))
+}
+
+/// A file or directory as the subject of a sentence.
+pub fn place(at: &HostPath) -> Subject {
+    Subject::new(path(at), Thing::path(&at.show()))
+}
+
+/// `cgroup …/pod96fb425e-…`.
+pub fn cgroup(at: &HostPath) -> Subject {
+    Subject::new(format!("cgroup {}", path(at)), Thing::cgroup(&at.show()))
+}
+
+/// `loop device /dev/loop0`.
+pub fn loop_device(device: &str) -> Subject {
+    Subject::new(format!("loop device {device}"), Thing::device(device))
+}
+
+/// `CSI driver ebs.csi.aws.com`.
+pub fn csi_driver(name: &str) -> Subject {
+    Subject::new(format!("CSI driver {}", clean(name, 80)), Thing::csi_driver(name))
+}
+
+/// The end of a path, whole components of it: a pod's uid and what stands before it are known.
+/// The evidence and the commands have it whole.
+pub fn path(path: &HostPath) -> String {
+    const LIMIT: usize = 56;
+    let shown = path.show();
+    if shown.chars().count() <= LIMIT {
+        return shown;
+    }
+    let mut tail = String::new();
+    for component in shown.rsplit('/') {
+        if !tail.is_empty() && tail.chars().count() + component.chars().count() + 2 > LIMIT {
+            break;
+        }
+        tail.insert_str(0, &format!("/{component}"));
+    }
+    format!("…{}", clean(&tail, LIMIT))
+}
+
+/// Whom a process belongs to: `of pod <uid>`, `of unit s3fs.service`, `of the host`.
+pub fn owner(owner: &Owner) -> String {
+    match owner {
+        Owner::Pod { uid, container: Some(id) } => format!("of container {} in pod {uid}", id.get(..12).unwrap_or(id)),
+        Owner::Pod { uid, container: None } => format!("of pod {uid}"),
+        Owner::Unit(unit) => format!("of unit {}", clean(unit, 80)),
+        Owner::Host => "of the host, in no pod and no unit".to_owned(),
+        Owner::Unknown => "of an owner that could not be told".to_owned(),
+    }
+}
+
+/// The owner as a noun, if there is one that could be stopped instead of the process.
+pub fn stoppable_owner(owner: &Owner) -> Option<String> {
+    match owner {
+        Owner::Pod { uid, container: Some(id) } => {
+            Some(format!("container {} of pod {uid}", id.get(..12).unwrap_or(id)))
+        }
+        Owner::Pod { uid, container: None } => Some(format!("pod {uid}")),
+        Owner::Unit(unit) => Some(format!("unit {}", clean(unit, 80))),
+        Owner::Host | Owner::Unknown => None,
+    }
+}
+
+/// Whose mount namespace has a copy, and where.
+pub fn has_copy(copy: &MountElsewhere) -> String {
+    format!("its mount namespace has a copy at {}; {}", path(&copy.mount.mount_point), owner(&copy.owner))
+}
+
+/// Names the holder of a copy for the remedy.
+pub fn copy_named(found: Found, copy: &MountElsewhere) -> Found {
+    found
+        .name(Placeholder::Pid, copy.pid)
+        .name(Placeholder::Comm, &copy.comm)
+        .name_if(Placeholder::Owner, stoppable_owner(&copy.owner))
+}
+
+/// `1 mount`, `2 mounts`.
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// `for 2d4h`.
+pub fn since(age_ms: u64) -> String {
+    format!("for {}", duration(age_ms / 1000))
+}

@@ -1,0 +1,92 @@
+//! The kubelet's gates, in its order and by its version. Pure: what was seen goes in, what holds
+//! each pod comes out.
+
+mod node;
+mod pod;
+mod rights;
+#[cfg(test)]
+mod tests;
+
+use self::rights::Lacking;
+use findings::{NodeFinding, NodeReport, Unknown, Verdict};
+
+use crate::{
+    causes::{cgroup, runtime},
+    observation::{Observation, Seen},
+    view::{PodView, candidates, kubelet_minor},
+};
+
+/// Judges a whole observation.
+pub fn judge(seen: &Observation) -> NodeReport {
+    let kubelet = kubelet_minor(seen);
+    let candidates = candidates(seen);
+    // Of a pod that was not looked into only the lists are known: nothing is said of it.
+    let looked_into = candidates.iter().filter(|candidate| seen.looked_into.contains(&candidate.pod.uid));
+    let views: Vec<PodView> = looked_into.map(|candidate| PodView::new(seen, candidate, kubelet)).collect();
+    let lacking = rights::lacking(seen);
+    let reports = views.iter().map(|view| pod::judge(view, &lacking));
+    let mut pods: Vec<_> = reports.filter(|report| report.verdict != Verdict::Clear).collect();
+    let node::Judged { findings: mut node_findings, not_looked_for, notes } = node::judge(seen, &mut pods);
+    pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
+    let mut unknown = lacking.told.clone();
+    unknown.extend(unknowns(seen, &lacking));
+    let worst = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Clear);
+    let verdict = match () {
+        () if worst == Verdict::Stuck || node_findings.iter().any(node::is_stuck) => Verdict::Stuck,
+        () if !node_findings.is_empty() => Verdict::CannotTell,
+        () if unknown.is_empty() => worst,
+        () => Verdict::CannotTell,
+    };
+    // It holds nothing, so it says nothing of the verdict.
+    for finding in views.iter().filter_map(cgroup::unknown_hierarchy) {
+        if node_findings.iter().all(|known| known.finding.root != finding.root) {
+            node_findings.push(NodeFinding { finding, pods: Vec::new() });
+        }
+    }
+    NodeReport {
+        schema: NodeReport::SCHEMA,
+        node: findings::clean(&seen.node.name, 253),
+        at: time(seen.at_ms),
+        verdict,
+        pods,
+        node_findings,
+        unknown,
+        not_looked_for,
+        notes,
+    }
+}
+
+fn time(ms: u64) -> String {
+    let time = i64::try_from(ms / 1000).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    time.unwrap_or_default().to_string()
+}
+
+/// Sources that should have answered and did not.
+fn unknowns(seen: &Observation, lacking: &Lacking) -> Vec<Unknown> {
+    let mut unknown = Vec::new();
+    let mut add = |fault: Option<&crate::observation::Fault>, hides: &str| {
+        unknown.extend(fault.filter(|fault| !lacking.explains(fault)).map(|fault| fault.unknown(hides)));
+    };
+    add(seen.api.fault(), "which pods have a deletion request; use --api off to judge by what the node itself shows");
+    add(seen.api.get().and_then(|api| api.stale.as_ref()), "which pods were deleted or have ended since");
+    let untold = seen.runtime.fault().filter(|_| runtime::find(seen).is_none());
+    add(untold, "containers and sandboxes; check --cri-endpoint");
+    add(seen.pod_dirs.fault(), "volumes and orphaned pod directories");
+    add(seen.cgroups.fault(), "the pods' cgroups and so their processes");
+    add(seen.mounts.kubelet.fault(), "every mount");
+    add(seen.node.kubelet.fault(), "the kubelet's settings; the defaults were used");
+    let healthz = seen.node.kubelet.get().and_then(|kubelet| kubelet.healthz.fault());
+    add(healthz, "whether the kubelet's sync loop runs");
+    add(seen.node.cri_socket.fault(), "containers and sandboxes");
+    add(seen.csi.fault(), "which CSI drivers are registered");
+    if matches!(seen.node.cri_socket, Seen::Missing) {
+        unknown.push(Unknown {
+            source: "CRI".to_owned(),
+            kind: None,
+            why: "no socket of a container runtime was found; name it with --cri-endpoint".to_owned(),
+            hides: "containers and sandboxes".to_owned(),
+        });
+    }
+    unknown.extend(seen.faults.iter().filter(|fault| !lacking.explains(fault)).map(|fault| fault.unknown("")));
+    unknown
+}

@@ -1,0 +1,299 @@
+//! One pod through the gates.
+
+use findings::{Confidence, Finding, Gate, GateState, GateView, PodReport, Unknown, Verdict};
+
+use super::rights::Lacking;
+use crate::{
+    causes::{api_side, cgroup, container, network, orphan, sandbox, volume},
+    observation::{ContainerState, Sandbox, Seen},
+    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
+};
+
+/// How one gate stands, before the order of the gates is taken into account.
+struct Look<'a> {
+    gate: Gate,
+    state: GateState,
+    detail: String,
+    /// Finds what holds it. The gates that are not reached are not asked.
+    find: Box<dyn FnOnce() -> Vec<Finding> + 'a>,
+}
+
+/// Judges one pod that should be gone.
+pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
+    let mut looks = vec![
+        containers(view),
+        sandboxes(view),
+        devices(view),
+        volumes(view),
+        cgroups(view),
+        status(view),
+        object(view),
+    ];
+    if view.why == Why::NotInApi {
+        // There is no object that could wait for anything.
+        looks.retain(|look| look.gate < Gate::StatusReported);
+    }
+    if view.api.is_some_and(|pod| pod.mirror) {
+        // The object only mirrors a static pod, whose containers rightly run on.
+        looks.retain(|look| look.gate == Gate::ObjectRemoved);
+    }
+    let first = looks.iter().position(|look| look.state != GateState::Met);
+    for look in looks.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
+        if look.state == GateState::Met {
+            continue;
+        }
+        // What an old kubelet tests at the same time is told too; but a cgroup or a status is only
+        // a cause by itself once what fills or precedes it is gone.
+        let told = view.kubelet.tests_together() && look.gate == Gate::VolumesUnmounted && !in_time(view);
+        if !told {
+            look.state = if view.kubelet.tests_together() { look.state } else { GateState::NotReached };
+            look.find = Box::new(Vec::new);
+        }
+    }
+    let gate = first.map(|index| looks[index].gate);
+    let mut findings = Vec::new();
+    let mut gates = Vec::new();
+    for Look { gate, state, detail, find } in looks {
+        findings.extend(find());
+        gates.push(GateView { gate, state, detail });
+    }
+    findings.extend(orphan::still_running(view));
+    if gate == Some(Gate::VolumesUnmounted) {
+        // The kubelet has forgotten an orphan's volumes: what would help a terminating pod does not
+        // help here, unless a mount is really held.
+        let held = volume::Left::of(view).mounted > 0
+            && findings.iter().any(|finding| finding.confidence == Confidence::Proven);
+        if let Some(orphan) = orphan::directory(view).filter(|_| !held) {
+            findings = vec![orphan];
+        }
+    }
+    let blocked = first.map(|index| gates[index].state);
+    let verdict = verdict(view, blocked, &findings);
+    PodReport {
+        pod: view.pod.clone(),
+        verdict,
+        gate,
+        gone_because: match next_try(view, verdict, gate) {
+            Some(next) => format!("{}; {next}", gone_because(view)),
+            None => gone_because(view),
+        },
+        overdue_seconds: view.overdue_ms().map(|ms| ms / 1000),
+        gates,
+        unknown: unknowns(view, lacking),
+        findings,
+    }
+}
+
+/// Its deadline has not passed.
+fn in_time(view: &PodView) -> bool {
+    view.overdue_ms().is_some_and(|overdue| overdue < 0)
+}
+
+fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> Verdict {
+    let proven = findings.iter().any(|finding| finding.confidence == Confidence::Proven);
+    match blocked {
+        _ if in_time(view) => Verdict::Progressing,
+        None if view.api.is_none() => Verdict::Clear,
+        None => Verdict::CannotTell,
+        Some(GateState::Unknown) => Verdict::CannotTell,
+        // The kubelet tries again within this time; what is seen may be gone with its next try.
+        Some(_) if !view.is_overdue_by(RETRY_WINDOW_MS) => Verdict::Progressing,
+        Some(_) if proven => Verdict::Stuck,
+        // What is only probable gets the time of the slowest retry.
+        Some(_) if !view.is_overdue_by(UNMOUNT_RETRY_MS) => Verdict::Progressing,
+        // Without the API server it may as well be a pod that is about to start again.
+        Some(_) if view.why == Why::Ended => Verdict::CannotTell,
+        Some(_) if findings.iter().any(|finding| !waits_for_next_try(finding)) => Verdict::Stuck,
+        Some(_) => Verdict::CannotTell,
+    }
+}
+
+/// Nothing is known to be wrong: the kubelet's next try may well succeed.
+fn waits_for_next_try(finding: &Finding) -> bool {
+    let patient = [&findings::cause::VOLUME_MOUNTED_NO_HOLDER, &findings::cause::KUBELET_REMEMBERS_VOLUME];
+    patient.iter().any(|cause| cause.id == finding.cause.id)
+}
+
+fn gone_because(view: &PodView) -> String {
+    match view.why {
+        Why::DeletionRequested(deletion) => {
+            let overdue = view.overdue_ms().unwrap_or(0) / 1000;
+            let grace = findings::duration(deletion.grace_s);
+            match u64::try_from(overdue) {
+                Ok(overdue) => format!("deadline passed {} ago, grace was {grace}", findings::duration(overdue)),
+                Err(_) => format!("deadline in {}, grace is {grace}", findings::duration(overdue.unsigned_abs())),
+            }
+        }
+        Why::NotInApi => "the API server does not know it any more".to_owned(),
+        Why::BeingKilled => "a SIGKILL is pending for a process of it; the API server was not asked".to_owned(),
+        Why::Ended => "all of it has ended, and something is left; the API server was not asked".to_owned(),
+    }
+}
+
+/// When the kubelet tries again, where it is only waited for that. A container's stop has no such time:
+/// one call may last for the grace period and two more minutes.
+fn next_try(view: &PodView, verdict: Verdict, gate: Option<Gate>) -> Option<String> {
+    let pause_ms = match gate? {
+        Gate::ContainersStopped | Gate::ObjectRemoved => return None,
+        Gate::VolumesUnmounted => UNMOUNT_RETRY_MS,
+        Gate::SandboxStopped | Gate::DevicesUnprepared | Gate::CgroupRemoved | Gate::StatusReported => RETRY_WINDOW_MS,
+    };
+    let waits = verdict == Verdict::Progressing && view.overdue_ms().is_some_and(|overdue| overdue >= 0);
+    waits.then(|| format!("the kubelet tries again within {}", findings::duration(pause_ms / 1000)))
+}
+
+fn look<'a>(gate: Gate, blocked: bool, detail: String, find: impl FnOnce() -> Vec<Finding> + 'a) -> Look<'a> {
+    if blocked {
+        Look { gate, state: GateState::Blocked, detail, find: Box::new(find) }
+    } else {
+        Look { gate, state: GateState::Met, detail: String::new(), find: Box::new(Vec::new) }
+    }
+}
+
+fn unknown(gate: Gate, detail: &str) -> Look<'static> {
+    Look { gate, state: GateState::Unknown, detail: detail.to_owned(), find: Box::new(Vec::new) }
+}
+
+fn containers<'a>(view: &'a PodView<'a>) -> Look<'a> {
+    let gate = Gate::ContainersStopped;
+    if view.seen.runtime.get().is_none() {
+        return without_runtime(view);
+    }
+    let running = container::running(view).len();
+    look(gate, running > 0, format!("{running} RUNNING"), || match view.overdue_ms() {
+        Some(overdue) if overdue < 0 => container::in_time(view),
+        _ => container::find(view),
+    })
+}
+
+/// The runtime is silent; /proc and the cgroups still tell of tasks that cannot die.
+fn without_runtime<'a>(view: &'a PodView<'a>) -> Look<'a> {
+    let processes = view.processes();
+    let findings = crate::causes::uninterruptible::find(view, &processes, &[], Some(Gate::ContainersStopped));
+    if findings.is_empty() {
+        return unknown(Gate::ContainersStopped, "the runtime did not answer");
+    }
+    let detail = format!("{} processes left", processes.len());
+    look(Gate::ContainersStopped, true, detail, || findings)
+}
+
+fn sandboxes<'a>(view: &'a PodView<'a>) -> Look<'a> {
+    if view.seen.runtime.get().is_none() {
+        return unknown(Gate::SandboxStopped, "the runtime did not answer");
+    }
+    // A stopped sandbox whose network could not be looked at may still wait for its CNI plugins.
+    let unseen = |sandbox: &&Sandbox| !sandbox.ready && sandbox.network.fault().is_some();
+    if !sandbox::is_blocked(view) && view.sandboxes.iter().any(unseen) {
+        return unknown(Gate::SandboxStopped, "whether its network is torn down could not be seen");
+    }
+    let ready = view.sandboxes.iter().filter(|sandbox| sandbox.ready).count();
+    let detail = match () {
+        () if ready > 0 => format!("{ready} READY"),
+        () if view.sandboxes.iter().any(|sandbox| network::is_left(sandbox)) => {
+            "stopped, its network is still there".to_owned()
+        }
+        () => "stopped, its network is not torn down".to_owned(),
+    };
+    look(Gate::SandboxStopped, sandbox::is_blocked(view), detail, || sandbox::find(view))
+}
+
+fn devices<'a>(view: &'a PodView<'a>) -> Look<'a> {
+    let findings = api_side::devices(view);
+    look(Gate::DevicesUnprepared, findings.is_some(), "claims held".to_owned(), || findings.into_iter().collect())
+}
+
+fn volumes<'a>(view: &'a PodView<'a>) -> Look<'a> {
+    if view.seen.pod_dirs.fault().is_some() {
+        return unknown(Gate::VolumesUnmounted, "the pod directories could not be read");
+    }
+    // A look that fails is, to the kubelet too, a volume that exists.
+    let unread = view.dir.is_some_and(|dir| dir.volumes.fault().is_some() || !dir.faults.is_empty());
+    let left = volume::Left::of(view);
+    if unread && !left.anything() {
+        return unknown(Gate::VolumesUnmounted, "its volumes could not be read");
+    }
+    let detail = match left {
+        volume::Left { mounted: 0, directories, devices: 0, obstacles: 0 } => {
+            if directories == 1 {
+                "1 directory".to_owned()
+            } else {
+                format!("{directories} directories")
+            }
+        }
+        volume::Left { mounted, .. } => {
+            if mounted == 1 {
+                "1 mount".to_owned()
+            } else {
+                format!("{mounted} mounts")
+            }
+        }
+    };
+    look(Gate::VolumesUnmounted, left.anything(), detail, || volume::find(view))
+}
+
+fn cgroups<'a>(view: &'a PodView<'a>) -> Look<'a> {
+    if view.seen.cgroups.fault().is_some() {
+        return unknown(Gate::CgroupRemoved, "the cgroups could not be read");
+    }
+    let Some(cgroup) = view.cgroup else { return look(Gate::CgroupRemoved, false, String::new(), Vec::new) };
+    let processes: usize = view.cgroup_nodes().map(|(_, node)| node.procs.len()).max().unwrap_or(0);
+    let only_unknown = cgroup.dirs.iter().all(|dir| !dir.known_to_runtime);
+    let detail = if processes == 0 {
+        "empty, still there".to_owned()
+    } else {
+        format!("{processes} {}", if processes == 1 { "process" } else { "processes" })
+    };
+    // A hierarchy the runtime does not know is left for ever and does not hold the pod.
+    look(Gate::CgroupRemoved, !only_unknown, detail, || cgroup::find(view))
+}
+
+fn status<'a>(view: &'a PodView<'a>) -> Look<'a> {
+    if view.is_stale() {
+        return unknown(Gate::StatusReported, "the API server was not heard of late");
+    }
+    let findings = api_side::status_not_reported(view);
+    // Up to 1.26 the object may go with its phase still Running, and so may a mirror pod's.
+    let open =
+        view.api.is_some_and(|pod| !api_side::is_terminal(&pod.phase) && !pod.mirror && !view.kubelet.tests_together());
+    look(Gate::StatusReported, open, String::new(), || findings.into_iter().collect())
+}
+
+fn object<'a>(view: &'a PodView<'a>) -> Look<'a> {
+    if view.is_stale() {
+        return unknown(Gate::ObjectRemoved, "the API server was not heard of late");
+    }
+    let findings = api_side::finalizers(view);
+    look(Gate::ObjectRemoved, view.api.is_some(), String::new(), || findings.into_iter().collect())
+}
+
+/// Sources that failed for this pod.
+fn unknowns(view: &PodView, lacking: &Lacking) -> Vec<Unknown> {
+    let mut unknown = Vec::new();
+    let mut add = |fault: &crate::observation::Fault, hides: &str| {
+        if !lacking.explains(fault) {
+            unknown.push(fault.unknown(hides));
+        }
+    };
+    for fault in view.dir.into_iter().flat_map(|dir| &dir.faults) {
+        add(fault, "a part of its volumes");
+    }
+    if let Some(fault) = view.dir.and_then(|dir| dir.volumes.fault()) {
+        add(fault, "its volumes");
+    }
+    for sandbox in &view.sandboxes {
+        if let Some(fault) = sandbox.network.fault().or(sandbox.pid.fault()) {
+            add(fault, "the state of a sandbox");
+        }
+    }
+    for container in view.containers.iter().filter(|container| container.state != ContainerState::Exited) {
+        if let Seen::Failed(fault) = &container.pid {
+            add(fault, "the processes of a container");
+        }
+    }
+    for dir in view.cgroup.into_iter().flat_map(|cgroup| &cgroup.dirs) {
+        if let Seen::Failed(fault) = &dir.tree {
+            add(fault, "the processes in this cgroup");
+        }
+    }
+    unknown
+}

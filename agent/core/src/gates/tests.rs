@@ -1,0 +1,303 @@
+//! The order of the gates, the verdicts, and who is a candidate.
+
+use findings::{Gate, GateState, Verdict};
+
+use super::judge;
+use crate::observation::{
+    sample::{self, NOW, UID},
+    *,
+};
+
+#[test]
+fn a_healthy_node_says_nothing() {
+    let report = judge(&sample::node());
+    assert_eq!((report.verdict, report.pods.len(), report.node_findings.len()), (Verdict::Clear, 0, 0));
+    assert!(report.unknown.is_empty(), "{:?}", report.unknown);
+}
+
+#[test]
+fn a_false_kubelet_is_named_and_changes_nothing() {
+    let mut seen = sample::node();
+    let named = |pid: u32| FalseKubelet { pid, comm: "kubelet\u{1b}[2J".into(), why: Disbelief::InPod };
+    seen.node.false_kubelets = vec![named(4242), FalseKubelet { why: Disbelief::NotRoot(65534), ..named(4243) }];
+    let report = judge(&seen);
+    assert_eq!(report.verdict, Verdict::Clear);
+    assert!(report.notes[0].starts_with("pid 4242 is called kubelet\\u{1b}[2J, but belongs to a pod:"), "{report:?}");
+    assert!(report.notes[1].contains("one of its user or group ids is 65534"), "{report:?}");
+    seen.node.false_kubelets = (1..=1000).map(named).collect();
+    let notes = judge(&seen).notes;
+    assert_eq!((notes.len(), notes[5].starts_with("995 more processes")), (6, true), "{notes:?}");
+}
+
+#[test]
+fn whether_a_kubelet_runs_cannot_be_told_by_a_false_one() {
+    let mut seen = sample::running();
+    let fault = Fault::new("/proc/7", (FaultKind::Denied, "Permission denied"));
+    seen.node.kubelet = Seen::Failed(fault.clone());
+    seen.node.false_kubelets =
+        vec![FalseKubelet { pid: 7, comm: "kubelet".into(), why: Disbelief::Untold(fault.clone()) }];
+    let report = judge(&seen);
+    assert!(report.node_findings.is_empty(), "{report:?}");
+    assert_eq!(report.unknown[0].source, "/proc/7");
+    assert!(report.notes.is_empty(), "it is told once: {report:?}");
+}
+
+#[test]
+fn a_version_that_nobody_told_is_said_to_be_assumed() {
+    let mut seen = sample::running();
+    assert!(judge(&seen).notes.is_empty());
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.kubelet_version = None;
+    assert!(judge(&seen).notes[0].contains("1.36 was assumed"), "{:?}", judge(&seen).notes);
+}
+
+#[test]
+fn only_the_first_gate_is_the_cause() {
+    let mut seen = sample::mounted("ext4");
+    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    runtime.containers[0].state = ContainerState::Running;
+    seen.processes = sample::running().processes;
+    let pod = &judge(&seen).pods[0];
+    assert_eq!(pod.gate, Some(Gate::ContainersStopped));
+    assert!(pod.findings.iter().all(|finding| finding.gate == Some(Gate::ContainersStopped)));
+    let volumes = pod.gates.iter().find(|gate| gate.gate == Gate::VolumesUnmounted).unwrap();
+    assert_eq!((volumes.state, volumes.detail.as_str()), (GateState::NotReached, "1 mount"));
+}
+
+#[test]
+fn an_old_kubelet_tests_all_gates_together() {
+    let mut seen = sample::mounted("ext4");
+    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    runtime.containers[0].state = ContainerState::Running;
+    seen.processes = sample::running().processes;
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.kubelet_version = Some("v1.26.15".into());
+    let pod = &judge(&seen).pods[0];
+    let volumes = pod.gates.iter().find(|gate| gate.gate == Gate::VolumesUnmounted).unwrap();
+    assert_eq!(volumes.state, GateState::Blocked);
+    assert!(pod.findings.iter().any(|finding| finding.gate == Some(Gate::VolumesUnmounted)));
+}
+
+#[test]
+fn inside_the_grace_period_it_progresses() {
+    let mut seen = sample::running();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
+    assert_eq!(sample::causes(&seen), ["GracePeriodRunning"]);
+    assert_eq!(sample::verdict(&seen), Verdict::Progressing);
+    assert_eq!(judge(&seen).verdict, Verdict::Progressing);
+}
+
+#[test]
+fn a_silent_runtime_holds_the_pod_and_is_told_once() {
+    let mut seen = sample::deleted();
+    seen.runtime = Seen::Failed(Fault::new(
+        "CRI unix:///run/containerd/containerd.sock",
+        (FaultKind::TimedOut, "did not answer within 1.5s"),
+    ));
+    let report = judge(&seen);
+    assert_eq!(report.verdict, Verdict::Stuck);
+    assert_eq!(report.node_findings[0].finding.cause.id, "RuntimeNotResponding");
+    assert_eq!(report.node_findings[0].pods, [sample::pod()]);
+    assert_eq!(report.pods[0].verdict, Verdict::Stuck);
+}
+
+#[test]
+fn an_api_that_fails_is_not_an_empty_list() {
+    let mut seen = sample::node();
+    seen.api = Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::Refused, "connection refused")));
+    let report = judge(&seen);
+    assert_eq!(report.verdict, Verdict::CannotTell);
+    assert!(report.unknown[0].why.contains("connection refused"));
+}
+
+#[test]
+fn an_unreadable_pods_directory_is_not_an_unmounted_volume() {
+    let mut seen = sample::deleted();
+    seen.pod_dirs = Seen::Failed(Fault::new("/var/lib/kubelet/pods", (FaultKind::Denied, "Permission denied")));
+    let report = judge(&seen);
+    assert_eq!((report.verdict, report.pods[0].verdict), (Verdict::CannotTell, Verdict::CannotTell));
+    assert_eq!(report.pods[0].gate, Some(Gate::VolumesUnmounted));
+}
+
+#[test]
+fn without_the_api_a_running_pod_is_left_alone() {
+    let mut seen = sample::running();
+    seen.api = Seen::Missing;
+    assert_eq!(judge(&seen).pods, []);
+    sample::block(&mut seen, sample::INIT, "folio_wait_bit");
+    assert_eq!(judge(&seen).pods.len(), 1);
+}
+
+#[test]
+fn without_the_api_an_ended_pod_is_told_by_what_is_left() {
+    let mut seen = sample::mounted("ext4");
+    seen.api = Seen::Missing;
+    let report = judge(&seen);
+    assert_eq!(report.pods[0].pod.uid.as_str(), UID);
+    sample::table(&mut seen).clear();
+    assert_eq!(judge(&seen).pods, []);
+}
+
+#[test]
+fn a_static_pod_is_not_taken_for_a_force_deleted_one() {
+    let mut seen = sample::node();
+    let dir = PodDir {
+        uid: findings::PodUid::parse("0123456789abcdef0123456789abcdef").unwrap(),
+        changed_ms: 0,
+        volumes: Seen::Missing,
+        strays: Vec::new(),
+        sub_paths: Vec::new(),
+        devices: Vec::new(),
+        faults: Vec::new(),
+    };
+    seen.pod_dirs = Seen::Seen(vec![dir]);
+    assert_eq!(judge(&seen).pods, []);
+}
+
+#[test]
+fn one_root_of_two_pods_is_told_by_the_node() {
+    let mut seen = sample::mounted("ext4");
+    seen.csi = Seen::Seen(Vec::new());
+    let other = "10be21d9-de4c-4473-8f5c-7e484a9962e3";
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    let mut pod = api.pods[0].clone();
+    pod.uid = findings::PodUid::parse(other).unwrap();
+    pod.name = "db-1".into();
+    api.pods.push(pod);
+    let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+    seen.looked_into.push(findings::PodUid::parse(other).unwrap());
+    let mut dir = dirs[0].clone();
+    dir.uid = findings::PodUid::parse(other).unwrap();
+    dirs.push(dir);
+    let report = judge(&seen);
+    assert_eq!(report.node_findings.len(), 1);
+    assert_eq!(report.node_findings[0].finding.cause.id, "CsiDriverNotRegistered");
+    assert_eq!(report.node_findings[0].pods.len(), 2);
+}
+
+#[test]
+fn an_observation_survives_being_saved() {
+    let seen = sample::mounted("fuse.s3fs");
+    let again: Observation = serde_json::from_str(&serde_json::to_string(&seen).unwrap()).unwrap();
+    assert_eq!(again, seen);
+    assert_eq!(judge(&again), judge(&seen));
+}
+
+#[test]
+fn a_mirror_of_a_healthy_static_pod_is_only_an_object() {
+    let mut seen = sample::running();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].mirror = true;
+    api.pods[0].finalizers = vec!["example.com/hold".into()];
+    let pod = &judge(&seen).pods[0];
+    assert_eq!(pod.gate, Some(Gate::ObjectRemoved));
+    assert_eq!(sample::causes(&seen), ["FinalizersRemain"]);
+}
+
+#[test]
+fn an_old_kubelet_accuses_no_process_inside_the_grace_period() {
+    let mut seen = sample::running();
+    seen.cgroups = sample::cgroup(&[sample::INIT]);
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.kubelet_version = Some("v1.26.15".into());
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
+    assert_eq!(sample::causes(&seen), ["GracePeriodRunning"]);
+}
+
+#[test]
+fn volumes_that_could_not_be_read_are_not_unmounted() {
+    let mut seen = sample::mounted("ext4");
+    let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+    dirs[0].volumes = Seen::Failed(Fault::new("volumes", (FaultKind::Failed, "Input/output error")));
+    let pod = &judge(&seen).pods[0];
+    assert_eq!((pod.gate, pod.verdict), (Some(Gate::VolumesUnmounted), Verdict::CannotTell));
+    assert!(pod.unknown[0].why.contains("Input/output error"));
+}
+
+#[test]
+fn cgroups_that_could_not_be_read_are_not_removed() {
+    let mut seen = sample::deleted();
+    seen.cgroups = Seen::Failed(Fault::new("cgroups", (FaultKind::Failed, "no kubepods cgroup was found")));
+    let pod = &judge(&seen).pods[0];
+    assert_eq!((pod.gate, pod.verdict), (Some(Gate::CgroupRemoved), Verdict::CannotTell));
+}
+
+#[test]
+fn a_network_that_could_not_be_seen_is_not_torn_down() {
+    let mut seen = sample::mounted("ext4");
+    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    runtime.sandboxes[0].network = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer")));
+    let pod = &judge(&seen).pods[0];
+    assert_eq!((pod.gate, pod.verdict), (Some(Gate::SandboxStopped), Verdict::CannotTell));
+}
+
+#[test]
+fn a_runtime_that_is_only_slow_is_probable() {
+    let mut seen = sample::deleted();
+    seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer within 1.5s")));
+    let process = RuntimeProcess { pid: 90, comm: "containerd".into(), state: 'S' };
+    seen.node.runtime_process = Seen::Seen(process);
+    let confidence = |seen: &Observation| judge(seen).node_findings[0].finding.confidence;
+    assert_eq!(confidence(&seen), findings::Confidence::Probable);
+    seen.node.runtime_process = Seen::Seen(RuntimeProcess { pid: 90, comm: "containerd".into(), state: 'T' });
+    assert_eq!(confidence(&seen), findings::Confidence::Proven);
+    // Alone, and with nothing held, it is a doubt and no fact.
+    seen.node.runtime_process = Seen::Missing;
+    seen.api = Seen::Missing;
+    assert_eq!(judge(&seen).verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn a_pod_just_past_its_deadline_is_given_the_time_to_go() {
+    let mut seen = sample::mounted("ext4");
+    seen.csi = Seen::Seen(Vec::new());
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - 5_000, grace_s: 30 });
+    assert_eq!(sample::verdict(&seen), Verdict::Progressing);
+}
+
+#[test]
+fn a_pod_that_was_not_looked_into_is_not_judged() {
+    let mut seen = sample::mounted("ext4");
+    seen.looked_into.clear();
+    assert_eq!(judge(&seen).pods, []);
+}
+
+#[test]
+fn an_old_answer_of_the_api_server_proves_no_absence_and_no_status() {
+    let stale = |seen: &mut Observation| {
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.stale = Some(Fault::new(Source::ApiServer, (FaultKind::Failed, "not heard of for 5m")));
+    };
+    let mut seen = sample::running();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods.clear();
+    assert_eq!(judge(&seen).pods.len(), 1, "it is not in the API and runs");
+    stale(&mut seen);
+    assert!(judge(&seen).pods.is_empty(), "it may have been made since");
+    let mut seen = sample::deleted();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].finalizers.push("example.com/hold".into());
+    stale(&mut seen);
+    let report = judge(&seen);
+    assert_eq!((report.pods[0].verdict, report.pods[0].findings.len()), (Verdict::CannotTell, 0));
+    assert!(report.unknown.iter().any(|unknown| unknown.source == "API server"));
+}
+
+#[test]
+fn a_pod_that_progresses_says_when_the_kubelet_tries_again() {
+    let why = |seen: &Observation| judge(seen).pods[0].gone_because.clone();
+    let overdue = |mut seen: Observation, ms: u64| {
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - ms, grace_s: 30 });
+        seen
+    };
+    let unmounting = why(&overdue(sample::mounted("ext4"), 60_000));
+    assert_eq!(unmounting, "deadline passed 1m ago, grace was 30s; the kubelet tries again within 2m2s");
+    let mut with_cgroup = overdue(sample::deleted(), 5_000);
+    with_cgroup.cgroups = sample::cgroup(&[]);
+    assert!(why(&with_cgroup).ends_with("; the kubelet tries again within 15s"), "{}", why(&with_cgroup));
+    assert!(!why(&sample::mounted("ext4")).contains("tries again"), "it is stuck");
+    assert!(!why(&overdue(sample::running(), 5_000)).contains("tries again"), "a stop may last longer");
+}

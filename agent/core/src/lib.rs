@@ -1,0 +1,14 @@
+//! The judgement of one node: what was seen goes in, what holds each pod comes out.
+//!
+//! ```text
+//! parse (bytes → facts)  →  observation (plain data)  →  view + causes + gates  →  findings::NodeReport
+//! ```
+//!
+//! Nothing here reads or writes, and the manifest holds it to that: a saved
+//! [`observation::Observation`] gives the same answer on any machine.
+
+pub mod causes;
+pub mod gates;
+pub mod observation;
+pub mod parse;
+pub mod view;

@@ -1,0 +1,110 @@
+//! What was seen, as plain data.
+//!
+//! An [`Observation`] holds everything the judgement may use; it can be saved, sent and judged
+//! again on another machine. It holds no command line and no environment of any process.
+
+mod api;
+mod cgroup;
+mod csi;
+mod elsewhere;
+mod fault;
+mod holder;
+mod mount;
+mod multipath;
+mod node;
+mod path;
+mod process;
+mod rights;
+mod runtime;
+#[cfg(any(test, feature = "sample"))]
+#[allow(clippy::unwrap_used, reason = "made for tests, in this crate and in the agent's")]
+pub mod sample;
+mod seen;
+mod shim;
+mod volume;
+
+use findings::PodUid;
+use serde::{Deserialize, Serialize};
+
+pub use api::*;
+pub use cgroup::*;
+pub use csi::*;
+pub use elsewhere::*;
+pub use fault::{Fault, FaultKind, Reason, Source, errno};
+pub use holder::*;
+pub use mount::*;
+pub use multipath::*;
+pub use node::*;
+pub use path::HostPath;
+pub use process::*;
+pub use rights::Rights;
+pub use runtime::*;
+pub use seen::Seen;
+pub use shim::Shim;
+pub use volume::*;
+
+/// Everything seen in one look at the node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// The version of this format, see [`Observation::SCHEMA`].
+    pub schema: u32,
+    /// The version of the agent that looked.
+    pub agent_version: String,
+    /// Milliseconds since the epoch.
+    pub at_ms: u64,
+    /// Milliseconds since boot, for the age of processes.
+    pub uptime_ms: u64,
+    /// What the agent was allowed to see; `Missing` in observations of older agents.
+    #[serde(default)]
+    pub rights: Seen<Rights>,
+    /// The node, its kubelet, its kernel.
+    pub node: NodeFacts,
+    /// What the API server says; `Missing` when it was not asked.
+    pub api: Seen<ApiFacts>,
+    /// What the container runtime says.
+    pub runtime: Seen<RuntimeFacts>,
+    /// `<root-dir>/pods/*`.
+    pub pod_dirs: Seen<Vec<PodDir>>,
+    /// The pods' cgroups.
+    pub cgroups: Seen<Vec<PodCgroup>>,
+    /// The mount tables that were read, cut down to what matters.
+    pub mounts: MountTables,
+    /// The pods that were looked into; of others only the lists are known.
+    pub looked_into: Vec<PodUid>,
+    /// The processes of pods that should be gone, and those they lead to.
+    pub processes: Vec<Process>,
+    /// The shims of sandboxes whose containers have lost their processes.
+    #[serde(default)]
+    pub shims: Vec<Shim>,
+    /// The multipath maps below suspects' volumes.
+    #[serde(default)]
+    pub multipath: Vec<MultipathMap>,
+    /// FUSE file systems that matter.
+    pub fuse: Vec<FuseConnection>,
+    /// One search per mount that should be gone.
+    pub holders: Vec<HolderSearch>,
+    /// Mounts in other mount namespaces of what should be gone here; looked for only where such a
+    /// copy matters.
+    #[serde(default)]
+    pub elsewhere: Vec<MountElsewhere>,
+    /// The CSI drivers registered with the kubelet.
+    pub csi: Seen<Vec<CsiDriver>>,
+    /// CSI staging mounts (`globalmount`).
+    pub staging: Vec<StagingMount>,
+    /// Staging directories in which nothing is mounted.
+    #[serde(default)]
+    pub unstaged: Vec<UnstagedVolume>,
+    /// Devices whose ext4 or xfs lives on without a mount in the kubelet's namespace; asked only
+    /// where a staging directory is without a mount.
+    #[serde(default)]
+    pub unmounted_devices: Vec<Dev>,
+    /// Loop devices with a backing file below the kubelet's directory.
+    pub loops: Vec<LoopDevice>,
+    /// Anything else that could not be looked at.
+    pub faults: Vec<Fault>,
+}
+
+impl Observation {
+    /// The version of the format.
+    pub const SCHEMA: u32 = 1;
+}

@@ -1,0 +1,128 @@
+//! The node itself.
+
+use findings::PodUid;
+use serde::{Deserialize, Serialize};
+
+use super::{Fault, HostPath, Seen};
+
+/// The node, its kernel, its kubelet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeFacts {
+    /// The node's name, from the flag, the kubelet's `--hostname-override` or the host's name.
+    pub name: String,
+    /// `uname -r`.
+    pub kernel: String,
+    /// `fs.may_detach_mounts`; only kernels before 3.18 may have it.
+    #[serde(default)]
+    pub may_detach_mounts: Seen<bool>,
+    /// The kubelet; `Missing` when none runs.
+    pub kubelet: Seen<KubeletFacts>,
+    /// Processes that have a kubelet's name and are not believed to be the node's.
+    #[serde(default)]
+    pub false_kubelets: Vec<FalseKubelet>,
+    /// The directory the kubelet keeps its pods in; a guess when there is no kubelet.
+    pub kubelet_root: HostPath,
+    /// The socket of the container runtime; `Missing` when none was found.
+    pub cri_socket: Seen<HostPath>,
+    /// Whether it is the one the kubelet uses, and not another that the user named.
+    pub cri_socket_is_kubelets: bool,
+    /// The process that listens on it; asked only when the runtime did not answer.
+    pub runtime_process: Seen<RuntimeProcess>,
+    /// Which cgroup hierarchies are mounted.
+    pub cgroup_mounts: Vec<CgroupMount>,
+    /// The pods for which the kubelet still holds devices (DRA), from its `dra_manager_state`.
+    pub dra_pods: Seen<Vec<PodUid>>,
+    /// Inode of pid 1's mount namespace, if it may be read.
+    pub init_mount_ns: Option<u64>,
+}
+
+/// The running kubelet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KubeletFacts {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name: `kubelet`, or `k3s`, `kubelite`, … where it is built in.
+    pub comm: String,
+    /// Its state letter, `T` when somebody stopped it.
+    pub state: char,
+    /// Milliseconds since it started.
+    pub age_ms: u64,
+    /// Inode of its mount namespace.
+    pub mount_ns: Option<u64>,
+    /// From its configuration.
+    pub cgroup_driver: Option<CgroupDriver>,
+    /// From its flags or configuration; `/` when not set.
+    pub cgroup_root: String,
+    /// What `http://127.0.0.1:10248/healthz` said.
+    pub healthz: Seen<Healthz>,
+    /// The kubeconfig it uses; its identity may list the pods of its node.
+    pub kubeconfig: Option<HostPath>,
+}
+
+/// A process with a kubelet's name of which nothing else is read or used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FalseKubelet {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Why it is not believed.
+    pub why: Disbelief,
+}
+
+/// Why a process is not believed to be the node's kubelet. Names are free to choose; these are not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Disbelief {
+    /// It belongs to a pod.
+    InPod,
+    /// One of its ids is not root's, but this.
+    NotRoot(u32),
+    /// It is root of another user namespace than the agent's.
+    OtherUserNamespace,
+    /// Its program belongs to this user.
+    ExecutableOf(u32),
+    /// Others than root may write its program.
+    ExecutableWritable,
+    /// A server decides what its program is, and whether it answers.
+    ExecutableServed,
+    /// The kernel did not tell enough.
+    Untold(Fault),
+}
+
+/// The process behind the runtime's socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeProcess {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Its state letter; `T` is stopped.
+    pub state: char,
+}
+
+/// The kubelet's own opinion of its health.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Healthz {
+    /// 200 when healthy.
+    pub status: u16,
+    /// Its words, bounded.
+    pub body: String,
+}
+
+/// How the kubelet names and makes cgroups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CgroupDriver {
+    /// systemd slices and scopes.
+    Systemd,
+    /// Plain directories.
+    Cgroupfs,
+}
+
+/// A mounted cgroup hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupMount {
+    /// Where it is mounted.
+    pub mount_point: HostPath,
+    /// The controllers of a v1 hierarchy; `None` for v2.
+    pub v1: Option<Vec<String>>,
+}

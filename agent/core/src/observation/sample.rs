@@ -1,0 +1,286 @@
+//! Observations made by hand, for tests of the judgement: what the reference says a situation looks
+//! like, where no machine of ours can stage it.
+
+use findings::{PodRef, PodUid};
+
+use super::*;
+
+/// The pod of all samples.
+pub const UID: &str = "96fb425e-919e-44f9-8b42-b1254a602ba1";
+/// When the samples were taken.
+pub const NOW: u64 = 1_790_000_000_000;
+/// The init of the sample's container.
+pub const INIT: u32 = 326;
+/// The shim of the sample's sandbox.
+pub const SHIM: u32 = 300;
+const CONTAINER: &str = "8cd7aa00112233445566778899aabbccddeeff00112233445566778899aabbcc";
+const SANDBOX: &str = "1cd7aa00112233445566778899aabbccddeeff00112233445566778899aabbcc";
+
+/// The pod.
+pub fn pod() -> PodRef {
+    PodRef { namespace: Some("shop".into()), name: Some("db-0".into()), uid: PodUid::parse(UID).unwrap() }
+}
+
+/// A healthy node without pods.
+pub fn node() -> Observation {
+    let kubelet = KubeletFacts {
+        pid: 77,
+        comm: "kubelet".into(),
+        state: 'S',
+        age_ms: 900_000_000,
+        mount_ns: Some(1),
+        cgroup_driver: Some(CgroupDriver::Systemd),
+        cgroup_root: "/".into(),
+        healthz: Seen::Seen(Healthz { status: 200, body: "ok".into() }),
+        kubeconfig: None,
+    };
+    Observation {
+        schema: Observation::SCHEMA,
+        agent_version: "test".into(),
+        at_ms: NOW,
+        uptime_ms: 1_000_000_000,
+        rights: Seen::Missing,
+        node: NodeFacts {
+            name: "node-7".into(),
+            kernel: "6.1.0".into(),
+            may_detach_mounts: Seen::Missing,
+            kubelet: Seen::Seen(kubelet),
+            false_kubelets: Vec::new(),
+            kubelet_root: HostPath::from("/var/lib/kubelet"),
+            cri_socket: Seen::Seen(HostPath::from("/run/containerd/containerd.sock")),
+            cgroup_mounts: vec![CgroupMount { mount_point: HostPath::from("/sys/fs/cgroup"), v1: None }],
+            dra_pods: Seen::Missing,
+            cri_socket_is_kubelets: true,
+            runtime_process: Seen::Missing,
+            init_mount_ns: Some(1),
+        },
+        api: Seen::Seen(ApiFacts {
+            pods: Vec::new(),
+            kubelet_version: Some("v1.36.2".into()),
+            boot_id: None,
+            volumes: Vec::new(),
+            stale: None,
+        }),
+        runtime: Seen::Seen(RuntimeFacts { name: "containerd".into(), version: "2.1.0".into(), ..Default::default() }),
+        pod_dirs: Seen::Seen(Vec::new()),
+        cgroups: Seen::Seen(Vec::new()),
+        mounts: MountTables {
+            kubelet: Seen::Seen(MountTable { ns: 1, through_pid: 77, total: 0, mounts: Vec::new() }),
+            ..Default::default()
+        },
+        looked_into: vec![PodUid::parse(UID).unwrap()],
+        processes: Vec::new(),
+        shims: Vec::new(),
+        multipath: Vec::new(),
+        fuse: Vec::new(),
+        holders: Vec::new(),
+        elsewhere: Vec::new(),
+        csi: Seen::Missing,
+        staging: Vec::new(),
+        unstaged: Vec::new(),
+        unmounted_devices: Vec::new(),
+        loops: Vec::new(),
+        faults: Vec::new(),
+    }
+}
+
+/// A pod whose deadline passed an hour ago and of which nothing is left on the node.
+pub fn deleted() -> Observation {
+    let mut seen = node();
+    let pod = ApiPod {
+        namespace: "shop".into(),
+        name: "db-0".into(),
+        uid: PodUid::parse(UID).unwrap(),
+        deletion: Some(Deletion { deadline_ms: NOW - 3_600_000, grace_s: 30 }),
+        phase: "Failed".into(),
+        finalizers: Vec::new(),
+        mirror: false,
+        claims: Vec::new(),
+        volumes: Vec::new(),
+    };
+    seen.api = Seen::Seen(ApiFacts {
+        pods: vec![pod],
+        kubelet_version: Some("v1.36.2".into()),
+        boot_id: None,
+        volumes: Vec::new(),
+        stale: None,
+    });
+    seen
+}
+
+/// The same with its container still RUNNING: init, its shim, nothing pending.
+pub fn running() -> Observation {
+    let mut seen = deleted();
+    set_phase(&mut seen, "Running");
+    let container = Container {
+        id: CONTAINER.into(),
+        sandbox: SANDBOX.into(),
+        pod: pod(),
+        name: "app".into(),
+        state: ContainerState::Running,
+        created_ms: NOW - 90_000_000,
+        grace_s: Some(30),
+        pre_stop: false,
+        pid: Seen::Seen(INIT),
+        finished_ms: None,
+    };
+    let sandbox = Sandbox {
+        id: SANDBOX.into(),
+        pod: pod(),
+        ready: true,
+        created_ms: NOW - 90_000_000,
+        pid: Seen::Seen(310),
+        network: Seen::Missing,
+    };
+    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    runtime.containers.push(container);
+    runtime.sandboxes.push(sandbox);
+    let mut init = process(INIT, "sh", 'S', SHIM);
+    init.ns_pids = vec![INIT, 1];
+    init.pid_ns = Some(500);
+    init.mount_ns = Some(600);
+    init.owner = Owner::Pod { uid: PodUid::parse(UID).unwrap(), container: Some(CONTAINER.into()) };
+    seen.processes = vec![init, process(SHIM, "containerd-shim", 'S', 1)];
+    seen
+}
+
+/// The same with everything in the CRI ended, and one CSI volume mounted.
+pub fn mounted(fs_type: &str) -> Observation {
+    let mut seen = running();
+    seen.processes.clear();
+    set_phase(&mut seen, "Failed");
+    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    runtime.containers[0].state = ContainerState::Exited;
+    runtime.sandboxes[0].ready = false;
+    let path = HostPath::from(format!("/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~csi/pv-1").as_str());
+    let target = path.join("mount");
+    let data =
+        CsiVolume { driver: "exam.csi".into(), handle: "vol-1".into(), spec_id: "pv-1".into(), ..Default::default() };
+    let volume = VolumeDir {
+        plugin: "kubernetes.io/csi".into(),
+        name: "pv-1".into(),
+        path,
+        target: Seen::Seen(target.clone()),
+        mounted: Seen::Seen(true),
+        vol_data: VolData::Read(data),
+        entries: None,
+    };
+    seen.pod_dirs = Seen::Seen(vec![PodDir {
+        uid: PodUid::parse(UID).unwrap(),
+        changed_ms: NOW - 90_000_000,
+        volumes: Seen::Seen(vec![volume]),
+        strays: Vec::new(),
+        sub_paths: Vec::new(),
+        devices: Vec::new(),
+        faults: Vec::new(),
+    }]);
+    table(&mut seen).push(mount(46, "0:41", target.as_str().unwrap(), fs_type));
+    let info =
+        CsiDriverInfo { name: "exam.csi".into(), endpoint: HostPath::from("/csi.sock"), listens: Seen::Seen(true) };
+    seen.csi = Seen::Seen(vec![CsiDriver { socket: HostPath::from("/reg.sock"), info: Seen::Seen(info) }]);
+    seen.holders = vec![HolderSearch {
+        mount_point: target,
+        dev: Dev { major: 0, minor: 41 },
+        holders: Vec::new(),
+        looked_at: 9,
+        unreadable: 0,
+        mappings: Seen::Missing,
+    }];
+    seen
+}
+
+/// Sets the pod's phase.
+pub fn set_phase(seen: &mut Observation, phase: &str) {
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].phase = phase.into();
+}
+
+/// The kubelet's mounts.
+pub fn table(seen: &mut Observation) -> &mut Vec<Mount> {
+    let Seen::Seen(table) = &mut seen.mounts.kubelet else { unreachable!() };
+    &mut table.mounts
+}
+
+/// A mount of a whole file system.
+pub fn mount(id: u32, dev: &str, mount_point: &str, fs_type: &str) -> Mount {
+    let (major, minor) = dev.split_once(':').unwrap();
+    Mount {
+        id,
+        parent: 1,
+        dev: Dev { major: major.parse().unwrap(), minor: minor.parse().unwrap() },
+        root: HostPath::from("/"),
+        mount_point: HostPath::from(mount_point),
+        fs_type: fs_type.into(),
+        source: HostPath::from("server:/export"),
+        shared: Some(1),
+        master: None,
+        read_only: false,
+        super_read_only: false,
+    }
+}
+
+/// A process with one thread that sleeps nowhere special.
+pub fn process(pid: u32, comm: &str, state: char, parent: u32) -> Process {
+    let thread = Thread {
+        tid: pid,
+        comm: comm.into(),
+        state,
+        kill_pending: false,
+        wchan: Seen::Seen(String::new()),
+        syscall: Seen::Missing,
+        stack: Seen::Missing,
+        switches: 7,
+        steady: true,
+        works_on: None,
+    };
+    Process {
+        pid,
+        start_ticks: 1000,
+        age_ms: 7_200_000,
+        comm: comm.into(),
+        state,
+        parent,
+        thread_count: 1,
+        kill_pending: false,
+        exiting: false,
+        ns_pids: vec![pid],
+        pid_ns: Some(400),
+        mount_ns: Some(1),
+        threads: vec![thread],
+        owner: Owner::Host,
+    }
+}
+
+/// The pod's cgroup with these processes in it.
+pub fn cgroup(procs: &[u32]) -> Seen<Vec<PodCgroup>> {
+    let node = CgroupNode { below: HostPath::default(), procs: procs.to_vec(), freezer: Freezer::Thawed };
+    let dir = CgroupDir {
+        path: HostPath::from("/sys/fs/cgroup/kubepods/pod"),
+        hierarchy: "v2".into(),
+        known_to_runtime: true,
+        cpu_at_minimum: None,
+        tree: Seen::Seen(vec![node]),
+    };
+    Seen::Seen(vec![PodCgroup { uid: pod().uid, dirs: vec![dir] }])
+}
+
+/// Puts the first thread of `pid` into D in `wchan` with a SIGKILL pending.
+pub fn block(seen: &mut Observation, pid: u32, wchan: &str) {
+    let process = seen.processes.iter_mut().find(|process| process.pid == pid).unwrap();
+    process.kill_pending = true;
+    process.threads[0].state = 'D';
+    process.threads[0].kill_pending = true;
+    process.threads[0].wchan = Seen::Seen(wchan.into());
+}
+
+/// Judges, and names the causes of the only pod.
+pub fn causes(seen: &Observation) -> Vec<&'static str> {
+    let report = crate::gates::judge(seen);
+    report.pods.iter().flat_map(|pod| &pod.findings).map(|finding| finding.cause.0.id).collect()
+}
+
+/// Judges, and gives the verdict of the only pod.
+pub fn verdict(seen: &Observation) -> findings::Verdict {
+    let report = crate::gates::judge(seen);
+    report.pods.first().map_or(findings::Verdict::Clear, |pod| pod.verdict)
+}

@@ -1,0 +1,44 @@
+//! An answer of a source, or why there is none.
+
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+
+/// What one source said. "Could not look" is never an empty answer.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Seen<T> {
+    /// It said this.
+    Seen(T),
+    /// It is not there, or was not asked.
+    #[default]
+    Missing,
+    /// It failed, refused or did not answer in time.
+    Failed(Fault),
+}
+
+impl<T> Seen<T> {
+    /// The answer, if there is one.
+    pub fn get(&self) -> Option<&T> {
+        match self {
+            Seen::Seen(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Why there is no answer; `None` when there is one or when nobody asked.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Seen::Failed(fault) => Some(fault),
+            _ => None,
+        }
+    }
+
+    /// Changes the answer, keeps the failure.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Seen<U> {
+        match self {
+            Seen::Seen(value) => Seen::Seen(change(value)),
+            Seen::Missing => Seen::Missing,
+            Seen::Failed(fault) => Seen::Failed(fault),
+        }
+    }
+}

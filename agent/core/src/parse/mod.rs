@@ -1,0 +1,19 @@
+//! Parsers of what the kernel and the kubelet write, from bytes to facts. They never fail as a
+//! whole because of one line, never panic, and do no I/O.
+
+mod cgroup;
+mod fdinfo;
+mod kubelet;
+pub mod mountinfo;
+mod stat;
+mod status;
+mod syscall;
+mod vol_data;
+
+pub use cgroup::{CgroupLine, cgroup_lines, owner};
+pub use fdinfo::{Fdinfo, fdinfo};
+pub use kubelet::{KubeletConfig, KubeletFlags, kubelet_config, kubelet_flags};
+pub use stat::{Stat, stat};
+pub use status::{Status, ids, status};
+pub use syscall::{descriptor, stack, syscall};
+pub use vol_data::vol_data;

