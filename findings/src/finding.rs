@@ -142,19 +142,19 @@ impl Advice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Placeholder, Proven};
+    use crate::{Placeholder, cause::step};
 
     #[test]
     fn fills_and_quotes() {
         let values = Values::new().with(Placeholder::Mount, "/a b").with(Placeholder::Comm, "it's");
-        let advice = Advice { text: "Stop {comm}", command: Some("umount {mount}"), proven: Proven::Untested };
+        let advice = step("Stop {comm}").run("umount {mount}");
         let step = advice.fill(&values).unwrap();
         assert_eq!((step.text.as_str(), step.command.as_deref()), ("Stop it's", Some("umount '/a b'")));
     }
 
     #[test]
     fn half_a_command_is_none() {
-        let advice = Advice { text: "End it", command: Some("kill {pid}"), proven: Proven::Untested };
+        let advice = step("End it").run("kill {pid}");
         assert_eq!(advice.fill(&Values::new()), None);
         assert_eq!(advice.fill(&Values::new().with(Placeholder::Pid, -1)), None);
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Gate;
+use crate::{Gate, placeholder::holes};
 
 /// Where a cause sits: at one of a pod's gates, or at the node (then it may hold many pods).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +64,8 @@ impl ClusterArea {
 }
 
 /// An entry of the registry.
+///
+/// It is written as a page, each field by the method of its name; [`causes!`] refuses one that is not whole.
 #[derive(Debug)]
 pub struct Cause {
     /// The stable id, never renamed: `FuseServerNotResponding`.
@@ -76,7 +78,7 @@ pub struct Cause {
     pub meaning: &'static str,
     /// The facts without which the cause is not claimed.
     pub proof: &'static str,
-    /// What to do, safest first. Commands are templates: `{pid}` is filled in and quoted.
+    /// What to do, safest first.
     pub safe: &'static [Advice],
     /// What people do instead, and what that breaks.
     pub danger: Danger,
@@ -88,21 +90,117 @@ pub struct Cause {
     pub diagnosis: Proven,
 }
 
-/// One piece of advice.
+impl Cause {
+    /// Begins the page of a cause that blocks this gate of a pod.
+    pub const fn at(gate: Gate, id: &'static str) -> Self {
+        Cause::new(Area::Gate(gate), id)
+    }
+
+    /// Begins the page of a state of the node.
+    pub const fn of_node(id: &'static str) -> Self {
+        Cause::new(Area::Node, id)
+    }
+
+    /// Begins the page of a cause that the API shows.
+    pub const fn in_cluster(area: ClusterArea, id: &'static str) -> Self {
+        Cause::new(Area::Cluster(area), id)
+    }
+
+    const fn new(area: Area, id: &'static str) -> Self {
+        Cause {
+            id,
+            area,
+            title: "",
+            meaning: "",
+            proof: "",
+            safe: &[],
+            danger: Danger::new("", ""),
+            sources: &[],
+            event_reason: "",
+            diagnosis: Proven::Untested,
+        }
+    }
+
+    /// Refuses, when the project is compiled, a page on which something is missing.
+    pub(in crate::cause) const fn whole(self) -> Self {
+        assert!(!self.id.is_empty() && !self.title.is_empty() && !self.event_reason.is_empty());
+        assert!(!self.meaning.is_empty() && !self.proof.is_empty(), "what it means, and what proves it");
+        assert!(!self.safe.is_empty() && !self.sources.is_empty(), "a safe step, and where it was seen");
+        assert!(!self.danger.action.is_empty() && !self.danger.breaks.is_empty(), "what not to do, and why");
+        self
+    }
+}
+
+/// Methods that set one field each.
+macro_rules! fields {
+    ($($name:ident: $type:ty),*) => {
+        impl Cause {
+            $(
+                #[doc = concat!("Sets [`Cause::", stringify!($name), "`].")]
+                pub const fn $name(mut self, $name: $type) -> Self {
+                    self.$name = $name;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+fields! {
+    title: &'static str,
+    meaning: &'static str,
+    proof: &'static str,
+    safe: &'static [Advice],
+    danger: Danger,
+    sources: &'static [&'static str],
+    event_reason: &'static str,
+    diagnosis: Proven
+}
+
+/// One piece of advice: the template of a [`Step`](crate::Step).
 #[derive(Debug)]
 pub struct Advice {
-    /// What to do, as an imperative sentence without a full stop; may hold placeholders.
+    /// What to do, as an imperative sentence without a full stop; `{comm}` and the like are filled in.
     pub text: &'static str,
-    /// The command, when there is one.
+    /// The command, where each value takes the place of its placeholder quoted for the shell.
     pub command: Option<&'static str>,
     /// How the advice was proven.
     pub proven: Proven,
 }
 
+/// Advice that no test has executed, without a command.
+pub const fn step(text: &'static str) -> Advice {
+    Advice { text, command: None, proven: Proven::Untested }
+}
+
 impl Advice {
+    /// Adds its command.
+    pub const fn run(mut self, command: &'static str) -> Self {
+        self.command = Some(command);
+        self
+    }
+
+    /// This scenario of the lab executes it.
+    pub const fn lab(mut self, scenario: &'static str) -> Self {
+        self.proven = Proven::Lab(scenario);
+        self
+    }
+
+    /// See [`Proven::Typed`].
+    pub const fn typed(mut self) -> Self {
+        self.proven = Proven::Typed;
+        self
+    }
+
     /// Whether a test has executed it.
     pub fn is_tested(&self) -> bool {
         matches!(self.proven, Proven::Lab(_) | Proven::Typed)
+    }
+
+    /// The names in its text and its command that need a value.
+    pub fn placeholders(&self) -> impl Iterator<Item = &'static str> {
+        let templates = [Some(self.text), self.command].into_iter().flatten();
+        templates.flat_map(|template| holes(template).filter_map(|(_, name)| name))
     }
 }
 
@@ -113,6 +211,13 @@ pub struct Danger {
     pub action: &'static str,
     /// What it breaks.
     pub breaks: &'static str,
+}
+
+impl Danger {
+    /// This act breaks that.
+    pub const fn new(action: &'static str, breaks: &'static str) -> Self {
+        Danger { action, breaks }
+    }
 }
 
 /// How something was proven.
@@ -186,7 +291,7 @@ pub struct UnknownCause(pub String);
 /// Declares the causes of one area, and `ALL` of them.
 macro_rules! causes {
     ($($(#[$doc:meta])* $name:ident = $cause:expr;)*) => {
-        $($(#[$doc])* pub static $name: $crate::cause::Cause = $cause;)*
+        $($(#[$doc])* pub static $name: $crate::cause::Cause = $cause.whole();)*
         pub(in crate::cause) static ALL: &[&$crate::cause::Cause] = &[$(&$name),*];
     };
 }

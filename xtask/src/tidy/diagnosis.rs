@@ -65,23 +65,12 @@ fn screaming(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use findings::{ClusterArea, Danger};
+    use findings::ClusterArea;
 
     use super::*;
 
     fn cause(proof: &'static str, diagnosis: Proven) -> Cause {
-        Cause {
-            id: "NobodyFindsIt",
-            area: Area::Cluster(ClusterArea::Pod),
-            title: "",
-            meaning: "",
-            proof,
-            safe: &[],
-            danger: Danger { action: "", breaks: "" },
-            sources: &[],
-            event_reason: "",
-            diagnosis,
-        }
+        Cause::in_cluster(ClusterArea::Pod, "NobodyFindsIt").proof(proof).diagnosis(diagnosis)
     }
 
     fn source(path: &str, text: &str) -> Source {

@@ -1,7 +1,7 @@
 //! The registry's templates: only known placeholders, and never a remedy that may end up empty.
 
 use findings::cause::all;
-use findings::{Advice, Cause, Placeholder, Proven};
+use findings::{Cause, Placeholder, Proven};
 
 pub fn check() -> Vec<String> {
     all().flat_map(broken_in).collect()
@@ -10,7 +10,7 @@ pub fn check() -> Vec<String> {
 fn broken_in(cause: &'static Cause) -> Vec<String> {
     let mut broken = Vec::new();
     for advice in cause.safe {
-        for name in placeholders(advice) {
+        for name in advice.placeholders() {
             if Placeholder::named(name).is_none() {
                 broken.push(format!("{}: unknown placeholder {{{name}}}", cause.id));
             }
@@ -22,7 +22,7 @@ fn broken_in(cause: &'static Cause) -> Vec<String> {
             broken.push(format!("{}: the lab proves no advice that has no command: {}", cause.id, advice.text));
         }
     }
-    if !cause.safe.iter().any(|advice| placeholders(advice).is_empty()) {
+    if !cause.safe.iter().any(|advice| advice.placeholders().next().is_none()) {
         broken.push(format!("{}: every step needs a placeholder, so the remedy may end up empty", cause.id));
     }
     let said_to_the_end = [cause.title, cause.meaning, cause.proof, cause.danger.action, cause.danger.breaks];
@@ -33,19 +33,6 @@ fn broken_in(cause: &'static Cause) -> Vec<String> {
         broken.push(format!("{}: only steps have placeholders", cause.id));
     }
     broken
-}
-
-fn placeholders(advice: &Advice) -> Vec<&'static str> {
-    let mut names = Vec::new();
-    for template in [Some(advice.text), advice.command].into_iter().flatten() {
-        let mut rest = template;
-        while let Some((_, after)) = rest.split_once('{') {
-            let (name, after) = after.split_once('}').unwrap_or((after, ""));
-            names.push(name);
-            rest = after;
-        }
-    }
-    names
 }
 
 #[cfg(test)]

@@ -1,339 +1,232 @@
 //! APIs that are not served: every namespace deletion of the cluster waits for them.
 
-use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
-const DANGER: Danger = Danger {
-    action: "Emptying spec.finalizers of the namespaces (PUT /finalize)",
-    breaks: "The namespace goes and its objects stay in etcd. They cannot even be patched until a namespace of that \
-        name exists again, and whatever they stand for outside of the cluster is never cleaned up.",
-};
+const DANGER: Danger = Danger::new(
+    "Emptying spec.finalizers of the namespaces (PUT /finalize)",
+    "The namespace goes and its objects stay in etcd. They cannot even be patched until a namespace of that name \
+        exists again, and whatever they stand for outside of the cluster is never cleaned up.",
+);
 
-const READ_APISERVICE: Advice = Advice {
-    text: "Read what the API server says about it",
-    command: Some("kubectl get apiservice {apiservice} -o yaml"),
-    proven: Proven::Typed,
-};
+const READ_APISERVICE: Advice =
+    step("Read what the API server says about it").run("kubectl get apiservice {apiservice} -o yaml").typed();
 
-const GOES_BY_ITSELF: Advice = Advice {
-    text: "Then wait: the namespace controller tries again within a minute, and the namespaces go by themselves",
-    command: None,
-    proven: Proven::Untested,
-};
+const GOES_BY_ITSELF: Advice =
+    step("Then wait: the namespace controller tries again within a minute, and the namespaces go by themselves");
 
 causes! {
     /// The Service behind an APIService does not exist (ServiceNotFound).
-    API_SERVICE_WITHOUT_SERVICE = Cause {
-        id: "ApiServiceWithoutService",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "An aggregated API has lost its Service",
-        meaning: "An APIService sends a group and version to a Service that does not exist. The namespace controller \
+    API_SERVICE_WITHOUT_SERVICE = Cause::in_cluster(ClusterArea::Api, "ApiServiceWithoutService")
+        .title("An aggregated API has lost its Service")
+        .meaning("An APIService sends a group and version to a Service that does not exist. The namespace controller \
             must list every group before it lets a namespace go, so this one dead API holds every namespace deletion \
-            in the cluster, whether or not a namespace has objects of it.",
-        proof: "The APIService has Available=False with reason ServiceNotFound, and the Service it names is not there \
-            (404).",
-        safe: &[
+            in the cluster, whether or not a namespace has objects of it.")
+        .proof("The APIService has Available=False with reason ServiceNotFound, and the Service it names is not there \
+            (404).")
+        .safe(&[
             READ_APISERVICE,
-            Advice {
-                text: "If the add-on should be there, install it again: its Service {service} comes back with it",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "If the add-on was removed for good, remove what it left behind; nothing is behind this API any \
-                    more",
-                command: Some("kubectl delete apiservice {apiservice}"),
-                proven: Proven::Untested,
-            },
+            step("If the add-on should be there, install it again: its Service {service} comes back with it"),
+            step("If the add-on was removed for good, remove what it left behind; nothing is behind this API any more")
+                .run("kubectl delete apiservice {apiservice}"),
             GOES_BY_ITSELF,
-        ],
-        danger: DANGER,
-        sources: &["kubernetes#60807", "kubernetes#70916"],
-        event_reason: "ApiServiceWithoutService",
-        diagnosis: Proven::Observation,
-    };
+        ])
+        .danger(DANGER)
+        .sources(&["kubernetes#60807", "kubernetes#70916"])
+        .event_reason("ApiServiceWithoutService")
+        .diagnosis(Proven::Observation);
 
     /// The Service behind an APIService has no ready endpoint (MissingEndpoints, EndpointsNotFound).
-    API_SERVICE_WITHOUT_ENDPOINTS = Cause {
-        id: "ApiServiceWithoutEndpoints",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "No pod serves an aggregated API",
-        meaning: "The Service behind an APIService has no ready endpoint. The namespace controller must list every \
+    API_SERVICE_WITHOUT_ENDPOINTS = Cause::in_cluster(ClusterArea::Api, "ApiServiceWithoutEndpoints")
+        .title("No pod serves an aggregated API")
+        .meaning("The Service behind an APIService has no ready endpoint. The namespace controller must list every \
             group before it lets a namespace go, so this one dead API holds every namespace deletion in the cluster, \
-            even of empty namespaces and even if the API has nothing that could be deleted (metrics.k8s.io).",
-        proof: "The APIService has Available=False with reason MissingEndpoints or EndpointsNotFound, and no \
-            EndpointSlice of its Service has a ready address.",
-        safe: &[
-            Advice {
-                text: "See which pods should serve it and why none is ready",
-                command: Some("kubectl -n {namespace} get endpointslices,deployments,pods -o wide"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "Start {workload} again, if it was scaled to zero",
-                command: Some("kubectl -n {namespace} scale {workload} --replicas=1"),
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Repair what keeps its pods from being ready: image, scheduling, probe, node; if there are none, install the add-on again",
-                command: None,
-                proven: Proven::Untested,
-            },
+            even of empty namespaces and even if the API has nothing that could be deleted (metrics.k8s.io).")
+        .proof("The APIService has Available=False with reason MissingEndpoints or EndpointsNotFound, and no \
+            EndpointSlice of its Service has a ready address.")
+        .safe(&[
+            step("See which pods should serve it and why none is ready")
+                .run("kubectl -n {namespace} get endpointslices,deployments,pods -o wide").typed(),
+            step("Start {workload} again, if it was scaled to zero")
+                .run("kubectl -n {namespace} scale {workload} --replicas=1"),
+            step("Repair what keeps its pods from being ready: image, scheduling, probe, node; if there are none, \
+                install the add-on again"),
             GOES_BY_ITSELF,
-        ],
-        danger: Danger {
-            action: "kubectl delete apiservice, or emptying spec.finalizers of the namespaces",
-            breaks: "Without the APIService whatever uses that API fails (for metrics.k8s.io: autoscaling and kubectl \
-                top). Emptied finalizers leave the namespaces' objects in etcd, where nobody can remove them.",
-        },
-        sources: &["kubernetes#60807", "kubernetes#77086"],
-        event_reason: "ApiServiceWithoutEndpoints",
-        diagnosis: Proven::Recording("discovery-failure"),
-    };
+        ])
+        .danger(Danger::new(
+            "kubectl delete apiservice, or emptying spec.finalizers of the namespaces",
+            "Without the APIService whatever uses that API fails (for metrics.k8s.io: autoscaling and kubectl top). \
+                Emptied finalizers leave the namespaces' objects in etcd, where nobody can remove them.",
+        ))
+        .sources(&["kubernetes#60807", "kubernetes#77086"])
+        .event_reason("ApiServiceWithoutEndpoints")
+        .diagnosis(Proven::Recording("discovery-failure"));
 
     /// The Service does not have the port the APIService names (ServicePortError).
-    API_SERVICE_PORT_WRONG = Cause {
-        id: "ApiServicePortWrong",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "An aggregated API's Service has no such port",
-        meaning: "The APIService names a port that its Service does not have, so nothing can be asked there. Every \
-            namespace deletion of the cluster waits for that group.",
-        proof: "The APIService has Available=False with reason ServicePortError.",
-        safe: &[
+    API_SERVICE_PORT_WRONG = Cause::in_cluster(ClusterArea::Api, "ApiServicePortWrong")
+        .title("An aggregated API's Service has no such port")
+        .meaning("The APIService names a port that its Service does not have, so nothing can be asked there. Every \
+            namespace deletion of the cluster waits for that group.")
+        .proof("The APIService has Available=False with reason ServicePortError.")
+        .safe(&[
             READ_APISERVICE,
-            Advice {
-                text: "Compare with the ports of the Service, and correct whichever is wrong",
-                command: Some("kubectl -n {namespace} get service {service_name} -o yaml"),
-                proven: Proven::Typed,
-            },
+            step("Compare with the ports of the Service, and correct whichever is wrong")
+                .run("kubectl -n {namespace} get service {service_name} -o yaml").typed(),
             GOES_BY_ITSELF,
-        ],
-        danger: DANGER,
-        sources: &["reference: APIService ServicePortError"],
-        event_reason: "ApiServicePortWrong",
-        diagnosis: Proven::Observation,
-    };
+        ])
+        .danger(DANGER)
+        .sources(&["reference: APIService ServicePortError"])
+        .event_reason("ApiServicePortWrong")
+        .diagnosis(Proven::Observation);
 
     /// The API server cannot reach the endpoint (FailedDiscoveryCheck with a dial error).
-    API_SERVICE_UNREACHABLE = Cause {
-        id: "ApiServiceUnreachable",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "The API server cannot reach the pod behind an aggregated API",
-        meaning: "The pod behind an APIService is ready in the eyes of its kubelet, and the API server cannot reach \
+    API_SERVICE_UNREACHABLE = Cause::in_cluster(ClusterArea::Api, "ApiServiceUnreachable")
+        .title("The API server cannot reach the pod behind an aggregated API")
+        .meaning("The pod behind an APIService is ready in the eyes of its kubelet, and the API server cannot reach \
             it: the path between control plane and pod is cut, not the pod. Every namespace deletion of the cluster \
-            waits for that group.",
-        proof: "The APIService has Available=False with reason FailedDiscoveryCheck and a dial error or time-out in \
-            its message, while its Service has a ready endpoint.",
-        safe: &[
+            waits for that group.")
+        .proof("The APIService has Available=False with reason FailedDiscoveryCheck and a dial error or time-out in \
+            its message, while its Service has a ready endpoint.")
+        .safe(&[
             READ_APISERVICE,
-            Advice {
-                text: "See whether other pods of node {node} are out of reach too: all of them means its route or \
-                    tunnel, pods of every node means the way out of the control plane",
-                command: Some("kubectl get apiservices,endpointslices -A -o wide"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "Repair the path: route, CNI, security group or tunnel (konnectivity)",
-                command: None,
-                proven: Proven::Untested,
-            },
+            step("See whether other pods of node {node} are out of reach too: all of them means its route or tunnel, \
+                pods of every node means the way out of the control plane")
+                .run("kubectl get apiservices,endpointslices -A -o wide").typed(),
+            step("Repair the path: route, CNI, security group or tunnel (konnectivity)"),
             GOES_BY_ITSELF,
-        ],
-        danger: Danger {
-            action: "kubectl delete apiservice",
-            breaks: "The path stays cut: webhooks and other APIs behind it fail the same way, and whatever uses this \
-                API fails now too.",
-        },
-        sources: &["reference: seed 002, a missing route to a node's pods"],
-        event_reason: "ApiServiceUnreachable",
-        diagnosis: Proven::Observation,
-    };
+        ])
+        .danger(Danger::new(
+            "kubectl delete apiservice",
+            "The path stays cut: webhooks and other APIs behind it fail the same way, and whatever uses this API fails \
+                now too.",
+        ))
+        .sources(&["reference: seed 002, a missing route to a node's pods"])
+        .event_reason("ApiServiceUnreachable")
+        .diagnosis(Proven::Observation);
 
     /// Pods of one node cannot be reached from the control plane; its route is probably missing.
-    NODE_ROUTE_MISSING = Cause {
-        id: "NodeRouteMissing",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "The route to a node's pods is probably missing",
-        meaning: "A ready pod on a node cannot be reached from the control plane, and the node itself talks to the \
-            API server. The route to the node's pod addresses is what lies between; in clouds the route controller \
-            keeps it. Whether it may do so is decided by cloud permissions, which the Kubernetes API does not show.",
-        proof: "A dial error to a ready endpoint whose node is Ready. That it is the route is an inference, so this \
-            is never more than probable.",
-        safe: &[
-            Advice {
-                text: "Look for the route of {pod_cidr} to node {node} in the cloud's route table",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Read the cloud controller manager's log: the route controller cannot repair what its cloud \
-                    permissions do not let it read or write",
-                command: Some("kubectl -n kube-system logs -l k8s-app=cloud-controller-manager --tail=200"),
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Restore the permissions or the route; the namespaces then go by themselves",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "kubectl delete apiservice",
-            breaks: "It hides the cut path; the next webhook or API served from that node fails again.",
-        },
-        sources: &["reference: seed 002, the cloud role could not read the VPC"],
-        event_reason: "NodeRouteMissing",
-        diagnosis: Proven::Observation,
-    };
+    NODE_ROUTE_MISSING = Cause::in_cluster(ClusterArea::Api, "NodeRouteMissing")
+        .title("The route to a node's pods is probably missing")
+        .meaning("A ready pod on a node cannot be reached from the control plane, and the node itself talks to the API \
+            server. The route to the node's pod addresses is what lies between; in clouds the route controller keeps \
+            it. Whether it may do so is decided by cloud permissions, which the Kubernetes API does not show.")
+        .proof("A dial error to a ready endpoint whose node is Ready. That it is the route is an inference, so this is \
+            never more than probable.")
+        .safe(&[
+            step("Look for the route of {pod_cidr} to node {node} in the cloud's route table"),
+            step("Read the cloud controller manager's log: the route controller cannot repair what its cloud \
+                permissions do not let it read or write")
+                .run("kubectl -n kube-system logs -l k8s-app=cloud-controller-manager --tail=200"),
+            step("Restore the permissions or the route; the namespaces then go by themselves"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete apiservice",
+            "It hides the cut path; the next webhook or API served from that node fails again.",
+        ))
+        .sources(&["reference: seed 002, the cloud role could not read the VPC"])
+        .event_reason("NodeRouteMissing")
+        .diagnosis(Proven::Observation);
 
     /// The extension server does not accept the API server's identity (401, 403).
-    API_SERVICE_REFUSES_AGGREGATOR = Cause {
-        id: "ApiServiceRefusesAggregator",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "An extension API server does not trust the API server",
-        meaning: "The server behind an APIService answers 401 or 403 to the API server itself: it does not know the \
+    API_SERVICE_REFUSES_AGGREGATOR = Cause::in_cluster(ClusterArea::Api, "ApiServiceRefusesAggregator")
+        .title("An extension API server does not trust the API server")
+        .meaning("The server behind an APIService answers 401 or 403 to the API server itself: it does not know the \
             certificate by which requests are passed on, or may not read it. Every namespace deletion waits for its \
-            group.",
-        proof: "The APIService has Available=False and its message holds: bad status from … 401 or 403.",
-        safe: &[
+            group.")
+        .proof("The APIService has Available=False and its message holds: bad status from … 401 or 403.")
+        .safe(&[
             READ_APISERVICE,
-            Advice {
-                text: "See whether the trust is published: requestheader-client-ca-file must be among the keys",
-                command: Some("kubectl -n kube-system get configmap extension-apiserver-authentication -o yaml"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "See whether its ServiceAccount may read that: a RoleBinding to \
-                    extension-apiserver-authentication-reader in kube-system",
-                command: Some("kubectl -n kube-system get rolebindings -o wide"),
-                proven: Proven::Typed,
-            },
+            step("See whether the trust is published: requestheader-client-ca-file must be among the keys")
+                .run("kubectl -n kube-system get configmap extension-apiserver-authentication -o yaml").typed(),
+            step("See whether its ServiceAccount may read that: a RoleBinding to \
+                extension-apiserver-authentication-reader in kube-system")
+                .run("kubectl -n kube-system get rolebindings -o wide").typed(),
             GOES_BY_ITSELF,
-        ],
-        danger: Danger {
-            action: "Binding cluster-admin to the extension server",
-            breaks: "It hides the missing trust and hands the whole cluster to one add-on.",
-        },
-        sources: &["metrics-server#531", "kube-prometheus#1026"],
-        event_reason: "ApiServiceRefusesAggregator",
-        diagnosis: Proven::Observation,
-    };
+        ])
+        .danger(Danger::new(
+            "Binding cluster-admin to the extension server",
+            "It hides the missing trust and hands the whole cluster to one add-on.",
+        ))
+        .sources(&["metrics-server#531", "kube-prometheus#1026"])
+        .event_reason("ApiServiceRefusesAggregator")
+        .diagnosis(Proven::Observation);
 
     /// The extension server's certificate is not valid for the API server (x509).
-    API_SERVICE_CERTIFICATE_INVALID = Cause {
-        id: "ApiServiceCertificateInvalid",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "An extension API server's certificate is not accepted",
-        meaning: "The API server does not accept the certificate of the server behind an APIService: it has expired, \
-            or spec.caBundle belongs to another one. Every namespace deletion waits for its group.",
-        proof: "The APIService has Available=False and its message holds x509.",
-        safe: &[
+    API_SERVICE_CERTIFICATE_INVALID = Cause::in_cluster(ClusterArea::Api, "ApiServiceCertificateInvalid")
+        .title("An extension API server's certificate is not accepted")
+        .meaning("The API server does not accept the certificate of the server behind an APIService: it has expired, \
+            or spec.caBundle belongs to another one. Every namespace deletion waits for its group.")
+        .proof("The APIService has Available=False and its message holds x509.")
+        .safe(&[
             READ_APISERVICE,
-            Advice {
-                text: "Renew the serving certificate, or have spec.caBundle filled in again (cert-manager's CA \
-                    injector)",
-                command: None,
-                proven: Proven::Untested,
-            },
+            step("Renew the serving certificate, or have spec.caBundle filled in again (cert-manager's CA injector)"),
             GOES_BY_ITSELF,
-        ],
-        danger: Danger {
-            action: "insecureSkipTLSVerify: true",
-            breaks: "Anybody on the path can answer in the place of that API.",
-        },
-        sources: &["reference: APIService x509"],
-        event_reason: "ApiServiceCertificateInvalid",
-        diagnosis: Proven::Observation,
-    };
+        ])
+        .danger(Danger::new("insecureSkipTLSVerify: true", "Anybody on the path can answer in the place of that API."))
+        .sources(&["reference: APIService x509"])
+        .event_reason("ApiServiceCertificateInvalid")
+        .diagnosis(Proven::Observation);
 
     /// The APIService is not available for a reason this version does not know.
-    API_SERVICE_UNAVAILABLE = Cause {
-        id: "ApiServiceUnavailable",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "An aggregated API is not available",
-        meaning: "The API server says that an APIService is not available, in words this version does not know. \
-            Every namespace deletion of the cluster waits for its group.",
-        proof: "The APIService has Available=False or Unknown.",
-        safe: &[READ_APISERVICE, GOES_BY_ITSELF],
-        danger: DANGER,
-        sources: &["kubernetes#60807"],
-        event_reason: "ApiServiceUnavailable",
-        diagnosis: Proven::Observation,
-    };
+    API_SERVICE_UNAVAILABLE = Cause::in_cluster(ClusterArea::Api, "ApiServiceUnavailable")
+        .title("An aggregated API is not available")
+        .meaning("The API server says that an APIService is not available, in words this version does not know. Every \
+            namespace deletion of the cluster waits for its group.")
+        .proof("The APIService has Available=False or Unknown.")
+        .safe(&[
+            READ_APISERVICE,
+            GOES_BY_ITSELF,
+        ])
+        .danger(DANGER)
+        .sources(&["kubernetes#60807"])
+        .event_reason("ApiServiceUnavailable")
+        .diagnosis(Proven::Observation);
 
     /// The APIService is available, and its discovery fails all the same.
-    API_DISCOVERY_STALE = Cause {
-        id: "ApiDiscoveryStale",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "An API is said to be available, and its resources cannot be listed",
-        meaning: "The check behind Available asks one path and discovery asks another: the server of this group \
+    API_DISCOVERY_STALE = Cause::in_cluster(ClusterArea::Api, "ApiDiscoveryStale")
+        .title("An API is said to be available, and its resources cannot be listed")
+        .meaning("The check behind Available asks one path and discovery asks another: the server of this group \
             answers the first and fails the second. The namespace controller needs the second, so every namespace \
-            deletion waits.",
-        proof: "Discovery gives the version as stale, or the namespace's NamespaceDeletionDiscoveryFailure names it, \
-            and no APIService of it is unavailable.",
-        safe: &[
-            Advice {
-                text: "Ask for the group yourself and read the answer",
-                command: Some("kubectl get --raw /apis/{group_version}"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "Repair the discovery of the extension server behind it (it must answer /apis as well)",
-                command: None,
-                proven: Proven::Untested,
-            },
+            deletion waits.")
+        .proof("Discovery gives the version as stale, or the namespace's NamespaceDeletionDiscoveryFailure names it, \
+            and no APIService of it is unavailable.")
+        .safe(&[
+            step("Ask for the group yourself and read the answer")
+                .run("kubectl get --raw /apis/{group_version}").typed(),
+            step("Repair the discovery of the extension server behind it (it must answer /apis as well)"),
             GOES_BY_ITSELF,
-        ],
-        danger: DANGER,
-        sources: &["kubernetes#119662"],
-        event_reason: "ApiDiscoveryStale",
-        diagnosis: Proven::Observation,
-    };
+        ])
+        .danger(DANGER)
+        .sources(&["kubernetes#119662"])
+        .event_reason("ApiDiscoveryStale")
+        .diagnosis(Proven::Observation);
 
     /// Discovery fails as a whole for the namespace controller.
-    API_DISCOVERY_FAILED = Cause {
-        id: "ApiDiscoveryFailed",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "The namespace controller cannot list what the API serves",
-        meaning: "Discovery failed as a whole, so the namespace controller does not know what a namespace could hold \
-            and deletes nothing.",
-        proof: "NamespaceDeletionDiscoveryFailure is True and its message names no group.",
-        safe: &[
-            Advice {
-                text: "See whether the API server is well",
-                command: Some("kubectl get --raw '/readyz?verbose'"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "Read the controller manager's log: it names the request that fails",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: DANGER,
-        sources: &["reference: namespace controller, total discovery failure"],
-        event_reason: "ApiDiscoveryFailed",
-        diagnosis: Proven::Observation,
-    };
+    API_DISCOVERY_FAILED = Cause::in_cluster(ClusterArea::Api, "ApiDiscoveryFailed")
+        .title("The namespace controller cannot list what the API serves")
+        .meaning("Discovery failed as a whole, so the namespace controller does not know what a namespace could hold \
+            and deletes nothing.")
+        .proof("NamespaceDeletionDiscoveryFailure is True and its message names no group.")
+        .safe(&[
+            step("See whether the API server is well").run("kubectl get --raw '/readyz?verbose'").typed(),
+            step("Read the controller manager's log: it names the request that fails"),
+        ])
+        .danger(DANGER)
+        .sources(&["reference: namespace controller, total discovery failure"])
+        .event_reason("ApiDiscoveryFailed")
+        .diagnosis(Proven::Observation);
 
     /// A group and version that cannot be parsed.
-    GROUP_VERSION_MALFORMED = Cause {
-        id: "GroupVersionMalformed",
-        area: Area::Cluster(ClusterArea::Api),
-        title: "An API calls itself by a name that cannot be read",
-        meaning: "A server announces a group and version that is none. The namespace controller then has no list of \
-            resources at all and deletes nothing in that pass, in no namespace.",
-        proof: "NamespaceDeletionGroupVersionParsingFailure is True; its message has the name.",
-        safe: &[
-            Advice {
-                text: "Find who announces it",
-                command: Some("kubectl get --raw /apis"),
-                proven: Proven::Typed,
-            },
-            Advice { text: "Repair that extension server or CRD", command: None, proven: Proven::Untested },
-        ],
-        danger: DANGER,
-        sources: &["reference: NamespaceDeletionGroupVersionParsingFailure"],
-        event_reason: "GroupVersionMalformed",
-        diagnosis: Proven::Observation,
-    };
+    GROUP_VERSION_MALFORMED = Cause::in_cluster(ClusterArea::Api, "GroupVersionMalformed")
+        .title("An API calls itself by a name that cannot be read")
+        .meaning("A server announces a group and version that is none. The namespace controller then has no list of \
+            resources at all and deletes nothing in that pass, in no namespace.")
+        .proof("NamespaceDeletionGroupVersionParsingFailure is True; its message has the name.")
+        .safe(&[
+            step("Find who announces it").run("kubectl get --raw /apis").typed(),
+            step("Repair that extension server or CRD"),
+        ])
+        .danger(DANGER)
+        .sources(&["reference: NamespaceDeletionGroupVersionParsingFailure"])
+        .event_reason("GroupVersionMalformed")
+        .diagnosis(Proven::Observation);
 }

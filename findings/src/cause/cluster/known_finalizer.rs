@@ -1,291 +1,179 @@
 //! Finalizers that are known by name: what must be cleaned up first, and by whom.
 
 use super::finalizer::BY_HAND;
-use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// A load balancer must be removed first.
-    LOAD_BALANCER_CLEANUP_PENDING = Cause {
-        id: "LoadBalancerCleanupPending",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "A Service waits for its load balancer to be removed",
-        meaning: "The cloud controller manager must remove the load balancer first. It does not run, or the cloud \
-            refuses it.",
-        proof: "The Service has the finalizer service.kubernetes.io/load-balancer-cleanup.",
-        safe: &[
-            Advice {
-                text: "Read its Events",
-                command: Some("kubectl -n {namespace} describe service {name}"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "Restore the cloud controller manager and its cloud permissions",
-                command: Some("kubectl -n kube-system get lease cloud-controller-manager -o yaml"),
-                proven: Proven::Typed,
-            },
-        ],
-        danger: BY_HAND,
-        sources: &["reference: service controller"],
-        event_reason: "LoadBalancerCleanupPending",
-        diagnosis: Proven::Observation,
-    };
+    LOAD_BALANCER_CLEANUP_PENDING = Cause::in_cluster(ClusterArea::Finalizer, "LoadBalancerCleanupPending")
+        .title("A Service waits for its load balancer to be removed")
+        .meaning("The cloud controller manager must remove the load balancer first. It does not run, or the cloud \
+            refuses it.")
+        .proof("The Service has the finalizer service.kubernetes.io/load-balancer-cleanup.")
+        .safe(&[
+            step("Read its Events").run("kubectl -n {namespace} describe service {name}").typed(),
+            step("Restore the cloud controller manager and its cloud permissions")
+                .run("kubectl -n kube-system get lease cloud-controller-manager -o yaml").typed(),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: service controller"])
+        .event_reason("LoadBalancerCleanupPending")
+        .diagnosis(Proven::Observation);
 
     /// A cloud vendor's load balancer controller.
-    CLOUD_LOAD_BALANCER_FINALIZER = Cause {
-        id: "CloudLoadBalancerFinalizer",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "A cloud's load balancer controller has not cleaned up",
-        meaning: "The vendor's controller must remove load balancers, target groups or network endpoint groups first. \
+    CLOUD_LOAD_BALANCER_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "CloudLoadBalancerFinalizer")
+        .title("A cloud's load balancer controller has not cleaned up")
+        .meaning("The vendor's controller must remove load balancers, target groups or network endpoint groups first. \
             On AWS, an IngressClass that was deleted together with its Ingress makes the controller's own webhook \
-            refuse the update.",
-        proof: "A finalizer of the AWS load balancer controller or of GKE's controllers is left.",
-        safe: &[
-            Advice {
-                text: "See whether that controller runs, and read its log",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "If an IngressClass was deleted, make it again until the Ingress is gone",
-                command: Some("kubectl get ingressclasses"),
-                proven: Proven::Typed,
-            },
-        ],
-        danger: BY_HAND,
-        sources: &["reference: aws-load-balancer-controller finalizers"],
-        event_reason: "CloudLoadBalancerFinalizer",
-        diagnosis: Proven::Observation,
-    };
+            refuse the update.")
+        .proof("A finalizer of the AWS load balancer controller or of GKE's controllers is left.")
+        .safe(&[
+            step("See whether that controller runs, and read its log"),
+            step("If an IngressClass was deleted, make it again until the Ingress is gone")
+                .run("kubectl get ingressclasses").typed(),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: aws-load-balancer-controller finalizers"])
+        .event_reason("CloudLoadBalancerFinalizer")
+        .diagnosis(Proven::Observation);
 
     /// cert-manager's challenges.
-    CERT_MANAGER_CHALLENGE_FINALIZER = Cause {
-        id: "CertManagerChallengeFinalizer",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "cert-manager has not cleaned up a Challenge",
-        meaning: "cert-manager must remove the DNS record or solver pod of the Challenge first. It does not run, or \
-            its DNS credentials no longer work.",
-        proof: "finalizer.acme.cert-manager.io or acme.cert-manager.io/finalizer is left.",
-        safe: &[
-            Advice {
-                text: "Restore cert-manager and the issuer's DNS credentials",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Read what it reports",
-                command: Some("kubectl describe {type} {name} -n {namespace}"),
-                proven: Proven::Typed,
-            },
-        ],
-        danger: Danger {
-            action: "Taking the finalizer off by hand",
-            breaks: "A TXT record or solver pod may stay; here that is usually a small harm.",
-        },
-        sources: &["reference: cert-manager finalizers"],
-        event_reason: "CertManagerChallengeFinalizer",
-        diagnosis: Proven::Observation,
-    };
+    CERT_MANAGER_CHALLENGE_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "CertManagerChallengeFinalizer")
+        .title("cert-manager has not cleaned up a Challenge")
+        .meaning("cert-manager must remove the DNS record or solver pod of the Challenge first. It does not run, or \
+            its DNS credentials no longer work.")
+        .proof("finalizer.acme.cert-manager.io or acme.cert-manager.io/finalizer is left.")
+        .safe(&[
+            step("Restore cert-manager and the issuer's DNS credentials"),
+            step("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
+        ])
+        .danger(Danger::new(
+            "Taking the finalizer off by hand",
+            "A TXT record or solver pod may stay; here that is usually a small harm.",
+        ))
+        .sources(&["reference: cert-manager finalizers"])
+        .event_reason("CertManagerChallengeFinalizer")
+        .diagnosis(Proven::Observation);
 
     /// The Istio operator.
-    ISTIO_OPERATOR_FINALIZER = Cause {
-        id: "IstioOperatorFinalizer",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "The Istio operator has not removed the control plane",
-        meaning: "An IstioOperator waits for the in-cluster operator, which newer versions of Istio do not have.",
-        proof: "istio-finalizer.install.istio.io is left.",
-        safe: &[
-            Advice {
-                text: "Run the operator of the version that made it until the object is gone",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Look for what it would remove: Deployments, webhooks and CRDs of Istio",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "Taking the finalizer off by hand",
-            breaks: "Pieces of the control plane stay, among them webhooks that refuse new pods.",
-        },
-        sources: &["reference: Istio operator finalizer"],
-        event_reason: "IstioOperatorFinalizer",
-        diagnosis: Proven::Observation,
-    };
+    ISTIO_OPERATOR_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "IstioOperatorFinalizer")
+        .title("The Istio operator has not removed the control plane")
+        .meaning("An IstioOperator waits for the in-cluster operator, which newer versions of Istio do not have.")
+        .proof("istio-finalizer.install.istio.io is left.")
+        .safe(&[
+            step("Run the operator of the version that made it until the object is gone"),
+            step("Look for what it would remove: Deployments, webhooks and CRDs of Istio"),
+        ])
+        .danger(Danger::new(
+            "Taking the finalizer off by hand",
+            "Pieces of the control plane stay, among them webhooks that refuse new pods.",
+        ))
+        .sources(&["reference: Istio operator finalizer"])
+        .event_reason("IstioOperatorFinalizer")
+        .diagnosis(Proven::Observation);
 
     /// Argo CD.
-    ARGO_CD_FINALIZER = Cause {
-        id: "ArgoCdFinalizer",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "Argo CD has not deleted what an Application manages",
-        meaning: "The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
-            run, or one of these objects does not go. Starting Argo CD again goes on with that deletion.",
-        proof: "A finalizer of argocd.argoproj.io is left.",
-        safe: &[
-            Advice {
-                text: "Decide first whether what it manages should be deleted: starting Argo CD again will do it",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "If yes: restore Argo CD and let it finish",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "If no: taking this finalizer off before Argo CD runs again makes it a non-cascading delete",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "Restarting Argo CD without looking",
-            breaks: "It deletes everything these Applications manage.",
-        },
-        sources: &["argo-cd#6046"],
-        event_reason: "ArgoCdFinalizer",
-        diagnosis: Proven::Observation,
-    };
+    ARGO_CD_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
+        .title("Argo CD has not deleted what an Application manages")
+        .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
+            run, or one of these objects does not go. Starting Argo CD again goes on with that deletion.")
+        .proof("A finalizer of argocd.argoproj.io is left.")
+        .safe(&[
+            step("Decide first whether what it manages should be deleted: starting Argo CD again will do it"),
+            step("If yes: restore Argo CD and let it finish"),
+            step("If no: taking this finalizer off before Argo CD runs again makes it a non-cascading delete"),
+        ])
+        .danger(Danger::new("Restarting Argo CD without looking", "It deletes everything these Applications manage."))
+        .sources(&["argo-cd#6046"])
+        .event_reason("ArgoCdFinalizer")
+        .diagnosis(Proven::Observation);
 
     /// Rook's protection of data.
-    ROOK_FINALIZER = Cause {
-        id: "RookFinalizer",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "Rook protects a Ceph cluster's data",
-        meaning: "Rook put this finalizer there to prevent exactly this deletion: without the object the Ceph \
-            cluster's data cannot be read any more.",
-        proof: "A finalizer of ceph.rook.io is left.",
-        safe: &[
-            Advice {
-                text: "Make sure that the Ceph cluster is really meant to be destroyed",
-                command: Some("kubectl get cephclusters -A"),
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Then set the CephCluster's cleanupPolicy and let the operator finish",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "Taking the finalizer off by hand",
-            breaks: "The keys and addresses of the Ceph cluster are lost, and with them all data in it.",
-        },
-        sources: &["reference: Rook disaster protection"],
-        event_reason: "RookFinalizer",
-        diagnosis: Proven::Observation,
-    };
+    ROOK_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "RookFinalizer")
+        .title("Rook protects a Ceph cluster's data")
+        .meaning("Rook put this finalizer there to prevent exactly this deletion: without the object the Ceph \
+            cluster's data cannot be read any more.")
+        .proof("A finalizer of ceph.rook.io is left.")
+        .safe(&[
+            step("Make sure that the Ceph cluster is really meant to be destroyed").run("kubectl get cephclusters -A"),
+            step("Then set the CephCluster's cleanupPolicy and let the operator finish"),
+        ])
+        .danger(Danger::new(
+            "Taking the finalizer off by hand",
+            "The keys and addresses of the Ceph cluster are lost, and with them all data in it.",
+        ))
+        .sources(&["reference: Rook disaster protection"])
+        .event_reason("RookFinalizer")
+        .diagnosis(Proven::Observation);
 
     /// Flux, Crossplane, Karpenter: something outside of the cluster.
-    EXTERNAL_RESOURCE_FINALIZER = Cause {
-        id: "ExternalResourceFinalizer",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "Something outside of the cluster must be removed first",
-        meaning: "The object stands for something outside of the cluster (a cloud resource, a machine, a set of \
-            applied manifests). Its controller must remove that first, and has not.",
-        proof: "A finalizer of Crossplane, Flux or Karpenter is left.",
-        safe: &[
-            Advice {
-                text: "Restore the controller or provider and its credentials, and let it finish",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Read what it reports",
-                command: Some("kubectl describe {type} {name}"),
-                proven: Proven::Typed,
-            },
-        ],
-        danger: BY_HAND,
-        sources: &["reference: Crossplane, Flux and Karpenter finalizers"],
-        event_reason: "ExternalResourceFinalizer",
-        diagnosis: Proven::Observation,
-    };
+    EXTERNAL_RESOURCE_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "ExternalResourceFinalizer")
+        .title("Something outside of the cluster must be removed first")
+        .meaning("The object stands for something outside of the cluster (a cloud resource, a machine, a set of \
+            applied manifests). Its controller must remove that first, and has not.")
+        .proof("A finalizer of Crossplane, Flux or Karpenter is left.")
+        .safe(&[
+            step("Restore the controller or provider and its credentials, and let it finish"),
+            step("Read what it reports").run("kubectl describe {type} {name}").typed(),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: Crossplane, Flux and Karpenter finalizers"])
+        .event_reason("ExternalResourceFinalizer")
+        .diagnosis(Proven::Observation);
 
     /// Snapshots and clones.
-    SNAPSHOT_FINALIZER = Cause {
-        id: "SnapshotFinalizer",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "A snapshot or clone needs the object",
-        meaning: "A snapshot of it, a restore from it or a clone of it is not finished, or the snapshot controller \
-            does not run.",
-        proof: "A finalizer of snapshot.storage.kubernetes.io or provisioner.storage.kubernetes.io is left.",
-        safe: &[
-            Advice {
-                text: "See which snapshots and restores are not ready",
-                command: Some("kubectl get volumesnapshots,volumesnapshotcontents -A"),
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Restore the snapshot controller and the driver's sidecars, and let them finish",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "Taking the finalizer off by hand",
-            breaks: "The chain of snapshots breaks: a restore fails, or a snapshot stays in the storage for ever.",
-        },
-        sources: &["reference: external-snapshotter finalizers"],
-        event_reason: "SnapshotFinalizer",
-        diagnosis: Proven::Observation,
-    };
+    SNAPSHOT_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "SnapshotFinalizer")
+        .title("A snapshot or clone needs the object")
+        .meaning("A snapshot of it, a restore from it or a clone of it is not finished, or the snapshot controller \
+            does not run.")
+        .proof("A finalizer of snapshot.storage.kubernetes.io or provisioner.storage.kubernetes.io is left.")
+        .safe(&[
+            step("See which snapshots and restores are not ready")
+                .run("kubectl get volumesnapshots,volumesnapshotcontents -A"),
+            step("Restore the snapshot controller and the driver's sidecars, and let them finish"),
+        ])
+        .danger(Danger::new(
+            "Taking the finalizer off by hand",
+            "The chain of snapshots breaks: a restore fails, or a snapshot stays in the storage for ever.",
+        ))
+        .sources(&["reference: external-snapshotter finalizers"])
+        .event_reason("SnapshotFinalizer")
+        .diagnosis(Proven::Observation);
 
     /// A ResourceClaim in use.
-    RESOURCE_CLAIM_IN_USE = Cause {
-        id: "ResourceClaimInUse",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "A ResourceClaim is still allocated",
-        meaning: "A device is allocated to the claim, or a pod has reserved it. It goes when the pod has ended.",
-        proof: "resource.kubernetes.io/delete-protection is left.",
-        safe: &[
-            Advice {
-                text: "See which pods have reserved it, and end them",
-                command: Some("kubectl -n {namespace} get resourceclaim {name} -o yaml"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "If no pod is left, see whether the controller manager and the DRA driver run",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "Taking the finalizer off by hand",
-            breaks: "The device stays taken, and nobody can allocate it again.",
-        },
-        sources: &["reference: resourceclaim controller"],
-        event_reason: "ResourceClaimInUse",
-        diagnosis: Proven::Observation,
-    };
+    RESOURCE_CLAIM_IN_USE = Cause::in_cluster(ClusterArea::Finalizer, "ResourceClaimInUse")
+        .title("A ResourceClaim is still allocated")
+        .meaning("A device is allocated to the claim, or a pod has reserved it. It goes when the pod has ended.")
+        .proof("resource.kubernetes.io/delete-protection is left.")
+        .safe(&[
+            step("See which pods have reserved it, and end them")
+                .run("kubectl -n {namespace} get resourceclaim {name} -o yaml").typed(),
+            step("If no pod is left, see whether the controller manager and the DRA driver run"),
+        ])
+        .danger(Danger::new(
+            "Taking the finalizer off by hand",
+            "The device stays taken, and nobody can allocate it again.",
+        ))
+        .sources(&["reference: resourceclaim controller"])
+        .event_reason("ResourceClaimInUse")
+        .diagnosis(Proven::Observation);
 
     /// Other protections of the controller manager.
-    IN_TREE_PROTECTION_FINALIZER = Cause {
-        id: "InTreeProtectionFinalizer",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "Kubernetes protects an object that is in use",
-        meaning: "A ServiceCIDR with addresses in use, a VolumeAttributesClass with volumes, a PodGroup with pods: \
-            the controller manager lets it go when nothing uses it any more.",
-        proof: "service-cidr-finalizer, vac-protection or podgroup-protection is left.",
-        safe: &[
-            Advice {
-                text: "Find what uses it, and end that first",
-                command: Some("kubectl describe {type} {name}"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "If nothing uses it, see whether the controller manager runs",
-                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Typed,
-            },
-        ],
-        danger: Danger {
-            action: "Taking the finalizer off by hand",
-            breaks: "What still uses it refers to something that does not exist.",
-        },
-        sources: &["reference: in-tree finalizers"],
-        event_reason: "InTreeProtectionFinalizer",
-        diagnosis: Proven::Observation,
-    };
+    IN_TREE_PROTECTION_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "InTreeProtectionFinalizer")
+        .title("Kubernetes protects an object that is in use")
+        .meaning("A ServiceCIDR with addresses in use, a VolumeAttributesClass with volumes, a PodGroup with pods: the \
+            controller manager lets it go when nothing uses it any more.")
+        .proof("service-cidr-finalizer, vac-protection or podgroup-protection is left.")
+        .safe(&[
+            step("Find what uses it, and end that first").run("kubectl describe {type} {name}").typed(),
+            step("If nothing uses it, see whether the controller manager runs")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+        ])
+        .danger(Danger::new(
+            "Taking the finalizer off by hand",
+            "What still uses it refers to something that does not exist.",
+        ))
+        .sources(&["reference: in-tree finalizers"])
+        .event_reason("InTreeProtectionFinalizer")
+        .diagnosis(Proven::Observation);
 }

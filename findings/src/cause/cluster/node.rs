@@ -1,202 +1,134 @@
 //! Nodes that do not let their pods go, as the API shows them.
 
 use super::pod::FORCE;
-use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
-const SEE_NODE: Advice = Advice {
-    text: "Look at the node's conditions and taints",
-    command: Some("kubectl describe node {node}"),
-    proven: Proven::Typed,
-};
+const SEE_NODE: Advice = step("Look at the node's conditions and taints").run("kubectl describe node {node}").typed();
 
 causes! {
     /// The node does not talk to the API server.
-    NODE_UNREACHABLE = Cause {
-        id: "NodeUnreachable",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The node is silent",
-        meaning: "The kubelet of the node stopped renewing its Lease and status. Kubelet down, machine down and a cut \
-            network look alike from here: no agent on the node was heard since. Pods being deleted there stay until the kubelet comes back, the Node \
-            object is deleted, or the node is declared out of service.",
-        proof: "Ready is Unknown, or the node has the taint node.kubernetes.io/unreachable.",
-        safe: &[
+    NODE_UNREACHABLE = Cause::in_cluster(ClusterArea::Pod, "NodeUnreachable")
+        .title("The node is silent")
+        .meaning("The kubelet of the node stopped renewing its Lease and status. Kubelet down, machine down and a cut \
+            network look alike from here: no agent on the node was heard since. Pods being deleted there stay until \
+            the kubelet comes back, the Node object is deleted, or the node is declared out of service.")
+        .proof("Ready is Unknown, or the node has the taint node.kubernetes.io/unreachable.")
+        .safe(&[
             SEE_NODE,
-            Advice {
-                text: "Find out which it is: the machine's console or the cloud's state tells down from cut off",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Bring the node back: its kubelet finishes the deletions by itself, and local data survives",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Only when the machine is confirmed off: declare it out of service; its pods go within 20 \
-                    seconds and their volumes are detached (take the taint off again before it comes back)",
-                command: Some("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "kubectl delete pod --force, deleting the Node or the out-of-service taint while the machine may \
-                run",
-            breaks: "A node that is only cut off goes on running its pods. The second copy of a StatefulSet's pod \
-                then writes to the same data.",
-        },
-        sources: &["reference: seed 004, an edge node lost its tunnel"],
-        event_reason: "NodeUnreachable",
-        diagnosis: Proven::Recording("unreachable-node-pvc-chain"),
-    };
+            step("Find out which it is: the machine's console or the cloud's state tells down from cut off"),
+            step("Bring the node back: its kubelet finishes the deletions by itself, and local data survives"),
+            step("Only when the machine is confirmed off: declare it out of service; its pods go within 20 seconds and \
+                their volumes are detached (take the taint off again before it comes back)")
+                .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force, deleting the Node or the out-of-service taint while the machine may run",
+            "A node that is only cut off goes on running its pods. The second copy of a StatefulSet's pod then writes \
+                to the same data.",
+        ))
+        .sources(&["reference: seed 004, an edge node lost its tunnel"])
+        .event_reason("NodeUnreachable")
+        .diagnosis(Proven::Recording("unreachable-node-pvc-chain"));
 
     /// The kubelet is silent and an agent beside it is not.
-    NODE_KUBELET_SILENT = Cause {
-        id: "NodeKubeletSilent",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The kubelet of the node is silent, and the machine is up",
-        meaning: "The kubelet stopped renewing its Lease and status, while the agent on the same machine went on \
+    NODE_KUBELET_SILENT = Cause::in_cluster(ClusterArea::Pod, "NodeKubeletSilent")
+        .title("The kubelet of the node is silent, and the machine is up")
+        .meaning("The kubelet stopped renewing its Lease and status, while the agent on the same machine went on \
             reaching the API server. So the machine ran and had its network: the kubelet is down, hangs, or its \
-            credentials are not accepted any more. Its containers go on running.",
-        proof: "The node's Lease has run out, and an Event of the node's own agent was written later than that. Both \
+            credentials are not accepted any more. Its containers go on running.")
+        .proof("The node's Lease has run out, and an Event of the node's own agent was written later than that. Both \
             carry the time of the machine's clock. When the agent spoke so long ago that it is late itself, this is \
-            probable.",
-        safe: &[
+            probable.")
+        .safe(&[
             SEE_NODE,
-            Advice {
-                text: "On the node, see why the kubelet ended or whom it cannot reach (expired certificate, full disk, a \
-                    hanging mount)",
-                command: Some("journalctl -u kubelet --since -1h --no-pager"),
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "On the node, ask which process or mount it hangs in",
-                command: Some("why-terminating-agent check"),
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Start the kubelet again: running containers are not touched, and it finishes the deletions by itself",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "kubectl delete pod --force, deleting the Node or the out-of-service taint",
-            breaks: "The machine runs, and with it the containers of its pods: every replacement is a second copy on \
-                the same data.",
-        },
-        sources: &["reference: telling kubelet, machine and network apart"],
-        event_reason: "NodeKubeletSilent",
-        diagnosis: Proven::Observation,
-    };
+            step("On the node, see why the kubelet ended or whom it cannot reach (expired certificate, full disk, a \
+                hanging mount)")
+                .run("journalctl -u kubelet --since -1h --no-pager"),
+            step("On the node, ask which process or mount it hangs in").run("why-terminating-agent check"),
+            step("Start the kubelet again: running containers are not touched, and it finishes the deletions by \
+                itself"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force, deleting the Node or the out-of-service taint",
+            "The machine runs, and with it the containers of its pods: every replacement is a second copy on the same \
+                data.",
+        ))
+        .sources(&["reference: telling kubelet, machine and network apart"])
+        .event_reason("NodeKubeletSilent")
+        .diagnosis(Proven::Observation);
 
     /// The cloud says that the machine is stopped.
-    NODE_SHUT_DOWN = Cause {
-        id: "NodeShutDown",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The node's machine is stopped, as its cloud says",
-        meaning: "The node is silent and carries the cloud's taint for a stopped instance. Its pods are not running, \
-            and nobody is there to finish their deletion.",
-        proof: "Ready is not True and the node has the taint node.cloudprovider.kubernetes.io/shutdown.",
-        safe: &[
+    NODE_SHUT_DOWN = Cause::in_cluster(ClusterArea::Pod, "NodeShutDown")
+        .title("The node's machine is stopped, as its cloud says")
+        .meaning("The node is silent and carries the cloud's taint for a stopped instance. Its pods are not running, \
+            and nobody is there to finish their deletion.")
+        .proof("Ready is not True and the node has the taint node.cloudprovider.kubernetes.io/shutdown.")
+        .safe(&[
             SEE_NODE,
-            Advice {
-                text: "Start the machine again: its kubelet finishes the deletions by itself",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "If it stays off: declare it out of service; its pods go within 20 seconds and their volumes \
-                    are detached (take the taint off again before it comes back)",
-                command: Some("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "Deleting claims and volumes of its pods by hand",
-            breaks: "Data on local disks of the machine is lost for good; it would be there after a start.",
-        },
-        sources: &["reference: cloud node lifecycle controller"],
-        event_reason: "NodeShutDown",
-        diagnosis: Proven::Observation,
-    };
+            step("Start the machine again: its kubelet finishes the deletions by itself"),
+            step("If it stays off: declare it out of service; its pods go within 20 seconds and their volumes are \
+                detached (take the taint off again before it comes back)")
+                .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
+        ])
+        .danger(Danger::new(
+            "Deleting claims and volumes of its pods by hand",
+            "Data on local disks of the machine is lost for good; it would be there after a start.",
+        ))
+        .sources(&["reference: cloud node lifecycle controller"])
+        .event_reason("NodeShutDown")
+        .diagnosis(Proven::Observation);
 
     /// The kubelet has never posted a status.
-    NODE_NEVER_REPORTED = Cause {
-        id: "NodeNeverReported",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "No kubelet ever reported for this node",
-        meaning: "A Node object exists and no kubelet has posted its status: the machine never joined, or the object \
-            was made by hand. Pods bound to it can neither start nor end.",
-        proof: "Ready is Unknown with reason NodeStatusNeverUpdated.",
-        safe: &[
+    NODE_NEVER_REPORTED = Cause::in_cluster(ClusterArea::Pod, "NodeNeverReported")
+        .title("No kubelet ever reported for this node")
+        .meaning("A Node object exists and no kubelet has posted its status: the machine never joined, or the object \
+            was made by hand. Pods bound to it can neither start nor end.")
+        .proof("Ready is Unknown with reason NodeStatusNeverUpdated.")
+        .safe(&[
             SEE_NODE,
-            Advice {
-                text: "Start the kubelet of that machine, or, if there is none, delete the Node: its pods are removed \
-                    within a minute",
-                command: Some("kubectl delete node {node}"),
-                proven: Proven::Untested,
-            },
-            Advice { text: "Check first that no machine has this name", command: None, proven: Proven::Untested },
-        ],
-        danger: FORCE,
-        sources: &["reference: NodeStatusNeverUpdated"],
-        event_reason: "NodeNeverReported",
-        diagnosis: Proven::Observation,
-    };
+            step("Start the kubelet of that machine, or, if there is none, delete the Node: its pods are removed \
+                within a minute")
+                .run("kubectl delete node {node}"),
+            step("Check first that no machine has this name"),
+        ])
+        .danger(FORCE)
+        .sources(&["reference: NodeStatusNeverUpdated"])
+        .event_reason("NodeNeverReported")
+        .diagnosis(Proven::Observation);
 
     /// The kubelet talks and says that it is not ready.
-    NODE_NOT_READY = Cause {
-        id: "NodeNotReady",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The node's kubelet says that it is not ready",
-        meaning: "The kubelet reports, and reports that something it needs does not work: the container runtime, the \
-            pod lifecycle generator, the network plugin. Without the runtime no pod can be ended.",
-        proof: "Ready is False; its message names the reason (container runtime is down, PLEG is not healthy, \
-            container runtime network not ready, node is shutting down).",
-        safe: &[
+    NODE_NOT_READY = Cause::in_cluster(ClusterArea::Pod, "NodeNotReady")
+        .title("The node's kubelet says that it is not ready")
+        .meaning("The kubelet reports, and reports that something it needs does not work: the container runtime, the \
+            pod lifecycle generator, the network plugin. Without the runtime no pod can be ended.")
+        .proof("Ready is False; its message names the reason (container runtime is down, PLEG is not healthy, \
+            container runtime network not ready, node is shutting down).")
+        .safe(&[
             SEE_NODE,
-            Advice {
-                text: "Repair what the message names: restart the runtime, restore the network plugin",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "On the node, ask which process or mount keeps the runtime busy",
-                command: Some("why-terminating-agent check"),
-                proven: Proven::Untested,
-            },
-        ],
-        danger: FORCE,
-        sources: &["kubernetes#45419"],
-        event_reason: "NodeNotReadyHoldsPods",
-        diagnosis: Proven::Observation,
-    };
+            step("Repair what the message names: restart the runtime, restore the network plugin"),
+            step("On the node, ask which process or mount keeps the runtime busy").run("why-terminating-agent check"),
+        ])
+        .danger(FORCE)
+        .sources(&["kubernetes#45419"])
+        .event_reason("NodeNotReadyHoldsPods")
+        .diagnosis(Proven::Observation);
 
     /// Out of service, and nothing happens.
-    OUT_OF_SERVICE_NOT_EFFECTIVE = Cause {
-        id: "OutOfServiceNotEffective",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The node is declared out of service, and its pods stay",
-        meaning: "The out-of-service taint removes pods only while the node is not ready, only pods that are being \
-            deleted already, and evicts with effect NoExecute only those that do not tolerate it.",
-        proof: "The node has the taint node.kubernetes.io/out-of-service, and it is Ready or the taint is older than \
-            two minutes.",
-        safe: &[
+    OUT_OF_SERVICE_NOT_EFFECTIVE = Cause::in_cluster(ClusterArea::Pod, "OutOfServiceNotEffective")
+        .title("The node is declared out of service, and its pods stay")
+        .meaning("The out-of-service taint removes pods only while the node is not ready, only pods that are being \
+            deleted already, and evicts with effect NoExecute only those that do not tolerate it.")
+        .proof("The node has the taint node.kubernetes.io/out-of-service, and it is Ready or the taint is older than \
+            two minutes.")
+        .safe(&[
             SEE_NODE,
-            Advice {
-                text: "If the node is back, take the taint off: its kubelet finishes the deletions",
-                command: Some("kubectl taint node {node} node.kubernetes.io/out-of-service-"),
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "If it is off, see whether the controller manager runs",
-                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Typed,
-            },
-        ],
-        danger: FORCE,
-        sources: &["reference: podgc gcTerminating"],
-        event_reason: "OutOfServiceNotEffective",
-        diagnosis: Proven::Observation,
-    };
+            step("If the node is back, take the taint off: its kubelet finishes the deletions")
+                .run("kubectl taint node {node} node.kubernetes.io/out-of-service-"),
+            step("If it is off, see whether the controller manager runs")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+        ])
+        .danger(FORCE)
+        .sources(&["reference: podgc gcTerminating"])
+        .event_reason("OutOfServiceNotEffective")
+        .diagnosis(Proven::Observation);
 }

@@ -1,331 +1,228 @@
 //! Pods as the API shows them.
 
-use crate::cause::entry::{Advice, Area, Cause, ClusterArea, Danger, Proven};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
 /// For every pod whose node has not let it go.
-pub(super) const FORCE: Danger = Danger {
-    action: "kubectl delete pod --force",
-    breaks: "It removes the object only. What still runs goes on running and what is mounted stays mounted, and a \
-        replacement can write to the same data.",
-};
+pub(super) const FORCE: Danger = Danger::new(
+    "kubectl delete pod --force",
+    "It removes the object only. What still runs goes on running and what is mounted stays mounted, and a replacement \
+        can write to the same data.",
+);
 
-const ASK_THE_AGENT: Advice = Advice {
-    text: "Read what the agent of the node says, if it is installed: it names the process, mount or cgroup",
-    command: Some("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={node}"),
-    proven: Proven::Typed,
-};
+const ASK_THE_AGENT: Advice =
+    step("Read what the agent of the node says, if it is installed: it names the process, mount or cgroup")
+        .run("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={node}")
+        .typed();
 
-const ON_THE_NODE: Advice = Advice {
-    text: "Without the agent in the cluster: copy why-terminating-agent to the node and run it there as root",
-    command: Some("why-terminating-agent check --pod {pod}"),
-    proven: Proven::Untested,
-};
+const ON_THE_NODE: Advice =
+    step("Without the agent in the cluster: copy why-terminating-agent to the node and run it there as root")
+        .run("why-terminating-agent check --pod {pod}");
 
 causes! {
     /// The grace period has not ended.
-    POD_WITHIN_GRACE = Cause {
-        id: "PodWithinGrace",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The pod is inside its grace period",
-        meaning: "The pod was asked to stop and has until its deletion timestamp to do so. preStop hooks and slow \
-            shutdowns run in this time; it is not stuck.",
-        proof: "The deletion timestamp, which includes the grace period, lies in the future or a moment ago.",
-        safe: &[Advice { text: "Wait until the grace period has ended", command: None, proven: Proven::Untested }],
-        danger: FORCE,
-        sources: &["reference: pod deletion timestamps"],
-        event_reason: "PodWithinGrace",
-        diagnosis: Proven::Recording("unreachable-node-pvc-chain"),
-    };
+    POD_WITHIN_GRACE = Cause::in_cluster(ClusterArea::Pod, "PodWithinGrace")
+        .title("The pod is inside its grace period")
+        .meaning("The pod was asked to stop and has until its deletion timestamp to do so. preStop hooks and slow \
+            shutdowns run in this time; it is not stuck.")
+        .proof("The deletion timestamp, which includes the grace period, lies in the future or a moment ago.")
+        .safe(&[step("Wait until the grace period has ended")])
+        .danger(FORCE)
+        .sources(&["reference: pod deletion timestamps"])
+        .event_reason("PodWithinGrace")
+        .diagnosis(Proven::Recording("unreachable-node-pvc-chain"));
 
     /// Containers run on past the deadline, and the node is well.
-    POD_CONTAINERS_NOT_STOPPED = Cause {
-        id: "PodContainersNotStopped",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The pod's containers have not ended, and its node is well",
-        meaning: "The grace period is over, the kubelet lives, and it has not reported that the containers ended. \
-            What keeps them (a process that cannot die, a runtime that does not answer) is on the node, and the API \
-            does not show it.",
-        proof: "The deadline has passed, the phase is Running or Pending, and the node is Ready. When nobody judges \
-            nodes, because the controller manager is silent, the node's own Lease must be fresh.",
-        safe: &[
+    POD_CONTAINERS_NOT_STOPPED = Cause::in_cluster(ClusterArea::Pod, "PodContainersNotStopped")
+        .title("The pod's containers have not ended, and its node is well")
+        .meaning("The grace period is over, the kubelet lives, and it has not reported that the containers ended. What \
+            keeps them (a process that cannot die, a runtime that does not answer) is on the node, and the API does \
+            not show it.")
+        .proof("The deadline has passed, the phase is Running or Pending, and the node is Ready. When nobody judges \
+            nodes, because the controller manager is silent, the node's own Lease must be fresh.")
+        .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
-            Advice {
-                text: "Repair what it names; the kubelet tries again by itself",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: FORCE,
-        sources: &["kubernetes#51835", "kubernetes#66159"],
-        event_reason: "PodContainersNotStopped",
-        diagnosis: Proven::Recording("dstate-fuse"),
-    };
+            step("Repair what it names; the kubelet tries again by itself"),
+        ])
+        .danger(FORCE)
+        .sources(&["kubernetes#51835", "kubernetes#66159"])
+        .event_reason("PodContainersNotStopped")
+        .diagnosis(Proven::Recording("dstate-fuse"));
 
     /// The containers have ended, and the node has not cleaned up.
-    POD_CLEANUP_NOT_FINISHED = Cause {
-        id: "PodCleanupNotFinished",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The pod's containers have ended, its volumes or cgroup are left",
-        meaning: "The kubelet reported the end of every container. What it still waits for is on the node: a volume \
+    POD_CLEANUP_NOT_FINISHED = Cause::in_cluster(ClusterArea::Pod, "PodCleanupNotFinished")
+        .title("The pod's containers have ended, its volumes or cgroup are left")
+        .meaning("The kubelet reported the end of every container. What it still waits for is on the node: a volume \
             that cannot be unmounted or a cgroup that cannot be removed. It gives no event for that. kubectl shows \
-            such a pod as Completed or Error, not as Terminating.",
-        proof: "The deadline has passed, the phase is Succeeded or Failed, no finalizer is left, and the node \
-            is Ready. When nobody judges nodes, because the controller manager is silent, the node's own Lease must be \
-            fresh.",
-        safe: &[
+            such a pod as Completed or Error, not as Terminating.")
+        .proof("The deadline has passed, the phase is Succeeded or Failed, no finalizer is left, and the node is \
+            Ready. When nobody judges nodes, because the controller manager is silent, the node's own Lease must be \
+            fresh.")
+        .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
-            Advice {
-                text: "Repair what it names; the kubelet tries again by itself",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "kubectl delete pod --force",
-            breaks: "It removes the object only. The mount stays, blocks the next attach of the volume, and what a \
-                clean-up script removes through it is removed from the volume.",
-        },
-        sources: &["kubernetes#113426", "kubernetes#60987"],
-        event_reason: "PodCleanupNotFinished",
-        diagnosis: Proven::Recording("volumes-busy"),
-    };
+            step("Repair what it names; the kubelet tries again by itself"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force",
+            "It removes the object only. The mount stays, blocks the next attach of the volume, and what a clean-up \
+                script removes through it is removed from the volume.",
+        ))
+        .sources(&["kubernetes#113426", "kubernetes#60987"])
+        .event_reason("PodCleanupNotFinished")
+        .diagnosis(Proven::Recording("volumes-busy"));
 
     /// The CSI driver of a volume is not registered at the node.
-    CSI_DRIVER_NOT_ON_NODE = Cause {
-        id: "CsiDriverNotOnNode",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The CSI driver of a volume is not registered at the pod's node",
-        meaning: "The pod's containers have ended, and one of its volumes belongs to a CSI driver that the node does \
+    CSI_DRIVER_NOT_ON_NODE = Cause::in_cluster(ClusterArea::Pod, "CsiDriverNotOnNode")
+        .title("The CSI driver of a volume is not registered at the pod's node")
+        .meaning("The pod's containers have ended, and one of its volumes belongs to a CSI driver that the node does \
             not list. Without the driver the kubelet cannot unmount the volume. Whether the volume is still mounted \
-            only the node can tell, so this is probable.",
-        proof: "The pod's clean-up is not finished, a PersistentVolume of it names the driver, and the CSINode of its \
-            node does not list it.",
-        safe: &[
-            Advice {
-                text: "See which drivers the node has",
-                command: Some("kubectl get csinode {node} -o yaml"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "Bring the node part (DaemonSet) of {driver} back to the node; the kubelet then unmounts",
-                command: None,
-                proven: Proven::Untested,
-            },
+            only the node can tell, so this is probable.")
+        .proof("The pod's clean-up is not finished, a PersistentVolume of it names the driver, and the CSINode of its \
+            node does not list it.")
+        .safe(&[
+            step("See which drivers the node has").run("kubectl get csinode {node} -o yaml").typed(),
+            step("Bring the node part (DaemonSet) of {driver} back to the node; the kubelet then unmounts"),
             ASK_THE_AGENT,
-            Advice {
-                text: "If the pod stays although the driver is back, ask the node: a driver that answered OK and left \
-                    the mount is not asked again",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "kubectl delete pod --force, then deleting the volume",
-            breaks: "The volume stays mounted on the node while it is deleted or attached elsewhere.",
-        },
-        sources: &["kubernetes#122342"],
-        event_reason: "CsiDriverNotOnNode",
-        diagnosis: Proven::Recording("csi-unmount"),
-    };
+            step("If the pod stays although the driver is back, ask the node: a driver that answered OK and left the \
+                mount is not asked again"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force, then deleting the volume",
+            "The volume stays mounted on the node while it is deleted or attached elsewhere.",
+        ))
+        .sources(&["kubernetes#122342"])
+        .event_reason("CsiDriverNotOnNode")
+        .diagnosis(Proven::Recording("csi-unmount"));
 
     /// The pod never started a container, and its node is well.
-    POD_NEVER_STARTED = Cause {
-        id: "PodNeverStarted",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The pod was deleted before any container started",
-        meaning: "The pod was bound to its node and no container was ever made: setting up a volume or the network \
+    POD_NEVER_STARTED = Cause::in_cluster(ClusterArea::Pod, "PodNeverStarted")
+        .title("The pod was deleted before any container started")
+        .meaning("The pod was bound to its node and no container was ever made: setting up a volume or the network \
             hangs, and the kubelet has not let go of it since. A missing owner (StatefulSet, ReplicaSet) is never the \
-            reason: the pod has been asked to stop already.",
-        proof: "The phase is Pending with a node, no container has an id, the deadline has passed, and the node is \
-            Ready.",
-        safe: &[
+            reason: the pod has been asked to stop already.")
+        .proof("The phase is Pending with a node, no container has an id, the deadline has passed, and the node is \
+            Ready.")
+        .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
-            Advice {
-                text: "Repair the volume's set-up or the network plugin that it names",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: Danger {
-            action: "kubectl delete pod --force",
-            breaks: "Harmless only when the node proves that no container, sandbox or mount of the pod exists; else \
-                they stay behind.",
-        },
-        sources: &["reference: seed 000, ContainerCreating on a node that was gone"],
-        event_reason: "PodNeverStarted",
-        diagnosis: Proven::Observation,
-    };
+            step("Repair the volume's set-up or the network plugin that it names"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force",
+            "Harmless only when the node proves that no container, sandbox or mount of the pod exists; else they stay \
+                behind.",
+        ))
+        .sources(&["reference: seed 000, ContainerCreating on a node that was gone"])
+        .event_reason("PodNeverStarted")
+        .diagnosis(Proven::Observation);
 
     /// The pod has no node.
-    POD_NEVER_SCHEDULED = Cause {
-        id: "PodNeverScheduled",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "A pod without a node is left",
-        meaning: "The pod was never bound to a node. The API server deletes such pods at once; what is left of them \
-            the pod garbage collector of the controller manager removes within a minute.",
-        proof: "spec.nodeName is empty, the deletion was asked for, and no finalizer is left.",
-        safe: &[
-            Advice {
-                text: "Wait a minute; if it stays, see whether the controller manager runs",
-                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "See whether a webhook refuses the deletion of pods",
-                command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
-                proven: Proven::Typed,
-            },
-        ],
-        danger: FORCE,
-        sources: &["reference: pod garbage collector"],
-        event_reason: "PodNeverScheduled",
-        diagnosis: Proven::Observation,
-    };
+    POD_NEVER_SCHEDULED = Cause::in_cluster(ClusterArea::Pod, "PodNeverScheduled")
+        .title("A pod without a node is left")
+        .meaning("The pod was never bound to a node. The API server deletes such pods at once; what is left of them \
+            the pod garbage collector of the controller manager removes within a minute.")
+        .proof("spec.nodeName is empty, the deletion was asked for, and no finalizer is left.")
+        .safe(&[
+            step("Wait a minute; if it stays, see whether the controller manager runs")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+            step("See whether a webhook refuses the deletion of pods")
+                .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
+        ])
+        .danger(FORCE)
+        .sources(&["reference: pod garbage collector"])
+        .event_reason("PodNeverScheduled")
+        .diagnosis(Proven::Observation);
 
     /// A mirror of a static pod.
-    STATIC_POD = Cause {
-        id: "StaticPod",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The pod is the mirror of a static pod",
-        meaning: "The pod comes from a manifest on its node. Deleting its mirror in the API never stops it: the \
-            kubelet makes the mirror again, or, in a namespace that is being deleted, lets the pod run on unseen.",
-        proof: "The annotation kubernetes.io/config.mirror is set.",
-        safe: &[
-            Advice {
-                text: "Remove its manifest on node {node}; the kubelet then stops the pod and removes the mirror",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "Look for the manifest's directory in the kubelet's configuration (staticPodPath)",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: FORCE,
-        sources: &["reference: mirror pods"],
-        event_reason: "StaticPod",
-        diagnosis: Proven::Observation,
-    };
+    STATIC_POD = Cause::in_cluster(ClusterArea::Pod, "StaticPod")
+        .title("The pod is the mirror of a static pod")
+        .meaning("The pod comes from a manifest on its node. Deleting its mirror in the API never stops it: the \
+            kubelet makes the mirror again, or, in a namespace that is being deleted, lets the pod run on unseen.")
+        .proof("The annotation kubernetes.io/config.mirror is set.")
+        .safe(&[
+            step("Remove its manifest on node {node}; the kubelet then stops the pod and removes the mirror"),
+            step("Look for the manifest's directory in the kubelet's configuration (staticPodPath)"),
+        ])
+        .danger(FORCE)
+        .sources(&["reference: mirror pods"])
+        .event_reason("StaticPod")
+        .diagnosis(Proven::Observation);
 
     /// Force-deleted, and held by a finalizer: it may still run.
-    POD_FORCE_DELETED = Cause {
-        id: "PodForceDeleted",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The pod was force-deleted and may still run",
-        meaning: "The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
-            may not have ended its containers, although every controller now treats the pod as gone.",
-        proof: "deletionGracePeriodSeconds is 0, finalizers are left, and the phase is Running or Pending.",
-        safe: &[
+    POD_FORCE_DELETED = Cause::in_cluster(ClusterArea::Pod, "PodForceDeleted")
+        .title("The pod was force-deleted and may still run")
+        .meaning("The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
+            may not have ended its containers, although every controller now treats the pod as gone.")
+        .proof("deletionGracePeriodSeconds is 0, finalizers are left, and the phase is Running or Pending.")
+        .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
-            Advice {
-                text: "Only when the node shows nothing of it: let the finalizer's owner finish",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: FORCE,
-        sources: &["reference: podIsShutDown"],
-        event_reason: "PodForceDeleted",
-        diagnosis: Proven::Observation,
-    };
+            step("Only when the node shows nothing of it: let the finalizer's owner finish"),
+        ])
+        .danger(FORCE)
+        .sources(&["reference: podIsShutDown"])
+        .event_reason("PodForceDeleted")
+        .diagnosis(Proven::Observation);
 
     /// The Node object does not exist.
-    NODE_OBJECT_GONE = Cause {
-        id: "NodeObjectGone",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The pod's Node object does not exist",
-        meaning: "The Node was deleted. The pod garbage collector removes pods of nodes that do not exist, about a \
+    NODE_OBJECT_GONE = Cause::in_cluster(ClusterArea::Pod, "NodeObjectGone")
+        .title("The pod's Node object does not exist")
+        .meaning("The Node was deleted. The pod garbage collector removes pods of nodes that do not exist, about a \
             minute after it first sees that. If the pod stays longer, something refuses the collector: a webhook on \
-            pods, or no controller manager.",
-        proof: "The node the pod is bound to is not found (404).",
-        safe: &[
-            Advice {
-                text: "Wait two minutes; the pod garbage collector removes the pod by itself",
-                command: None,
-                proven: Proven::Untested,
-            },
-            Advice {
-                text: "If it stays: see whether a webhook refuses changes of pods, and whether the controller manager \
-                    runs",
-                command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
-                proven: Proven::Typed,
-            },
-        ],
-        danger: Danger {
-            action: "kubectl delete pod --force before the machine is known to be off",
-            breaks: "A machine whose Node object was deleted may still run the pod; a replacement writes to the same \
-                data.",
-        },
-        sources: &["reference: podgc, 40 s quarantine and a 20 s tick"],
-        event_reason: "NodeObjectGone",
-        diagnosis: Proven::Recording("unreachable-node-pvc-chain"),
-    };
+            pods, or no controller manager.")
+        .proof("The node the pod is bound to is not found (404).")
+        .safe(&[
+            step("Wait two minutes; the pod garbage collector removes the pod by itself"),
+            step("If it stays: see whether a webhook refuses changes of pods, and whether the controller manager runs")
+                .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force before the machine is known to be off",
+            "A machine whose Node object was deleted may still run the pod; a replacement writes to the same data.",
+        ))
+        .sources(&["reference: podgc, 40 s quarantine and a 20 s tick"])
+        .event_reason("NodeObjectGone")
+        .diagnosis(Proven::Recording("unreachable-node-pvc-chain"));
 
     /// The collector marked the pod, and the pod stays.
-    POD_GC_REFUSED = Cause {
-        id: "PodGcRefused",
-        area: Area::Cluster(ClusterArea::Pod),
-        title: "The pod garbage collector tried to remove the pod and could not",
-        meaning: "The collector marked the pod because its node does not exist or is out of service, and the pod is \
-            still there minutes later: its delete request is refused or fails.",
-        proof: "DisruptionTarget is True with reason DeletionByPodGC for more than two minutes, or the Event RemovingNode of \
-            the pod's node is older than that.",
-        safe: &[
-            Advice {
-                text: "See which webhook decides about pods",
-                command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "Read the controller manager's log; pod-garbage-collector names the error",
-                command: None,
-                proven: Proven::Untested,
-            },
-        ],
-        danger: FORCE,
-        sources: &["reference: podgc"],
-        event_reason: "PodGcRefused",
-        diagnosis: Proven::Observation,
-    };
+    POD_GC_REFUSED = Cause::in_cluster(ClusterArea::Pod, "PodGcRefused")
+        .title("The pod garbage collector tried to remove the pod and could not")
+        .meaning("The collector marked the pod because its node does not exist or is out of service, and the pod is \
+            still there minutes later: its delete request is refused or fails.")
+        .proof("DisruptionTarget is True with reason DeletionByPodGC for more than two minutes, or the Event \
+            RemovingNode of the pod's node is older than that.")
+        .safe(&[
+            step("See which webhook decides about pods")
+                .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
+            step("Read the controller manager's log; pod-garbage-collector names the error"),
+        ])
+        .danger(FORCE)
+        .sources(&["reference: podgc"])
+        .event_reason("PodGcRefused")
+        .diagnosis(Proven::Observation);
 
     /// Job tracking keeps a finished pod.
-    JOB_TRACKING_FINALIZER = Cause {
-        id: "JobTrackingFinalizer",
-        area: Area::Cluster(ClusterArea::Finalizer),
-        title: "The Job controller has not counted the pod yet",
-        meaning: "batch.kubernetes.io/job-tracking keeps a Job's pod until the Job controller has counted it, which \
-            takes seconds. It stays when the controller manager is down, when a webhook refuses the change of the \
-            pod, or when the Job is managed by another controller.",
-        proof: "The pod has ended and only the finalizer batch.kubernetes.io/job-tracking is left.",
-        safe: &[
-            Advice {
-                text: "See whether the controller manager runs",
-                command: Some("kubectl -n kube-system get lease kube-controller-manager -o yaml"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "See whether a webhook changes or refuses pods (mutating ones that add containers do)",
-                command: Some("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
-                proven: Proven::Typed,
-            },
-            Advice {
-                text: "See whether spec.managedBy of the Job names another controller, and whether that one runs",
-                command: Some("kubectl -n {namespace} get jobs -o yaml"),
-                proven: Proven::Typed,
-            },
-        ],
-        danger: Danger {
-            action: "Taking the finalizer off by hand",
-            breaks: "The Job counts wrong: it may run the work again or never finish. A refusing webhook refuses this \
-                change as well.",
-        },
-        sources: &["kubernetes#129473", "kubernetes#127917", "kubernetes#121828"],
-        event_reason: "JobTrackingFinalizer",
-        diagnosis: Proven::Observation,
-    };
+    JOB_TRACKING_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "JobTrackingFinalizer")
+        .title("The Job controller has not counted the pod yet")
+        .meaning("batch.kubernetes.io/job-tracking keeps a Job's pod until the Job controller has counted it, which \
+            takes seconds. It stays when the controller manager is down, when a webhook refuses the change of the pod, \
+            or when the Job is managed by another controller.")
+        .proof("The pod has ended and only the finalizer batch.kubernetes.io/job-tracking is left.")
+        .safe(&[
+            step("See whether the controller manager runs")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+            step("See whether a webhook changes or refuses pods (mutating ones that add containers do)")
+                .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
+            step("See whether spec.managedBy of the Job names another controller, and whether that one runs")
+                .run("kubectl -n {namespace} get jobs -o yaml").typed(),
+        ])
+        .danger(Danger::new(
+            "Taking the finalizer off by hand",
+            "The Job counts wrong: it may run the work again or never finish. A refusing webhook refuses this change \
+                as well.",
+        ))
+        .sources(&["kubernetes#129473", "kubernetes#127917", "kubernetes#121828"])
+        .event_reason("JobTrackingFinalizer")
+        .diagnosis(Proven::Observation);
 }
