@@ -8,8 +8,9 @@ use super::{
 };
 use crate::{
     host::{api::Credentials, look},
-    run::{self, Settings, ledger::Rules, logs, schedule::Intervals},
+    run::{self, logs},
 };
+use reconcile::{Settings, schedule::Intervals, tracker::Rules};
 
 /// Runs until it is told to end.
 pub fn run(args: &RunArgs) -> anyhow::Result<()> {
@@ -70,8 +71,8 @@ pub(super) fn settings(args: &RunArgs) -> Settings {
         },
         rules: Rules {
             fan_in: args.fan_in,
-            looks: args.looks,
-            d_state_looks: args.d_state_looks,
+            scans: args.looks,
+            d_state_scans: args.d_state_looks,
             renewal: args.event_renewal,
             update: args.event_update,
             capacity: args.max_findings,

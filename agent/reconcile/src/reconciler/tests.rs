@@ -1,24 +1,24 @@
 //! The agent through hours of trouble, in virtual time.
 
-use super::*;
-use crate::{
+use agent_core::{
     gates::judge,
     observation::{ApiPod, Deletion, Fault, Observation, Seen, sample},
-    report::event::Draft,
-    run::{index::NodeWord, ledger::Existing, moment::tests::at},
 };
+
+use super::*;
+use crate::{event::Draft, index::NodeInfo, instant::tests::at, tracker::ExistingEvent};
 
 /// A node, an API server and what goes wrong with them.
 struct World {
-    brain: Brain,
+    reconciler: Reconciler,
     now: u64,
     seen: Observation,
     api: Api,
     writes: Vec<(u64, Draft)>,
     stored: Vec<Draft>,
-    looks: Vec<u64>,
+    scans: Vec<u64>,
     asked_for_node: Vec<u64>,
-    turns: Vec<Turn>,
+    transitions: Vec<Transition>,
     node_uid: String,
     wall_offset_ms: i64,
     /// The API server refuses the Event of the first pod, and only that.
@@ -36,8 +36,8 @@ enum Api {
     Immutable,
 }
 
-fn word(uid: &str) -> NodeWord {
-    NodeWord { uid: uid.into(), kubelet_version: Some("v1.36.2".into()), boot_id: None }
+fn word(uid: &str) -> NodeInfo {
+    NodeInfo { uid: uid.into(), kubelet_version: Some("v1.36.2".into()), boot_id: None }
 }
 
 fn pods(seen: &Observation) -> Vec<ApiPod> {
@@ -55,17 +55,17 @@ fn held() -> Observation {
 
 impl World {
     fn new(seen: Observation, api: Api) -> Self {
-        let brain = Brain::new("node-7", Settings::default(), true, 7, at(0));
+        let reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
         let mut world = World {
-            brain,
+            reconciler,
             now: 0,
             seen,
             api,
             writes: Vec::new(),
             stored: Vec::new(),
-            looks: Vec::new(),
+            scans: Vec::new(),
             asked_for_node: Vec::new(),
-            turns: Vec::new(),
+            transitions: Vec::new(),
             node_uid: "7b0c".into(),
             wall_offset_ms: 0,
             poison: false,
@@ -76,20 +76,20 @@ impl World {
         world
     }
 
-    fn moment(&self) -> Moment {
+    fn instant(&self) -> Instant {
         let now = at(self.now);
-        Moment { wall_ms: now.wall_ms.saturating_add_signed(self.wall_offset_ms), ..now }
+        Instant { wall_ms: now.wall_ms.saturating_add_signed(self.wall_offset_ms), ..now }
     }
 
     fn tell_list(&mut self) {
-        self.answer(Answer::Told(Told::Begin));
-        pods(&self.seen).into_iter().for_each(|pod| self.answer(Answer::Told(Told::Listed(pod))));
-        self.answer(Answer::Told(Told::Complete));
+        self.answer(Input::Watch(WatchEvent::Init));
+        pods(&self.seen).into_iter().for_each(|pod| self.answer(Input::Watch(WatchEvent::InitApply(pod))));
+        self.answer(Input::Watch(WatchEvent::InitDone));
     }
 
-    fn answer(&mut self, answer: Answer) {
-        let commands = self.brain.take(answer, self.moment());
-        self.turns.extend(self.brain.turns());
+    fn answer(&mut self, answer: Input) {
+        let commands = self.reconciler.handle(answer, self.instant());
+        self.transitions.extend(self.reconciler.transitions());
         commands.into_iter().for_each(|command| self.execute(command));
     }
 
@@ -100,35 +100,35 @@ impl World {
         }
         let refused = || "connection refused".to_owned();
         let answer = match command {
-            Command::Look(facts) => {
-                self.looks.push(self.now);
+            Command::Scan(facts) => {
+                self.scans.push(self.now);
                 let mut seen = self.seen.clone();
-                seen.at_ms = self.moment().wall_ms;
+                seen.at_ms = self.instant().wall_ms;
                 seen.api = facts.unwrap();
                 let report = judge(&seen);
-                let sight = Sight::new(self.moment(), &seen, &report);
+                let snapshot = Snapshot::new(self.instant(), &seen, &report);
                 let known = |uid: &PodUid| {
                     seen.api.get().is_none_or(|api| api.stale.is_some() || api.pods.iter().any(|pod| pod.uid == *uid))
                 };
                 let forgotten = report.pods.iter().map(|pod| pod.pod.uid.clone()).filter(|uid| !known(uid)).collect();
-                let (complete, took) = (sight.complete, Duration::from_millis(40));
-                Answer::Looked(Box::new(Looked {
-                    began: self.moment(),
-                    at: self.moment(),
+                let (complete, took) = (snapshot.complete, Duration::from_millis(40));
+                Input::Scanned(Box::new(Scan {
+                    began: self.instant(),
+                    at: self.instant(),
                     took,
                     complete,
                     forgotten,
                     report,
                 }))
             }
-            Command::List { .. } if down => Answer::Listed(Err(refused())),
-            Command::List { .. } => Answer::Listed(Ok(pods(&self.seen))),
-            Command::GetNode if down => Answer::Node(Err(refused())),
-            Command::GetNode => Answer::Node(Ok(Some(word(&self.node_uid)))),
-            Command::ReadOwn if down => Answer::Own(Err(refused())),
-            Command::ReadOwn => Answer::Own(Ok(Vec::new())),
-            Command::Write(draft) => Answer::Wrote(self.write(*draft)),
-            Command::ReadExisting(_) => Answer::Existing(Ok(Some(Existing {
+            Command::List { .. } if down => Input::Listed(Err(refused())),
+            Command::List { .. } => Input::Listed(Ok(pods(&self.seen))),
+            Command::GetNode if down => Input::Node(Err(refused())),
+            Command::GetNode => Input::Node(Ok(Some(word(&self.node_uid)))),
+            Command::ReadOwn if down => Input::OwnEvents(Err(refused())),
+            Command::ReadOwn => Input::OwnEvents(Ok(Vec::new())),
+            Command::Write(draft) => Input::Wrote(self.write(*draft)),
+            Command::ReadExisting(_) => Input::Existing(Ok(Some(ExistingEvent {
                 event_time: "2026-01-01T00:00:00.000000Z".into(),
                 note: "other words".into(),
                 count: 7,
@@ -138,35 +138,35 @@ impl World {
         self.answer(answer);
     }
 
-    fn write(&mut self, draft: Draft) -> Wrote {
+    fn write(&mut self, draft: Draft) -> WriteOutcome {
         self.writes.push((self.now, draft.clone()));
         if self.poison && draft.related.as_ref().is_some_and(|pod| pod.name.as_deref() == Some("db-0")) {
-            return Wrote::Refused;
+            return WriteOutcome::Refused;
         }
         match self.api {
-            Api::Down => Wrote::Unknown { after: None },
+            Api::Down => WriteOutcome::Unknown { after: None },
             Api::Mute => {
                 self.stored.push(draft);
-                Wrote::Unknown { after: None }
+                WriteOutcome::Unknown { after: None }
             }
-            Api::TooManyRequests(after) => Wrote::Busy { after: Some(Duration::from_secs(after)) },
-            Api::Forbidden => Wrote::Refused,
-            Api::Immutable if draft.note != "other words" => Wrote::Differs,
+            Api::TooManyRequests(after) => WriteOutcome::Busy { after: Some(Duration::from_secs(after)) },
+            Api::Forbidden => WriteOutcome::Refused,
+            Api::Immutable if draft.note != "other words" => WriteOutcome::Differs,
             Api::Up | Api::Immutable => {
                 let event_time = draft.event_time.clone();
                 self.stored.push(draft);
-                Wrote::Done { event_time }
+                WriteOutcome::Done { event_time }
             }
         }
     }
 
-    /// Lets time pass, waking only when the brain wants to be woken.
+    /// Lets time pass, waking only when the reconciler wants to be woken.
     fn until(&mut self, second: u64) {
         let mut rounds = 0;
         while self.now < second {
-            let wake = self.brain.wake(self.moment()).as_secs_f64().ceil() as u64;
+            let wake = self.reconciler.next_wake(self.instant()).as_secs_f64().ceil() as u64;
             self.now = (self.now + wake.max(1)).min(second);
-            self.answer(Answer::Time);
+            self.answer(Input::Tick);
             rounds += 1;
             assert!(rounds < 20_000, "it is woken all the time");
         }
@@ -183,9 +183,9 @@ fn a_pod_held_for_an_hour_is_told_twice_and_its_end_once() {
         world.stored.iter().map(|draft| (draft.warning, draft.series.as_ref().map(|series| series.0))).collect();
     assert_eq!(kinds, [(true, None), (true, Some(2))], "{:?}", world.writes);
     world.seen = sample::node();
-    world.answer(Answer::Told(Told::Gone(held().api.get().unwrap().pods[0].uid.clone())));
+    world.answer(Input::Watch(WatchEvent::Delete(held().api.get().unwrap().pods[0].uid.clone())));
     world.until(3650);
-    assert!(!world.stored.last().unwrap().warning, "it is looked at once when the object is gone");
+    assert!(!world.stored.last().unwrap().warning, "it is scanned at once when the object is gone");
     assert_eq!(world.stored.len(), 3);
 }
 
@@ -194,7 +194,7 @@ fn nothing_terminating_costs_no_write_and_few_looks() {
     let mut world = World::new(sample::node(), Api::Up);
     world.until(86_400);
     assert!(world.writes.is_empty());
-    assert!(world.looks.len() < 180, "{}", world.looks.len());
+    assert!(world.scans.len() < 180, "{}", world.scans.len());
 }
 
 #[test]
@@ -202,11 +202,11 @@ fn an_hour_without_the_api_server_loses_nothing_and_makes_no_storm() {
     let mut world = World::new(held(), Api::Up);
     world.until(50);
     world.api = Api::Down;
-    world.answer(Answer::Told(Told::Broken("refused".into())));
+    world.answer(Input::Watch(WatchEvent::Failed("refused".into())));
     world.until(3700);
     assert!(world.stored.is_empty());
     // The finding rests on the API server's word, which has grown old: nothing is claimed by it.
-    assert!(world.turns.is_empty());
+    assert!(world.transitions.is_empty());
     world.api = Api::Up;
     world.until(4800);
     assert_eq!(world.stored.len(), 1);
@@ -236,7 +236,7 @@ fn an_api_server_that_flaps_sees_each_state_once() {
     for round in 0..60 {
         world.api = if round % 2 == 0 { Api::Down } else { Api::Up };
         if world.api == Api::Down {
-            world.answer(Answer::Told(Told::Broken("reset".into())));
+            world.answer(Input::Watch(WatchEvent::Failed("reset".into())));
         }
         world.until(60 + round * 60);
     }
@@ -250,12 +250,12 @@ fn a_clock_that_jumps_makes_nothing_stuck_and_nothing_over() {
     world.until(30);
     world.wall_offset_ms = 86_400_000;
     world.until(70);
-    assert!(world.stored.is_empty() && world.turns.is_empty(), "its time is not up by the steady clock");
+    assert!(world.stored.is_empty() && world.transitions.is_empty(), "its time is not up by the steady clock");
     world.until(300);
     assert_eq!(world.stored.len(), 1);
     world.wall_offset_ms = -86_400_000;
     world.until(1500);
-    assert!(world.turns.len() == 1 && world.stored.len() == 1, "{:?}", world.turns);
+    assert!(world.transitions.len() == 1 && world.stored.len() == 1, "{:?}", world.transitions);
 }
 
 #[test]
@@ -267,12 +267,12 @@ fn a_pod_the_watch_has_missed_is_not_called_forgotten() {
     let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
     api.pods[0].deletion = None;
     world.until(3000);
-    assert!(world.turns.is_empty() && world.writes.is_empty(), "{:?}", world.turns);
+    assert!(world.transitions.is_empty() && world.writes.is_empty(), "{:?}", world.transitions);
     // Now it is deleted by force.
     let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
     let uid = api.pods[0].uid.clone();
     api.pods.clear();
-    world.answer(Answer::Told(Told::Gone(uid)));
+    world.answer(Input::Watch(WatchEvent::Delete(uid)));
     world.until(6000);
     let causes: Vec<&str> = world.stored.iter().map(|draft| draft.carried.finding.cause.id).collect();
     assert!(causes.contains(&"ForceDeletedStillRunning"), "{causes:?}");
@@ -304,7 +304,7 @@ fn what_was_sent_and_never_answered_is_the_same_event_again_and_is_ended() {
     };
     assert!(world.stored.iter().all(|draft| immutable(draft) == immutable(&world.stored[0])), "{:?}", world.stored);
     world.seen = sample::node();
-    world.answer(Answer::Told(Told::Gone(held().api.get().unwrap().pods[0].uid.clone())));
+    world.answer(Input::Watch(WatchEvent::Delete(held().api.get().unwrap().pods[0].uid.clone())));
     world.until(160);
     world.api = Api::Up;
     world.until(500);
@@ -318,7 +318,7 @@ fn what_was_not_taken_needs_no_end() {
     world.api = Api::TooManyRequests(10);
     world.until(150);
     world.seen = sample::node();
-    world.answer(Answer::Told(Told::Gone(held().api.get().unwrap().pods[0].uid.clone())));
+    world.answer(Input::Watch(WatchEvent::Delete(held().api.get().unwrap().pods[0].uid.clone())));
     world.until(160);
     world.api = Api::Up;
     world.until(500);
@@ -343,13 +343,13 @@ fn the_node_is_asked_for_when_its_news_are_written_and_not_before() {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].deletion = Some(Deletion { deadline_ms: at(3600).wall_ms, grace_s: 30 });
         let mut world = World::new(sample::deleted(), Api::Up);
-        world.brain = Brain::new("node-7", Settings::default(), true, seed, at(0));
+        world.reconciler = Reconciler::new("node-7", Settings::default(), true, seed, at(0));
         world.seen = seen;
         world.tell_list();
         world.until(3700);
-        let (looked, asked) = (world.looks.iter().find(|&&look| look > 3600), world.asked_for_node.last());
+        let (scanned, asked) = (world.scans.iter().find(|&&scan| scan > 3600), world.asked_for_node.last());
         assert_eq!(asked, Some(&world.writes[0].0), "seed {seed}");
-        delays.push(asked.unwrap() - looked.unwrap());
+        delays.push(asked.unwrap() - scanned.unwrap());
     }
     assert!(delays.iter().any(|&delay| delay > 15), "spread over half a minute: {delays:?}");
 }
@@ -375,8 +375,8 @@ fn five_hundred_pods() -> World {
 fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
     let mut world = five_hundred_pods();
     world.until(3660);
-    assert!(world.looks.len() < 60, "{} looks", world.looks.len());
-    // Each has a root of its own, so each is told by itself, as fast as the bucket allows.
+    assert!(world.scans.len() < 60, "{} scans", world.scans.len());
+    // Each has a root of its own, so each is reported by itself, as fast as the bucket allows.
     assert!((100..=135).contains(&world.stored.len()), "{}", world.stored.len());
     let mut names: Vec<&str> = world.stored.iter().map(|draft| draft.name.as_str()).collect();
     names.sort_unstable();
@@ -389,12 +389,12 @@ fn the_last_writes_are_no_storm() {
     let mut world = five_hundred_pods();
     world.until(90);
     let mut written = 0;
-    while world.brain.last_write(world.moment()).is_some() {
-        world.answer(Answer::Wrote(Wrote::Done { event_time: String::new() }));
+    while world.reconciler.last_write(world.instant()).is_some() {
+        world.answer(Input::Wrote(WriteOutcome::Done { event_time: String::new() }));
         written += 1;
     }
     assert_eq!(written, 10);
-    assert!(world.brain.unwritten() > 470);
+    assert!(world.reconciler.unwritten() > 470);
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn a_silent_runtime_ends_no_finding() {
     world.until(300);
     world.seen.runtime = Seen::Failed(Fault::new("CRI", (findings::FaultKind::TimedOut, "did not answer within 1.5s")));
     world.until(1500);
-    assert!(world.turns.iter().all(|turn| matches!(turn, Turn::Opened(_))), "{:?}", world.turns);
+    assert!(world.transitions.iter().all(|turn| matches!(turn, Transition::Opened(_))), "{:?}", world.transitions);
 }
 
 /// A pod that runs on although the API server does not know it.
@@ -419,26 +419,26 @@ fn a_forgotten_pod_is_not_over_while_the_api_server_is_away() {
     let mut world = World::new(forgotten(), Api::Up);
     world.until(2000);
     assert!(!world.stored.is_empty(), "it is told");
-    let before = world.turns.len();
+    let before = world.transitions.len();
     world.api = Api::Down;
-    world.answer(Answer::Told(Told::Broken("refused".into())));
+    world.answer(Input::Watch(WatchEvent::Failed("refused".into())));
     world.until(6000);
     world.api = Api::Up;
     world.until(8000);
-    assert_eq!(world.turns.len(), before, "{:?}", &world.turns[before..]);
+    assert_eq!(world.transitions.len(), before, "{:?}", &world.transitions[before..]);
     assert!(world.stored.iter().all(|draft| draft.warning));
 }
 
 #[test]
 fn a_list_that_is_older_than_the_watch_takes_nothing_back() {
     let pod = pods(&held())[0].clone();
-    let mut brain = Brain::new("node-7", Settings::default(), true, 7, at(0));
-    brain.take(Answer::Told(Told::Broken("reset".into())), at(0));
-    let commands = (0..200).flat_map(|second| brain.take(Answer::Time, at(second))).collect::<Vec<_>>();
+    let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
+    reconciler.handle(Input::Watch(WatchEvent::Failed("reset".into())), at(0));
+    let commands = (0..200).flat_map(|second| reconciler.handle(Input::Tick, at(second))).collect::<Vec<_>>();
     assert!(commands.iter().any(|command| matches!(command, Command::List { .. })), "{commands:?}");
-    brain.take(Answer::Told(Told::Changed(pod.clone())), at(200));
-    brain.take(Answer::Listed(Ok(vec![ApiPod { deletion: None, ..pod.clone() }])), at(201));
-    assert_eq!(brain.index().terminating(), 1);
+    reconciler.handle(Input::Watch(WatchEvent::Apply(pod.clone())), at(200));
+    reconciler.handle(Input::Listed(Ok(vec![ApiPod { deletion: None, ..pod.clone() }])), at(201));
+    assert_eq!(reconciler.index().terminating(), 1);
 }
 
 #[test]
@@ -477,7 +477,7 @@ fn a_sent_write_without_an_answer_may_stand_whatever_is_answered_later() {
     world.api = Api::TooManyRequests(5);
     world.until(200);
     world.seen = sample::node();
-    world.answer(Answer::Told(Told::Gone(pods(&held())[0].uid.clone())));
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
     world.until(240);
     world.api = Api::Up;
     world.until(700);
@@ -494,16 +494,16 @@ fn only_events_that_bear_our_name_are_gone_on_with() {
         node_uid: "7b0c".into(),
         has_related: true,
         warning: true,
-        existing: Existing { event_time: draft.event_time.clone(), note: "n".into(), count: 1, since_s: None },
+        existing: ExistingEvent { event_time: draft.event_time.clone(), note: "n".into(), count: 1, since_s: None },
         written_s: at(100).wall_s(),
         carried: draft.carried.clone(),
         since_s: at(90).wall_s(),
     };
     for (name, kept) in [(draft.name.as_str(), 1), ("node-7.0123456789abcdef", 0)] {
-        let mut brain = Brain::new("node-7", Settings::default(), true, 7, at(300));
-        brain.take(Answer::Node(Ok(Some(word("7b0c")))), at(300));
-        brain.take(Answer::Own(Ok(vec![own(name)])), at(300));
-        assert_eq!(brain.ledger().holding().count(), kept, "{name}");
+        let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(300));
+        reconciler.handle(Input::Node(Ok(Some(word("7b0c")))), at(300));
+        reconciler.handle(Input::OwnEvents(Ok(vec![own(name)])), at(300));
+        assert_eq!(reconciler.tracker().holding().count(), kept, "{name}");
     }
 }
 
@@ -514,7 +514,7 @@ fn an_end_that_is_refused_is_not_lost() {
     assert_eq!(world.stored.len(), 1);
     world.api = Api::Forbidden;
     world.seen = sample::node();
-    world.answer(Answer::Told(Told::Gone(pods(&held())[0].uid.clone())));
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
     world.until(1000);
     assert_eq!(world.stored.len(), 1);
     world.api = Api::Up;
@@ -524,13 +524,13 @@ fn an_end_that_is_refused_is_not_lost() {
 
 #[test]
 fn a_watch_that_only_begins_again_does_not_make_a_list_old() {
-    let mut brain = Brain::new("node-7", Settings::default(), true, 7, at(0));
-    brain.take(Answer::Told(Told::Broken("reset".into())), at(0));
+    let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
+    reconciler.handle(Input::Watch(WatchEvent::Failed("reset".into())), at(0));
     let asked = (0..200).any(|second| {
-        brain.take(Answer::Time, at(second)).iter().any(|command| matches!(command, Command::List { .. }))
+        reconciler.handle(Input::Tick, at(second)).iter().any(|command| matches!(command, Command::List { .. }))
     });
     assert!(asked);
-    brain.take(Answer::Told(Told::Begin), at(200));
-    brain.take(Answer::Listed(Ok(pods(&held()))), at(201));
-    assert!(brain.index().is_fresh(at(201)) && brain.index().terminating() == 1);
+    reconciler.handle(Input::Watch(WatchEvent::Init), at(200));
+    reconciler.handle(Input::Listed(Ok(pods(&held()))), at(201));
+    assert!(reconciler.index().is_fresh(at(201)) && reconciler.index().terminating() == 1);
 }

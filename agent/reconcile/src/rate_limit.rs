@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
-use super::Moment;
+use super::Instant;
 
 /// A token bucket: a burst, then one token per `refill`.
 #[derive(Clone, Debug)]
-pub struct Bucket {
+pub struct TokenBucket {
     burst: u32,
     refill: Duration,
     tokens: u32,
     /// Since when the next token fills.
-    filling: Moment,
+    filling: Instant,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// A full bucket.
-    pub fn new(burst: u32, refill: Duration, now: Moment) -> Self {
-        Bucket { burst: burst.max(1), refill, tokens: burst.max(1), filling: now }
+    pub fn new(burst: u32, refill: Duration, now: Instant) -> Self {
+        TokenBucket { burst: burst.max(1), refill, tokens: burst.max(1), filling: now }
     }
 
     /// Takes a token, if there is one.
-    pub fn take(&mut self, now: Moment) -> bool {
+    pub fn take(&mut self, now: Instant) -> bool {
         self.fill(now);
         if self.tokens == 0 {
             return false;
@@ -31,12 +31,12 @@ impl Bucket {
     }
 
     /// How long until there is a token; zero when there is one.
-    pub fn wait(&mut self, now: Moment) -> Duration {
+    pub fn wait(&mut self, now: Instant) -> Duration {
         self.fill(now);
         if self.tokens > 0 { Duration::ZERO } else { self.refill.saturating_sub(now.since(self.filling)) }
     }
 
-    fn fill(&mut self, now: Moment) {
+    fn fill(&mut self, now: Instant) {
         while self.tokens < self.burst && (self.refill.is_zero() || now.since(self.filling) >= self.refill) {
             self.tokens += 1;
             self.filling.steady += self.refill;
@@ -50,11 +50,11 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::moment::tests::at;
+    use crate::instant::tests::at;
 
     #[test]
     fn a_burst_and_then_one_by_one() {
-        let mut bucket = Bucket::new(3, Duration::from_secs(30), at(0));
+        let mut bucket = TokenBucket::new(3, Duration::from_secs(30), at(0));
         assert_eq!((0..5).filter(|_| bucket.take(at(0))).count(), 3);
         assert_eq!(bucket.wait(at(10)), Duration::from_secs(20));
         assert!(bucket.take(at(30)) && !bucket.take(at(31)));
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn an_hour_of_trying_writes_what_was_allowed() {
-        let mut bucket = Bucket::new(10, Duration::from_secs(30), at(0));
+        let mut bucket = TokenBucket::new(10, Duration::from_secs(30), at(0));
         assert_eq!((0..3600).filter(|second| bucket.take(at(*second))).count(), 10 + 119);
     }
 }

@@ -1,10 +1,10 @@
-//! What is known to hold which pods, and what the API server has been told of it.
+//! What is known to hold which pods, and what the API server has been reported of it.
 //!
-//! Pure: looks go in, turns (a finding opens, a finding is over) and writes come out. The latest
+//! Pure: scans go in, transitions (a finding opens, a finding is over) and writes come out. The latest
 //! state wins: what was not written yet is simply not written when it is over before its turn.
 
 mod entry;
-mod sight;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -16,24 +16,24 @@ use std::{
 
 use findings::{Finding, PodRef, event::Carried};
 
-pub use entry::{Entry, Existing, Key, RestsOn, Stage, Written};
-pub use sight::{Fate, Sight};
+pub use entry::{Entry, ExistingEvent, Key, RestsOn, Stage, Written};
+pub use snapshot::{Outcome, Snapshot};
 pub use write::{Kind, Write};
 
-use super::Moment;
+use super::Instant;
 
-/// Looks that follow one another more closely count as one.
+/// Scans that follow one another more closely count as one.
 const APART: Duration = Duration::from_secs(10);
 
-/// How often something must be seen, and how often it is told.
+/// How often something must be seen, and how often it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// With more pods than this behind one root, the node tells it once.
+    /// With more pods than this behind one root, it is reported once for the node.
     pub fan_in: usize,
     /// How often a finding must be seen that rests on what a process does just now.
-    pub looks: u32,
+    pub scans: u32,
     /// How often one must be seen that rests on a task in D.
-    pub d_state_looks: u32,
+    pub d_state_scans: u32,
     /// A finding that holds is written again after this long; Events live for an hour.
     pub renewal: Duration,
     /// One whose pods have changed after this long.
@@ -42,14 +42,14 @@ pub struct Rules {
     pub capacity: usize,
 }
 
-/// What a look has changed.
+/// What a scan has changed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Turn {
+pub enum Transition {
     /// A finding was seen often enough.
     Opened(Entry),
     /// It is over, for this reason.
     Over(Entry, String),
-    /// It is told by the node's entry from now on.
+    /// It is reported by the node's entry from now on.
     Merged(Entry),
 }
 
@@ -58,16 +58,16 @@ pub enum Turn {
 struct Ending {
     key: Key,
     entry: Entry,
-    at: Moment,
+    at: Instant,
     /// None when it was merged.
     ended_by: Option<String>,
     /// It is not written before, because the API server did not take it.
-    not_before: Option<Moment>,
+    not_before: Option<Instant>,
 }
 
 /// All findings of the node.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct Tracker {
     rules: Rules,
     seed: u64,
     entries: BTreeMap<Key, Entry>,
@@ -75,17 +75,17 @@ pub struct Ledger {
     dropped: u64,
 }
 
-impl Ledger {
+impl Tracker {
     /// An empty one. By `seed` nodes differ in when they renew.
     pub fn new(rules: Rules, seed: u64) -> Self {
-        Ledger { rules, seed, entries: BTreeMap::new(), endings: VecDeque::new(), dropped: 0 }
+        Tracker { rules, seed, entries: BTreeMap::new(), endings: VecDeque::new(), dropped: 0 }
     }
 
-    /// Takes in one look.
-    pub fn take(&mut self, sight: &Sight) -> Vec<Turn> {
-        let candidates = sight.candidates(self.rules.fan_in, &self.entries);
-        let mut turns = self.end(sight, &candidates);
-        for (key, (finding, pods)) in candidates {
+    /// Takes in one scan.
+    pub fn take(&mut self, snapshot: &Snapshot) -> Vec<Transition> {
+        let seen_findings = snapshot.seen_findings(self.rules.fan_in, &self.entries);
+        let mut transitions = self.end(snapshot, &seen_findings);
+        for (key, (finding, pods)) in seen_findings {
             let room = self.entries.len() < self.rules.capacity;
             if !room && !self.entries.contains_key(&key) {
                 self.dropped += 1;
@@ -93,63 +93,63 @@ impl Ledger {
             }
             let needed = self.needed(&finding);
             let entry =
-                self.entries.entry(key).or_insert_with(|| Entry::first(finding.clone(), pods.clone(), sight.at));
-            (entry.finding, entry.pods, entry.seen) = (finding, pods, sight.at);
-            if let Stage::Suspected { looks, counted } = &mut entry.stage {
-                if *looks == 0 || sight.at.since(*counted) >= APART {
-                    (*looks, *counted) = (*looks + 1, sight.at);
+                self.entries.entry(key).or_insert_with(|| Entry::first(finding.clone(), pods.clone(), snapshot.at));
+            (entry.finding, entry.pods, entry.seen) = (finding, pods, snapshot.at);
+            if let Stage::Suspected { scans, counted } = &mut entry.stage {
+                if *scans == 0 || snapshot.at.since(*counted) >= APART {
+                    (*scans, *counted) = (*scans + 1, snapshot.at);
                 }
-                if *looks >= needed {
+                if *scans >= needed {
                     entry.stage = Stage::Holds { written: None };
-                    turns.push(Turn::Opened(entry.clone()));
+                    transitions.push(Transition::Opened(entry.clone()));
                 }
             }
         }
-        turns
+        transitions
     }
 
-    fn end(&mut self, sight: &Sight, candidates: &BTreeMap<Key, sight::Candidate>) -> Vec<Turn> {
-        let absent = self.entries.iter().filter(|(key, _)| !candidates.contains_key(*key));
-        let fates: Vec<(Key, Fate)> =
-            absent.map(|(key, entry)| (key.clone(), sight.fate(key, entry, candidates))).collect();
-        let mut turns = Vec::new();
-        for (key, fate) in fates {
+    fn end(&mut self, snapshot: &Snapshot, seen_findings: &BTreeMap<Key, snapshot::SeenFinding>) -> Vec<Transition> {
+        let absent = self.entries.iter().filter(|(key, _)| !seen_findings.contains_key(*key));
+        let outcomes: Vec<(Key, Outcome)> =
+            absent.map(|(key, entry)| (key.clone(), snapshot.outcome(key, entry, seen_findings))).collect();
+        let mut transitions = Vec::new();
+        for (key, outcome) in outcomes {
             let holds = self.entries.get(&key).is_some_and(Entry::holds);
-            // What was only suspected has to be seen in every look.
-            if fate == Fate::Kept && (holds || !sight.complete) {
+            // What was only suspected has to be seen in every scan.
+            if outcome == Outcome::Kept && (holds || !snapshot.complete) {
                 continue;
             }
             let Some(entry) = self.entries.remove(&key).filter(Entry::holds) else { continue };
-            let ended_by = match fate {
-                Fate::Over(why) => Some(why),
+            let ended_by = match outcome {
+                Outcome::Over(why) => Some(why),
                 _ => None,
             };
-            turns.push(match &ended_by {
-                Some(why) => Turn::Over(entry.clone(), why.clone()),
-                None => Turn::Merged(entry.clone()),
+            transitions.push(match &ended_by {
+                Some(why) => Transition::Over(entry.clone(), why.clone()),
+                None => Transition::Merged(entry.clone()),
             });
             if entry.written().is_some() {
-                self.endings.push_back(Ending { key, entry, at: sight.at, ended_by, not_before: None });
+                self.endings.push_back(Ending { key, entry, at: snapshot.at, ended_by, not_before: None });
                 if self.endings.len() > self.rules.capacity {
                     self.endings.pop_front();
                     self.dropped += 1;
                 }
             }
         }
-        turns
+        transitions
     }
 
     fn needed(&self, finding: &Finding) -> u32 {
         match RestsOn::of(finding) {
-            RestsOn::Uninterruptible => self.rules.d_state_looks,
-            RestsOn::Passing => self.rules.looks,
+            RestsOn::Uninterruptible => self.rules.d_state_scans,
+            RestsOn::Passing => self.rules.scans,
             RestsOn::Lasting => 1,
         }
     }
 
     /// Goes on with an Event that an earlier run of the agent wrote. `pod` is told apart from the
     /// node's by the Event itself (`related`).
-    pub fn restore(&mut self, carried: Carried, is_of_pod: bool, written: Written, since: Moment) {
+    pub fn restore(&mut self, carried: Carried, is_of_pod: bool, written: Written, since: Instant) {
         let key = match carried.pods.first().filter(|_| is_of_pod) {
             Some(pod) => Key::of_pod(&pod.uid, &carried.finding),
             None => Key::of_node(&carried.finding),
@@ -167,8 +167,8 @@ impl Ledger {
             return;
         }
         let known = self.entries.entry(key).or_insert(entry);
-        // It was seen again before the old Events could be read: both tell the same. What was told
-        // is more than suspected, or its end would never be told.
+        // It was seen again before the old Events could be read: both say the same. What was reported
+        // is more than suspected, or its end would never be reported.
         if known.written().is_none() {
             (known.stage, known.since) = (Stage::Holds { written: Some(written) }, since);
         }
@@ -189,8 +189,8 @@ impl Ledger {
         self.entries.values().filter(|entry| entry.holds())
     }
 
-    /// Whether this pod is told of.
-    pub fn tells(&self, uid: &findings::PodUid) -> bool {
+    /// Whether this pod is reported of.
+    pub fn reports(&self, uid: &findings::PodUid) -> bool {
         self.holding().any(|entry| entry.pods.iter().any(|pod| pod.uid == *uid))
     }
 

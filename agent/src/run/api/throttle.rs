@@ -21,20 +21,20 @@ const APART: Duration = Duration::from_secs(1);
 pub struct Layer;
 
 impl<S> tower::Layer<S> for Layer {
-    type Service = Paced<S>;
+    type Service = Throttled<S>;
 
-    fn layer(&self, inner: S) -> Paced<S> {
-        Paced { inner, next: Instant::now() }
+    fn layer(&self, inner: S) -> Throttled<S> {
+        Throttled { inner, next: Instant::now() }
     }
 }
 
 /// A service that is not asked for watches in quick succession.
-pub struct Paced<S> {
+pub struct Throttled<S> {
     inner: S,
     next: Instant,
 }
 
-impl<S, A, B> tower::Service<Request<A>> for Paced<S>
+impl<S, A, B> tower::Service<Request<A>> for Throttled<S>
 where
     S: tower::Service<Request<A>, Response = Response<B>>,
     S::Future: Send + 'static,
@@ -48,10 +48,10 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let paced = is_watch(&request);
+        let throttled = is_watch(&request);
         // Nothing is sent before it is polled.
         let answer = self.inner.call(request);
-        if !paced {
+        if !throttled {
             return Box::pin(answer);
         }
         let at = self.next.max(Instant::now());

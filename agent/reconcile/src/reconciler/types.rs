@@ -1,48 +1,46 @@
-//! What goes into the brain and what comes out.
+//! What goes into the reconciler and what comes out.
 
 use std::{collections::BTreeSet, time::Duration};
 
+use agent_core::observation::{ApiFacts, ApiPod, Seen};
 use findings::{
     NodeReport, PodUid,
     event::{Carried, EventName, Phase, Subjects},
 };
 
 use crate::{
-    observation::{ApiFacts, ApiPod, Seen},
-    report::event::{Draft, Of},
-    run::{
-        Moment,
-        index::{NodeWord, Told},
-        ledger::{Existing, Ledger, Written},
-    },
+    Instant,
+    event::{Draft, NodeRef},
+    index::{NodeInfo, WatchEvent},
+    tracker::{ExistingEvent, Tracker, Written},
 };
 
 /// Something has happened.
 #[derive(Debug)]
-pub enum Answer {
+pub enum Input {
     /// Nothing but that time has passed.
-    Time,
-    /// The watch has told something.
-    Told(Told),
+    Tick,
+    /// The watch has reported something.
+    Watch(WatchEvent),
     /// To [`Command::List`].
     Listed(Result<Vec<ApiPod>, String>),
     /// To [`Command::GetNode`]; none when there is no such Node.
-    Node(Result<Option<NodeWord>, String>),
+    Node(Result<Option<NodeInfo>, String>),
     /// To [`Command::ReadOwn`].
-    Own(Result<Vec<OwnEvent>, String>),
-    /// To [`Command::Look`].
-    Looked(Box<Looked>),
+    OwnEvents(Result<Vec<OwnEvent>, String>),
+    /// To [`Command::Scan`].
+    Scanned(Box<Scan>),
     /// To [`Command::Write`].
-    Wrote(Wrote),
+    Wrote(WriteOutcome),
     /// To [`Command::ReadExisting`]; none when there is none.
-    Existing(Result<Option<Existing>, String>),
+    Existing(Result<Option<ExistingEvent>, String>),
 }
 
 /// Something is to be done. Each is answered once.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Look at the node, with the API server's word if it is asked at all.
-    Look(Option<Seen<ApiFacts>>),
+    /// Scan the node, with the API server's word if it is asked at all.
+    Scan(Option<Seen<ApiFacts>>),
     /// List the pods of this node.
     List {
         /// Whether an answer from a cache will not do: nothing is called forgotten by an old list.
@@ -58,18 +56,18 @@ pub enum Command {
     ReadExisting(EventName),
 }
 
-/// A look and its judgement.
+/// A scan and its judgement.
 #[derive(Clone, Debug)]
-pub struct Looked {
+pub struct Scan {
     /// When it began.
-    pub began: Moment,
+    pub began: Instant,
     /// When it ended.
-    pub at: Moment,
+    pub at: Instant,
     /// Processor time it took. Waiting for a runtime that is silent costs nothing.
     pub took: Duration,
     /// What was judged.
     pub report: NodeReport,
-    /// See [`Sight::complete`](crate::run::ledger::Sight::complete).
+    /// See [`Snapshot::complete`](crate::tracker::Snapshot::complete).
     pub complete: bool,
     /// Pods that are held here and that the API server does not have.
     pub forgotten: BTreeSet<PodUid>,
@@ -77,7 +75,7 @@ pub struct Looked {
 
 /// What came of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrote {
+pub enum WriteOutcome {
     /// It stands.
     Done {
         /// `eventTime` as it stands.
@@ -99,15 +97,15 @@ pub enum Wrote {
     Refused,
 }
 
-impl Wrote {
+impl WriteOutcome {
     /// As metrics have it.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Wrote::Done { .. } => "written",
-            Wrote::Differs => "differs",
-            Wrote::Busy { .. } => "busy",
-            Wrote::Unknown { .. } => "unknown",
-            Wrote::Refused => "refused",
+            WriteOutcome::Done { .. } => "written",
+            WriteOutcome::Differs => "differs",
+            WriteOutcome::Busy { .. } => "busy",
+            WriteOutcome::Unknown { .. } => "unknown",
+            WriteOutcome::Refused => "refused",
         }
     }
 }
@@ -124,7 +122,7 @@ pub struct OwnEvent {
     /// Whether it is a Warning.
     pub warning: bool,
     /// Everything of it that cannot be changed.
-    pub existing: Existing,
+    pub existing: ExistingEvent,
     /// When it was last written, in seconds since the epoch.
     pub written_s: i64,
     /// The annotation.
@@ -137,7 +135,7 @@ pub struct OwnEvent {
 ///
 /// Others may write Events in that namespace too: only those that bear the name which this agent
 /// would have given them are taken for its own.
-pub(super) fn restore(ledger: &mut Ledger, events: Vec<OwnEvent>, of: &Of, now: Moment) {
+pub(super) fn restore(tracker: &mut Tracker, events: Vec<OwnEvent>, of: &NodeRef, now: Instant) {
     let ended: BTreeSet<EventName> =
         events.iter().filter(|event| !event.warning).map(|event| event.name.clone()).collect();
     let holds = |event: &OwnEvent| {
@@ -153,11 +151,11 @@ pub(super) fn restore(ledger: &mut Ledger, events: Vec<OwnEvent>, of: &Of, now: 
             note: event.existing.note,
             may_stand: true,
         };
-        ledger.restore(event.carried, event.has_related, written, now.at_wall(event.since_s));
+        tracker.restore(event.carried, event.has_related, written, now.at_wall(event.since_s));
     }
 }
 
-fn name_of(event: &OwnEvent, of: &Of) -> EventName {
+fn name_of(event: &OwnEvent, of: &NodeRef) -> EventName {
     let subjects = match event.carried.pods.first().filter(|_| event.has_related) {
         Some(pod) => Subjects::Pod(&pod.uid),
         None => Subjects::Node,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// Whose Events: the node's name and uid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Of {
+pub struct NodeRef {
     /// `metadata.name` of the Node.
     pub node: String,
     /// `metadata.uid` of the Node.
@@ -21,7 +21,7 @@ pub struct Draft {
     /// `metadata.name`.
     pub name: EventName,
     /// The Node it regards.
-    pub of: Of,
+    pub of: NodeRef,
     /// Warning while it holds, Normal when it is over.
     pub warning: bool,
     /// `reason`.

@@ -1,15 +1,15 @@
-//! One finding from its first sight to its end.
+//! One finding from its first snapshot to its end.
 
 use std::collections::BTreeSet;
 
 use findings::{Confidence, Finding, Gate, PodRef, PodUid, Thing};
 
-use crate::run::Moment;
+use crate::Instant;
 
 /// What makes two findings the same: whom they hold, where, by what.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// The pod; none when it is told once for the whole node.
+    /// The pod; none when it is reported once for the whole node.
     pub pod: Option<PodUid>,
     /// The gate.
     pub gate: Option<Gate>,
@@ -23,7 +23,7 @@ impl Key {
         Key { pod: Some(pod.clone()), gate: finding.gate, root: finding.root.clone() }
     }
 
-    /// Of a finding that is told once for the node.
+    /// Of a finding that is reported once for the node.
     pub fn of_node(finding: &Finding) -> Self {
         Key { pod: None, gate: finding.gate, root: finding.root.clone() }
     }
@@ -37,26 +37,26 @@ pub struct Entry {
     /// The pods it holds.
     pub pods: Vec<PodRef>,
     /// When it was first seen.
-    pub since: Moment,
+    pub since: Instant,
     /// When it was last seen.
-    pub seen: Moment,
+    pub seen: Instant,
     /// How sure it is.
     pub stage: Stage,
     /// It is not written before, because the API server did not take it.
-    pub not_before: Option<Moment>,
+    pub not_before: Option<Instant>,
 }
 
-/// Whether a finding has been seen often enough to be told.
+/// Whether a finding has been seen often enough to be reported.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stage {
     /// Seen, and not yet often enough.
     Suspected {
         /// How often.
-        looks: u32,
+        scans: u32,
         /// The last of them.
-        counted: Moment,
+        counted: Instant,
     },
-    /// It is told.
+    /// It is reported.
     Holds {
         /// The Event, once it is written.
         written: Option<Written>,
@@ -67,13 +67,13 @@ pub enum Stage {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
     /// When it was last written.
-    pub at: Moment,
+    pub at: Instant,
     /// `eventTime`, which cannot be changed.
     pub event_time: String,
     /// How often it was written: `series.count` from the second time on. 0 when it was sent, and
     /// nobody has said what became of it.
     pub count: i32,
-    /// The pods it tells.
+    /// The pods it names.
     pub pods: BTreeSet<PodUid>,
     /// The note that stands there, which cannot be changed.
     pub note: String,
@@ -83,7 +83,7 @@ pub struct Written {
 
 /// An Event that stands where ours is to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Existing {
+pub struct ExistingEvent {
     /// `eventTime`.
     pub event_time: String,
     /// `note`.
@@ -96,12 +96,12 @@ pub struct Existing {
 
 impl Entry {
     /// Seen for the first time.
-    pub fn first(finding: Finding, pods: Vec<PodRef>, now: Moment) -> Self {
-        let stage = Stage::Suspected { looks: 0, counted: now };
+    pub fn first(finding: Finding, pods: Vec<PodRef>, now: Instant) -> Self {
+        let stage = Stage::Suspected { scans: 0, counted: now };
         Entry { finding, pods, since: now, seen: now, stage, not_before: None }
     }
 
-    /// Whether it is told.
+    /// Whether it is reported.
     pub fn holds(&self) -> bool {
         matches!(self.stage, Stage::Holds { .. })
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::run::Moment;
+use crate::Instant;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(300);
@@ -11,7 +11,7 @@ const IN_FLIGHT: Duration = Duration::from_secs(60);
 
 /// Tries of one thing, further and further apart while they fail.
 #[derive(Clone, Debug)]
-pub struct Patience {
+pub struct Backoff {
     not_before: Duration,
     failures: u32,
     /// The server has asked for this pause.
@@ -19,14 +19,14 @@ pub struct Patience {
     random: fastrand::Rng,
 }
 
-impl Patience {
+impl Backoff {
     /// It may be tried at once.
     pub fn new(seed: u64) -> Self {
-        Patience { not_before: Duration::ZERO, failures: 0, asked: false, random: fastrand::Rng::with_seed(seed) }
+        Backoff { not_before: Duration::ZERO, failures: 0, asked: false, random: fastrand::Rng::with_seed(seed) }
     }
 
     /// Whether it may be tried; if so, it is taken to be under way.
-    pub fn try_now(&mut self, now: Moment) -> bool {
+    pub fn try_now(&mut self, now: Instant) -> bool {
         let may = now.steady >= self.not_before;
         if may {
             self.not_before = now.steady + IN_FLIGHT;
@@ -35,12 +35,12 @@ impl Patience {
     }
 
     /// How long until it may be tried.
-    pub fn wait(&self, now: Moment) -> Duration {
+    pub fn wait(&self, now: Instant) -> Duration {
         self.not_before.saturating_sub(now.steady)
     }
 
     /// Whether the server itself has asked not to be asked yet.
-    pub fn is_asked_to_wait(&self, now: Moment) -> bool {
+    pub fn is_asked_to_wait(&self, now: Instant) -> bool {
         self.asked && !self.wait(now).is_zero()
     }
 
@@ -52,7 +52,7 @@ impl Patience {
     }
 
     /// It failed; `after` is what the server asked for.
-    pub fn failed(&mut self, after: Option<Duration>, now: Moment) {
+    pub fn failed(&mut self, after: Option<Duration>, now: Instant) {
         let doubled = FIRST.saturating_mul(1 << self.failures.min(9)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         self.asked = after.is_some();
@@ -65,18 +65,18 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::moment::tests::at;
+    use crate::instant::tests::at;
 
     #[test]
     fn it_waits_longer_and_longer_and_as_long_as_it_is_told() {
-        let mut patience = Patience::new(1);
-        assert!(patience.try_now(at(0)) && !patience.try_now(at(1)), "it is under way");
-        patience.failed(None, at(0));
-        assert!(patience.wait(at(0)) >= FIRST && patience.wait(at(0)) < FIRST * 2);
-        (0..40).for_each(|_| patience.failed(None, at(0)));
-        assert!(patience.wait(at(0)) >= LONGEST && patience.wait(at(0)) < LONGEST * 2);
-        patience.succeeded();
-        patience.failed(Some(Duration::from_secs(40)), at(0));
-        assert!(patience.wait(at(0)) >= Duration::from_secs(40));
+        let mut backoff = Backoff::new(1);
+        assert!(backoff.try_now(at(0)) && !backoff.try_now(at(1)), "it is under way");
+        backoff.failed(None, at(0));
+        assert!(backoff.wait(at(0)) >= FIRST && backoff.wait(at(0)) < FIRST * 2);
+        (0..40).for_each(|_| backoff.failed(None, at(0)));
+        assert!(backoff.wait(at(0)) >= LONGEST && backoff.wait(at(0)) < LONGEST * 2);
+        backoff.succeeded();
+        backoff.failed(Some(Duration::from_secs(40)), at(0));
+        assert!(backoff.wait(at(0)) >= Duration::from_secs(40));
     }
 }

@@ -1,30 +1,30 @@
-//! What the watch has told of the pods of this node.
+//! What the watch has reported of the pods of this node.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use findings::PodUid;
 
-use super::Moment;
-use crate::observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Seen, Source};
+use super::Instant;
+use agent_core::observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Seen, Source};
 
 /// A watch that is broken for so long is no word of now.
 const FRESH: Duration = Duration::from_secs(20);
 
-/// One step of the watch.
+/// One step of the watch, named as in kube's watcher.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
+pub enum WatchEvent {
     /// A list begins: what it does not name is gone.
-    Begin,
+    Init,
     /// A pod, as part of a list.
-    Listed(ApiPod),
+    InitApply(ApiPod),
     /// The list is complete.
-    Complete,
+    InitDone,
     /// A pod was made or has changed.
-    Changed(ApiPod),
+    Apply(ApiPod),
     /// A pod is gone.
-    Gone(PodUid),
+    Delete(PodUid),
     /// The watch is broken; it is being tried again.
-    Broken(String),
+    Failed(String),
 }
 
 /// A pod and when its time is up.
@@ -33,7 +33,7 @@ struct Known {
     pod: ApiPod,
     /// When its deadline is, or was, on the steady clock. Reckoned once, when it became known, so
     /// that a clock that is set later does not move it.
-    deadline: Option<Moment>,
+    deadline: Option<Instant>,
 }
 
 /// The pods of this node by the API server's word.
@@ -42,13 +42,13 @@ pub struct Index {
     pods: BTreeMap<PodUid, Known>,
     listing: Option<BTreeMap<PodUid, Known>>,
     synced: bool,
-    broken: Option<(Moment, String)>,
-    node: Option<NodeWord>,
+    broken: Option<(Instant, String)>,
+    node: Option<NodeInfo>,
 }
 
 /// What the API server says of the Node itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeWord {
+pub struct NodeInfo {
     /// `metadata.uid`.
     pub uid: String,
     /// `status.nodeInfo.kubeletVersion`.
@@ -61,41 +61,45 @@ pub struct NodeWord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A pod is to go, and its deadline is then.
-    Terminating(PodUid, Moment),
+    Terminating(PodUid, Instant),
     /// A pod that was to go has changed: its phase or its finalizers.
-    Moved(PodUid),
+    Updated(PodUid),
     /// A pod that was to go is gone.
-    Gone(PodUid),
+    Deleted(PodUid),
 }
 
 impl Index {
     /// Takes in one step; says what it means.
-    pub fn take(&mut self, told: Told, now: Moment) -> Vec<Change> {
+    pub fn take(&mut self, event: WatchEvent, now: Instant) -> Vec<Change> {
         // A list that begins is only asked for: each try of a broken watch begins with one.
-        if !matches!(told, Told::Broken(_) | Told::Begin) {
+        if !matches!(event, WatchEvent::Failed(_) | WatchEvent::Init) {
             self.broken = None;
         }
-        match told {
-            Told::Begin => self.listing = Some(BTreeMap::new()),
-            Told::Listed(pod) => {
+        match event {
+            WatchEvent::Init => self.listing = Some(BTreeMap::new()),
+            WatchEvent::InitApply(pod) => {
                 let known = self.known(pod, now);
                 self.listing.get_or_insert_default().insert(known.pod.uid.clone(), known);
             }
-            Told::Complete => {
+            WatchEvent::InitDone => {
                 let listed = self.listing.take();
                 return listed.map(|listed| self.replace(listed)).unwrap_or_default();
             }
-            Told::Changed(pod) => {
+            WatchEvent::Apply(pod) => {
                 let known = self.known(pod, now);
                 let uid = known.pod.uid.clone();
                 let before = self.pods.insert(uid, known.clone());
                 return change(before.as_ref(), &known).into_iter().collect();
             }
-            Told::Gone(uid) => {
+            WatchEvent::Delete(uid) => {
                 let was = self.pods.remove(&uid);
-                return was.filter(|known| known.deadline.is_some()).map(|_| Change::Gone(uid)).into_iter().collect();
+                return was
+                    .filter(|known| known.deadline.is_some())
+                    .map(|_| Change::Deleted(uid))
+                    .into_iter()
+                    .collect();
             }
-            Told::Broken(why) => {
+            WatchEvent::Failed(why) => {
                 self.broken.get_or_insert((now, why));
             }
         }
@@ -104,7 +108,7 @@ impl Index {
 
     /// Takes in a list that was asked for beside the watch, which may be in the middle of one of
     /// its own.
-    pub fn listed(&mut self, pods: Vec<ApiPod>, now: Moment) -> Vec<Change> {
+    pub fn listed(&mut self, pods: Vec<ApiPod>, now: Instant) -> Vec<Change> {
         self.broken = None;
         let listed = pods.into_iter().map(|pod| (pod.uid.clone(), self.known(pod, now))).collect();
         self.replace(listed)
@@ -112,7 +116,7 @@ impl Index {
 
     fn replace(&mut self, listed: BTreeMap<PodUid, Known>) -> Vec<Change> {
         let gone = self.pods.iter().filter(|(uid, known)| known.deadline.is_some() && !listed.contains_key(*uid));
-        let mut changes: Vec<Change> = gone.map(|(uid, _)| Change::Gone(uid.clone())).collect();
+        let mut changes: Vec<Change> = gone.map(|(uid, _)| Change::Deleted(uid.clone())).collect();
         changes.extend(listed.values().filter_map(|known| change(self.pods.get(&known.pod.uid), known)));
         self.pods = listed;
         self.synced = true;
@@ -120,7 +124,7 @@ impl Index {
     }
 
     /// Reckons the deadline once per deletion.
-    fn known(&self, pod: ApiPod, now: Moment) -> Known {
+    fn known(&self, pod: ApiPod, now: Instant) -> Known {
         let before = self.pods.get(&pod.uid).filter(|before| before.pod.deletion == pod.deletion);
         let deadline = match (before, pod.deletion) {
             (Some(before), _) => before.deadline,
@@ -131,17 +135,17 @@ impl Index {
     }
 
     /// Takes in what the API server says of the Node.
-    pub fn take_node(&mut self, node: NodeWord) {
+    pub fn take_node(&mut self, node: NodeInfo) {
         self.node = Some(node);
     }
 
     /// The Node, as far as it is known.
-    pub fn node(&self) -> Option<&NodeWord> {
+    pub fn node(&self) -> Option<&NodeInfo> {
         self.node.as_ref()
     }
 
     /// Whether a complete list was ever seen and the watch has not been broken for long.
-    pub fn is_fresh(&self, now: Moment) -> bool {
+    pub fn is_fresh(&self, now: Instant) -> bool {
         self.synced && self.broken.as_ref().is_none_or(|(since, _)| now.since(*since) < FRESH)
     }
 
@@ -155,9 +159,9 @@ impl Index {
         self.pods.values().filter(|known| known.deadline.is_some()).count()
     }
 
-    /// The API server's word for a look at the node. Deadlines are put where the steady clock says
+    /// The API server's word for a scan of the node. Deadlines are put where the steady clock says
     /// that they are, so that a clock that was set does not make a pod overdue.
-    pub fn facts(&self, now: Moment) -> Seen<ApiFacts> {
+    pub fn facts(&self, now: Instant) -> Seen<ApiFacts> {
         let why = self.broken.as_ref().map_or("it has not answered yet", |(_, why)| why);
         if !self.synced {
             return Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::Stale, why)));
@@ -183,10 +187,10 @@ impl Index {
     }
 }
 
-fn reckon(deletion: Deletion, now: Moment) -> Moment {
+fn reckon(deletion: Deletion, now: Instant) -> Instant {
     let ahead = Duration::from_millis(deletion.deadline_ms.saturating_sub(now.wall_ms));
     let behind = Duration::from_millis(now.wall_ms.saturating_sub(deletion.deadline_ms));
-    Moment { steady: (now.steady + ahead).saturating_sub(behind), wall_ms: deletion.deadline_ms }
+    Instant { steady: (now.steady + ahead).saturating_sub(behind), wall_ms: deletion.deadline_ms }
 }
 
 fn change(before: Option<&Known>, now: &Known) -> Option<Change> {
@@ -196,7 +200,7 @@ fn change(before: Option<&Known>, now: &Known) -> Option<Change> {
         (Some(old), Some(new)) if old != new => Some(Change::Terminating(uid, new)),
         (Some(_), Some(_)) => before
             .is_some_and(|before| before.pod.phase != now.pod.phase || before.pod.finalizers != now.pod.finalizers)
-            .then_some(Change::Moved(uid)),
+            .then_some(Change::Updated(uid)),
         (_, None) => None,
     }
 }
@@ -204,19 +208,20 @@ fn change(before: Option<&Known>, now: &Known) -> Option<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{observation::sample, run::moment::tests::at};
+    use crate::instant::tests::at;
+    use agent_core::observation::sample;
 
-    fn pod(deadline: Option<Moment>) -> ApiPod {
+    fn pod(deadline: Option<Instant>) -> ApiPod {
         let Seen::Seen(facts) = sample::deleted().api else { unreachable!() };
         let deletion = deadline.map(|at| Deletion { deadline_ms: at.wall_ms, grace_s: 30 });
         ApiPod { deletion, ..facts.pods[0].clone() }
     }
 
-    fn listed(pods: Vec<ApiPod>, now: Moment) -> (Index, Vec<Change>) {
+    fn listed(pods: Vec<ApiPod>, now: Instant) -> (Index, Vec<Change>) {
         let mut index = Index::default();
-        index.take(Told::Begin, now);
-        pods.into_iter().for_each(|pod| drop(index.take(Told::Listed(pod), now)));
-        let changes = index.take(Told::Complete, now);
+        index.take(WatchEvent::Init, now);
+        pods.into_iter().for_each(|pod| drop(index.take(WatchEvent::InitApply(pod), now)));
+        let changes = index.take(WatchEvent::InitDone, now);
         (index, changes)
     }
 
@@ -226,20 +231,23 @@ mod tests {
         assert!(changes.is_empty() && index.terminating() == 0);
         let uid = pod(None).uid;
         let terminating = pod(Some(at(30)));
-        assert_eq!(index.take(Told::Changed(terminating.clone()), at(0)), [Change::Terminating(uid.clone(), at(30))]);
-        assert!(index.take(Told::Changed(terminating.clone()), at(1)).is_empty());
+        assert_eq!(
+            index.take(WatchEvent::Apply(terminating.clone()), at(0)),
+            [Change::Terminating(uid.clone(), at(30))]
+        );
+        assert!(index.take(WatchEvent::Apply(terminating.clone()), at(1)).is_empty());
         let failed = ApiPod { phase: "Succeeded".into(), ..terminating };
-        assert_eq!(index.take(Told::Changed(failed), at(2)), [Change::Moved(uid.clone())]);
-        assert_eq!(index.take(Told::Gone(uid.clone()), at(3)), [Change::Gone(uid)]);
+        assert_eq!(index.take(WatchEvent::Apply(failed), at(2)), [Change::Updated(uid.clone())]);
+        assert_eq!(index.take(WatchEvent::Delete(uid.clone()), at(3)), [Change::Deleted(uid)]);
     }
 
     #[test]
     fn what_a_new_list_lacks_is_gone() {
         let (mut index, changes) = listed(vec![pod(Some(at(30)))], at(0));
         assert_eq!(changes.len(), 1);
-        index.take(Told::Begin, at(9));
+        index.take(WatchEvent::Init, at(9));
         assert!(index.knows(&pod(None).uid), "until the list is complete nothing is missing");
-        assert_eq!(index.take(Told::Complete, at(9)), [Change::Gone(pod(None).uid)]);
+        assert_eq!(index.take(WatchEvent::InitDone, at(9)), [Change::Deleted(pod(None).uid)]);
     }
 
     #[test]
@@ -247,11 +255,11 @@ mod tests {
         let other = ApiPod { uid: PodUid::parse("96fb425e-919e-44f9-8b42-000000000002").unwrap(), ..pod(None) };
         let (first, second) = (pod(Some(at(30))), other);
         let (mut index, _) = listed(vec![first.clone(), second.clone()], at(0));
-        index.take(Told::Begin, at(9));
-        index.take(Told::Listed(first.clone()), at(9));
+        index.take(WatchEvent::Init, at(9));
+        index.take(WatchEvent::InitApply(first.clone()), at(9));
         assert!(index.listed(vec![first.clone(), second.clone()], at(9)).is_empty());
-        index.take(Told::Listed(second.clone()), at(9));
-        assert!(index.take(Told::Complete, at(9)).is_empty(), "both are there");
+        index.take(WatchEvent::InitApply(second.clone()), at(9));
+        assert!(index.take(WatchEvent::InitDone, at(9)).is_empty(), "both are there");
         assert!(index.knows(&first.uid) && index.knows(&second.uid));
     }
 
@@ -259,24 +267,24 @@ mod tests {
     fn a_watch_that_only_tries_again_is_still_broken() {
         let (mut index, _) = listed(vec![pod(None)], at(0));
         for second in (10..60).step_by(5) {
-            index.take(Told::Begin, at(second));
-            index.take(Told::Broken("refused".into()), at(second));
+            index.take(WatchEvent::Init, at(second));
+            index.take(WatchEvent::Failed("refused".into()), at(second));
         }
         assert!(!index.is_fresh(at(60)));
-        index.take(Told::Begin, at(61));
+        index.take(WatchEvent::Init, at(61));
         assert!(!index.is_fresh(at(61)), "nothing was answered yet");
-        index.take(Told::Complete, at(62));
+        index.take(WatchEvent::InitDone, at(62));
         assert!(index.is_fresh(at(62)));
     }
 
     #[test]
     fn a_clock_that_is_set_moves_no_deadline() {
         let (mut index, _) = listed(vec![pod(Some(at(30)))], at(0));
-        let jumped = Moment { wall_ms: at(10).wall_ms + 86_400_000, ..at(10) };
-        index.take(Told::Changed(pod(Some(at(30)))), jumped);
+        let jumped = Instant { wall_ms: at(10).wall_ms + 86_400_000, ..at(10) };
+        index.take(WatchEvent::Apply(pod(Some(at(30)))), jumped);
         let Seen::Seen(facts) = index.facts(jumped) else { unreachable!() };
         assert_eq!(facts.pods[0].deletion.unwrap().deadline_ms, jumped.wall_ms + 20_000);
-        let later = Moment { wall_ms: at(50).wall_ms - 3_600_000, ..at(50) };
+        let later = Instant { wall_ms: at(50).wall_ms - 3_600_000, ..at(50) };
         let Seen::Seen(facts) = index.facts(later) else { unreachable!() };
         assert_eq!(facts.pods[0].deletion.unwrap().deadline_ms, later.wall_ms - 20_000);
     }
@@ -285,16 +293,16 @@ mod tests {
     fn a_broken_watch_makes_the_word_old_and_no_word_is_a_fault() {
         let mut index = Index::default();
         assert!(index.facts(at(0)).fault().is_some());
-        index.take(Told::Broken("refused".into()), at(0));
+        index.take(WatchEvent::Failed("refused".into()), at(0));
         assert_eq!(index.facts(at(0)).fault().unwrap().says, "refused");
         let (mut index, _) = listed(vec![], at(0));
-        index.take(Told::Broken("refused".into()), at(0));
+        index.take(WatchEvent::Failed("refused".into()), at(0));
         assert!(index.is_fresh(at(5)), "a watch is renewed every few minutes");
-        index.take(Told::Broken("still refused".into()), at(60));
+        index.take(WatchEvent::Failed("still refused".into()), at(60));
         let Seen::Seen(facts) = index.facts(at(60)) else { unreachable!() };
         assert_eq!(facts.stale.unwrap().says, "refused");
-        index.take(Told::Begin, at(61));
-        index.take(Told::Complete, at(61));
+        index.take(WatchEvent::Init, at(61));
+        index.take(WatchEvent::InitDone, at(61));
         assert!(index.is_fresh(at(999)));
     }
 }

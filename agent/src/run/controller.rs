@@ -1,4 +1,4 @@
-//! Does what the brain decides: one loop that never blocks.
+//! Does what the reconciler decides: one loop that never blocks.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -8,28 +8,28 @@ use std::{
 };
 
 use anyhow::Context;
+use reconcile::{
+    Settings,
+    index::WatchEvent,
+    reconciler::{Command, Input, Reconciler, WriteOutcome},
+};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{mpsc, watch},
 };
 
 use super::{
-    Settings,
     api::{self, Cluster},
-    brain::{Answer, Brain, Command, Wrote},
-    clock,
-    index::Told,
-    ledger::Turn,
-    logs,
+    clock, logs,
     metrics::Metrics,
+    scanner,
     serve::{self, Health},
-    worker,
 };
 use crate::host::{api::Credentials, look};
 
-/// Answers that wait to be taken in. The list of a full node is longer; whoever tells waits then.
+/// Inputs that wait to be handled. The list of a full node is longer; whoever sends waits then.
 const WAITING: usize = 64;
-/// Even if the brain wants to be woken at once: a mistake in it is not to cost a processor.
+/// Even if the reconciler wants to be woken at once: a mistake in it is not to cost a processor.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(50);
 /// How long the last writes may take after SIGTERM; the process is to end within two seconds.
 const LAST_WRITES: Duration = Duration::from_millis(1400);
@@ -54,7 +54,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("waiting for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("waiting for SIGINT")?;
     let metrics = Arc::new(Metrics::new());
-    let (tell, mut answers) = mpsc::channel(WAITING);
+    let (sender, mut inputs) = mpsc::channel(WAITING);
     let (health, seen_health) = watch::channel(Health { not_ready: Some("no look has ended yet".to_owned()) });
     if let Some(address) = options.listen {
         let (listener, address) = serve::bind(address)
@@ -71,34 +71,36 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         None => None,
     };
     if let Some(cluster) = &cluster {
-        tokio::spawn(api::watch(cluster.clone(), tell.clone()));
+        tokio::spawn(api::watch(cluster.clone(), sender.clone()));
     }
-    let jobs = worker::start(options.look, metrics.clone(), tell.clone()).context("starting the thread that looks")?;
-    let brain = Brain::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), clock::now());
+    let scans =
+        scanner::start(options.look, metrics.clone(), sender.clone()).context("starting the thread that looks")?;
+    let reconciler =
+        Reconciler::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), clock::now());
     tracing::info!(node = %options.node, version = env!("CARGO_PKG_VERSION"), "watching");
-    let mut agent = Agent {
-        brain,
+    let mut controller = Controller {
+        reconciler,
         cluster,
-        jobs,
-        tell,
+        scans,
+        inputs: sender,
         metrics,
         health,
-        looked: false,
+        scanned: false,
         asked: logs::Asked::default(),
         silent: logs::Silent::default(),
         hangs: false,
     };
     loop {
-        let sleep = agent.brain.wake(clock::now()).max(SHORTEST_SLEEP);
-        let answer = tokio::select! {
-            Some(answer) = answers.recv() => answer,
-            () = tokio::time::sleep(sleep) => Answer::Time,
+        let sleep = controller.reconciler.next_wake(clock::now()).max(SHORTEST_SLEEP);
+        let input = tokio::select! {
+            Some(input) = inputs.recv() => input,
+            () = tokio::time::sleep(sleep) => Input::Tick,
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
         };
-        agent.take(answer)?;
+        controller.handle(input)?;
     }
-    agent.end().await;
+    controller.end().await;
     Ok(())
 }
 
@@ -109,36 +111,36 @@ fn seed(node: &str) -> u64 {
     hash.finish()
 }
 
-struct Agent {
-    brain: Brain,
+struct Controller {
+    reconciler: Reconciler,
     cluster: Option<Cluster>,
-    jobs: std::sync::mpsc::Sender<worker::Job>,
-    tell: mpsc::Sender<Answer>,
+    scans: std::sync::mpsc::Sender<scanner::Request>,
+    inputs: mpsc::Sender<Input>,
     metrics: Arc<Metrics>,
     health: watch::Sender<Health>,
-    looked: bool,
+    scanned: bool,
     asked: logs::Asked,
     silent: logs::Silent,
     hangs: bool,
 }
 
-impl Agent {
-    fn take(&mut self, answer: Answer) -> anyhow::Result<()> {
-        self.notice(&answer);
+impl Controller {
+    fn handle(&mut self, input: Input) -> anyhow::Result<()> {
+        self.observe(&input);
         let now = clock::now();
-        let commands = self.brain.take(answer, now);
-        self.tell_turns();
+        let commands = self.reconciler.handle(input, now);
+        self.reconciler.transitions().iter().for_each(logs::transition);
         for command in commands {
             self.execute(command)?;
         }
-        let hangs = self.brain.look_hangs(now);
-        self.metrics.stand(&self.brain, now);
+        let hangs = self.reconciler.scan_hangs(now);
+        self.metrics.stand(&self.reconciler, now);
         if std::mem::replace(&mut self.hangs, hangs) != hangs {
             logs::hangs(hangs);
         }
         let not_ready = match () {
             () if hangs => Some("a look at the node does not end; a local disk or /proc hangs".to_owned()),
-            () if !self.looked => Some("no look has ended yet".to_owned()),
+            () if !self.scanned => Some("no look has ended yet".to_owned()),
             () => None,
         };
         self.health.send_if_modified(|health| {
@@ -149,54 +151,49 @@ impl Agent {
         Ok(())
     }
 
-    fn tell_turns(&mut self) {
-        let turns: Vec<Turn> = self.brain.turns();
-        turns.iter().for_each(logs::turn);
-    }
-
-    fn notice(&mut self, answer: &Answer) {
-        match answer {
-            Answer::Looked(looked) => {
-                self.looked = true;
-                self.silent.take(&looked.report.unknown);
+    fn observe(&mut self, input: &Input) {
+        match input {
+            Input::Scanned(scan) => {
+                self.scanned = true;
+                self.silent.take(&scan.report.unknown);
             }
-            Answer::Wrote(wrote) => {
-                if let Some(kind) = self.brain.writing() {
+            Input::Wrote(wrote) => {
+                if let Some(kind) = self.reconciler.writing() {
                     self.metrics.wrote(kind, wrote.as_str());
                 }
             }
-            Answer::Listed(list) => self.asked.take("the list of pods", list.as_ref().err()),
-            Answer::Node(Ok(None)) => {
+            Input::Listed(list) => self.asked.take("the list of pods", list.as_ref().err()),
+            Input::Node(Ok(None)) => {
                 self.asked.take("the Node", Some(&"there is none of this name; is --node-name right?".to_owned()));
             }
-            Answer::Node(node) => self.asked.take("the Node", node.as_ref().err()),
-            Answer::Own(own) => self.asked.take("the Events of before", own.as_ref().err()),
-            Answer::Existing(existing) => self.asked.take("one Event", existing.as_ref().err()),
-            Answer::Told(Told::Broken(why)) => self.asked.take("the watch of pods", Some(why)),
+            Input::Node(node) => self.asked.take("the Node", node.as_ref().err()),
+            Input::OwnEvents(own) => self.asked.take("the Events of before", own.as_ref().err()),
+            Input::Existing(existing) => self.asked.take("one Event", existing.as_ref().err()),
+            Input::Watch(WatchEvent::Failed(why)) => self.asked.take("the watch of pods", Some(why)),
             // The watch begins again before it is answered.
-            Answer::Told(Told::Begin) => {}
-            Answer::Told(_) => self.asked.take("the watch of pods", None),
+            Input::Watch(WatchEvent::Init) => {}
+            Input::Watch(_) => self.asked.take("the watch of pods", None),
             _ => {}
         }
     }
 
     fn execute(&mut self, command: Command) -> anyhow::Result<()> {
-        if let Command::Look(facts) = command {
-            return self.jobs.send(facts).ok().context("the thread that looks has ended");
+        if let Command::Scan(facts) = command {
+            return self.scans.send(facts).ok().context("the thread that looks has ended");
         }
         let Some(cluster) = self.cluster.clone() else { return Ok(()) };
-        let tell = self.tell.clone();
+        let inputs = self.inputs.clone();
         tokio::spawn(async move {
-            let answer = match command {
-                Command::Look(_) => return,
-                Command::List { consistent } => Answer::Listed(cluster.pods(consistent).await),
-                Command::GetNode => Answer::Node(cluster.node().await),
-                Command::ReadOwn => Answer::Own(cluster.own_events().await),
-                Command::Write(draft) => Answer::Wrote(cluster.write(&draft).await),
-                Command::ReadExisting(name) => Answer::Existing(cluster.existing(&name).await),
+            let input = match command {
+                Command::Scan(_) => return,
+                Command::List { consistent } => Input::Listed(cluster.pods(consistent).await),
+                Command::GetNode => Input::Node(cluster.node().await),
+                Command::ReadOwn => Input::OwnEvents(cluster.own_events().await),
+                Command::Write(draft) => Input::Wrote(cluster.write(&draft).await),
+                Command::ReadExisting(name) => Input::Existing(cluster.existing(&name).await),
             };
             // Nobody listens any more when the agent ends.
-            let _ = tell.send(answer).await;
+            let _ = inputs.send(input).await;
         });
         Ok(())
     }
@@ -206,15 +203,15 @@ impl Agent {
         let began = Instant::now();
         let mut written = 0;
         if let Some(cluster) = self.cluster.clone() {
-            while let Some(write) = self.brain.last_write(clock::now()) {
+            while let Some(write) = self.reconciler.last_write(clock::now()) {
                 let left = LAST_WRITES.saturating_sub(began.elapsed());
                 let writing = cluster.write(&write.draft);
-                let Ok(wrote @ Wrote::Done { .. }) = tokio::time::timeout(left, writing).await else { break };
+                let Ok(wrote @ WriteOutcome::Done { .. }) = tokio::time::timeout(left, writing).await else { break };
                 written += 1;
-                self.brain.take(Answer::Wrote(wrote), clock::now());
+                self.reconciler.handle(Input::Wrote(wrote), clock::now());
             }
         }
-        let dropped = self.brain.unwritten();
+        let dropped = self.reconciler.unwritten();
         tracing::info!(written, dropped, "ending; what was dropped is seen again by the next agent on this node");
     }
 }

@@ -1,4 +1,4 @@
-//! What the API server is to be told next.
+//! What the API server is to be reported next.
 
 use std::{
     collections::BTreeSet,
@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use super::{Ending, Entry, Existing, Key, Ledger, Stage, Written, one_pod};
+use super::{Ending, Entry, ExistingEvent, Key, Stage, Tracker, Written, one_pod};
 use crate::{
-    report::event::{Draft, Of},
-    run::Moment,
+    Instant,
+    event::{Draft, NodeRef},
 };
 use findings::{
     PodUid,
@@ -19,11 +19,11 @@ use findings::{
 /// Why something is written. In the order of importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A finding is told for the first time.
+    /// A finding is reported for the first time.
     Open,
     /// It is over.
     Over,
-    /// It is told by the node's Event.
+    /// It is reported by the node's Event.
     Merge,
     /// It holds other pods now.
     Update,
@@ -57,21 +57,21 @@ pub struct Write {
     pods: BTreeSet<PodUid>,
 }
 
-impl Ledger {
+impl Tracker {
     /// What is to be written now, the most important first; it stays due until
-    /// [`Ledger::was_written`].
-    pub fn next_write(&self, of: &Of, now: Moment) -> Option<Write> {
+    /// [`Tracker::was_written`].
+    pub fn next_write(&self, of: &NodeRef, now: Instant) -> Option<Write> {
         let due = self.entries.iter().filter_map(|(key, entry)| Some((self.due(key, entry, now)?, key, entry)));
-        // Renewals take turns: what was written longest ago comes first.
-        let turn = |kind: Kind, entry: &Entry| match (kind, entry.written()) {
+        // Renewals take transitions: what was written longest ago comes first.
+        let since = |kind: Kind, entry: &Entry| match (kind, entry.written()) {
             (Kind::Renew | Kind::Update, Some(written)) => written.at,
             _ => entry.since,
         };
-        let first = due.min_by_key(|(kind, _, entry)| (*kind, turn(*kind, entry)));
-        let ending = self.endings.iter().find(|ending| !is_put_off(ending.not_before, now));
+        let first = due.min_by_key(|(kind, _, entry)| (*kind, since(*kind, entry)));
+        let ending = self.endings.iter().find(|ending| !is_postponed(ending.not_before, now));
         match (first, ending) {
             (Some((kind, key, entry)), ending) if kind == Kind::Open || ending.is_none() => {
-                Some(self.tell(kind, key, entry, of, now))
+                Some(self.draft(kind, key, entry, of, now))
             }
             (_, Some(ending)) => Some(end(ending, of)),
             (_, None) => None,
@@ -79,15 +79,15 @@ impl Ledger {
     }
 
     /// How long until something becomes due by itself.
-    pub fn next_due(&self, now: Moment) -> Option<Duration> {
-        if self.endings.iter().any(|ending| !is_put_off(ending.not_before, now)) {
+    pub fn next_due(&self, now: Instant) -> Option<Duration> {
+        if self.endings.iter().any(|ending| !is_postponed(ending.not_before, now)) {
             return Some(Duration::ZERO);
         }
         self.entries
             .iter()
             .filter_map(|(key, entry)| match (self.due(key, entry, now), entry.written()) {
                 (Some(_), _) => Some(Duration::ZERO),
-                // Put off, or not seen for long: it is asked for again with the next look.
+                // Put off, or not seen for long: it is asked for again with the next scan.
                 (None, Some(written)) if now.since(written.at) >= self.renewal(key) => None,
                 (None, Some(written)) => Some(self.renewal(key).saturating_sub(now.since(written.at))),
                 (None, None) => None,
@@ -109,7 +109,7 @@ impl Ledger {
                 self.entries.get_mut(&write.key)
         {
             *written = Some(Written {
-                at: Moment::default(),
+                at: Instant::default(),
                 event_time: write.draft.event_time.clone(),
                 count: 0,
                 pods: BTreeSet::new(),
@@ -144,7 +144,7 @@ impl Ledger {
     }
 
     /// It was written.
-    pub fn was_written(&mut self, write: &Write, event_time: String, now: Moment) {
+    pub fn was_written(&mut self, write: &Write, event_time: String, now: Instant) {
         match write.kind {
             Kind::Over | Kind::Merge => {
                 // Not simply the first: the endings may have been cleared meanwhile.
@@ -168,25 +168,25 @@ impl Ledger {
     }
 
     /// The API server will not take it whatever is tried: it is not tried again before its renewal.
-    pub fn give_up(&mut self, write: &Write, now: Moment) {
+    pub fn give_up(&mut self, write: &Write, now: Instant) {
         self.was_written(write, now.micro_stamp(), now);
     }
 
     /// The API server has an Event of this name that says something else in the parts that cannot
     /// be changed: go on with those.
-    pub fn adopt(&mut self, write: &Write, existing: Existing, now: Moment) {
+    pub fn adopt(&mut self, write: &Write, existing: ExistingEvent, now: Instant) {
         let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds()) else { return };
-        let Existing { event_time, note, count, since_s } = existing;
+        let ExistingEvent { event_time, note, count, since_s } = existing;
         if let Some(since_s) = since_s {
             entry.since = entry.since.min(now.at_wall(since_s));
         }
-        let at = Moment { steady: Duration::ZERO, ..now };
+        let at = Instant { steady: Duration::ZERO, ..now };
         let written = Written { at, event_time, count, pods: BTreeSet::new(), note, may_stand: true };
         entry.stage = Stage::Holds { written: Some(written) };
     }
 
     /// The API server does not take this one; others have their turn before it is tried again.
-    pub fn put_off(&mut self, write: &Write, until: Moment) {
+    pub fn postpone(&mut self, write: &Write, until: Instant) {
         match write.kind {
             Kind::Over | Kind::Merge => {
                 let same = |ending: &&mut Ending| is_end(ending, write);
@@ -200,9 +200,9 @@ impl Ledger {
         }
     }
 
-    fn due(&self, key: &Key, entry: &Entry, now: Moment) -> Option<Kind> {
+    fn due(&self, key: &Key, entry: &Entry, now: Instant) -> Option<Kind> {
         let Stage::Holds { written } = &entry.stage else { return None };
-        if is_put_off(entry.not_before, now) {
+        if is_postponed(entry.not_before, now) {
             return None;
         }
         let Some(written) = written.as_ref().filter(|written| written.count > 0) else { return Some(Kind::Open) };
@@ -224,7 +224,7 @@ impl Ledger {
         self.rules.renewal + self.rules.renewal / 5000 * u32::try_from(hash.finish() % 1000).unwrap_or(0)
     }
 
-    fn tell(&self, kind: Kind, key: &Key, entry: &Entry, of: &Of, now: Moment) -> Write {
+    fn draft(&self, kind: Kind, key: &Key, entry: &Entry, of: &NodeRef, now: Instant) -> Write {
         let pod = one_pod(key, &entry.pods);
         let written = entry.written();
         let count = written.map_or(1, |written| written.count.saturating_add(1));
@@ -243,7 +243,7 @@ impl Ledger {
     }
 }
 
-fn is_put_off(not_before: Option<Moment>, now: Moment) -> bool {
+fn is_postponed(not_before: Option<Instant>, now: Instant) -> bool {
     not_before.is_some_and(|until| now < until)
 }
 
@@ -258,7 +258,7 @@ fn note(key: &Key, entry: &Entry) -> String {
     entry.written().map_or_else(words, |written| written.note.clone())
 }
 
-fn end(ending: &Ending, of: &Of) -> Write {
+fn end(ending: &Ending, of: &NodeRef) -> Write {
     let Ending { key, entry, at, ended_by, .. } = ending;
     let pod = one_pod(key, &entry.pods);
     let name = name(key, entry, of);
@@ -305,11 +305,11 @@ fn whom<'a>(key: &Key, entry: &'a Entry) -> Whom<'a> {
     }
 }
 
-fn name(key: &Key, entry: &Entry, of: &Of) -> EventName {
+fn name(key: &Key, entry: &Entry, of: &NodeRef) -> EventName {
     let subjects = key.pod.as_ref().map_or(Subjects::Node, Subjects::Pod);
     EventName::of(&of.node, &of.uid, subjects, &entry.finding)
 }
 
-fn carried(phase: Phase, entry: &Entry, seen: Moment) -> findings::event::Carried {
+fn carried(phase: Phase, entry: &Entry, seen: Instant) -> findings::event::Carried {
     findings::event::Carried::new(phase, &entry.finding, &entry.pods, entry.since.stamp(), seen.stamp())
 }

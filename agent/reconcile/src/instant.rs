@@ -5,23 +5,23 @@ use std::time::Duration;
 /// When something happened: on the clock that only goes forward, by which everything is timed, and
 /// on the wall, which is only ever shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment {
+pub struct Instant {
     /// Since boot.
     pub steady: Duration,
     /// Milliseconds since the epoch.
     pub wall_ms: u64,
 }
 
-impl Moment {
+impl Instant {
     /// How long ago `earlier` was.
-    pub fn since(self, earlier: Moment) -> Duration {
+    pub fn since(self, earlier: Instant) -> Duration {
         self.steady.saturating_sub(earlier.steady)
     }
 
     /// So much later.
-    pub fn later(self, by: Duration) -> Moment {
+    pub fn later(self, by: Duration) -> Instant {
         let wall_ms = self.wall_ms.saturating_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX));
-        Moment { steady: self.steady + by, wall_ms }
+        Instant { steady: self.steady + by, wall_ms }
     }
 
     /// Seconds since the epoch, by the wall.
@@ -42,10 +42,10 @@ impl Moment {
 
     /// The moment at which the wall showed `wall_s`, as far as today's clock can tell; never later
     /// than now.
-    pub fn at_wall(self, wall_s: i64) -> Moment {
+    pub fn at_wall(self, wall_s: i64) -> Instant {
         let ago = Duration::from_secs(u64::try_from(self.wall_s().saturating_sub(wall_s)).unwrap_or(0));
         let wall_ms = u64::try_from(wall_s).unwrap_or(0).saturating_mul(1000).min(self.wall_ms);
-        Moment { steady: self.steady.saturating_sub(ago), wall_ms }
+        Instant { steady: self.steady.saturating_sub(ago), wall_ms }
     }
 }
 
@@ -55,8 +55,8 @@ pub mod tests {
     use super::*;
 
     /// `seconds` after the beginning of a test.
-    pub fn at(seconds: u64) -> Moment {
-        Moment { steady: Duration::from_secs(100_000 + seconds), wall_ms: 1_785_578_400_000 + seconds * 1000 }
+    pub fn at(seconds: u64) -> Instant {
+        Instant { steady: Duration::from_secs(100_000 + seconds), wall_ms: 1_785_578_400_000 + seconds * 1000 }
     }
 
     #[test]

@@ -1,15 +1,14 @@
-//! The look at the node, in a thread of its own: what hangs there does not hang the agent.
+//! The scan of the node, in a thread of its own: what hangs there does not hang the agent.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use reconcile::{
+    reconciler::{Input, Scan},
+    tracker::Snapshot,
+};
 use tokio::sync::mpsc::Sender;
 
-use super::{
-    brain::{Answer, Looked},
-    clock,
-    ledger::Sight,
-    metrics::Metrics,
-};
+use super::{clock, metrics::Metrics};
 use crate::{
     gates,
     host::{child::Prober, look},
@@ -17,27 +16,27 @@ use crate::{
     sys,
 };
 
-/// One look that is asked for.
-pub type Job = Option<Seen<ApiFacts>>;
+/// One scan that is asked for, with the API server's word.
+pub type Request = Option<Seen<ApiFacts>>;
 
-/// Starts the thread; a job sent to it is one look, its answer goes to `tell`.
+/// Starts the thread; a request sent to it is one scan, whose outcome goes to `inputs`.
 pub fn start(
     options: look::Options,
     metrics: Arc<Metrics>,
-    tell: Sender<Answer>,
-) -> std::io::Result<std::sync::mpsc::Sender<Job>> {
-    let (sender, jobs) = std::sync::mpsc::channel::<Job>();
+    inputs: Sender<Input>,
+) -> std::io::Result<std::sync::mpsc::Sender<Request>> {
+    let (sender, requests) = std::sync::mpsc::channel::<Request>();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("look".to_owned()).spawn(move || {
         let prober = Prober::new();
         let mut volumes = Vec::new();
-        while let Ok(mut facts) = jobs.recv() {
+        while let Ok(mut facts) = requests.recv() {
             if let Some(Seen::Seen(facts)) = &mut facts {
                 facts.volumes = std::mem::take(&mut volumes);
             }
-            let (looked, known) = runtime.block_on(look_once(&options, facts, &prober, &metrics));
+            let (scan, known) = runtime.block_on(scan(&options, facts, &prober, &metrics));
             volumes.extend(known);
-            if tell.blocking_send(Answer::Looked(Box::new(looked))).is_err() {
+            if inputs.blocking_send(Input::Scanned(Box::new(scan))).is_err() {
                 return;
             }
         }
@@ -45,29 +44,29 @@ pub fn start(
     Ok(sender)
 }
 
-/// A look, and the volumes that it has learnt of.
-async fn look_once(
+/// A scan, and the volumes that it has learnt of.
+async fn scan(
     options: &look::Options,
-    facts: Job,
+    facts: Request,
     prober: &Prober,
     metrics: &Metrics,
-) -> (Looked, Vec<PersistentVolume>) {
+) -> (Scan, Vec<PersistentVolume>) {
     let (began, cpu) = (clock::now(), sys::thread_cpu_ms());
     let api = facts.map_or(look::ApiSource::Off, look::ApiSource::Known);
     let options = look::Options { api, ..options.clone() };
     let seen = look::look(&options, prober).await;
     let report = gates::judge(&seen);
     let at = clock::now();
-    let complete = Sight::new(at, &seen, &report).complete;
+    let complete = Snapshot::new(at, &seen, &report).complete;
     let forgotten = report.pods.iter().map(|pod| &pod.pod.uid).filter(|uid| is_forgotten(&seen, uid)).cloned();
     let forgotten: BTreeSet<_> = forgotten.collect();
     let took = Duration::from_millis(sys::thread_cpu_ms().saturating_sub(cpu));
-    metrics.looked(at.since(began), &seen, &report, prober.abandoned());
+    metrics.scanned(at.since(began), &seen, &report, prober.abandoned());
     let volumes = match seen.api {
         Seen::Seen(api) => api.volumes,
         _ => Vec::new(),
     };
-    (Looked { began, at, took, forgotten, complete, report }, volumes)
+    (Scan { began, at, took, forgotten, complete, report }, volumes)
 }
 
 fn is_forgotten(seen: &Observation, uid: &findings::PodUid) -> bool {
