@@ -188,7 +188,7 @@ pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Ve
             faults.push(fault);
             KubeletFlags::default()
         }
-        Seen::Missing => KubeletFlags::default(),
+        Seen::Missing | Seen::NotAsked => KubeletFlags::default(),
     };
     let config = match &flags.config {
         Some(path) => read_config(&view.at(&HostPath::from(path.as_str())), faults),

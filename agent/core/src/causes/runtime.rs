@@ -3,7 +3,11 @@
 use findings::{Finding, cause};
 
 use super::{Found, words};
-use crate::{observation::Observation, view::PodView};
+use crate::{
+    evidence::{Facts, Question},
+    observation::Observation,
+    view::PodView,
+};
 
 /// Fills in the pod, the node and the units of kubelet and runtime.
 pub(super) fn named(view: &PodView, found: Found) -> Found {
@@ -31,7 +35,7 @@ pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
 
 /// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any
 /// other failure is only a source that said nothing.
-pub fn find(seen: &Observation) -> Option<Finding> {
+pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     let is_refused = ["Connection refused", "No such file"].iter().any(|words| fault.why.contains(words));
     if is_refused {
@@ -47,6 +51,7 @@ pub fn find(seen: &Observation) -> Option<Finding> {
     }
     let cause = &cause::RUNTIME_NOT_RESPONDING;
     let found = node_named(seen, Found::new(cause, None)).evidence(&fault.source, &fault.why).root(&fault.source);
+    seen.is_settled(Question::RuntimeListener);
     let Some(process) = seen.node.runtime_process.get() else {
         let state = "accepts the connection and does not answer";
         return Some(found.probable().blame("container runtime", state).finish());

@@ -4,6 +4,7 @@ use findings::{CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, PodR
 
 use crate::{
     causes::{block, kubelet, network, pinned, runtime, words},
+    evidence::Facts,
     observation::{Container, ContainerState, Observation, Seen, VolData},
     view::RETRY_WINDOW_MS,
 };
@@ -25,7 +26,7 @@ pub struct Judged {
 
 /// Findings of the node with the pods they hold, and notes. Pods held by one of them alone get
 /// their verdict here.
-pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> Judged {
+pub fn judge(seen: &Facts<'_>, pods: &mut [PodReport]) -> Judged {
     let mut found = Vec::new();
     if let Some(finding) = runtime::find(seen) {
         found.push(hold(finding, pods, |pod| pod.gates.iter().any(|gate| gate.state == GateState::Unknown)));
@@ -85,7 +86,7 @@ fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> 
 }
 
 /// The network of a sandbox is what the kubelet waits for first.
-fn waits_for_network(seen: &Observation, pod: &PodReport) -> bool {
+fn waits_for_network(seen: &Facts<'_>, pod: &PodReport) -> bool {
     let mut sandboxes = seen.runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes);
     pod.gate == Some(Gate::SandboxStopped)
         && sandboxes.any(|sandbox| sandbox.pod.uid == pod.pod.uid && network::holds(seen, sandbox))

@@ -182,7 +182,7 @@ impl Looker<'_> {
                     seen.processes.push(process);
                 }
                 Seen::Failed(fault) => self.faults.push(fault),
-                Seen::Missing => {}
+                Seen::Missing | Seen::NotAsked => {}
             }
         }
     }
@@ -212,7 +212,7 @@ impl Looker<'_> {
             match self.reader.other(thread.tid, &[]) {
                 Seen::Seen(table) => seen.mounts.others.push(table),
                 Seen::Failed(fault) => self.faults.push(fault),
-                Seen::Missing => {}
+                Seen::Missing | Seen::NotAsked => {}
             }
         }
     }

@@ -107,7 +107,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
             let version = told.map_or_else(|| kubelet::version(found.pid, prober), Seen::Seen);
             Seen::Seen(kubelet::look(&found, &looker.settings, version).await)
         }
-        Seen::Missing => Seen::Missing,
+        Seen::Missing | Seen::NotAsked => Seen::Missing,
         Seen::Failed(fault) => Seen::Failed(fault),
     };
     let empty = MountTable { ns: 0, through_pid: 0, total: 0, mounts: Vec::new() };
@@ -151,6 +151,7 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         unstaged: Vec::new(),
         unmounted_devices: Vec::new(),
         loops: loops.get().cloned().unwrap_or_default(),
+        asked: BTreeSet::new(),
         faults: Vec::new(),
     };
     looker.search_pinned(&mut seen);
@@ -255,7 +256,7 @@ impl<'a> Looker<'a> {
     ) -> Seen<Vec<PodDir>> {
         match &mounts.kubelet {
             Seen::Failed(fault) => Seen::Failed(fault.clone()),
-            Seen::Missing => Seen::Missing,
+            Seen::Missing | Seen::NotAsked => Seen::Missing,
             Seen::Seen(table) => match volumes::pod_dirs(&self.view, kubelet_root, table, uids) {
                 Seen::Missing if kubelet_runs => {
                     let why = "does not exist, though a kubelet runs; name its directory with --kubelet-root";

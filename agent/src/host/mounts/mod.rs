@@ -124,7 +124,7 @@ impl MountReader {
         let source = format!("/proc/{pid}/mountinfo");
         let table = match super::seen(self.table(pid)) {
             Seen::Seen(table) => table,
-            Seen::Missing => return Seen::Missing,
+            Seen::Missing | Seen::NotAsked => return Seen::Missing,
             Seen::Failed(fault) => return Seen::Failed(Fault::new(source, fault.why)),
         };
         let Parsed { mounts, total, odd } = with_parents(&table.bytes, keep);

@@ -130,7 +130,7 @@ impl Look<'_> {
     fn list_or_note(&self, path: &HostPath, faults: &mut Vec<Fault>) -> Vec<Entry> {
         match self.list(path) {
             Seen::Seen(entries) => entries,
-            Seen::Missing => Vec::new(),
+            Seen::Missing | Seen::NotAsked => Vec::new(),
             Seen::Failed(fault) => {
                 faults.push(fault);
                 Vec::new()
