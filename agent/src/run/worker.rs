@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     gates,
-    host::{child::Prober, look},
+    host::{child::Prober, scan},
     observation::{ApiFacts, Observation, PersistentVolume, Seen},
     sys,
 };
@@ -22,7 +22,7 @@ pub type Job = Option<Seen<ApiFacts>>;
 
 /// Starts the thread; a job sent to it is one look, its answer goes to `tell`.
 pub fn start(
-    options: look::Options,
+    options: scan::Options,
     metrics: Arc<Metrics>,
     tell: Sender<Answer>,
 ) -> std::io::Result<std::sync::mpsc::Sender<Job>> {
@@ -47,15 +47,15 @@ pub fn start(
 
 /// A look, and the volumes that it has learnt of.
 async fn look_once(
-    options: &look::Options,
+    options: &scan::Options,
     facts: Job,
     prober: &Prober,
     metrics: &Metrics,
 ) -> (Looked, Vec<PersistentVolume>) {
     let (began, cpu) = (clock::now(), sys::thread_cpu_ms());
-    let api = facts.map_or(look::ApiSource::Off, look::ApiSource::Known);
-    let options = look::Options { api, ..options.clone() };
-    let seen = look::look(&options, prober).await;
+    let api = facts.map_or(scan::ApiSource::Off, scan::ApiSource::Known);
+    let options = scan::Options { api, ..options.clone() };
+    let seen = scan::scan(&options, prober).await;
     let report = gates::judge(&seen);
     let at = clock::now();
     let complete = Sight::new(at, &seen, &report).complete;

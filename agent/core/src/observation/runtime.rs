@@ -74,8 +74,6 @@ pub struct Container {
     pub pre_stop: bool,
     /// The pid of its init, 0 when it has none.
     pub pid: Seen<u32>,
-    /// When it ended, milliseconds since the epoch; comes with the pid.
-    pub finished_ms: Option<u64>,
 }
 
 /// `runtime.v1.ContainerState`.

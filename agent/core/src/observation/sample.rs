@@ -123,7 +123,6 @@ pub fn running() -> Observation {
         grace_s: Some(30),
         pre_stop: false,
         pid: Seen::Seen(INIT),
-        finished_ms: None,
     };
     let sandbox = Sandbox {
         id: SANDBOX.into(),

@@ -23,7 +23,7 @@ use kube::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::look::PodFilter;
+use super::scan::PodFilter;
 use crate::observation::{ApiFacts, ApiPod, Deletion, PersistentVolume, Seen};
 
 /// How long the whole conversation may take; kube's own retries run inside it.

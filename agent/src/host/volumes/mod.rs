@@ -62,7 +62,7 @@ fn pod_dir(view: &HostView, pods: &HostPath, table: &MountTable, uid: PodUid) ->
     let mut dir = PodDir {
         uid,
         changed_ms: 0,
-        volumes: Seen::Missing,
+        volumes: Seen::NotAsked,
         strays: Vec::new(),
         sub_paths: Vec::new(),
         devices: Vec::new(),
