@@ -7,7 +7,7 @@ use super::{
     args::{Listen, RunArgs},
 };
 use crate::{
-    host::{api::Credentials, look},
+    host::{api::Credentials, scan},
     run::{self, logs},
 };
 use reconcile::{Settings, schedule::Intervals, tracker::Rules};
@@ -30,13 +30,13 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
             Listen::Off => None,
         },
         settings: settings(args),
-        look: look::Options {
+        look: scan::Options {
             node_name: Some(node.clone()),
             kubelet_root: args.kubelet_root.clone(),
             cri_socket: args.cri_endpoint.clone(),
             host_root: args.host_root.clone(),
             kubeconfig: args.kubeconfig.clone(),
-            ..look::Options::default()
+            ..scan::Options::default()
         },
         node,
     };

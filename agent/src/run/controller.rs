@@ -25,7 +25,7 @@ use super::{
     scanner,
     serve::{self, Health},
 };
-use crate::host::{api::Credentials, look};
+use crate::host::{api::Credentials, scan};
 
 /// Inputs that wait to be handled. The list of a full node is longer; whoever sends waits then.
 const WAITING: usize = 64;
@@ -46,7 +46,7 @@ pub struct Options {
     /// Timing.
     pub settings: Settings,
     /// How the node is looked at.
-    pub look: look::Options,
+    pub look: scan::Options,
 }
 
 /// Runs until SIGTERM or SIGINT.

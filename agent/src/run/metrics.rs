@@ -23,7 +23,7 @@ use reconcile::{Instant, Reconciler, tracker::Kind};
 
 use super::{api::Requests, clock};
 use crate::{
-    host::own,
+    host::usage,
     observation::{Observation, Seen},
 };
 
@@ -196,7 +196,7 @@ impl Collector for Now {
         gauge("look_hangs", "1 while a look at the node does not end", f64::from(u8::from(values.look_hangs)))?;
         gauge("api_fresh", "1 while the API server's word is fresh", f64::from(u8::from(values.api_fresh)))?;
         gauge("events_pending", "Events that are due and not written yet", values.pending as f64)?;
-        let own = own::look();
+        let own = usage::usage();
         if let Some(own) = own {
             gauge("process_resident_memory_bytes", "Resident memory of the agent", own.resident as f64)?;
             gauge("process_start_time_seconds", "When the agent started", own.started)?;

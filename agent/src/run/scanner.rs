@@ -11,7 +11,7 @@ use tokio::sync::mpsc::Sender;
 use super::{clock, metrics::Metrics};
 use crate::{
     gates,
-    host::{child::Prober, look},
+    host::{child::Prober, scan},
     observation::{ApiFacts, Observation, PersistentVolume, Seen},
     sys,
 };
@@ -21,20 +21,20 @@ pub type Request = Option<Seen<ApiFacts>>;
 
 /// Starts the thread; a request sent to it is one scan, whose outcome goes to `inputs`.
 pub fn start(
-    options: look::Options,
+    options: scan::Options,
     metrics: Arc<Metrics>,
     inputs: Sender<Input>,
 ) -> std::io::Result<std::sync::mpsc::Sender<Request>> {
     let (sender, requests) = std::sync::mpsc::channel::<Request>();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::Builder::new().name("look".to_owned()).spawn(move || {
+    std::thread::Builder::new().name("scan".to_owned()).spawn(move || {
         let prober = Prober::new();
         let mut volumes = Vec::new();
         while let Ok(mut facts) = requests.recv() {
             if let Some(Seen::Seen(facts)) = &mut facts {
                 facts.volumes = std::mem::take(&mut volumes);
             }
-            let (scan, known) = runtime.block_on(scan(&options, facts, &prober, &metrics));
+            let (scan, known) = runtime.block_on(scan_once(&options, facts, &prober, &metrics));
             volumes.extend(known);
             if inputs.blocking_send(Input::Scanned(Box::new(scan))).is_err() {
                 return;
@@ -45,16 +45,16 @@ pub fn start(
 }
 
 /// A scan, and the volumes that it has learnt of.
-async fn scan(
-    options: &look::Options,
+async fn scan_once(
+    options: &scan::Options,
     facts: Request,
     prober: &Prober,
     metrics: &Metrics,
 ) -> (Scan, Vec<PersistentVolume>) {
     let (began, cpu) = (clock::now(), sys::thread_cpu_ms());
-    let api = facts.map_or(look::ApiSource::Off, look::ApiSource::Known);
-    let options = look::Options { api, ..options.clone() };
-    let seen = look::look(&options, prober).await;
+    let api = facts.map_or(scan::ApiSource::Off, scan::ApiSource::Known);
+    let options = scan::Options { api, ..options.clone() };
+    let seen = scan::scan(&options, prober).await;
     let report = gates::judge(&seen);
     let at = clock::now();
     let complete = Snapshot::new(at, &seen, &report).complete;

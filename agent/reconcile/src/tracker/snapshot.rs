@@ -39,7 +39,7 @@ impl<'a> Snapshot<'a> {
     pub fn new(at: Instant, seen: &Observation, report: &'a NodeReport) -> Self {
         let answered = seen.runtime.get().is_some() && seen.pod_dirs.get().is_some() && seen.cgroups.get().is_some();
         let asked = match &seen.api {
-            Seen::Missing => true,
+            Seen::Missing | Seen::NotAsked => true,
             Seen::Seen(api) => api.stale.is_none(),
             Seen::Failed(_) => false,
         };

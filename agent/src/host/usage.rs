@@ -1,4 +1,4 @@
-//! The agent itself: what it costs.
+//! What the agent itself costs.
 
 use procfs::{FromRead, process::Stat};
 
@@ -6,7 +6,7 @@ use crate::sys::{self, ProcDir};
 
 /// Memory and processor time of this process.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Own {
+pub struct Usage {
     /// Resident memory, in bytes.
     pub resident: u64,
     /// User and system time, in seconds.
@@ -18,12 +18,12 @@ pub struct Own {
 }
 
 /// Reads it; none when `/proc` does not answer as expected.
-pub fn look() -> Option<Own> {
+pub fn usage() -> Option<Usage> {
     let dir = ProcDir::open(std::process::id()).ok()?;
     let stat = Stat::from_read(dir.read("stat", 4096).ok()?.as_slice()).ok()?;
     let ticks = sys::ticks_per_second();
     let age_ms = sys::uptime_ms().saturating_sub(stat.starttime * 1000 / ticks);
-    Some(Own {
+    Some(Usage {
         resident: stat.rss * u64::try_from(rustix::param::page_size()).ok()?,
         cpu: (stat.utime + stat.stime) as f64 / ticks as f64,
         started: sys::now_ms().saturating_sub(age_ms) as f64 / 1000.0,
@@ -35,7 +35,7 @@ pub fn look() -> Option<Own> {
 mod tests {
     #[test]
     fn it_knows_itself() {
-        let own = super::look().unwrap();
+        let own = super::usage().unwrap();
         assert!(own.resident > 1 << 20 && own.descriptors >= 3 && own.started > 1.0e9, "{own:?}");
     }
 }

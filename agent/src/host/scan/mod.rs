@@ -1,14 +1,12 @@
-//! One look at the node: in which order the sources are asked, and how closely.
+//! One scan of the node: first the lists, then what the judgement asks for.
 //!
-//! Cheap lists come first. Only pods that should be gone are looked into, and only what their
-//! first open gate needs: nobody searches for the holders of a volume whose container still runs.
+//! Only pods that should be gone are looked into, and only what their first open gate needs: nobody
+//! searches for the holders of a volume whose container still runs.
 
-mod closer;
+mod answer;
+mod locations;
 mod options;
-mod pinned;
-mod place;
 mod saved;
-mod targets;
 
 use std::{cell::OnceCell, collections::BTreeSet};
 
@@ -28,15 +26,15 @@ use super::{
     census::Census,
     cgroups,
     child::Prober,
-    csi, elsewhere, kubelet,
+    csi, kubelet, mount_copies,
     mounts::{FirstTable, MountReader},
     rights,
-    runtime::{self, Runtime},
+    runtime::Runtime,
     volumes,
 };
 
-/// What the steps share.
-struct Looker<'a> {
+/// What the answers share.
+struct Scan<'a> {
     options: &'a Options,
     prober: &'a Prober,
     view: HostView,
@@ -47,11 +45,12 @@ struct Looker<'a> {
     reader: MountReader,
     /// When the last of the tasks that wait was looked at.
     waiting_since: Option<Instant>,
-    faults: Vec<Fault>,
+    /// How many FUSE file systems were asked whether they answer.
+    fuse_answers: usize,
 }
 
-/// Looks at the node once.
-pub async fn look(options: &Options, prober: &Prober) -> Observation {
+/// Scans the node once.
+pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     let mut faults = Vec::new();
     let own = HostView::new(options.host_root.clone().unwrap_or_default());
     let first = FirstTable::read(&own);
@@ -59,13 +58,13 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
     let search = kubelet::find(&cgroup_mounts, &own, prober);
     let (running, pid) = (search.kubelet.get(), search.pid());
     let rights = rights::rights(pid);
-    let view = place::view(options, pid);
+    let view = locations::view(options, pid);
     let settings = running.map(|found| kubelet::settings(found, &view, prober, &mut faults)).unwrap_or_default();
-    let kubelet_root = place::kubelet_root(options, running.map(|_| &settings), &view);
-    let cri_socket = place::cri_socket(options, &settings, &view);
-    let name = place::node_name(options, &settings);
+    let kubelet_root = locations::kubelet_root(options, running.map(|_| &settings), &view);
+    let cri_socket = locations::cri_socket(options, &settings, &view);
+    let name = locations::node_name(options, &settings);
     let reader = MountReader::new(kubelet_root.clone()).knowing(first);
-    let mut looker = Looker {
+    let mut scan = Scan {
         options,
         prober,
         view,
@@ -75,42 +74,40 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         census: OnceCell::new(),
         reader,
         waiting_since: None,
-        faults,
+        fuse_answers: 0,
     };
 
     // The node is listed before the API server is asked: a pod that appears in between is known to
     // the API server, and is not taken for one that it has forgotten.
-    let mut runtime = looker.runtime(&cri_socket, looker.only()).await;
-    let mounts = looker.mounts(pid);
-    let list = |looker: &Looker<'_>, uids: Option<&BTreeSet<PodUid>>| {
+    let mut runtime = scan.runtime(&cri_socket, scan.only()).await;
+    let mounts = scan.mounts(pid);
+    let list = |scan: &Scan<'_>, uids: Option<&BTreeSet<PodUid>>| {
         let runs = pid.is_some();
-        (looker.pod_dirs(&mounts, &kubelet_root, runs, uids), looker.cgroups(&cgroup_mounts, runs, uids))
+        (scan.pod_dirs(&mounts, &kubelet_root, runs, uids), scan.cgroups(&cgroup_mounts, runs, uids))
     };
-    let all = looker.only().is_none().then(|| list(&looker, None));
-    let mut api = looker.api(&name, looker.only()).await;
+    let all = scan.only().is_none().then(|| list(&scan, None));
+    let mut api = scan.api(&name, scan.only()).await;
     // Without the boot id it takes the other pods to tell whether the answer is about this node.
-    if looker.only().is_some() && api.get().is_some_and(|api| api.boot_id.is_none()) {
-        runtime = looker.runtime(&cri_socket, None).await;
+    if scan.only().is_some() && api.get().is_some_and(|api| api.boot_id.is_none()) {
+        runtime = scan.runtime(&cri_socket, None).await;
         // When there is no second answer the first one cannot be believed either.
-        api = looker.api(&name, None).await;
+        api = scan.api(&name, None).await;
     }
-    let api = place::of_this_node(api, &runtime, sys::read_text("/proc/sys/kernel/random/boot_id".as_ref(), 64).ok());
+    let api =
+        locations::of_this_node(api, &runtime, sys::read_text("/proc/sys/kernel/random/boot_id".as_ref(), 64).ok());
     // The runtime was asked before the API server, so whoever it knows cannot have appeared in between.
-    let (pod_dirs, cgroups) = all.unwrap_or_else(|| list(&looker, looker.uids(&runtime, &api).as_ref()));
-    let runtime_process = match (&runtime, cri_socket.get()) {
-        (Seen::Failed(_), Some(socket)) => runtime::listener(&looker.view.at(socket)),
-        _ => Seen::Missing,
-    };
+    let (pod_dirs, cgroups) = all.unwrap_or_else(|| list(&scan, scan.uids(&runtime, &api).as_ref()));
     let kubelet = match search.kubelet {
-        Seen::Seen(found) => Seen::Seen(kubelet::look(&found, &looker.settings).await),
-        Seen::Missing => Seen::Missing,
+        Seen::Seen(found) => Seen::Seen(kubelet::look(&found, &scan.settings).await),
+        Seen::Missing | Seen::NotAsked => Seen::Missing,
         Seen::Failed(fault) => Seen::Failed(fault),
     };
     let empty = MountTable { ns: 0, through_pid: 0, total: 0, mounts: Vec::new() };
     let table = mounts.kubelet.get().unwrap_or(&empty);
-    let staging = csi::staging(&looker.view, &kubelet_root, table);
-    let loops = block::loops(&looker.view, &kubelet_root);
-    looker.faults.extend(loops.fault().cloned());
+    let staging = csi::staging(&scan.view, &kubelet_root, table);
+    let unstaged = mounts.kubelet.get().map(|table| csi::unstaged(&scan.view, &kubelet_root, table));
+    let loops = block::loops(&scan.view, &kubelet_root);
+    faults.extend(loops.fault().cloned());
     let mut seen = Observation {
         schema: Observation::SCHEMA,
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -119,14 +116,14 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         rights,
         node: NodeFacts {
             name,
-            may_detach_mounts: elsewhere::may_detach_mounts(),
+            may_detach_mounts: mount_copies::may_detach_mounts(),
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),
             kubelet,
             false_kubelets: search.refused,
-            cri_socket_is_kubelets: place::is_kubelets(options, &looker.settings),
+            cri_socket_is_kubelets: locations::is_kubelets(options, &scan.settings),
             cri_socket,
-            runtime_process,
-            dra_pods: Seen::Missing,
+            runtime_process: Seen::NotAsked,
+            dra_pods: Seen::NotAsked,
             init_mount_ns: ProcDir::open(1).and_then(|dir| dir.namespace("mnt")).ok(),
             cgroup_mounts,
             kubelet_root,
@@ -143,22 +140,21 @@ pub async fn look(options: &Options, prober: &Prober) -> Observation {
         fuse: Vec::new(),
         holders: Vec::new(),
         elsewhere: Vec::new(),
-        csi: Seen::Missing,
+        csi: Seen::NotAsked,
         staging,
-        unstaged: Vec::new(),
+        unstaged: unstaged.unwrap_or_default(),
         unmounted_devices: Vec::new(),
         loops: loops.get().cloned().unwrap_or_default(),
-        faults: Vec::new(),
+        asked: BTreeSet::new(),
+        faults,
     };
-    looker.search_pinned(&mut seen);
-    looker.look_closer(&mut seen).await;
-    looker.faults.extend(looker.reader.faults().iter().cloned());
-    looker.faults.extend(looker.census.get().and_then(|census| census.fault.clone()));
-    seen.faults = looker.faults;
+    scan.gather(&mut seen).await;
+    seen.faults.extend(scan.reader.faults().iter().cloned());
+    seen.faults.extend(scan.census.get().and_then(|census| census.fault.clone()));
     seen
 }
 
-impl<'a> Looker<'a> {
+impl<'a> Scan<'a> {
     async fn runtime(&mut self, socket: &Seen<HostPath>, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
         let Some(socket) = socket.get() else { return Seen::Missing };
         match Runtime::new(&self.view.at(socket)) {
@@ -169,7 +165,7 @@ impl<'a> Looker<'a> {
 
     async fn api(&self, node: &str, only: Option<&PodFilter>) -> Seen<ApiFacts> {
         match &self.options.api {
-            ApiSource::Off => return Seen::Missing,
+            ApiSource::Off => return Seen::NotAsked,
             ApiSource::Known(known) => return known.clone(),
             ApiSource::Ask => {}
         }
@@ -253,7 +249,7 @@ impl<'a> Looker<'a> {
     ) -> Seen<Vec<PodDir>> {
         match &mounts.kubelet {
             Seen::Failed(fault) => Seen::Failed(fault.clone()),
-            Seen::Missing => Seen::Missing,
+            Seen::Missing | Seen::NotAsked => Seen::Missing,
             Seen::Seen(table) => match volumes::pod_dirs(&self.view, kubelet_root, table, uids) {
                 Seen::Missing if kubelet_runs => {
                     let why = "does not exist, though a kubelet runs; name its directory with --kubelet-root";
