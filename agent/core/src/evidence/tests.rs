@@ -48,7 +48,7 @@ fn lists(whole: &Observation) -> Observation {
     seen.multipath.clear();
     seen.fuse.clear();
     seen.holders.clear();
-    seen.elsewhere.clear();
+    seen.mount_copies.clear();
     seen.unmounted_devices.clear();
     seen
 }
@@ -150,9 +150,9 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
             }
         }
         Holders(path) => copy_all(&whole.holders, &mut seen.holders, |search| search.mount_point == *path),
-        MountCopies(end) => {
-            copy_all(&whole.elsewhere, &mut seen.elsewhere, |copy| copy.mount.mount_point.as_path().ends_with(end))
-        }
+        MountCopies(end) => copy_all(&whole.mount_copies, &mut seen.mount_copies, |copy| {
+            copy.mount.mount_point.as_path().ends_with(end)
+        }),
         UnmountedDevices => seen.unmounted_devices = whole.unmounted_devices.clone(),
         FuseConnection(number) => {
             let from = whole.fuse.iter().filter(|connection| connection.number == *number).cloned();

@@ -6,9 +6,9 @@
 mod api;
 mod cgroup;
 mod csi;
-mod elsewhere;
 mod holder;
 mod mount;
+mod mount_copy;
 mod multipath;
 mod node;
 mod path;
@@ -30,9 +30,9 @@ use serde::{Deserialize, Serialize};
 pub use api::*;
 pub use cgroup::*;
 pub use csi::*;
-pub use elsewhere::*;
 pub use holder::*;
 pub use mount::*;
+pub use mount_copy::*;
 pub use multipath::*;
 pub use node::*;
 pub use path::HostPath;
@@ -87,8 +87,8 @@ pub struct Observation {
     pub holders: Vec<HolderSearch>,
     /// Mounts in other mount namespaces of what should be gone here; looked for only where such a
     /// copy matters.
-    #[serde(default)]
-    pub elsewhere: Vec<MountElsewhere>,
+    #[serde(default, alias = "elsewhere")]
+    pub mount_copies: Vec<MountCopy>,
     /// The CSI drivers registered with the kubelet.
     pub csi: Seen<Vec<CsiDriver>>,
     /// CSI staging mounts (`globalmount`).
