@@ -218,5 +218,5 @@ fn a_list_that_expires_on_the_way_is_told_as_cut() {
     server.store().set_faults(&once_then_gone).unwrap();
     let answer = server.ask(&["-o", "json"]);
     let report: Value = serde_json::from_slice(&answer.stdout).unwrap();
-    assert!(report["unknown"].to_string().contains("there are more than are kept"), "{report:#}");
+    assert!(report["unknown"].to_string().contains("there is more than is kept"), "{report:#}");
 }

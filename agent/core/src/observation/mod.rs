@@ -30,7 +30,7 @@ pub use api::*;
 pub use cgroup::*;
 pub use csi::*;
 pub use elsewhere::*;
-pub use fault::{Fault, FaultKind, Reason, Source, errno};
+pub use fault::{Fault, FaultKind, Reason, Source};
 pub use holder::*;
 pub use mount::*;
 pub use multipath::*;
