@@ -97,7 +97,7 @@ impl<'a> Fleet<'a> {
                     let wrote = answer.await.context("a write was lost")??;
                     anyhow::ensure!(
                         matches!(wrote, Wrote::Done { .. }),
-                        "the API server double did not take an Event of {}: {wrote:?}",
+                        "the fake API server did not take an Event of {}: {wrote:?}",
                         failure::node_name(node)
                     );
                     self.take(node, Answer::Wrote(wrote), at)?;
