@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fetches the kubectl that the tests use into $TARGET/tools. Debian 12's own is 1.20 and knows no `kubectl events`;
-# a newer suite has what goes with the API server double. apt checks the signatures as always, but with a source
+# a newer suite has what goes with the fake API server. apt checks the signatures as always, but with a source
 # and lists of its own: nothing is installed, and what this machine installs from stays as it is.
 set -eu
 

@@ -1,5 +1,7 @@
 //! Why a source gave no answer.
 
+use std::io;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +14,9 @@ pub enum FaultKind {
     TimedOut,
     /// A right is missing (`EACCES`, `EPERM`, 401, 403).
     Denied,
-    /// The file handle is stale (`ESTALE`), or the answer is older than what it is compared with.
+    /// The file handle is stale (`ESTALE`), or the answer is too old to go on with (410) or to compare with.
     Stale,
-    /// It was there and is not any more, or not where it was asked for (`ENOENT`, `ESRCH`, 404, 410).
+    /// It was there and is not any more, or not where it was asked for (`ENOENT`, `ESRCH`, 404).
     Gone,
     /// It answered, in no known form.
     Malformed,
@@ -43,16 +45,33 @@ impl FaultKind {
         }
     }
 
+    /// The kind of an I/O error, of the system or of the standard library.
+    pub fn of_io(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::FileTooLarge => FaultKind::TooLarge,
+            io::ErrorKind::TimedOut => FaultKind::TimedOut,
+            io::ErrorKind::InvalidData => FaultKind::Malformed,
+            _ => errno(error).map_or(FaultKind::Failed, FaultKind::of_errno),
+        }
+    }
+
     /// The kind of an HTTP status that is no success.
     pub fn of_status(status: u16) -> Self {
         match status {
             401 | 403 => FaultKind::Denied,
-            404 | 410 => FaultKind::Gone,
+            404 => FaultKind::Gone,
+            410 => FaultKind::Stale,
             408 | 504 => FaultKind::TimedOut,
             413 => FaultKind::TooLarge,
             _ => FaultKind::Failed,
         }
     }
+}
+
+/// The system's error number, also of an error that was wrapped to carry a path.
+pub fn errno(error: &io::Error) -> Option<i32> {
+    let wrapped = || error.get_ref()?.source()?.downcast_ref::<io::Error>()?.raw_os_error();
+    error.raw_os_error().or_else(wrapped)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod thing;
 mod verdict;
 
 pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Proven};
-pub use fault::FaultKind;
+pub use fault::{FaultKind, errno};
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
 pub use gate::Gate;
 pub use ids::{PodRef, PodUid};

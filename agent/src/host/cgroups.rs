@@ -203,7 +203,7 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
             Ok(bytes) => numbers(&bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             // A threaded cgroup refuses this file; its threads' processes stand in its parent.
-            Err(error) if sys::errno(&error) == Some(libc::EOPNOTSUPP) => Vec::new(),
+            Err(error) if findings::errno(&error) == Some(libc::EOPNOTSUPP) => Vec::new(),
             Err(error) => return Seen::Failed(Fault::new(path.display().to_string(), error)),
         };
         let children =

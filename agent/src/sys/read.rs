@@ -115,15 +115,9 @@ pub(super) fn named(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), Named { path: path.to_owned(), source: error })
 }
 
-/// The system's error number, also of an error that carries a path.
-pub fn errno(error: &io::Error) -> Option<i32> {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Named>());
-    inner.map_or(error.raw_os_error(), |named| named.source.raw_os_error())
-}
-
 /// Whether what was asked for is not there, or not any more: no such file, no such process.
 pub fn is_gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || errno(error) == Some(libc::ESRCH)
+    error.kind() == io::ErrorKind::NotFound || findings::errno(error) == Some(libc::ESRCH)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use findings::{Confidence, Unknown, Verdict, clean};
+use findings::{Confidence, FaultKind, Unknown, Verdict, clean};
 
 use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Step};
 use crate::engine::build;
@@ -24,7 +24,7 @@ pub fn judge(state: &State) -> ClusterReport {
     }
     if graph.cut {
         draft.unknown.push(Unknown {
-            kind: None,
+            kind: Some(FaultKind::TooLarge),
             source: "the cluster".to_owned(),
             why: "more objects wait for each other than are looked into at once".to_owned(),
             hides: "what the rest waits for; name one object to look at it alone".to_owned(),

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use findings::FaultKind;
+
 use crate::circle;
 use crate::diagnosis::Diagnosis;
 use crate::graph::Graph;
 use crate::lister::Lister;
 use crate::rules;
-use crate::state::{Fault, FaultKind, Question, Scope, State, known};
+use crate::state::{Fault, Question, Scope, State, known};
 
 /// More than this is not looked into; the report says so.
 const MOST_OBJECTS: usize = 4000;
@@ -34,7 +36,7 @@ pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
     circle::mark(&mut graph);
     let (questions, cut) = lister.finish();
     for list in cut {
-        let fault = Fault::new(FaultKind::TooLarge, "there are more than are kept");
+        let fault = Fault::new(FaultKind::TooLarge, "");
         graph.about.hidden(list, fault, "the rest of them");
     }
     (graph, questions)

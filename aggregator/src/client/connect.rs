@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use http::HeaderValue;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 /// How to reach the cluster.
@@ -28,6 +29,9 @@ pub enum ConnectError {
     /// There is neither a kubeconfig nor a service account.
     #[error("found neither a kubeconfig nor a service account (name a kubeconfig with --kubeconfig)")]
     Nowhere(#[from] kube::config::InferConfigError),
+    /// No header can hold the token that stands there: kube panics on it.
+    #[error("the kubeconfig's {0} holds a character that no header may hold")]
+    Token(&'static str),
     /// The client cannot be made.
     #[error("cannot make a client for this cluster")]
     Client(#[from] kube::Error),
@@ -52,6 +56,50 @@ pub async fn connect(connection: &Connection) -> Result<(Client, String), Connec
         // Else every certificate of the machine would be loaded for nothing.
         config.root_cert = Some(Vec::new());
     }
+    check_token(&config.auth_info)?;
     let namespace = config.default_namespace.clone();
     Ok((Client::try_from(config)?, namespace))
+}
+
+/// Refuses a token that no header can hold.
+fn check_token(auth: &AuthInfo) -> Result<(), ConnectError> {
+    let auth = serde_json::to_value(auth).unwrap_or_default();
+    for place in ["/token", "/auth-provider/config/id-token", "/auth-provider/config/access-token"] {
+        let token = auth.pointer(place).and_then(|token| token.as_str()).unwrap_or_default();
+        if HeaderValue::try_from(format!("Bearer {token}")).is_err() {
+            return Err(ConnectError::Token(&place[1..]));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_odd_token_is_an_error_and_no_panic() {
+        for odd in ["a\nb", "a\r\nX-Other: b", "a\0b", "a\u{7f}", "ends\n", "caf\u{e9}", "plain"] {
+            for user in [json!({"token": odd}), json!({"auth-provider": {"name": "oidc", "config": {"id-token": odd}}})]
+            {
+                let file = tempfile::NamedTempFile::new().unwrap();
+                let kubeconfig = json!({
+                    "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+                    "users": [{"name": "u", "user": user}],
+                    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]
+                });
+                std::fs::write(file.path(), kubeconfig.to_string()).unwrap();
+                let connection = Connection { kubeconfig: Some(file.path().to_owned()), ..Connection::default() };
+                let connected = connect(&connection).await.map(drop);
+                // YAML may refuse it before.
+                let is_told = matches!(connected, Err(ConnectError::Token(_) | ConnectError::Kubeconfig(_)));
+                assert!(
+                    if odd.chars().any(char::is_control) { is_told } else { connected.is_ok() },
+                    "{odd:?}: {connected:?}"
+                );
+            }
+        }
+    }
 }

@@ -3,8 +3,9 @@
 use futures::StreamExt as _;
 use serde_json::Value;
 
+use super::list::readable;
 use super::server::Server;
-use aggregator_core::state::{Answer, Discovery, Facts, FaultKind};
+use aggregator_core::state::{Answer, Discovery, Facts};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
@@ -13,11 +14,9 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 pub async fn ask(server: &Server<'_>) -> Answer<Facts> {
     let mut discovery = Discovery::default();
     for root in ["/api", "/apis"] {
-        let list = match server.get(root, AGGREGATED).await {
-            Answer::Seen(body) => match serde_json::from_slice::<Value>(&body) {
-                Ok(list) => list,
-                Err(error) => return Answer::failed(FaultKind::Malformed, format!("{root} is no JSON: {error}")),
-            },
+        let answer = server.get(root, AGGREGATED).await;
+        let list: Value = match answer.and_then(|body| readable(serde_json::from_slice(&body))) {
+            Answer::Seen(list) => list,
             other => return other.map(|_| Facts::Discovery(Discovery::default())),
         };
         if list.get("kind").and_then(Value::as_str) == Some("APIGroupDiscoveryList") {

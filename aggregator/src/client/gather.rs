@@ -1,12 +1,14 @@
 //! Asks what the judgement needs, until it needs nothing more.
 
 use aggregator_core::engine::next_questions;
-use aggregator_core::state::{Answer, Answered, Facts, Fault, FaultKind, Question, State};
+use aggregator_core::state::{Answer, Answered, Facts, Fault, Question, State};
+use findings::FaultKind;
 use futures::StreamExt as _;
 use http::{HeaderMap, header};
 use jiff::Timestamp;
 use kube::Client;
 
+use super::list::readable;
 use super::server::{Bounds, Server, ask};
 use super::{discovery, objects};
 
@@ -42,10 +44,7 @@ async fn version(server: &Server<'_>) -> Answer<Facts> {
 }
 
 fn read_version(body: &[u8]) -> Answer<Facts> {
-    match serde_json::from_slice(body) {
-        Ok(version) => Answer::Seen(Facts::Version(version)),
-        Err(error) => Answer::failed(FaultKind::Malformed, format!("/version cannot be read: {error}")),
-    }
+    readable(serde_json::from_slice(body)).map(Facts::Version)
 }
 
 /// The server does not answer at all.

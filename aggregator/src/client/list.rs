@@ -1,6 +1,7 @@
 //! A list, read page after page.
 
-use aggregator_core::state::{Answer, Facts, Fault, FaultKind, Page, Question, Select};
+use aggregator_core::state::{Answer, Facts, Fault, Page, Question, Select};
+use findings::FaultKind;
 
 use super::pages::Pages;
 use super::paths::path;
@@ -45,6 +46,6 @@ pub fn whole(question: &Question, body: &[u8]) -> Answer<(Page, usize)> {
 pub fn readable<T>(read: Result<T, serde_json::Error>) -> Answer<T> {
     match read {
         Ok(value) => Answer::Seen(value),
-        Err(error) => Answer::failed(FaultKind::Malformed, format!("the answer cannot be read: {error}")),
+        Err(error) => Answer::failed(FaultKind::Malformed, error),
     }
 }

@@ -1,10 +1,10 @@
 //! One request at a time, bounded in time and size; what fails is a value.
 
 use std::error::Error;
-use std::io;
 use std::time::Duration;
 
-use aggregator_core::state::{Answer, Fault, FaultKind};
+use aggregator_core::state::{Answer, Fault};
+use findings::FaultKind;
 use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::Client;
@@ -57,7 +57,7 @@ impl<'a> Server<'a> {
     /// One GET, bounded in time and size.
     pub async fn get(&self, path: &str, accept: &str) -> Answer<Vec<u8>> {
         let Ok(_one) = self.free.acquire().await else {
-            return Answer::failed(FaultKind::NotAsked, "nothing is asked any more");
+            return Answer::failed(FaultKind::NotAsked, "the client ends");
         };
         ask(self.client, path, accept, self.bounds).await.map(|response| response.body)
     }
@@ -71,7 +71,7 @@ pub async fn ask(client: &Client, path: &str, accept: &str, bounds: Bounds) -> A
     };
     match tokio::time::timeout(bounds.request_timeout, send(client, request, bounds.answer)).await {
         Ok(answer) => answer,
-        Err(_) => Answer::failed(FaultKind::TimedOut, format!("no answer within {:?}", bounds.request_timeout)),
+        Err(_) => Answer::failed(FaultKind::TimedOut, format!("waited {:?}", bounds.request_timeout)),
     }
 }
 
@@ -86,13 +86,13 @@ async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Re
         Ok(body) => body,
         Err(error) => {
             let kind = if error.is::<LengthLimitError>() { FaultKind::TooLarge } else { kind(error.as_ref()) };
-            return Answer::failed(kind, format!("the answer cannot be read: {error}"));
+            return Answer::failed(kind, error);
         }
     };
     match head.status {
         StatusCode::OK => Answer::Seen(Response { headers: head.headers, body }),
         StatusCode::NOT_FOUND => Answer::Missing,
-        other => Answer::Failed(Fault::rejected(other.as_u16(), said(&body))),
+        other => Answer::Failed(Fault::answered(other.as_u16(), said(&body))),
     }
 }
 
@@ -118,11 +118,7 @@ fn said(body: &[u8]) -> String {
 /// How the way to the server failed.
 fn kind(error: &(dyn Error + 'static)) -> FaultKind {
     let causes = std::iter::successors(Some(error), |error| (*error).source());
-    match causes.filter_map(|error| error.downcast_ref::<io::Error>()).last().map(io::Error::kind) {
-        Some(io::ErrorKind::ConnectionRefused) => FaultKind::Refused,
-        Some(io::ErrorKind::TimedOut) => FaultKind::TimedOut,
-        _ => FaultKind::Unreachable,
-    }
+    causes.filter_map(|error| error.downcast_ref()).last().map(FaultKind::of_io).unwrap_or_default()
 }
 
 /// An error with its causes, each said once: many of them repeat what is below.

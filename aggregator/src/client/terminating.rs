@@ -5,12 +5,14 @@
 
 use futures::StreamExt as _;
 
+use findings::FaultKind;
+
 use super::list::{list, readable, whole};
 use super::pages::{Form, Pages};
 use super::paths::path;
 use super::scan::{Name, scan};
 use super::server::Server;
-use aggregator_core::state::{Answer, Facts, Fault, FaultKind, Page, Question, Scope, Select};
+use aggregator_core::state::{Answer, Facts, Fault, Page, Question, Scope, Select};
 
 /// More are not asked for one by one: then every object is listed whole.
 const MOST: usize = 2000;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use aggregator::client::{Bounds, gather, reach};
 use aggregator_core::chain::judge;
 use aggregator_core::state::State;
-use findings::Verdict;
+use findings::{FaultKind, Verdict};
 use kube::Client;
 use serde_json::json;
 
@@ -63,9 +63,8 @@ fn what_is_forbidden_is_not_empty() {
     let world = healthy().going("stuck", all_false()).refuse("/api/v1/namespaces/stuck/pods", 403, "pods is forbidden");
     let looked = look(world, object("ns", "default", "stuck"));
     assert_eq!(looked.report.verdict, Verdict::CannotTell, "{:#?}", looked.report);
-    assert!(
-        looked.report.unknown.iter().any(|one| one.source == "pods of stuck" && one.why.contains("not visible to us"))
-    );
+    let pods = looked.report.unknown.iter().find(|one| one.source == "pods of stuck").unwrap();
+    assert_eq!((pods.kind, &*pods.why), (Some(FaultKind::Denied), "not visible to us: 403 pods is forbidden"));
 }
 
 #[test]
@@ -132,7 +131,11 @@ fn a_server_that_never_answers_costs_one_deadline_per_round() {
     assert!(most.load(Ordering::SeqCst) <= 8);
     let report = judge(&state);
     assert_eq!(report.verdict, Verdict::CannotTell);
-    assert!(report.unknown.iter().all(|one| one.why.contains("no answer within")), "{:#?}", report.unknown);
+    assert!(
+        report.unknown.iter().all(|one| one.kind == Some(FaultKind::TimedOut) && one.why.contains("no answer in time")),
+        "{:#?}",
+        report.unknown
+    );
 }
 
 #[test]

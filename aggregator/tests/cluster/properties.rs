@@ -2,7 +2,8 @@
 
 use aggregator::report::{Depth, dot, mermaid, name, table, tree};
 use aggregator_core::chain::judge;
-use aggregator_core::state::{Answer, FaultKind, State};
+use aggregator_core::state::{Answer, State};
+use findings::FaultKind;
 use findings::{Style, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};

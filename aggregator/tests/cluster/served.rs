@@ -5,7 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use apiserver::{Double, Fault, Faults, Rule, Store};
+use apiserver::{FakeApiServer, Fault, Faults, Rule, Store};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const PLUGIN: &str = env!("CARGO_BIN_EXE_kubectl-why_terminating");
 const POD: &str = "ee7644fa-c649-4025-9178-81dc31cad0c6";
 
 struct Server {
-    double: Double,
+    fake: FakeApiServer,
     kubeconfig: tempfile::NamedTempFile,
     _store: tempfile::TempDir,
 }
@@ -35,14 +35,14 @@ impl Server {
             "spec": {"holderIdentity": "me", "leaseDurationSeconds": 3600, "renewTime": ago(0)}
         });
         store.put("leases", Some("kube-system"), "kube-controller-manager", &lease).unwrap();
-        let double = Double::start(store).unwrap();
+        let fake = FakeApiServer::start(store).unwrap();
         let kubeconfig = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(kubeconfig.path(), double.kubeconfig_json().unwrap()).unwrap();
-        Server { double, kubeconfig, _store: dir }
+        std::fs::write(kubeconfig.path(), fake.kubeconfig_json().unwrap()).unwrap();
+        Server { fake, kubeconfig, _store: dir }
     }
 
     fn store(&self) -> &Store {
-        self.double.store()
+        self.fake.store()
     }
 
     fn plugin(&self, arguments: &[&str]) -> Command {
@@ -135,7 +135,7 @@ fn what_only_looks_stuck_is_told_and_is_no_failure() {
 fn get(server: &Server, path: &str) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let config = kube::Config::new(server.double.url().parse().unwrap());
+        let config = kube::Config::new(server.fake.url().parse().unwrap());
         let client = kube::Client::try_from(config).unwrap();
         client.request(http::Request::get(path).body(Vec::new()).unwrap()).await.unwrap()
     })
@@ -218,5 +218,5 @@ fn a_list_that_expires_on_the_way_is_told_as_cut() {
     server.store().set_faults(&once_then_gone).unwrap();
     let answer = server.ask(&["-o", "json"]);
     let report: Value = serde_json::from_slice(&answer.stdout).unwrap();
-    assert!(report["unknown"].to_string().contains("there are more than are kept"), "{report:#}");
+    assert!(report["unknown"].to_string().contains("there is more than is kept"), "{report:#}");
 }

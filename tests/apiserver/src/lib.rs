@@ -1,7 +1,7 @@
-//! A double of the Kubernetes API server, on plain HTTP at 127.0.0.1.
+//! A fake Kubernetes API server, on plain HTTP at 127.0.0.1.
 //!
 //! The files of its [`Store`] are the truth: whoever writes one has changed the world, and a crashed
-//! double loses nothing. What it holds in memory is only there to answer fast and to tell watchers
+//! fake loses nothing. What it holds in memory is only there to answer fast and to tell watchers
 //! what changed. Beneath the files may lie a recording of what a real API server answered.
 //!
 //! It speaks as a 1.36 server does, as far as an agent, an aggregator and kubectl listen: lists with
@@ -12,8 +12,8 @@
 mod apply;
 mod catalog;
 mod detector;
-mod double;
 mod event;
+mod fake;
 mod fault_answers;
 mod faults;
 mod feed;
@@ -32,7 +32,7 @@ mod watch;
 mod world;
 mod write;
 
-pub use double::{Double, VERSION, kubeconfig};
+pub use fake::{FakeApiServer, VERSION, kubeconfig};
 pub use faults::{Fault, Faults, Rule};
 pub use prepared::Prepared;
 pub use recording::recordings;

@@ -15,7 +15,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-/// A double of the Kubernetes API server.
+/// A fake Kubernetes API server.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {

@@ -55,7 +55,7 @@ impl RequestLog {
             .append(true)
             .open(path)
             .with_context(|| format!("open {}", path.display()))?;
-        // A double that is started again goes on with other numbers.
+        // A fake that is started again goes on with other numbers.
         let first = u64::try_from(jiff::Timestamp::now().as_microsecond()).unwrap_or_default();
         Ok(Self { file: Mutex::new(file), next: AtomicU64::new(first) })
     }

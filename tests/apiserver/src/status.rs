@@ -55,7 +55,7 @@ impl Status {
 
     /// As role based access control refuses.
     pub(crate) fn forbidden_by_rbac(verb: &str, resource: Option<&Resource>, scope: Scope<'_>, path: &str) -> Self {
-        const USER: &str = "system:serviceaccount:default:double";
+        const USER: &str = "system:serviceaccount:default:fake";
         let Some(resource) = resource else {
             let message = format!("forbidden: User \"{USER}\" cannot {verb} path \"{path}\"");
             return Self::new(403, "Forbidden", message).with_details(json!({}));

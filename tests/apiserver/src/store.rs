@@ -35,7 +35,7 @@ impl Store {
         Self { root: root.into(), recording: None, prepared: Arc::new([]) }
     }
 
-    /// Lets the double answer from the recording in `dir` what no file here says otherwise.
+    /// Lets the fake answer from the recording in `dir` what no file here says otherwise.
     pub fn with_recording(mut self, dir: impl Into<PathBuf>) -> Self {
         self.recording = Some(dir.into());
         self

@@ -57,7 +57,7 @@ impl World {
             recorded,
             stamps: HashMap::new(),
             unreadable: BTreeMap::new(),
-            // Microseconds, so that a double that is started again is newer than every version of
+            // Microseconds, so that a fake that is started again is newer than every version of
             // the old one, however fast that one was written to.
             version: u64::try_from(jiff::Timestamp::now().as_microsecond()).unwrap_or_default(),
             feed: Feed::new(0),

@@ -199,7 +199,7 @@ impl Writer<'_> {
         serde_json::from_slice(&self.asked.body).map_err(|error| {
             // YAML would be understood by a real server.
             if given.ends_with("+yaml") {
-                Status::new(415, "UnsupportedMediaType", format!("this double reads only JSON, also as YAML: {error}"))
+                Status::new(415, "UnsupportedMediaType", format!("this fake reads only JSON, also as YAML: {error}"))
             } else {
                 Status::bad_request(format!("invalid JSON: {error}"))
             }

@@ -75,16 +75,16 @@ impl<'a> AgentPod<'a> {
         Ok(made)
     }
 
-    /// Lets the API server double be reached inside the pod's network, over TLS.
+    /// Lets the fake API server be reached inside the pod's network, over TLS.
     fn serve_api(&self) -> anyhow::Result<()> {
         let layout = self.node.layout();
         let dir = layout.service_account();
         fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
         let pid = self.node.runtime().sandbox_pid(&self.pod.sandbox)?;
-        let backend = fs::read_to_string(layout.api_address()).context("read the API server double's address")?;
+        let backend = fs::read_to_string(layout.api_address()).context("read the fake API server's address")?;
         let launch = Launch::stand_in("api-tls").args(["stand-in", "api-tls", "--network-of", &pid.to_string()]);
         self.node.launch(launch.args(["--backend", &backend]).arg("--service-account").arg(&dir))?;
-        wait_for("the API server double is served inside the pod", Duration::from_secs(10), || {
+        wait_for("the fake API server is served inside the pod", Duration::from_secs(10), || {
             Ok(dir.join("ca.crt").exists().then_some(()))
         })
     }

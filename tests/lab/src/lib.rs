@@ -2,7 +2,7 @@
 //!
 //! A [`Node`] is one Kubernetes node in a directory: a containerd of its own, a kubelet's directory
 //! tree, pod cgroups, a stand-in for the kubelet that runs the kubelet's gates in order, and a
-//! double of the API server. A [`scenario`] makes one pod of it stuck in one way, with real kernel
+//! fake API server. A [`scenario`] makes one pod of it stuck in one way, with real kernel
 //! objects only, and says what a right diagnosis is and which cure lets the kubelet go on.
 //!
 //! Everything is found again from what is on disk and in cgroups, so [`Node::down`] also cleans up

@@ -26,9 +26,9 @@ struct StandIn {
 enum Part {
     /// Starts another process and ends.
     Launcher(Launcher),
-    /// The API server double.
+    /// The fake API server.
     Apiserver(serve_api::ServeApi),
-    /// The API server double, inside a pod's network.
+    /// The fake API server, inside a pod's network.
     ApiTls(api_tls::ApiTls),
     /// A FUSE server that does not answer everything.
     Hangfs(hangfs::HangFs),

@@ -1,6 +1,6 @@
 //! Commands of the registry that only read, typed with the real kubectl.
 //!
-//! The API server is the double, which answers from a recording and from one sample of each kind that
+//! The API server is the fake, which answers from a recording and from one sample of each kind that
 //! the recording lacks. What a command changes needs controllers, so it is not typed here.
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use apiserver::{Double, Store, recordings};
+use apiserver::{FakeApiServer, Store, recordings};
 use findings::{Advice, Cause, Proven, cause};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ const NAMES: [(&str, &str); 4] = [
     ("configuration", "validatingwebhookconfiguration/guard.example.com"),
     ("group_version", "apps/v1"),
 ];
-/// Group and version, where the double keeps them, kind, whether they live in a namespace.
+/// Group and version, where the fake keeps them, kind, whether they live in a namespace.
 const SAMPLES: [(&str, &str, &str, bool); 12] = [
     ("v1", "namespaces", "Namespace", false),
     ("v1", "nodes", "Node", false),
@@ -69,9 +69,9 @@ fn type_all(dir: &Path) -> anyhow::Result<()> {
     let recording = recordings()?.remove(RECORDING).context("the recording is there")?;
     let store = Store::new(dir.join("api")).with_recording(recording);
     stock(&store)?;
-    let double = Double::start(store)?;
+    let fake = FakeApiServer::start(store)?;
     let kubeconfig = dir.join("kubeconfig");
-    fs::write(&kubeconfig, double.kubeconfig_json()?)?;
+    fs::write(&kubeconfig, fake.kubeconfig_json()?)?;
     let shell = Shell { kubectl: kubectl::binary()?, dir: dir.to_owned(), kubeconfig };
     let all: Vec<(&Cause, &Advice)> =
         cause::all().flat_map(|cause| cause.safe.iter().map(move |advice| (cause, advice))).collect();
@@ -84,7 +84,7 @@ fn type_all(dir: &Path) -> anyhow::Result<()> {
             faults.push(format!("{}: {error:#}", cause.id));
         }
     }
-    double.stop()?;
+    fake.stop()?;
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 pub use findings::FaultKind;
-use findings::{Unknown, clean};
+use findings::{Unknown, clean, errno};
 use serde::{Deserialize, Serialize};
 
 use super::HostPath;
@@ -82,14 +82,7 @@ impl<T: fmt::Display> From<(FaultKind, T)> for Reason {
 
 impl From<&io::Error> for Reason {
     fn from(error: &io::Error) -> Self {
-        let errno = errno(error);
-        let kind = match error.kind() {
-            io::ErrorKind::FileTooLarge => FaultKind::TooLarge,
-            io::ErrorKind::TimedOut => FaultKind::TimedOut,
-            io::ErrorKind::InvalidData => FaultKind::Malformed,
-            _ => errno.map_or(FaultKind::Failed, FaultKind::of_errno),
-        };
-        Reason { kind, errno, says: error.to_string() }
+        Reason { kind: FaultKind::of_io(error), errno: errno(error), says: error.to_string() }
     }
 }
 
@@ -97,12 +90,6 @@ impl From<io::Error> for Reason {
     fn from(error: io::Error) -> Self {
         Reason::from(&error)
     }
-}
-
-/// The system's error number, also of an error that was wrapped to carry a path.
-pub fn errno(error: &io::Error) -> Option<i32> {
-    let wrapped = || error.get_ref()?.source()?.downcast_ref::<io::Error>()?.raw_os_error();
-    error.raw_os_error().or_else(wrapped)
 }
 
 impl From<HostPath> for Source {

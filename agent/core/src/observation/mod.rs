@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 pub use api::*;
 pub use cgroup::*;
 pub use csi::*;
-pub use fault::{Fault, FaultKind, Reason, Source, errno};
+pub use fault::{Fault, FaultKind, Reason, Source};
 pub use holder::*;
 pub use mount::*;
 pub use mount_copy::*;

@@ -89,7 +89,7 @@ fn reason(error: &anyhow::Error) -> Reason {
         kube::Error::Api(status) => Some(FaultKind::of_status(status.code)),
         _ => None,
     });
-    let of_system = || error.chain().find_map(|cause| Some(Reason::from(cause.downcast_ref::<std::io::Error>()?).kind));
+    let of_system = || error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>().map(FaultKind::of_io));
     Reason::new(of_server.or_else(of_system).unwrap_or_default(), findings::clean(&format!("{error:#}"), 300))
 }
 

@@ -282,9 +282,9 @@ mod tests {
             });
             store.put_pod(namespace, name, &pod).unwrap();
         }
-        let double = apiserver::Double::start(store).unwrap();
+        let fake = apiserver::FakeApiServer::start(store).unwrap();
         let kubeconfig = dir.path().join("kubeconfig");
-        std::fs::write(&kubeconfig, double.kubeconfig_json().unwrap()).unwrap();
+        std::fs::write(&kubeconfig, fake.kubeconfig_json().unwrap()).unwrap();
         let conversation = Conversation::open(Credentials::Kubeconfig(kubeconfig)).unwrap();
         let asked = |only: Option<PodFilter>| {
             let conversation = &conversation;
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(asked(None).await.len(), 3);
         assert_eq!(asked(named("db-0")).await, ["shop/db-0"]);
         assert_eq!(asked(named("db-2")).await, [""; 0], "it is on another node");
-        double.stop().unwrap();
+        fake.stop().unwrap();
     }
 
     #[tokio::test]

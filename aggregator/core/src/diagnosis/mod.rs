@@ -8,7 +8,7 @@ use findings::{Evidence, Unknown, clean};
 
 pub use root_cause::{AgentFinding, RootCause, Step, ToldBy};
 
-use crate::state::{Answer, Fault, FaultKind, ObjectRef};
+use crate::state::{Answer, Fault, ObjectRef};
 
 /// Something that could not be looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,12 @@ impl NotSeen {
     /// In words.
     pub fn unknown(&self) -> Unknown {
         let NotSeen { source, fault, hides } = self;
-        Unknown { kind: None, source: clean(source, 200), why: clean(&fault.to_string(), 300), hides: hides.clone() }
+        Unknown {
+            kind: Some(fault.kind),
+            source: clean(source, 200),
+            why: clean(&fault.to_string(), 300),
+            hides: hides.clone(),
+        }
     }
 }
 
@@ -78,8 +83,7 @@ impl Diagnosis {
     pub fn glance<T>(&mut self, source: impl AsRef<str>, adds: &str, answer: Answer<T>) -> Option<T> {
         let why = match self.split(answer) {
             Ok(value) => return value,
-            Err(Fault { kind: FaultKind::Denied, .. }) => "not visible to us".to_owned(),
-            Err(fault) => fault.to_string(),
+            Err(fault) => fault.brief(),
         };
         self.note(format!("Not seen, and not needed for the verdict: {} ({why}). It says {adds}.", source.as_ref()));
         None

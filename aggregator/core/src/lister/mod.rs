@@ -6,9 +6,11 @@ mod agent_events;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use findings::FaultKind;
+
 use crate::state::{
-    AgentEvent, Answer, Answered, Detail, Discovery, Facts, FaultKind, Kind, Known, Namespace, Object, Pod, Question,
-    Resource, Scope, Select, State, Version, known,
+    AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Namespace, Object, Pod, Question, Resource,
+    Scope, Select, State, Version, known,
 };
 
 /// A state, and the questions that came up while it was judged.
@@ -249,6 +251,6 @@ fn of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {
     match K::among(facts) {
         Some(objects) => Answer::Seen(objects.iter().collect()),
         // A saved state that was edited by hand.
-        None => Answer::failed(FaultKind::Malformed, "the answer holds objects of another kind"),
+        None => Answer::failed(FaultKind::Malformed, "it holds objects of another kind"),
     }
 }

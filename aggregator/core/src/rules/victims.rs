@@ -1,5 +1,7 @@
 //! What should be gone: all of it, or what the user named.
 
+use findings::FaultKind;
+
 use super::words::within;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
@@ -132,7 +134,7 @@ fn unknown_word(word: &str, discovery: &Discovery, about: &mut Diagnosis) {
         about.words = format!("the server knows no resource {word:?}; `kubectl api-resources` lists them");
     } else {
         let why = format!("the server knows no resource of this name, and does not know those of {}", stale.join(", "));
-        about.hidden(word, Fault::new(FaultKind::NotServed, why), "everything about it");
+        about.hidden(word, Fault::new(FaultKind::Stale, why), "everything about it");
     }
 }
 

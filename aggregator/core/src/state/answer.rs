@@ -1,8 +1,9 @@
 //! What a question was answered with.
 
+use findings::FaultKind;
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, FaultKind};
+use super::Fault;
 
 /// An answer of the API server, or why there is none. "Not allowed" and "failed" are never an
 /// empty list.
@@ -21,8 +22,8 @@ pub enum Answer<T> {
 
 impl<T> Answer<T> {
     /// There is no answer, for this reason.
-    pub fn failed(kind: FaultKind, message: impl Into<String>) -> Self {
-        Answer::Failed(Fault::new(kind, message))
+    pub fn failed(kind: FaultKind, message: impl ToString) -> Self {
+        Answer::Failed(Fault::new(kind, message.to_string()))
     }
 
     /// The answer, if there is one.

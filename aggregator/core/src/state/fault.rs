@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use findings::FaultKind;
 use serde::{Deserialize, Serialize};
 
 use crate::messages::Message;
@@ -14,33 +15,8 @@ pub struct Fault {
     /// The HTTP status, if the server answered.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<u16>,
-    /// What the server or the client says of it.
+    /// What the server or the library below says of it.
     pub message: Message,
-}
-
-/// What can happen to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FaultKind {
-    /// Nobody listens at the server's address.
-    Refused,
-    /// There is no way to the server.
-    Unreachable,
-    /// No answer came in time.
-    TimedOut,
-    /// The caller may not see it (401, 403).
-    Denied,
-    /// A list is too old to go on with (410).
-    Stale,
-    /// The server answered with another error.
-    Rejected,
-    /// The server does not serve it.
-    NotServed,
-    /// The answer cannot be read.
-    Malformed,
-    /// There is more than is taken.
-    TooLarge,
-    /// It was not asked.
-    NotAsked,
 }
 
 impl Fault {
@@ -50,24 +26,39 @@ impl Fault {
     }
 
     /// An error that the server answered with.
-    pub fn rejected(status: u16, message: impl Into<Message>) -> Self {
-        let kind = match status {
-            401 | 403 => FaultKind::Denied,
-            410 => FaultKind::Stale,
-            _ => FaultKind::Rejected,
-        };
-        Fault { kind, status: Some(status), message: message.into() }
+    pub fn answered(status: u16, message: impl Into<Message>) -> Self {
+        Fault { kind: FaultKind::of_status(status), status: Some(status), message: message.into() }
+    }
+
+    /// In a few words where they tell enough: which right is missing is no matter of a note.
+    pub fn brief(&self) -> String {
+        match self.kind {
+            FaultKind::Denied => words(self.kind).to_owned(),
+            _ => self.to_string(),
+        }
+    }
+}
+
+/// Nothing where the message alone tells it.
+fn words(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Denied => "not visible to us",
+        FaultKind::Gone => "the server does not serve it",
+        FaultKind::Malformed => "the answer cannot be read",
+        FaultKind::NotAsked => "not asked",
+        FaultKind::TimedOut => "no answer in time",
+        FaultKind::TooLarge => "there is more than is kept",
+        FaultKind::Failed | FaultKind::Hung | FaultKind::Refused | FaultKind::Stale => "",
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.kind == FaultKind::Denied {
-            f.write_str("not visible to us: ")?;
-        }
-        if let Some(status) = self.status {
-            write!(f, "{status} ")?;
-        }
-        self.message.fmt(f)
+        let status = self.status.map(|status| status.to_string()).unwrap_or_default();
+        let message = self.message.to_string();
+        let said: Vec<&str> = [status.as_str(), &message].into_iter().filter(|part| !part.is_empty()).collect();
+        let said = said.join(" ");
+        let all: Vec<&str> = [words(self.kind), &said].into_iter().filter(|part| !part.is_empty()).collect();
+        f.write_str(&all.join(": "))
     }
 }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use answer::Answer;
 pub use discovery::{Discovery, ServedResource, ServedVersion, Version};
 pub use facts::{Facts, Kind, Known, ListMeta, Page, known};
-pub use fault::{Fault, FaultKind};
+pub use fault::Fault;
 pub use kinds::*;
 pub use meta::{Fields, Managed, Meta, Owner, or_default};
 pub use object_ref::ObjectRef;

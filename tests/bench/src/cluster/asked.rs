@@ -1,6 +1,6 @@
 //! What an answer cost: for the one who asks, and for the API server.
 
-use super::double::Cluster;
+use super::fake::Cluster;
 use crate::{
     measure::{Run, Tool},
     report::{Report, mebi, millis, yes},

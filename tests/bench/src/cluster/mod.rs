@@ -4,7 +4,7 @@ mod answer;
 mod asked;
 mod crowd;
 mod discovery;
-mod double;
+mod fake;
 mod text;
 mod trouble;
 
@@ -18,8 +18,8 @@ use crate::{
     report::{Report, yes},
 };
 use asked::{Asked, Targets};
-use double::Cluster as Running;
-pub use double::Serve;
+use fake::Cluster as Running;
+pub use fake::Serve;
 use trouble::Trouble;
 
 /// How large the cluster is.

@@ -41,7 +41,7 @@ impl Text {
 }
 
 impl Template {
-    /// A template of the resource that the double keeps in `dir`.
+    /// A template of the resource that the fake keeps in `dir`.
     pub fn new(dir: &'static str, text: &str) -> anyhow::Result<Self> {
         let object = serde_json::from_str(text).with_context(|| format!("read the template of {dir}"))?;
         Ok(Self::of(dir, object))

@@ -102,7 +102,7 @@ impl Idle {
     }
 }
 
-/// What the agent and the API server double say that the agent did.
+/// What the agent and the fake API server say that the agent did.
 fn did(node: &Node, agent: &Service, asked_before: usize) -> anyhow::Result<Did> {
     agent.expect_ready()?;
     let metrics = agent.scrape()?;

@@ -97,7 +97,7 @@ impl<'a> Fleet<'a> {
                     let wrote = answer.await.context("a write was lost")??;
                     anyhow::ensure!(
                         matches!(wrote, WriteOutcome::Done { .. }),
-                        "the API server double did not take an Event of {}: {wrote:?}",
+                        "the fake API server did not take an Event of {}: {wrote:?}",
                         failure::node_name(node)
                     );
                     self.take(node, Input::Wrote(wrote), at)?;

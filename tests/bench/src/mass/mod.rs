@@ -97,7 +97,7 @@ impl Mass {
     fn expect_nothing_lost(&self, told: &Told) -> anyhow::Result<()> {
         let Told { stored, events, .. } = told;
         let sent = told.tally.span(0..u64::MAX, Asked::is_write).total;
-        anyhow::ensure!(stored.refused == 0, "the API server double refused {} requests", stored.refused);
+        anyhow::ensure!(stored.refused == 0, "the fake API server refused {} requests", stored.refused);
         anyhow::ensure!(stored.accepted == sent, "{sent} writes were sent and {} accepted", stored.accepted);
         anyhow::ensure!(stored.events == *events, "{} Events instead of {events}", stored.events);
         let pods = self.agents * self.pods;

@@ -1,4 +1,4 @@
-//! The way to the API server double, which every write really takes.
+//! The way to the fake API server, which every write really takes.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use agent::{
     run::api::{Cluster, Requests},
 };
 use anyhow::Context as _;
-use apiserver::{Double, Store};
+use apiserver::{FakeApiServer, Store};
 use findings::event::{Carried, Phase};
 use reconcile::{event::Draft, reconciler::WriteOutcome};
 use tempfile::TempDir;
@@ -16,16 +16,16 @@ use tokio::{sync::Semaphore, task::JoinHandle};
 /// So many requests are under way at once, each on a connection of its own.
 const CONNECTIONS: usize = 8;
 
-/// A double with an empty store, and the agent's own client for it.
+/// A fake with an empty store, and the agent's own client for it.
 pub struct Wire {
-    double: Double,
+    fake: FakeApiServer,
     cluster: Cluster,
     free: Arc<Semaphore>,
-    // Dropped after the double.
+    // Dropped after the fake.
     _dir: TempDir,
 }
 
-/// What the double has in the end.
+/// What the fake has in the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stored {
     /// Events that say that something holds.
@@ -41,15 +41,15 @@ pub struct Stored {
 }
 
 impl Wire {
-    /// Starts a double.
+    /// Starts a fake.
     pub async fn open() -> anyhow::Result<Self> {
-        let dir = tempfile::tempdir().context("make a directory for the API server double")?;
-        let double = Double::start(Store::new(dir.path().join("store")))?;
+        let dir = tempfile::tempdir().context("make a directory for the fake API server")?;
+        let fake = FakeApiServer::start(Store::new(dir.path().join("store")))?;
         let kubeconfig = dir.path().join("kubeconfig");
-        std::fs::write(&kubeconfig, double.kubeconfig_json()?).context("write the kubeconfig")?;
+        std::fs::write(&kubeconfig, fake.kubeconfig_json()?).context("write the kubeconfig")?;
         // Whose pods it would list plays no part: it only writes here.
         let cluster = Cluster::new(Credentials::Kubeconfig(kubeconfig), "any", Arc::new(Requests::default())).await?;
-        Ok(Self { double, cluster, free: Arc::new(Semaphore::new(CONNECTIONS)), _dir: dir })
+        Ok(Self { fake, cluster, free: Arc::new(Semaphore::new(CONNECTIONS)), _dir: dir })
     }
 
     /// Sends one write; the answer comes with the handle.
@@ -63,7 +63,7 @@ impl Wire {
 
     /// Reads back what was written.
     pub fn stored(&self) -> anyhow::Result<Stored> {
-        let store = self.double.store();
+        let store = self.fake.store();
         let mut stored = Stored::default();
         let mut pods = std::collections::BTreeSet::new();
         for event in store.events()? {

@@ -19,11 +19,11 @@ pub fn kubelet_version() -> String {
 /// The Node object's uid.
 const NODE_UID: &str = "6f1d1a3e-3f0c-4a53-9a5f-0c8d5d1e7b11";
 
-/// Starts the API server double and writes the kubeconfig.
+/// Starts the fake API server and writes the kubeconfig.
 pub fn start(layout: &Layout) -> anyhow::Result<()> {
     apiserver::Store::new(layout.api()).put_node(NODE_NAME, &node_object(&kubelet_version()))?;
     Launch::stand_in("apiserver").args(["stand-in", "apiserver"]).start(layout)?;
-    let address = wait_for("the API server double listens", Duration::from_secs(10), || {
+    let address = wait_for("the fake API server listens", Duration::from_secs(10), || {
         Ok(fs::read_to_string(layout.api_address()).ok())
     })?;
     let kubeconfig = json!({

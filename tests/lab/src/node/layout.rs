@@ -111,17 +111,17 @@ impl Layout {
         self.dir.join("waits").join(uid)
     }
 
-    /// The API server double's objects.
+    /// The fake API server's objects.
     pub fn api(&self) -> PathBuf {
         self.dir.join("api")
     }
 
-    /// The API server double's address, once it listens.
+    /// The fake API server's address, once it listens.
     pub fn api_address(&self) -> PathBuf {
         self.dir.join("apiserver.address")
     }
 
-    /// How to reach the API server double.
+    /// How to reach the fake API server.
     pub fn kubeconfig(&self) -> PathBuf {
         self.dir.join("kubeconfig")
     }

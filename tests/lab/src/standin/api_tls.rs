@@ -1,4 +1,4 @@
-//! The API server double as a pod sees it: behind TLS, inside the pod's network, with a service account.
+//! The fake API server as a pod sees it: behind TLS, inside the pod's network, with a service account.
 
 use std::{fs, net::TcpListener, path::PathBuf, sync::Arc};
 
@@ -24,7 +24,7 @@ pub struct ApiTls {
     /// A process in the pod's network.
     #[arg(long)]
     network_of: i32,
-    /// Where the double listens, in the node's network.
+    /// Where the fake listens, in the node's network.
     #[arg(long)]
     backend: String,
     /// Where the service account's files go; `ca.crt` last.
@@ -59,7 +59,7 @@ impl ApiTls {
 
 async fn pass_on(client: TcpStream, acceptor: TlsAcceptor, backend: &str) -> anyhow::Result<()> {
     let mut client = acceptor.accept(client).await.context("agree on TLS")?;
-    let mut backend = TcpStream::connect(backend).await.context("reach the double")?;
+    let mut backend = TcpStream::connect(backend).await.context("reach the fake")?;
     // A client that goes away without a farewell is no failure.
     let _ = tokio::io::copy_bidirectional(&mut client, &mut backend).await;
     Ok(())

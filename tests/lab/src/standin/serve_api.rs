@@ -1,4 +1,4 @@
-//! The API server double as a process.
+//! The fake API server as a process.
 
 use std::fs;
 

@@ -9,18 +9,18 @@ use std::{
 };
 
 use anyhow::Context;
-use apiserver::{Double, Faults, Request, Store, kubeconfig};
+use apiserver::{FakeApiServer, Faults, Request, Store, kubeconfig};
 use lab::{NODE_NAME, Node};
 use serde_json::Value;
 
 use super::events::Events;
 
-/// A double that knows what the lab's own knew when it was made.
+/// A fake that knows what the lab's own knew when it was made.
 pub struct Cluster {
     dir: PathBuf,
     store: Store,
     address: SocketAddr,
-    double: Option<Double>,
+    fake: Option<FakeApiServer>,
 }
 
 impl Cluster {
@@ -31,8 +31,8 @@ impl Cluster {
         for kind in ["nodes", "pods", "persistentvolumes"] {
             copy(&node.layout().api().join(kind), &store.root().join(kind))?;
         }
-        let double = Double::start(store.clone())?;
-        let cluster = Cluster { dir, store, address: double.address(), double: Some(double) };
+        let fake = FakeApiServer::start(store.clone())?;
+        let cluster = Cluster { dir, store, address: fake.address(), fake: Some(fake) };
         fs::write(cluster.kubeconfig(), kubeconfig(&cluster.address.to_string(), None))?;
         Ok(cluster)
     }
@@ -54,12 +54,12 @@ impl Cluster {
 
     /// Nobody listens any more.
     pub fn stop(&mut self) -> anyhow::Result<()> {
-        self.double.take().map_or(Ok(()), Double::stop)
+        self.fake.take().map_or(Ok(()), FakeApiServer::stop)
     }
 
     /// It listens again, where it did.
     pub fn start(&mut self) -> anyhow::Result<()> {
-        self.double = Some(Double::start_at(self.store.clone(), &self.address.to_string())?);
+        self.fake = Some(FakeApiServer::start_at(self.store.clone(), &self.address.to_string())?);
         Ok(())
     }
 

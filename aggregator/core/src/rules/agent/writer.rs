@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::state::{AdmissionPolicy, AdmissionPolicyBinding, AgentEvent, Answer, Fault, FaultKind, known};
+use crate::state::{AdmissionPolicy, AdmissionPolicyBinding, AgentEvent, Answer, known};
 
 /// The name of the policy and of its binding.
 const POLICY: &str = "why-terminating-findings";
@@ -61,16 +61,13 @@ fn told<T>(diagnosis: &mut Diagnosis, answer: Answer<T>) -> Result<T, Policy> {
     let why = match answer {
         Answer::Seen(seen) => return Ok(seen),
         Answer::Missing => {
-            "whoever may write Events in default may have said it (no policy keeps others out, see deploy/)"
+            "whoever may write Events in default may have said it (no policy keeps others out, see deploy/)".to_owned()
         }
         Answer::Unasked => {
             diagnosis.open = true;
-            "not asked yet"
+            "not asked yet".to_owned()
         }
-        Answer::Failed(Fault { kind: FaultKind::Denied, .. }) => {
-            "whether a policy keeps others from saying it is not visible to us"
-        }
-        Answer::Failed(_) => "whether a policy keeps others from saying it could not be read",
+        Answer::Failed(fault) => format!("whether a policy keeps others from saying it is unknown ({})", fault.brief()),
     };
-    Err(Policy::Not(why.to_owned()))
+    Err(Policy::Not(why))
 }

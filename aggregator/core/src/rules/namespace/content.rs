@@ -1,6 +1,8 @@
 //! What is left in a namespace: pods and claims always, then what the conditions name, then
 //! everything, if nothing else explains why it stays.
 
+use findings::FaultKind;
+
 use super::case::Case;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
@@ -88,7 +90,7 @@ fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<Resourc
             Some((resource, _)) => found.push(resource),
             None => diagnosis.hidden(
                 Resource::new(&group, "", &plural).for_kubectl(),
-                Fault::new(FaultKind::NotServed, "the conditions name it, and the server does not serve it"),
+                Fault::new(FaultKind::Gone, "only the conditions name it"),
                 "what remains of it",
             ),
         }

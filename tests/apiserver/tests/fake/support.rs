@@ -1,4 +1,4 @@
-//! A running double and a plain HTTP client, to see what is really on the wire.
+//! A running fake and a plain HTTP client, to see what is really on the wire.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use apiserver::{Double, Store};
+use apiserver::{FakeApiServer, Store};
 use serde_json::{Value, json};
 
 pub const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
@@ -14,7 +14,7 @@ pub const APPLY: &str = "application/apply-patch+yaml";
 pub const JSON: &str = "application/json";
 
 pub struct Server {
-    pub double: Double,
+    pub fake: FakeApiServer,
     _dir: tempfile::TempDir,
 }
 
@@ -54,7 +54,7 @@ impl Server {
     pub fn of(prepare: impl FnOnce(Store) -> Store) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = prepare(Store::new(dir.path()));
-        Self { double: Double::start(store).unwrap(), _dir: dir }
+        Self { fake: FakeApiServer::start(store).unwrap(), _dir: dir }
     }
 
     pub fn recorded(name: &str) -> Self {
@@ -63,7 +63,7 @@ impl Server {
     }
 
     pub fn store(&self) -> &Store {
-        self.double.store()
+        self.fake.store()
     }
 
     pub fn pod(&self, namespace: &str, name: &str, node: &str) {
@@ -71,9 +71,9 @@ impl Server {
     }
 
     pub fn open(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> BufReader<TcpStream> {
-        let mut stream = TcpStream::connect(self.double.address()).unwrap();
+        let mut stream = TcpStream::connect(self.fake.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: double\r\nUser-Agent: tester/1\r\n");
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: fake\r\nUser-Agent: tester/1\r\n");
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

@@ -146,7 +146,7 @@ mod through_kube {
     }
 
     async fn client(server: &Server) -> Client {
-        let kubeconfig = Kubeconfig::from_yaml(&server.double.kubeconfig_json().unwrap()).unwrap();
+        let kubeconfig = Kubeconfig::from_yaml(&server.fake.kubeconfig_json().unwrap()).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
         Client::try_from(config).unwrap()
     }

@@ -45,14 +45,14 @@ fn access_is_refused_as_rbac_words_it() {
     let server = with(Rule::new(Fault::Forbidden));
     assert_eq!(
         server.get(PODS).message(),
-        "pods is forbidden: User \"system:serviceaccount:default:double\" cannot list resource \"pods\" in API group \"\" \
+        "pods is forbidden: User \"system:serviceaccount:default:fake\" cannot list resource \"pods\" in API group \"\" \
          at the cluster scope"
     );
     let refused = server.apply("e", "why", true, &event("e"));
     assert_eq!((refused.status, &refused.json()["reason"]), (403, &json!("Forbidden")));
     assert_eq!(
         refused.message(),
-        "events.events.k8s.io \"e\" is forbidden: User \"system:serviceaccount:default:double\" cannot patch resource \
+        "events.events.k8s.io \"e\" is forbidden: User \"system:serviceaccount:default:fake\" cannot patch resource \
          \"events\" in API group \"events.k8s.io\" in the namespace \"default\""
     );
 }
@@ -114,7 +114,7 @@ fn a_token_is_asked_for_when_there_are_tokens() {
     assert_eq!((refused.status, refused.message().as_str()), (401, "Unauthorized"));
     assert_eq!(server.ask("GET", PODS, &[("Authorization", "Bearer wrong")], "").status, 401);
     assert_eq!(server.ask("GET", PODS, &[("Authorization", "Bearer secret")], "").status, 200);
-    assert!(server.double.kubeconfig_json().unwrap().contains("secret"));
+    assert!(server.fake.kubeconfig_json().unwrap().contains("secret"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ const WATCHERS: usize = 200;
 
 /// Applies events over one connection that is kept open, as clients do.
 fn write_many(server: &Server, writer: usize) {
-    let mut stream = TcpStream::connect(server.double.address()).unwrap();
+    let mut stream = TcpStream::connect(server.fake.address()).unwrap();
     stream.set_nodelay(true).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     for number in 0..EACH {

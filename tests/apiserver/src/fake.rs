@@ -1,4 +1,4 @@
-//! The double inside a test.
+//! The fake inside a test.
 
 use std::{net::SocketAddr, thread};
 
@@ -8,25 +8,25 @@ use tokio::{net::TcpListener, sync::oneshot};
 
 use crate::{Store, serve};
 
-/// The version of Kubernetes the double claims to be.
+/// The version of Kubernetes the fake claims to be.
 pub const VERSION: &str = "v1.36.2";
 
-/// A running double, in a thread of its own; it stops when it is dropped.
+/// A running fake, in a thread of its own; it stops when it is dropped.
 #[derive(Debug)]
-pub struct Double {
+pub struct FakeApiServer {
     address: SocketAddr,
     store: Store,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<anyhow::Result<()>>>,
 }
 
-impl Double {
+impl FakeApiServer {
     /// Serves `store` on a free port of 127.0.0.1.
     pub fn start(store: Store) -> anyhow::Result<Self> {
         Self::start_at(store, "127.0.0.1:0")
     }
 
-    /// Serves `store` at `address`, such as that of a double that was stopped.
+    /// Serves `store` at `address`, such as that of a fake that was stopped.
     pub fn start_at(store: Store, address: &str) -> anyhow::Result<Self> {
         let listener = std::net::TcpListener::bind(address).with_context(|| format!("listen on {address}"))?;
         listener.set_nonblocking(true)?;
@@ -77,28 +77,28 @@ impl Double {
         drop(self.stop.take());
         match self.thread.take().map(thread::JoinHandle::join) {
             Some(Ok(ended)) => ended,
-            Some(Err(_)) => Err(anyhow::anyhow!("the API server double panicked")),
+            Some(Err(_)) => Err(anyhow::anyhow!("the fake API server panicked")),
             None => Ok(()),
         }
     }
 }
 
-impl Drop for Double {
+impl Drop for FakeApiServer {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
-            eprintln!("the API server double: {error:#}");
+            eprintln!("the fake API server: {error:#}");
         }
     }
 }
 
-/// A kubeconfig for the double at `address`.
+/// A kubeconfig for the fake at `address`.
 pub fn kubeconfig(address: &str, token: Option<&str>) -> String {
     let user = token.map_or_else(|| json!({}), |token| json!({"token": token}));
     let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "double",
-        "clusters": [{"name": "double", "cluster": {"server": format!("http://{address}")}}],
-        "users": [{"name": "double", "user": user}],
-        "contexts": [{"name": "double", "context": {"cluster": "double", "user": "double"}}],
+        "apiVersion": "v1", "kind": "Config", "current-context": "fake",
+        "clusters": [{"name": "fake", "cluster": {"server": format!("http://{address}")}}],
+        "users": [{"name": "fake", "user": user}],
+        "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "fake"}}],
     });
     format!("{config:#}\n")
 }

@@ -37,7 +37,7 @@ fn all_recordings_can_be_served() {
                 continue;
             };
             let mut answered = answer.json();
-            // The version of a list is that of the double.
+            // The version of a list is that of the fake.
             if recorded["items"].is_array() {
                 recorded["metadata"] = json!({});
                 answered["metadata"] = json!({});

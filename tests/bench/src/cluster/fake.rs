@@ -1,4 +1,4 @@
-//! The cluster: the API server double in a process of its own, with everything in memory.
+//! The cluster: the fake API server in a process of its own, with everything in memory.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use apiserver::{Double, Prepared, Request, Store};
+use apiserver::{FakeApiServer, Prepared, Request, Store};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -40,11 +40,11 @@ impl Serve {
         let objects = everything(self.size)?;
         let contents = Contents { objects: objects.len(), bytes: objects.iter().map(Prepared::size).sum() };
         discovery::write(&self.dir.join("recording"))?;
-        let double = Double::start(Store::new(&self.dir).with_prepared(objects))?;
-        fs::write(kubeconfig(&self.dir), double.kubeconfig_json()?).context("write the kubeconfig")?;
+        let fake = FakeApiServer::start(Store::new(&self.dir).with_prepared(objects))?;
+        fs::write(kubeconfig(&self.dir), fake.kubeconfig_json()?).context("write the kubeconfig")?;
         println!("{}", serde_json::to_string(&contents)?);
         std::io::stdin().read_to_end(&mut Vec::new())?;
-        double.stop()?;
+        fake.stop()?;
         fs::remove_dir_all(&self.dir).with_context(|| format!("remove {}", self.dir.display()))
     }
 }
@@ -76,7 +76,7 @@ pub struct Cluster {
 impl Cluster {
     /// Starts it and waits until it listens.
     pub fn start(size: Size) -> anyhow::Result<Self> {
-        let dir = tempfile::tempdir().context("make a directory for the API server double")?;
+        let dir = tempfile::tempdir().context("make a directory for the fake API server")?;
         let own = std::env::current_exe().context("find the own binary")?;
         let mut child = Command::new(own)
             .arg("serve-cluster")
@@ -87,12 +87,12 @@ impl Cluster {
             // Ctrl-C ends the benchmark; this one then cleans up.
             .process_group(0)
             .spawn()
-            .context("start the API server double")?;
-        let output = child.stdout.take().context("the output of the API server double")?;
+            .context("start the fake API server")?;
+        let output = child.stdout.take().context("the output of the fake API server")?;
         let mut cluster = Self { child, dir, contents: Contents::default() };
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
-        cluster.contents = serde_json::from_str(&line).context("the API server double did not start")?;
+        cluster.contents = serde_json::from_str(&line).context("the fake API server did not start")?;
         Ok(cluster)
     }
 

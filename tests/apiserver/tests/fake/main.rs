@@ -1,4 +1,4 @@
-//! The double as its clients see it: over HTTP.
+//! The fake as its clients see it: over HTTP.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that fails says so by a panic")]
 
 mod faults;

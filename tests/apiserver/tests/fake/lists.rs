@@ -115,27 +115,27 @@ fn metadata_alone_is_answered_when_asked_for() {
 }
 
 #[test]
-fn versions_grow_and_a_restarted_double_is_newer() {
+fn versions_grow_and_a_restarted_fake_is_newer() {
     let dir = tempfile::tempdir().unwrap();
-    let version = |double: &apiserver::Double| -> u64 {
-        let server = ask(double, "/api/v1/pods");
+    let version = |fake: &apiserver::FakeApiServer| -> u64 {
+        let server = ask(fake, "/api/v1/pods");
         server["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
     };
-    let double = apiserver::Double::start(apiserver::Store::new(dir.path())).unwrap();
-    let first = version(&double);
-    double.store().put_pod("ns", "a", &json!({})).unwrap();
-    let second = version(&double);
+    let fake = apiserver::FakeApiServer::start(apiserver::Store::new(dir.path())).unwrap();
+    let first = version(&fake);
+    fake.store().put_pod("ns", "a", &json!({})).unwrap();
+    let second = version(&fake);
     assert!(second > first);
-    double.store().put_pod("ns", "a", &json!({})).unwrap();
-    assert_eq!(version(&double), second, "the same again is no change");
-    double.stop().unwrap();
-    let double = apiserver::Double::start(apiserver::Store::new(dir.path())).unwrap();
-    assert!(version(&double) > second);
+    fake.store().put_pod("ns", "a", &json!({})).unwrap();
+    assert_eq!(version(&fake), second, "the same again is no change");
+    fake.stop().unwrap();
+    let fake = apiserver::FakeApiServer::start(apiserver::Store::new(dir.path())).unwrap();
+    assert!(version(&fake) > second);
 }
 
-fn ask(double: &apiserver::Double, path: &str) -> Value {
+fn ask(fake: &apiserver::FakeApiServer, path: &str) -> Value {
     use std::io::{Read as _, Write as _};
-    let mut stream = std::net::TcpStream::connect(double.address()).unwrap();
+    let mut stream = std::net::TcpStream::connect(fake.address()).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {JSON}\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
