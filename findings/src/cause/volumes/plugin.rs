@@ -106,7 +106,7 @@ causes! {
         .safe(&[
             step("Write the file again from the PV and leave the mount directory in place: at the next try the driver \
                 unpublishes and the pod goes")
-                .run("printf '%s' {json} > {vol_data}").lab("vol-data-missing"),
+                .run("printf '%s' {json} > {vol_data}").lab("vol-data-missing").if_known(),
             step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
                 driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
         ])
@@ -129,7 +129,7 @@ causes! {
             says failed to parse volume data file.")
         .safe(&[
             step("Write the file again from the PV: at the next try the driver unpublishes and the pod goes")
-                .run("printf '%s' {json} > {vol_data}").lab("vol-data-empty"),
+                .run("printf '%s' {json} > {vol_data}").lab("vol-data-empty").if_known(),
             step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
                 driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
         ])
