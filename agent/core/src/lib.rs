@@ -2,12 +2,15 @@
 //!
 //! ```text
 //! parse (bytes → facts)  →  observation (plain data)  →  view + causes + gates  →  findings::NodeReport
+//!                               ↑                              │
+//!                            answers  ←  evidence::plan  ←  what is lacking
 //! ```
 //!
 //! Nothing here reads or writes, and the manifest holds it to that: a saved
 //! [`observation::Observation`] gives the same answer on any machine.
 
 pub mod causes;
+pub mod evidence;
 pub mod gates;
 pub mod observation;
 pub mod parse;

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{Parser, Subcommand, ValueEnum};
 use findings::PodUid;
 
-use crate::{host::look::PodFilter, run::logs};
+use crate::{host::scan::PodFilter, run::logs};
 
 /// Says what holds every pod of this node that should be gone.
 ///
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_settings() {
         let Ok(Args { command: Command::Run(args) }) = Args::try_parse_from(["x", "run"]) else { unreachable!() };
-        assert_eq!(super::super::run::settings(&args), crate::run::Settings::default());
+        assert_eq!(super::super::run::settings(&args), reconcile::Settings::default());
         assert!(interval("0s").is_err() && interval("soon").is_err() && interval("-5s").is_err());
         assert_eq!(interval("1h30m"), Ok(Duration::from_secs(5400)));
         assert_eq!(listen("off"), Ok(Listen::Off));

@@ -17,7 +17,7 @@ use crate::{
     gates,
     host::{
         child::Prober,
-        look::{self, PodFilter},
+        scan::{self, PodFilter},
     },
     observation::Observation,
     report::{self, Detail},
@@ -55,7 +55,7 @@ pub fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check(args) => check(args),
         Command::Run(args) => super::run::run(&args).map(|()| Exit::Clear),
-        Command::Judge(JudgeArgs { file, pod, output }) => answer(&look::load(&file)?, pod.as_ref(), output),
+        Command::Judge(JudgeArgs { file, pod, output }) => answer(&scan::load(&file)?, pod.as_ref(), output),
         Command::Causes { id: None } => {
             let list: String =
                 findings::cause::all().map(|cause| format!("{:<28} {}\n", cause.id, cause.title)).collect();
@@ -92,12 +92,12 @@ fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     if !rustix::process::geteuid().is_root() {
         bail!("run it as root (sudo): other users' processes and the runtime's socket are not readable otherwise");
     }
-    let options = look::Options {
+    let options = scan::Options {
         node_name,
         kubelet_root,
         cri_socket: cri_endpoint,
         host_root,
-        api: if api == ApiMode::Auto { look::ApiSource::Ask } else { look::ApiSource::Off },
+        api: if api == ApiMode::Auto { scan::ApiSource::Ask } else { scan::ApiSource::Off },
         kubeconfig,
         probe_fuse: true,
         only: pod.clone(),
@@ -107,17 +107,17 @@ fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let exit = answer(&seen, pod.as_ref(), output)?;
     // The answer first: a full disk must not keep it back.
     if let Some(file) = save_observation {
-        look::save(&seen, &file)?;
+        scan::save(&seen, &file)?;
     }
     Ok(exit)
 }
 
 /// Looks in a thread of its own, so that not even a read that never returns keeps the answer back.
-fn look_in_time(options: look::Options) -> anyhow::Result<Observation> {
+fn look_in_time(options: scan::Options) -> anyhow::Result<Observation> {
     let (sender, receiver) = mpsc::sync_channel(1);
     std::thread::Builder::new().name("look".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let seen = runtime.map(|runtime| runtime.block_on(look::look(&options, &Prober::new())));
+        let seen = runtime.map(|runtime| runtime.block_on(scan::scan(&options, &Prober::new())));
         // The receiver is gone only when it has given up.
         let _ = sender.send(seen);
     })?;

@@ -7,9 +7,10 @@ use super::{
     args::{Listen, RunArgs},
 };
 use crate::{
-    host::{api::Credentials, look},
-    run::{self, Settings, ledger::Rules, logs, schedule::Intervals},
+    host::{api::Credentials, scan},
+    run::{self, logs},
 };
+use reconcile::{Settings, schedule::Intervals, tracker::Rules};
 
 /// Runs until it is told to end.
 pub fn run(args: &RunArgs) -> anyhow::Result<()> {
@@ -29,13 +30,13 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
             Listen::Off => None,
         },
         settings: settings(args),
-        look: look::Options {
+        look: scan::Options {
             node_name: Some(node.clone()),
             kubelet_root: args.kubelet_root.clone(),
             cri_socket: args.cri_endpoint.clone(),
             host_root: args.host_root.clone(),
             kubeconfig: args.kubeconfig.clone(),
-            ..look::Options::default()
+            ..scan::Options::default()
         },
         node,
     };
@@ -70,8 +71,8 @@ pub(super) fn settings(args: &RunArgs) -> Settings {
         },
         rules: Rules {
             fan_in: args.fan_in,
-            looks: args.looks,
-            d_state_looks: args.d_state_looks,
+            scans: args.looks,
+            d_state_scans: args.d_state_looks,
             renewal: args.event_renewal,
             update: args.event_update,
             capacity: args.max_findings,

@@ -137,7 +137,7 @@ fn dir_of(mount: &CgroupMount, path: HostPath) -> CgroupDir {
         hierarchy: mount.v1.as_ref().map_or_else(|| "v2".to_owned(), |controllers| controllers.join(",")),
         known_to_runtime: mount.v1.as_ref().is_none_or(known),
         cpu_at_minimum: None,
-        tree: Seen::Missing,
+        tree: Seen::NotAsked,
     }
 }
 
@@ -173,14 +173,14 @@ fn pod_uid(name: &str) -> Option<PodUid> {
 /// Looks into one pod's cgroup: its tree, its processes, its freezers, its share of the CPU.
 pub fn look_into(view: &HostView, pod: &mut PodCgroup) {
     for dir in &mut pod.dirs {
-        read_tree(view, dir);
+        dir.tree = tree(view, dir);
         dir.cpu_at_minimum = cpu_at_minimum(&view.at(&dir.path), &dir.hierarchy);
     }
 }
 
-/// Reads one directory's tree.
-pub fn read_tree(view: &HostView, dir: &mut CgroupDir) {
-    dir.tree = tree(&view.at(&dir.path), &dir.hierarchy);
+/// One directory's tree.
+pub fn tree(view: &HostView, dir: &CgroupDir) -> Seen<Vec<CgroupNode>> {
+    tree_at(&view.at(&dir.path), &dir.hierarchy)
 }
 
 /// Whether the kubelet has reduced the pod's CPU to the minimum, which it does to a pod it has
@@ -194,7 +194,7 @@ pub fn cpu_at_minimum(path: &Path, hierarchy: &str) -> Option<bool> {
     sys::read_text(&path.join(file), 64).ok().map(|value| value.trim() == minimum)
 }
 
-fn tree(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
+fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
     let mut nodes = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(below) = open.pop() {

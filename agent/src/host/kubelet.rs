@@ -114,7 +114,7 @@ fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option
             refused.push(FalseKubelet { pid, comm: stat.comm, why });
             return None;
         }
-        Seen::Missing | Seen::Failed(_) => return None,
+        _ => return None,
     }
     let age_ms = sys::uptime_ms().saturating_sub(stat.start_ticks * 1000 / sys::ticks_per_second());
     Some(Found { pid, state: stat.state, age_ms, comm: stat.comm })
@@ -233,7 +233,7 @@ pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Ve
             faults.push(fault);
             KubeletFlags::default()
         }
-        Seen::Missing => KubeletFlags::default(),
+        Seen::Missing | Seen::NotAsked => KubeletFlags::default(),
     };
     let config = match &flags.config {
         Some(path) => read_config(&view.at(&HostPath::from(path.as_str())), faults),

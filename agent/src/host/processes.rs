@@ -4,6 +4,7 @@ mod threads;
 
 use std::{collections::BTreeSet, io};
 
+pub use agent_core::evidence::Depth;
 pub use threads::look_again;
 pub(super) use threads::wchan;
 use threads::{Standing, others};
@@ -20,17 +21,6 @@ const SMALL: usize = 4 << 10;
 const MEDIUM: usize = 64 << 10;
 /// From here on a look at every process of the node is cheaper than a walk.
 const MAX_DESCENDANTS: usize = 500;
-
-/// How closely to look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    /// The leader only.
-    Leader,
-    /// The leader, and of the other threads those in D.
-    Blocked,
-    /// Every thread, with what it waits for.
-    Threads,
-}
 
 /// Reads one process; `Missing` when it is gone.
 pub fn process(pid: u32, depth: Depth) -> Seen<Process> {

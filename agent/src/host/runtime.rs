@@ -12,7 +12,7 @@ use cri_api::{RpcError, RuntimeReader};
 use findings::{PodRef, PodUid};
 use info::{network_of, pid_of};
 
-use super::look::PodFilter;
+use super::scan::PodFilter;
 use crate::{
     observation::{
         CgroupDriver, Container, ContainerState, Fault, HostPath, NetworkNamespace, RuntimeFacts, RuntimeProcess,
@@ -111,8 +111,8 @@ fn sandbox(sandbox: cri_api::PodSandbox) -> Option<Sandbox> {
         ready: sandbox.state == cri_api::PodSandboxState::Ready as i32,
         created_ms: millis(sandbox.created_at),
         id: sandbox.id,
-        pid: Seen::Missing,
-        network: Seen::Missing,
+        pid: Seen::NotAsked,
+        network: Seen::NotAsked,
     })
 }
 
@@ -142,8 +142,7 @@ fn container(container: cri_api::Container) -> Option<Container> {
         created_ms: millis(container.created_at),
         sandbox: container.pod_sandbox_id,
         id: container.id,
-        pid: Seen::Missing,
-        finished_ms: None,
+        pid: Seen::NotAsked,
     })
 }
 
@@ -162,98 +161,72 @@ pub fn listener(socket: &Path) -> Seen<RuntimeProcess> {
 }
 
 impl Runtime {
-    /// Asks which of the runtime's conditions do not hold, when a stopped sandbox of a suspect has kept
-    /// its network: only then it matters.
-    pub async fn ask_conditions(&self, facts: &mut RuntimeFacts) -> Result<(), Fault> {
-        let is_left = |sandbox: &Sandbox| !sandbox.ready && sandbox.network.get().is_some_and(|network| network.pinned);
-        if !facts.sandboxes.iter().any(is_left) {
-            return Ok(());
-        }
+    /// Which of the runtime's conditions do not hold.
+    pub async fn unready(&self) -> Result<Vec<(String, String)>, Fault> {
         let status = self.reader.status().await.map_err(|error| self.fault(&error))?.status.unwrap_or_default();
         let unready = status.conditions.into_iter().filter(|condition| !condition.status);
-        facts.unready = unready.map(|condition| (condition.r#type, condition.message)).collect();
-        Ok(())
+        Ok(unready.map(|condition| (condition.r#type, condition.message)).collect())
     }
 
-    /// Asks for the pids of the sandboxes and containers of these pods; everything else stays as it
-    /// was listed. A few questions are under way at once, and all of them together have one deadline.
-    pub async fn look_into(
+    /// Asks for the pids of these containers and sandboxes; everything else stays as it was listed. A few
+    /// questions are under way at once, and all of them together have one deadline.
+    pub async fn statuses(
         &self,
         facts: &mut RuntimeFacts,
-        is_suspect: impl Fn(&PodUid) -> bool,
+        containers: Vec<String>,
+        sandboxes: Vec<String>,
+        deadline: Duration,
         mut network_at: impl FnMut(HostPath) -> Seen<NetworkNamespace>,
     ) {
-        let containers = facts.containers.iter().filter(|c| is_suspect(&c.pod.uid)).map(|c| c.id.clone()).collect();
-        let sandboxes = facts.sandboxes.iter().filter(|s| is_suspect(&s.pod.uid)).map(|s| s.id.clone()).collect();
-        let (mut containers, mut sandboxes) = self.details(containers, sandboxes).await;
-        for container in facts.containers.iter_mut().filter(|container| is_suspect(&container.pod.uid)) {
-            match containers.remove(&container.id) {
-                Some(Ok(answer)) => {
-                    container.finished_ms = answer.status.as_ref().map(|s| millis(s.finished_at)).filter(|ms| *ms > 0);
-                    container.pid = pid_of(&answer.info);
-                }
-                Some(Err(RpcError::NotFound)) => container.pid = Seen::Missing,
-                Some(Err(error)) => container.pid = Seen::Failed(self.fault(&error)),
-                None => container.pid = Seen::Failed(self.fault(&RpcError::TimedOut(DETAILS))),
-            }
+        let (mut of_containers, mut of_sandboxes) = self.details(&containers, &sandboxes, deadline).await;
+        let late = || RpcError::TimedOut(deadline);
+        for container in facts.containers.iter_mut().filter(|container| containers.contains(&container.id)) {
+            container.pid = match of_containers.remove(&container.id).unwrap_or_else(|| Err(late())) {
+                Ok(answer) => pid_of(&answer.info),
+                Err(RpcError::NotFound) => Seen::Missing,
+                Err(error) => Seen::Failed(self.fault(&error)),
+            };
         }
-        for sandbox in facts.sandboxes.iter_mut().filter(|sandbox| is_suspect(&sandbox.pod.uid)) {
-            match sandboxes.remove(&sandbox.id) {
-                Some(Ok(answer)) => {
-                    sandbox.pid = pid_of(&answer.info);
-                    sandbox.network = network_of(&answer.info).map_or(Seen::Missing, &mut network_at);
-                }
-                Some(Err(RpcError::NotFound)) => sandbox.pid = Seen::Missing,
-                Some(Err(error)) => {
-                    sandbox.pid = Seen::Failed(self.fault(&error));
-                    sandbox.network = Seen::Failed(self.fault(&error));
-                }
-                None => {
-                    sandbox.pid = Seen::Failed(self.fault(&RpcError::TimedOut(DETAILS)));
-                    sandbox.network = Seen::Failed(self.fault(&RpcError::TimedOut(DETAILS)));
-                }
-            }
+        for sandbox in facts.sandboxes.iter_mut().filter(|sandbox| sandboxes.contains(&sandbox.id)) {
+            (sandbox.pid, sandbox.network) = match of_sandboxes.remove(&sandbox.id).unwrap_or_else(|| Err(late())) {
+                Ok(answer) => (pid_of(&answer.info), network_of(&answer.info).map_or(Seen::Missing, &mut network_at)),
+                Err(RpcError::NotFound) => (Seen::Missing, Seen::Missing),
+                Err(error) => (Seen::Failed(self.fault(&error)), Seen::Failed(self.fault(&error))),
+            };
         }
     }
 
     async fn details(
         &self,
-        containers: Vec<String>,
-        sandboxes: Vec<String>,
+        containers: &[String],
+        sandboxes: &[String],
+        deadline: Duration,
     ) -> (Answers<cri_api::ContainerStatusResponse>, Answers<cri_api::PodSandboxStatusResponse>) {
         use futures::StreamExt;
         let (mut of_containers, mut of_sandboxes) = (HashMap::new(), HashMap::new());
         let asked = async {
             let mut answers = futures::stream::iter(containers)
-                .map(|id| async move { (self.reader.container_status(&id).await, id) })
+                .map(|id| async move { (self.reader.container_status(id).await, id) })
                 .buffer_unordered(AT_ONCE);
             while let Some((answer, id)) = answers.next().await {
-                of_containers.insert(id, answer);
+                of_containers.insert(id.clone(), answer);
             }
             let mut answers = futures::stream::iter(sandboxes)
-                .map(|id| async move { (self.reader.sandbox_status(&id).await, id) })
+                .map(|id| async move { (self.reader.sandbox_status(id).await, id) })
                 .buffer_unordered(AT_ONCE);
             while let Some((answer, id)) = answers.next().await {
-                of_sandboxes.insert(id, answer);
+                of_sandboxes.insert(id.clone(), answer);
             }
         };
         // What has not come by then is told as late, one by one.
-        let _ = tokio::time::timeout(DETAILS, asked).await;
+        let _ = tokio::time::timeout(deadline, asked).await;
         (of_containers, of_sandboxes)
     }
 
-    /// Asks once more for containers that are RUNNING though `is_gone` says that their init is: it may
-    /// have ended between the runtime's answer and our look, and the runtime needs a moment to see it.
-    pub async fn ask_again(&self, facts: &mut RuntimeFacts, is_gone: impl Fn(u32) -> bool) {
-        const MOMENT: Duration = Duration::from_millis(250);
-        let is_doubtful = |container: &Container| {
-            container.state == ContainerState::Running && container.pid.get().is_some_and(|pid| is_gone(*pid))
-        };
-        if !facts.containers.iter().any(is_doubtful) {
-            return;
-        }
-        tokio::time::sleep(MOMENT).await;
-        for doubtful in facts.containers.iter_mut().filter(|container| is_doubtful(container)) {
+    /// Asks once more for the states of these containers: an init may have ended between the list and our
+    /// look at it, and the runtime needs a moment to see it.
+    pub async fn states(&self, facts: &mut RuntimeFacts, containers: &[String]) {
+        for doubtful in facts.containers.iter_mut().filter(|container| containers.contains(&container.id)) {
             match self.reader.container_status(&doubtful.id).await {
                 Ok(answer) => {
                     let state = answer.status.as_ref().and_then(|status| state_of(status.state));
@@ -266,9 +239,7 @@ impl Runtime {
     }
 }
 
-/// How long all the questions about single containers and sandboxes may take.
-const DETAILS: Duration = Duration::from_millis(800);
-/// How many of them are under way at once.
+/// How many questions about single containers and sandboxes are under way at once.
 const AT_ONCE: usize = 8;
 
 type Answers<T> = HashMap<String, Result<T, RpcError>>;

@@ -1,6 +1,5 @@
 //! Findings as words: the tree for people, JSON for scripts.
 
-pub mod event;
 mod explain;
 mod json;
 mod tree;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::Moment;
+use reconcile::Instant;
+
 use crate::sys;
 
 /// The steady clock begins so long before the machine did: what happened before a reboot lies in
@@ -10,8 +11,8 @@ use crate::sys;
 const BEFORE_BOOT: Duration = Duration::from_secs(20 * 365 * 86_400);
 
 /// Now, on both clocks.
-pub fn now() -> Moment {
-    Moment { steady: BEFORE_BOOT + Duration::from_millis(sys::uptime_ms()), wall_ms: sys::now_ms() }
+pub fn now() -> Instant {
+    Instant { steady: BEFORE_BOOT + Duration::from_millis(sys::uptime_ms()), wall_ms: sys::now_ms() }
 }
 
 #[cfg(test)]

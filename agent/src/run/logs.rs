@@ -4,9 +4,8 @@ use std::{collections::BTreeSet, io::IsTerminal};
 
 use clap::ValueEnum;
 use findings::Unknown;
+use reconcile::tracker::{Entry, Transition};
 use tracing_subscriber::{EnvFilter, fmt};
-
-use super::ledger::{Entry, Turn};
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -33,20 +32,20 @@ pub fn start(format: Format) {
 }
 
 /// What has changed, a line each.
-pub fn turn(turn: &Turn) {
-    match turn {
-        Turn::Opened(entry) => {
-            let (cause, gate, root) = told(entry);
+pub fn transition(transition: &Transition) {
+    match transition {
+        Transition::Opened(entry) => {
+            let (cause, gate, root) = labels(entry);
             let what = if entry.pods.is_empty() { "the node has a finding" } else { "a pod is held" };
             tracing::warn!(cause, gate, root, pod = %pods(entry), "{what}");
         }
-        Turn::Over(entry, why) => {
-            let (cause, gate, root) = told(entry);
+        Transition::Over(entry, why) => {
+            let (cause, gate, root) = labels(entry);
             let what = if entry.pods.is_empty() { "a finding of the node is over" } else { "a pod is no longer held" };
             tracing::info!(cause, gate, root, pod = %pods(entry), %why, "{what}");
         }
-        Turn::Merged(entry) => {
-            let (cause, gate, root) = told(entry);
+        Transition::Merged(entry) => {
+            let (cause, gate, root) = labels(entry);
             tracing::info!(cause, gate, root, pod = %pods(entry), "told once for the node from now on");
         }
     }
@@ -102,7 +101,7 @@ pub fn hangs(hangs: bool) {
     }
 }
 
-fn told(entry: &Entry) -> (&'static str, &'static str, &str) {
+fn labels(entry: &Entry) -> (&'static str, &'static str, &str) {
     let gate = entry.finding.gate.map_or("", |gate| gate.as_str());
     let root = entry.finding.chain.iter().rfind(|link| link.root).map_or("", |link| link.subject.as_str());
     (entry.finding.cause.0.id, gate, root)

@@ -19,10 +19,11 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
+use reconcile::{Instant, Reconciler, tracker::Kind};
 
-use super::{Moment, api::Requests, brain::Brain, clock, ledger::Kind};
+use super::{api::Requests, clock};
 use crate::{
-    host::own,
+    host::usage,
     observation::{Observation, Seen},
 };
 
@@ -44,7 +45,7 @@ struct Now(Mutex<Values>);
 
 #[derive(Clone, Debug, Default)]
 struct Values {
-    findings: BTreeMap<FindingLabel, (u32, Moment)>,
+    findings: BTreeMap<FindingLabel, (u32, Instant)>,
     pods: BTreeMap<VerdictLabel, u32>,
     terminating: usize,
     helpers_hung: usize,
@@ -104,7 +105,7 @@ impl Metrics {
     }
 
     /// A look has ended.
-    pub fn looked(&self, took: Duration, seen: &Observation, report: &NodeReport, helpers_hung: usize) {
+    pub fn scanned(&self, took: Duration, seen: &Observation, report: &NodeReport, helpers_hung: usize) {
         self.looks.observe(took.as_secs_f64());
         for source in failed(seen) {
             self.faults.get_or_create(&SourceLabel { source }).inc();
@@ -123,10 +124,10 @@ impl Metrics {
     }
 
     /// How things stand.
-    pub fn stand(&self, brain: &Brain, now: Moment) {
-        let ledger = brain.ledger();
-        let mut findings: BTreeMap<FindingLabel, (u32, Moment)> = BTreeMap::new();
-        for entry in ledger.holding() {
+    pub fn stand(&self, reconciler: &Reconciler, now: Instant) {
+        let tracker = reconciler.tracker();
+        let mut findings: BTreeMap<FindingLabel, (u32, Instant)> = BTreeMap::new();
+        for entry in tracker.holding() {
             let gate = entry.finding.gate.map_or("", |gate| gate.as_str());
             let label = FindingLabel { gate, cause: entry.finding.cause.0.id };
             let (count, oldest) = findings.entry(label).or_insert((0, entry.since));
@@ -134,9 +135,10 @@ impl Metrics {
             *oldest = entry.since.min(*oldest);
         }
         let mut values = self.now.lock();
-        (values.findings, values.terminating) = (findings, brain.index().terminating());
-        (values.api_fresh, values.look_hangs) = (brain.index().is_fresh(now), brain.look_hangs(now));
-        (values.dropped, values.throttled, values.pending) = (ledger.dropped(), brain.throttled(), brain.unwritten());
+        (values.findings, values.terminating) = (findings, reconciler.index().terminating());
+        (values.api_fresh, values.look_hangs) = (reconciler.index().is_fresh(now), reconciler.scan_hangs(now));
+        (values.dropped, values.throttled, values.pending) =
+            (tracker.dropped(), reconciler.throttled(), reconciler.unwritten());
     }
 
     /// As OpenMetrics text.
@@ -194,7 +196,7 @@ impl Collector for Now {
         gauge("look_hangs", "1 while a look at the node does not end", f64::from(u8::from(values.look_hangs)))?;
         gauge("api_fresh", "1 while the API server's word is fresh", f64::from(u8::from(values.api_fresh)))?;
         gauge("events_pending", "Events that are due and not written yet", values.pending as f64)?;
-        let own = own::look();
+        let own = usage::usage();
         if let Some(own) = own {
             gauge("process_resident_memory_bytes", "Resident memory of the agent", own.resident as f64)?;
             gauge("process_start_time_seconds", "When the agent started", own.started)?;
@@ -218,13 +220,10 @@ impl Collector for Now {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        gates::judge,
-        observation::sample,
-        run::{
-            Settings,
-            brain::{Answer, Looked},
-        },
+    use crate::{gates::judge, observation::sample};
+    use reconcile::{
+        Settings,
+        reconciler::{Input, Scan},
     };
 
     #[test]
@@ -234,8 +233,8 @@ mod tests {
         api.pods[0].finalizers.push("example.com/hold".into());
         let (report, metrics) = (judge(&seen), Metrics::new());
         let now = clock::now();
-        let mut brain = Brain::new("node-7", Settings::default(), false, 7, now);
-        let looked = Looked {
+        let mut reconciler = Reconciler::new("node-7", Settings::default(), false, 7, now);
+        let looked = Scan {
             began: now,
             at: now,
             took: Duration::ZERO,
@@ -243,9 +242,9 @@ mod tests {
             complete: true,
             forgotten: Default::default(),
         };
-        brain.take(Answer::Looked(Box::new(looked)), now);
-        metrics.looked(Duration::from_millis(40), &seen, &report, 0);
-        metrics.stand(&brain, now);
+        reconciler.handle(Input::Scanned(Box::new(looked)), now);
+        metrics.scanned(Duration::from_millis(40), &seen, &report, 0);
+        metrics.stand(&reconciler, now);
         metrics.wrote(Kind::Open, "written");
         let text = metrics.render().unwrap();
         for line in [
@@ -258,7 +257,7 @@ mod tests {
         }
         assert!(!text.contains("db-0") && !text.contains("96fb425e"), "{text}");
         seen.runtime = Seen::Failed(crate::observation::Fault::new("CRI", (findings::FaultKind::TimedOut, "silent")));
-        metrics.looked(Duration::from_millis(40), &seen, &report, 0);
+        metrics.scanned(Duration::from_millis(40), &seen, &report, 0);
         assert!(metrics.render().unwrap().contains("source_failures_total{source=\"cri\"} 1"));
     }
 }

@@ -48,7 +48,7 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAd
 pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Receiver<Health>) {
     let router = Router::new()
         .route("/metrics", get(render))
-        // That this answers says that the agent's loop turns: both share one thread.
+        // That this answers says that the agent's loop transitions: both share one thread.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .with_state(Shared { metrics, health });
@@ -109,10 +109,10 @@ mod tests {
     #[tokio::test]
     async fn it_answers_and_lets_nobody_stay() {
         let (listener, address) = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let (tell, health) = watch::channel(Health { not_ready: Some("no look has ended yet".into()) });
+        let (sender, health) = watch::channel(Health { not_ready: Some("no look has ended yet".into()) });
         tokio::spawn(serve(listener, Arc::new(Metrics::new()), health));
         assert!(ask(address, "/readyz").await.contains("503"));
-        tell.send(Health::default()).unwrap();
+        sender.send(Health::default()).unwrap();
         assert!(ask(address, "/readyz").await.contains("200"));
         assert!(ask(address, "/metrics").await.contains("why_terminating_build_info"));
         let mut silent: Vec<TcpStream> = Vec::new();

@@ -13,7 +13,7 @@ use findings::{cause, clean};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 
 use super::args::Args;
-use crate::cluster::{Connection, connect};
+use crate::client::{Connection, connect};
 
 /// The name by which kubectl calls it.
 pub const NAME: &str = "kubectl_complete-why_terminating";

@@ -12,10 +12,11 @@ use jiff::Timestamp;
 
 use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
 use super::complete;
-use crate::chain::judge;
-use crate::cluster::{Bounds, Connection, Unreachable, connect, gather, reach, words};
-use crate::report::{self, ClusterReport, Depth};
-use crate::state::{State, Subject};
+use crate::client::{Bounds, Connection, Unreachable, connect, gather, reach, words};
+use crate::report::{self, Depth};
+use aggregator_core::chain::judge;
+use aggregator_core::report::ClusterReport;
+use aggregator_core::state::{State, Subject};
 
 /// How long `--watch` waits between two looks.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);

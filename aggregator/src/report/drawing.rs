@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use findings::Thing;
 
-use super::ClusterReport;
+use aggregator_core::report::ClusterReport;
 
 /// Nodes and edges, in the order they were met.
 struct Drawing {

@@ -2,7 +2,6 @@
 
 mod drawing;
 mod explain;
-mod model;
 mod name;
 mod page;
 mod table;
@@ -10,7 +9,6 @@ mod tree;
 
 pub use drawing::{dot, mermaid};
 pub use explain::explain;
-pub use model::{ClusterReport, Held, Root, Victim};
 pub use name::name;
 pub use table::table;
 pub use tree::{Depth, tree};

@@ -2,7 +2,7 @@
 
 use findings::{Verdict, quote_for_shell};
 
-use super::ClusterReport;
+use aggregator_core::report::ClusterReport;
 
 /// One line per stuck object, as kubectl takes it: `pod/db-0 -n shop`.
 pub fn name(report: &ClusterReport) -> String {

@@ -2,8 +2,8 @@
 
 use findings::{Verdict, clean, duration};
 
-use super::{ClusterReport, Held, Root};
-use crate::state::{Thing, known};
+use aggregator_core::report::{ClusterReport, Held, Root};
+use aggregator_core::state::{ObjectRef, known};
 use findings::Style;
 
 /// Writes the table; `width` cuts its last column, and no width leaves it whole.
@@ -34,7 +34,7 @@ pub fn table(report: &ClusterReport, headers: bool, width: Option<usize>, style:
 }
 
 fn row(root: &Root) -> [String; 5] {
-    let things: Vec<&Thing> = root.victims.iter().map(|victim| &victim.held.thing).collect();
+    let things: Vec<&ObjectRef> = root.victims.iter().map(|victim| &victim.held.thing).collect();
     let kind = match things.as_slice() {
         [only] => clean(&only.kind, 63),
         _ => root.finding.chain.last().map_or(String::new(), |link| kind_of(&link.subject)),
@@ -60,8 +60,8 @@ fn unexplained(held: &Held) -> [String; 5] {
 }
 
 /// The one namespace of all, or `*`.
-fn namespace(things: &[&Thing]) -> String {
-    let of = |thing: &Thing| match &thing.namespace {
+fn namespace(things: &[&ObjectRef]) -> String {
+    let of = |thing: &ObjectRef| match &thing.namespace {
         Some(namespace) => clean(namespace, 63),
         None if thing.is(known::NAMESPACES) => clean(&thing.name, 63),
         None => "-".to_owned(),
@@ -76,7 +76,7 @@ fn namespace(things: &[&Thing]) -> String {
 }
 
 /// `1 Pod`, `12 Namespaces`, or a plain number when they differ.
-fn counted<'a>(things: impl Iterator<Item = &'a Thing>) -> String {
+fn counted<'a>(things: impl Iterator<Item = &'a ObjectRef>) -> String {
     let kinds: Vec<&str> = things.map(|thing| thing.kind.as_str()).collect();
     let Some(first) = kinds.first() else { return "-".to_owned() };
     match kinds.len() {

@@ -4,8 +4,8 @@
 use findings::{Confidence, Finding, Link, Unknown, Verdict, clean, duration};
 
 use super::page::{Page, wrap};
-use super::{ClusterReport, Held, Root};
-use crate::graph::ToldBy;
+use aggregator_core::diagnosis::ToldBy;
+use aggregator_core::report::{ClusterReport, Held, Root};
 use findings::Style;
 
 /// How much to tell.

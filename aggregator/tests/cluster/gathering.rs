@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use aggregator::chain::judge;
-use aggregator::cluster::{Bounds, gather, reach};
-use aggregator::state::State;
+use aggregator::client::{Bounds, gather, reach};
+use aggregator_core::chain::judge;
+use aggregator_core::state::State;
 use findings::Verdict;
 use kube::Client;
 use serde_json::json;

@@ -81,7 +81,7 @@ fn one_line_per_root_in_a_busy_cluster() {
 fn json_can_be_read_again() {
     let looked = look(recording("unreachable-node-pvc-chain"), everything());
     let text = serde_json::to_string(&looked.report).unwrap();
-    let read: aggregator::report::ClusterReport = serde_json::from_str(&text).unwrap();
+    let read: aggregator_core::report::ClusterReport = serde_json::from_str(&text).unwrap();
     assert_eq!(read, looked.report);
     assert_eq!(read.schema, 1);
 }

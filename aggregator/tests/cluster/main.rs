@@ -13,7 +13,7 @@ mod gathering;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
-mod look_alikes;
+mod not_stuck;
 #[cfg(test)]
 mod owners;
 #[cfg(test)]

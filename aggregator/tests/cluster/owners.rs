@@ -214,7 +214,7 @@ fn the_longest_way_to_an_owner_ends() {
     assert_eq!(looked.causes(), ["FinalizerControllerNotLeading"], "{:#?}", looked.report);
     assert_eq!(looked.report.verdict, Verdict::Stuck);
     assert!(looked.report.unknown.is_empty(), "{:#?}", looked.report.unknown);
-    let open = aggregator::graph::next_questions(&looked.state);
+    let open = aggregator_core::engine::next_questions(&looked.state);
     assert!(open.is_empty(), "{open:?}");
 }
 

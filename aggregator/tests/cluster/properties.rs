@@ -1,8 +1,8 @@
 //! No cluster makes the judgement loop or panic, and what was not seen is never "nothing is stuck".
 
-use aggregator::chain::judge;
 use aggregator::report::{Depth, dot, mermaid, name, table, tree};
-use aggregator::state::{Answer, State};
+use aggregator_core::chain::judge;
+use aggregator_core::state::{Answer, FaultKind, State};
 use findings::{Style, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -62,12 +62,12 @@ fn objects() -> impl Strategy<Value = Vec<Value>> {
     prop::collection::vec(one, 0..24)
 }
 
-fn subjects() -> impl Strategy<Value = aggregator::state::Subject> {
+fn subjects() -> impl Strategy<Value = aggregator_core::state::Subject> {
     let named = |word: &'static str| object(word, "a", "a");
     prop::sample::select(vec![everything(), named("pod"), named("cm"), named("pvc"), named("pv"), named("node")])
 }
 
-fn draw(report: &aggregator::report::ClusterReport) {
+fn draw(report: &aggregator_core::report::ClusterReport) {
     let shown = [
         tree(report, Depth::Wide, 80, Style::Plain),
         table(report, true, Some(80), Style::Plain),
@@ -108,7 +108,7 @@ proptest! {
             if forget {
                 state.answers.remove(question);
             } else if let Some(answered) = state.answers.get_mut(question) {
-                answered.answer = Answer::Failed("no answer".to_owned());
+                answered.answer = Answer::failed(FaultKind::TimedOut, "no answer");
             }
         }
         let report = judge(&state);

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use aggregator::report::ClusterReport;
+use aggregator_core::report::ClusterReport;
 use serde_json::{Value, json};
 
 use crate::golden::RECORDINGS;

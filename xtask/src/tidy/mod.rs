@@ -1,6 +1,7 @@
 //! The repository's own rules.
 
 mod diagnosis;
+mod messages;
 mod openers;
 mod registry;
 mod scenarios;
@@ -22,6 +23,7 @@ pub fn run(root: &Path) -> Result<()> {
     broken.extend(registry::check());
     broken.extend(scenarios::check(&sources));
     broken.extend(diagnosis::check(&sources));
+    broken.extend(messages::check(&sources));
     broken.extend(traces::check(&sources));
     if broken.is_empty() {
         return Ok(());

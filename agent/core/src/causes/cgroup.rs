@@ -97,7 +97,7 @@ fn path(dir: &CgroupDir, node: &CgroupNode) -> HostPath {
 
 fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Finding {
     let head = [Link::new(words::cgroup(path), "cannot be removed: not empty")];
-    let blocked = process.threads.iter().find(|thread| thread.state == 'D' && thread.steady);
+    let blocked = process.threads.iter().find(|thread| thread.state == 'D' && view.is_steady(process, thread));
     match blocked {
         Some(thread) => {
             let why = uninterruptible::why(view, process, thread, &head, GATE);

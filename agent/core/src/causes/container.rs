@@ -4,6 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
 use super::{Found, cgroup, holder, leftover_shim, pid_namespace, runtime, shim, uninterruptible, words};
 use crate::{
+    evidence::Question,
     observation::{CgroupNode, Container, ContainerState, Freezer, Process, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
 };
@@ -24,6 +25,9 @@ fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     let head = head(view, container);
     let processes = view.processes_of(container);
     let init = container.pid.get().and_then(|pid| view.process(*pid));
+    if container.pid.get().is_some_and(|pid| view.is_gone(*pid)) {
+        view.seen.is_settled(Question::ContainerState(container.id.clone()));
+    }
     let mut found = Vec::new();
     found.extend(frozen(view, container, &head));
     found.extend(shim::find(view, init, &container.sandbox, &head, GATE));

@@ -4,6 +4,7 @@ use findings::{Finding, Link, Placeholder, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
+    evidence::Question,
     observation::{HostPath, VolumeDir},
     view::{PodView, copies_block},
 };
@@ -16,6 +17,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]
         return None;
     }
     let root = &view.seen.node.kubelet_root;
+    target.below(root).map(|end| view.seen.is_settled(Question::MountCopies(end)));
     let copy = view.seen.elsewhere.iter().find(|copy| copy.is_copy_of(target, root))?;
     let cause = &cause::MOUNT_COPIED_ON_OLD_KERNEL;
     let found = words::copy_named(runtime::named(view, Found::new(cause, GATE).after(head)), copy)

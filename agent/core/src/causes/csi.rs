@@ -4,9 +4,26 @@ use findings::{Finding, Link, Placeholder, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
-    observation::{Mount, PersistentVolume, VolData, VolumeDir},
+    evidence::Question,
+    observation::{CsiDriver, Mount, PersistentVolume, VolData, VolumeDir},
     view::PodView,
 };
+
+/// Whether the kubelet does not even try to unmount this volume: then nobody needs to hold it.
+pub fn is_not_tried(view: &PodView, volume: &VolumeDir) -> bool {
+    match &volume.vol_data {
+        VolData::Missing | VolData::Unusable(_) => true,
+        VolData::Read(data) => view.csi_drivers().is_some_and(|drivers| {
+            let is_other = |driver: &CsiDriver| driver.info.fault().is_none() && !is_called(driver, &data.driver);
+            drivers.iter().all(is_other)
+        }),
+        VolData::NotCsi | VolData::Failed(_) => false,
+    }
+}
+
+fn is_called(driver: &CsiDriver, name: &str) -> bool {
+    driver.info.get().is_some_and(|info| info.name == name)
+}
 
 /// `vol_data.json` is missing or of no use: the kubelet cannot even build the operation and fails
 /// ten times a second without an event.
@@ -54,7 +71,9 @@ fn attachment_id(handle: &str, driver: &str, node: &str) -> String {
 /// Driver and handle: of the PersistentVolume, else of the staging directory that shows the same
 /// file system.
 fn known(view: &PodView, volume: &VolumeDir) -> Option<PersistentVolume> {
-    let of_api = view.seen.api.get().and_then(|api| api.volumes.iter().find(|known| known.name == volume.name));
+    let api = view.seen.api.get();
+    api.map(|_| view.seen.is_settled(Question::PersistentVolume(volume.name.clone())));
+    let of_api = api.and_then(|api| api.volumes.iter().find(|known| known.name == volume.name));
     if of_api.is_some() {
         return of_api.cloned();
     }
@@ -73,8 +92,8 @@ fn known(view: &PodView, volume: &VolumeDir) -> Option<PersistentVolume> {
 /// The driver that must unpublish the volume is not registered with the kubelet.
 pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
-    let drivers = view.seen.csi.get()?;
-    let this = drivers.iter().find(|driver| driver.info.get().is_some_and(|info| info.name == data.driver));
+    let drivers = view.csi_drivers()?;
+    let this = drivers.iter().find(|driver| is_called(driver, &data.driver));
     let listens = this.and_then(|driver| driver.info.get()).and_then(|info| info.listens.get().copied());
     // A driver whose socket did not answer in time may be this one: then nothing is claimed.
     let silent = drivers.iter().filter(|driver| driver.info.fault().is_some()).count();
@@ -99,7 +118,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
 }
 
 fn registered(view: &PodView) -> String {
-    let drivers = view.seen.csi.get().into_iter().flatten();
+    let drivers = view.csi_drivers().into_iter().flatten();
     let names: Vec<String> =
         drivers.filter_map(|driver| driver.info.get()).map(|info| findings::clean(&info.name, 80)).collect();
     if names.is_empty() { "no driver is registered".to_owned() } else { format!("registered: {}", names.join(", ")) }
@@ -127,7 +146,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
 /// already unpublished.
 pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
-    view.seen.csi.get()?;
+    view.csi_drivers()?;
     let cause = &cause::CSI_UNPUBLISH_FAILS;
     let target = volume.path.join("mount");
     let found = runtime::named(view, Found::new(cause, GATE).after(head))

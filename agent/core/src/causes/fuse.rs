@@ -4,6 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause, clean};
 
 use super::{Found, runtime, words};
 use crate::{
+    evidence::Question,
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Seen, Thread},
     view::PodView,
 };
@@ -50,7 +51,7 @@ pub fn not_responding(
 pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     let connection = view.fuse(mount.fuse_connection()?)?;
     let stopped = connection.exact && connection.servers.iter().any(|server| matches!(server.state, 'T' | 't'));
-    let silent = connection.probe.get() == Some(&FuseProbe::Silent);
+    let silent = probe(view, connection, mount) == Some(FuseProbe::Silent);
     if !stopped && !silent {
         return None;
     }
@@ -65,7 +66,7 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     let number = mount.fuse_connection()?;
     let connection = view.fuse(number)?;
     let nobody = connection.exact && connection.servers.is_empty();
-    let dead = connection.probe.get() == Some(&FuseProbe::Dead);
+    let dead = probe(view, connection, mount) == Some(FuseProbe::Dead);
     if !nobody && !dead {
         return None;
     }
@@ -81,6 +82,16 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(number);
     Some(sure(found).finish())
+}
+
+/// How the file system answers. Requests that wait, and a server that cannot be found, prove nothing: a busy
+/// file system always has some waiting. Then only the file system itself can say.
+fn probe(view: &PodView, connection: &FuseConnection, mount: &Mount) -> Option<FuseProbe> {
+    if !connection.exact || connection.servers.is_empty() || connection.waiting.get() != Some(&0) {
+        let mount_point = mount.mount_point.clone();
+        view.seen.is_settled(Question::FuseAnswer { connection: connection.number, mount_point });
+    }
+    connection.probe.get().copied()
 }
 
 fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {

@@ -2,16 +2,25 @@
 
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
-use super::{Found, kill, runtime, uninterruptible, volume::GATE, words};
+use super::{Found, csi, kill, runtime, uninterruptible, volume::GATE, words};
 use crate::{
-    observation::{Container, Copy, Holder, HostPath, How, Mount, Owner},
+    evidence::Question,
+    observation::{Container, Copy, Holder, HostPath, How, Mount, Owner, VolumeDir},
     view::PodView,
 };
 
+/// Of so many holders of a mount it is looked at what they wait for.
+const MAX_WAITING: usize = 20;
+
 /// Who holds a volume's mount.
-pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Vec<Finding> {
-    let found = blockers(view, mount).map(|holder| {
-        waiting(view, mount, holder, head).unwrap_or_else(|| finding(view, cause_of(holder), mount, holder, head))
+pub fn find(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Vec<Finding> {
+    // The dearest search of all, for what is to be unmounted now.
+    if !view.runs() && !csi::is_not_tried(view, volume) {
+        search(view, mount);
+    }
+    let found = blockers(view, mount).enumerate().map(|(at, holder)| {
+        let waiting = if at < MAX_WAITING { waiting(view, mount, holder, head) } else { None };
+        waiting.unwrap_or_else(|| finding(view, cause_of(holder), mount, holder, head))
     });
     found.collect()
 }
@@ -20,7 +29,7 @@ pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Vec<Finding> {
 fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Option<Finding> {
     let number = mount.fuse_connection()?;
     let process = view.process(holder.pid)?;
-    let thread = process.threads.iter().find(|thread| thread.waits() && thread.steady)?;
+    let thread = process.threads.iter().find(|thread| thread.waits() && view.is_steady(process, thread))?;
     let mut head = head.to_vec();
     head.push(Link::new(words::mount(mount), "cannot be unmounted: in use"));
     let mut finding = uninterruptible::why(view, process, thread, &head, GATE);
@@ -34,17 +43,29 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
 
 /// Who holds a subPath's mount; one finding names the first.
 pub fn of_sub_path(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    if !view.runs() {
+        search(view, mount);
+    }
     blockers(view, mount).next().map(|holder| finding(view, &cause::SUB_PATH_BUSY, mount, holder, head))
 }
 
 /// Who holds the root file system of a container whose process is gone: the runtime cannot unmount
 /// it and so never sees the container as ended.
 pub fn of_rootfs(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
+    if container.pid.get().is_some_and(|pid| view.is_gone(*pid)) {
+        view.seen.is_settled(Question::RootFileSystem(container.id.clone()));
+    }
     let mount = view.kubelet_mounts().iter().find(|mount| mount.is_rootfs_of(&container.id))?;
+    search(view, mount);
     let mut finding =
         blockers(view, mount).next().map(|holder| finding(view, &cause::ROOTFS_BUSY, mount, holder, head))?;
     finding.gate = Some(findings::Gate::ContainersStopped);
     Some(finding)
+}
+
+/// Has the holders of a mount looked for.
+fn search(view: &PodView, mount: &Mount) {
+    view.seen.is_settled(Question::Holders(mount.mount_point.clone()));
 }
 
 /// Holders that make `umount` fail. A private copy in another namespace does not, on any kernel

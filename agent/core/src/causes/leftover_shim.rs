@@ -4,6 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, container, runtime, words};
 use crate::{
+    evidence::Question,
     observation::{Container, Process, Seen, Shim},
     view::{PodView, UNMOUNT_RETRY_MS},
 };
@@ -16,8 +17,12 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
     let is_gone = view.process(pid).is_none() && processes.is_empty() && !container::is_unreadable(view, pid);
     let sandbox = view.sandboxes.iter().find(|sandbox| sandbox.id == container.sandbox);
     let pause = sandbox.and_then(|sandbox| sandbox.pid.get()).and_then(|pid| view.process(*pid));
+    if !is_gone || pause.is_some() {
+        return None;
+    }
+    view.seen.is_settled(Question::Shims(container.sandbox.clone()));
     let shim = view.seen.shims.iter().find(|shim| shim.sandbox == container.sandbox)?;
-    if !is_gone || pause.is_some() || shim.children != Seen::Seen(0) {
+    if shim.children != Seen::Seen(0) {
         return None;
     }
     let program = shim.program_name().filter(|name| name.starts_with("containerd-shim-"))?;

@@ -4,12 +4,16 @@ use findings::{Finding, Link, Placeholder, Thing, cause};
 
 use super::{Found, runtime, volume::GATE, words};
 use crate::{
+    evidence::Question,
     observation::{Mount, MultipathMap},
     view::PodView,
 };
 
 /// Whether the mount's map has no path left.
 pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    if mount.dev.major != 0 {
+        view.seen.is_settled(Question::MultipathMap(mount.dev));
+    }
     let map = view.seen.multipath.iter().find(|map| map.mounted == mount.dev && map.is_without_path())?;
     let cause = &cause::MULTIPATH_STALE;
     let subject = findings::Subject::new(

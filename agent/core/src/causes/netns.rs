@@ -4,6 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, api_side, runtime, volume::Left, words};
 use crate::{
+    evidence::Question,
     observation::{HostPath, MountElsewhere, NetworkNamespace, Sandbox},
     view::{PodView, copies_block},
 };
@@ -66,8 +67,12 @@ fn missing(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, why: &
 fn busy<'a>(view: &PodView<'a>, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'a MountElsewhere)> {
     let network = network(sandbox).filter(|network| !sandbox.ready && !network.missing)?;
     let above = HostPath::from(network.path.as_path().parent()?.parent()?.to_owned());
+    if !copies_block(view.seen) {
+        return None;
+    }
+    network.path.below(&above).map(|end| view.seen.is_settled(Question::MountCopies(end)));
     let copy = view.seen.elsewhere.iter().find(|copy| copy.is_copy_of(&network.path, &above))?;
-    copies_block(view.seen).then_some((network, copy))
+    Some((network, copy))
 }
 
 fn is_busy(

@@ -3,7 +3,10 @@
 use findings::{Finding, cause};
 
 use super::{Found, runtime};
-use crate::observation::{Observation, Sandbox};
+use crate::{
+    evidence::{Facts, Question},
+    observation::Sandbox,
+};
 
 /// Runtimes that fail `StopPodSandbox` before they call a plugin, as long as they have no network
 /// configuration. CRI-O goes on with what it has cached of the pod.
@@ -12,19 +15,20 @@ const REFUSING: [&str; 2] = ["containerd", "docker"];
 const MAX_NAMED: usize = 4;
 
 /// What the runtime says of its network, when that is not ready.
-pub fn unready(seen: &Observation) -> Option<&str> {
+pub fn unready<'a>(seen: &'a Facts<'_>) -> Option<&'a str> {
+    seen.is_settled(Question::RuntimeConditions);
     let runtime = seen.runtime.get()?;
     runtime.unready.iter().find(|(condition, _)| condition == "NetworkReady").map(|(_, message)| message.as_str())
 }
 
 /// Whether the runtime says that it has found no configuration, and may do without.
-pub fn is_unconfigured(seen: &Observation) -> bool {
+pub fn is_unconfigured(seen: &Facts<'_>) -> bool {
     unready(seen).is_some_and(|message| message.contains("No CNI configuration"))
 }
 
 /// Whether the state of the node, and nothing of the pod, keeps this sandbox's network.
-pub fn holds(seen: &Observation, sandbox: &Sandbox) -> bool {
-    refusal(seen).is_some() && is_left(sandbox)
+pub fn holds(seen: &Facts<'_>, sandbox: &Sandbox) -> bool {
+    is_left(sandbox) && refusal(seen).is_some()
 }
 
 /// The network of a stopped sandbox is still there.
@@ -34,17 +38,17 @@ pub fn is_left(sandbox: &Sandbox) -> bool {
 
 /// The runtime's words, when they mean that it refuses to release networks. A plugin that is loaded
 /// and says that it is not ready is still called.
-fn refusal(seen: &Observation) -> Option<&str> {
+fn refusal<'a>(seen: &'a Facts<'_>) -> Option<&'a str> {
     let refuses = seen.runtime.get().is_some_and(|runtime| REFUSING.contains(&runtime.name.as_str()));
     unready(seen).filter(|message| refuses && message.contains("initialized"))
 }
 
 /// The state of the node, when it holds any sandbox of a pod that should be gone.
-pub fn not_ready(seen: &Observation) -> Option<Finding> {
-    let message = refusal(seen)?;
+pub fn not_ready(seen: &Facts<'_>) -> Option<Finding> {
     let runtime = seen.runtime.get()?;
     let mut held = runtime.sandboxes.iter().filter(|sandbox| holds(seen, sandbox)).peekable();
     held.peek()?;
+    let message = refusal(seen)?;
     let cause = &cause::NETWORK_NOT_READY;
     let mut found = runtime::node_named(seen, Found::new(cause, None))
         .blame("network of the node", format!("{} says: {message}", runtime.name))

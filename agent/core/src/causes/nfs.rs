@@ -4,6 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, runtime, words};
 use crate::{
+    evidence::Question,
     observation::{Mount, Process, Thread},
     view::PodView,
 };
@@ -56,11 +57,13 @@ pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
         return None;
     }
     let kubelet = view.seen.node.kubelet.get()?.pid;
-    let waits = |thread: &&Thread| {
-        thread.state == 'D' && thread.steady && thread.wchan.get().is_some_and(|w| is_nfs_function(w))
-    };
+    view.seen.is_settled(Question::Children(kubelet));
     let umounts = view.seen.processes.iter().filter(|p| p.parent == kubelet && p.comm.starts_with("umount"));
-    let (process, thread) = umounts.flat_map(|p| p.threads.iter().filter(waits).map(move |t| (p, t))).next()?;
+    let waits = |process: &Process, thread: &Thread| {
+        thread.state == 'D' && view.is_steady(process, thread) && thread.wchan.get().is_some_and(|w| is_nfs_function(w))
+    };
+    let threads = umounts.flat_map(|process| process.threads.iter().map(move |thread| (process, thread)));
+    let (process, thread) = threads.into_iter().find(|(process, thread)| waits(process, thread))?;
     let mut head = head.to_vec();
     head.push(Link::new(words::task(process, thread), words::waiting(thread)));
     // Which mount it unmounts stands in its command line, which is not read: with several on NFS

@@ -38,7 +38,7 @@ fn waits_for_members(init: &Process) -> bool {
 
 fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     let is_plain_zombie = zombie.state == 'Z' && zombie.thread_count <= 1;
-    let parent = view.process(zombie.parent)?;
+    let parent = view.parent(zombie)?;
     if !is_plain_zombie || parent.pid_ns == init.pid_ns {
         return None;
     }

@@ -4,15 +4,25 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{runtime, words};
-use crate::observation::{MountElsewhere, Observation, UnstagedVolume};
+use crate::{
+    evidence::{Facts, Question},
+    observation::{MountElsewhere, Observation, UnstagedVolume},
+};
 
 /// The driver and the kubelet get this long to finish with a staging directory.
 const QUIET_MS: u64 = 120_000;
 
 /// The copies that keep the devices of unstaged volumes in use.
-pub fn find(seen: &Observation) -> Vec<Finding> {
-    let lasting = seen.unstaged.iter().filter(|volume| seen.at_ms.saturating_sub(volume.changed_ms) >= QUIET_MS);
-    lasting.filter_map(|volume| Some(finding(seen, volume, copy_of(seen, volume)?))).collect()
+pub fn find(seen: &Facts<'_>) -> Vec<Finding> {
+    let is_lasting = |volume: &&UnstagedVolume| seen.at_ms.saturating_sub(volume.changed_ms) >= QUIET_MS;
+    let lasting: Vec<&UnstagedVolume> = seen.unstaged.iter().filter(is_lasting).collect();
+    // Only where a staging directory without a mount meets a file system that lives on without one are
+    // the other namespaces searched.
+    if !lasting.is_empty() && seen.is_settled(Question::UnmountedDevices) && !seen.unmounted_devices.is_empty() {
+        let ends = lasting.iter().filter_map(|volume| volume.path.below(&seen.node.kubelet_root));
+        ends.for_each(|end| _ = seen.is_settled(Question::MountCopies(end)));
+    }
+    lasting.into_iter().filter_map(|volume| Some(finding(seen, volume, copy_of(seen, volume)?))).collect()
 }
 
 fn copy_of<'a>(seen: &'a Observation, volume: &UnstagedVolume) -> Option<&'a MountElsewhere> {

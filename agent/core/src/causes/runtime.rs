@@ -3,7 +3,11 @@
 use findings::{FaultKind, Finding, Placeholder, cause};
 
 use super::{Found, words};
-use crate::{observation::Observation, view::PodView};
+use crate::{
+    evidence::{Facts, Question},
+    observation::Observation,
+    view::PodView,
+};
 
 /// Fills in the pod, the node and the units of kubelet and runtime.
 pub(super) fn named(view: &PodView, found: Found) -> Found {
@@ -34,7 +38,7 @@ pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
 
 /// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any
 /// other failure is only a source that said nothing.
-pub fn find(seen: &Observation) -> Option<Finding> {
+pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     if fault.kind == FaultKind::Refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;
@@ -49,6 +53,7 @@ pub fn find(seen: &Observation) -> Option<Finding> {
     }
     let cause = &cause::RUNTIME_NOT_RESPONDING;
     let found = node_named(seen, Found::new(cause, None)).told_by(fault).root(&fault.source);
+    seen.is_settled(Question::RuntimeListener);
     let Some(process) = seen.node.runtime_process.get() else {
         let state = "accepts the connection and does not answer";
         return Some(found.probable().blame("container runtime", state).finish());

@@ -48,7 +48,7 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
 fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     let cause = &cause::SANDBOX_NOT_STOPPED;
     let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
-    let parent = pause.and_then(|pause| view.process(pause.parent));
+    let parent = pause.and_then(|pause| view.parent(pause));
     let subject = pause.map_or_else(|| "its pause process".into(), words::process);
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
     runtime::named(view, Found::new(cause, GATE).after(head))

@@ -14,9 +14,9 @@ pub fn find(
     gate: Option<Gate>,
 ) -> Option<Finding> {
     let init = init?;
-    let parent = view.process(init.parent);
+    let parent = view.parent(init);
     match parent {
-        Some(shim) if matches!(shim.state, 'T' | 't') || hangs(shim) => {
+        Some(shim) if matches!(shim.state, 'T' | 't') || hangs(view, shim) => {
             Some(not_responding(view, init, shim, sandbox, head, gate))
         }
         Some(shim) if is_shim(shim) && init.state == 'Z' && init.thread_count <= 1 => {
@@ -32,8 +32,8 @@ pub fn find(
 }
 
 /// A thread of it is in D and stays there: what it holds, the others wait for.
-fn hangs(shim: &Process) -> bool {
-    is_shim(shim) && shim.threads.iter().any(|thread| thread.state == 'D' && thread.steady)
+fn hangs(view: &PodView, shim: &Process) -> bool {
+    is_shim(shim) && shim.threads.iter().any(|thread| thread.state == 'D' && view.is_steady(shim, thread))
 }
 
 fn is_containerd(view: &PodView) -> bool {

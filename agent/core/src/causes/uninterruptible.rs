@@ -13,10 +13,10 @@ use crate::{
 /// one finding, told by the first of them.
 pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<Gate>) -> Vec<Finding> {
     let blocked = processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (*process, thread)));
-    let blocked: Vec<_> =
-        blocked.filter(|(_, thread)| thread.state == 'D' && thread.kill_pending && thread.steady).collect();
+    // A kill may come between the two looks at it, so it is looked at again with or without one.
+    let stays = |(process, thread): &(&Process, &Thread)| thread.state == 'D' && view.is_steady(process, thread);
     let mut found: Vec<Finding> = Vec::new();
-    for (process, thread) in blocked {
+    for (process, thread) in blocked.filter(stays).filter(|(_, thread)| thread.kill_pending) {
         let finding = why(view, process, thread, head, gate);
         if found.iter().all(|known| known.root != finding.root) {
             found.push(finding);
@@ -71,7 +71,7 @@ enum WaitsOn<'a> {
 
 fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> WaitsOn<'a> {
     let mounts: Vec<&Mount> =
-        process.mount_ns.and_then(|ns| view.table(ns)).map(|table| table.mounts.iter().collect()).unwrap_or_default();
+        view.table(process, thread).map(|table| table.mounts.iter().collect()).unwrap_or_default();
     // The descriptor of the system call names the mount exactly.
     let exact =
         thread.works_on.as_ref().and_then(|file| mounts.iter().copied().find(|mount| Some(mount.id) == file.mount_id));

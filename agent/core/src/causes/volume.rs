@@ -91,7 +91,7 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
         found.extend(fuse::silent_volume(view, mount, &head, GATE));
         found.extend(nfs::of_volume(view, mount, &head, GATE));
         found.extend(multipath::stale(view, mount, &head));
-        found.extend(holder::find(view, mount, &head));
+        found.extend(holder::find(view, volume, mount, &head));
     }
     if found.is_empty() {
         found.extend(csi::not_registered(view, volume, &head));

@@ -12,14 +12,20 @@ use findings::{NodeFinding, NodeReport, Unknown, Verdict};
 
 use crate::{
     causes::{cgroup, runtime},
+    evidence::Facts,
     observation::{Observation, Seen},
-    view::{PodView, candidates, kubelet_minor},
+    view::{PodView, candidates_by, kubelet_minor},
 };
 
 /// Judges a whole observation.
 pub fn judge(seen: &Observation) -> NodeReport {
+    judge_by(&Facts::complete(seen))
+}
+
+/// Judges by what is known by now, and asks for what is lacking.
+pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
     let kubelet = kubelet_minor(seen);
-    let candidates = candidates(seen);
+    let candidates = candidates_by(seen);
     // Of a pod that was not looked into only the lists are known: nothing is said of it.
     let looked_into = candidates.iter().filter(|candidate| seen.looked_into.contains(&candidate.pod.uid));
     let views: Vec<PodView> = looked_into.map(|candidate| PodView::new(seen, candidate, kubelet)).collect();
@@ -62,7 +68,7 @@ fn time(ms: u64) -> String {
 }
 
 /// Sources that should have answered and did not.
-fn unknowns(seen: &Observation, lacking: &Lacking) -> Vec<Unknown> {
+fn unknowns(seen: &Facts<'_>, lacking: &Lacking) -> Vec<Unknown> {
     let mut unknown = Vec::new();
     let mut add = |fault: Option<&crate::observation::Fault>, hides: &str| {
         unknown.extend(fault.filter(|fault| !lacking.explains(fault)).map(|fault| fault.unknown(hides)));

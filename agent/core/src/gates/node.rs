@@ -6,6 +6,7 @@ use findings::{
 
 use crate::{
     causes::{block, kubelet, network, pinned, runtime, words},
+    evidence::Facts,
     observation::{Container, ContainerState, Observation, Seen, VolData},
     view::{KubeletMinor, RETRY_WINDOW_MS, told_minor},
 };
@@ -27,7 +28,7 @@ pub struct Judged {
 
 /// Findings of the node with the pods they hold, and notes. Pods held by one of them alone get
 /// their verdict here.
-pub fn judge(seen: &Observation, pods: &mut [PodReport]) -> Judged {
+pub fn judge(seen: &Facts<'_>, pods: &mut [PodReport]) -> Judged {
     let mut found = Vec::new();
     if let Some(finding) = runtime::find(seen) {
         found.push(hold(finding, pods, |pod| pod.gates.iter().any(|gate| gate.state == GateState::Unknown)));
@@ -89,7 +90,7 @@ fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> 
 }
 
 /// The network of a sandbox is what the kubelet waits for first.
-fn waits_for_network(seen: &Observation, pod: &PodReport) -> bool {
+fn waits_for_network(seen: &Facts<'_>, pod: &PodReport) -> bool {
     let mut sandboxes = seen.runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes);
     pod.gate == Some(Gate::SandboxStopped)
         && sandboxes.any(|sandbox| sandbox.pod.uid == pod.pod.uid && network::holds(seen, sandbox))

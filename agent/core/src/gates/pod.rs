@@ -182,7 +182,7 @@ fn sandboxes<'a>(view: &'a PodView<'a>) -> Look<'a> {
         return unknown(Gate::SandboxStopped, "the runtime did not answer");
     }
     // A stopped sandbox whose network could not be looked at may still wait for its CNI plugins.
-    let unseen = |sandbox: &&Sandbox| !sandbox.ready && sandbox.network.fault().is_some();
+    let unseen = |s: &&Sandbox| !s.ready && (s.network.fault().is_some() || s.network == Seen::NotAsked);
     if !sandbox::is_blocked(view) && view.sandboxes.iter().any(unseen) {
         return unknown(Gate::SandboxStopped, "whether its network is torn down could not be seen");
     }
@@ -198,6 +198,9 @@ fn sandboxes<'a>(view: &'a PodView<'a>) -> Look<'a> {
 }
 
 fn devices<'a>(view: &'a PodView<'a>) -> Look<'a> {
+    if view.seen.node.dra_pods == Seen::NotAsked {
+        return unknown(Gate::DevicesUnprepared, "the kubelet's devices were not looked at");
+    }
     let findings = api_side::devices(view);
     look(Gate::DevicesUnprepared, findings.is_some(), "claims held".to_owned(), || findings.into_iter().collect())
 }
@@ -205,6 +208,9 @@ fn devices<'a>(view: &'a PodView<'a>) -> Look<'a> {
 fn volumes<'a>(view: &'a PodView<'a>) -> Look<'a> {
     if view.seen.pod_dirs.fault().is_some() {
         return unknown(Gate::VolumesUnmounted, "the pod directories could not be read");
+    }
+    if view.dir.is_some_and(|dir| dir.volumes == Seen::NotAsked) {
+        return unknown(Gate::VolumesUnmounted, "its volumes were not looked at");
     }
     // A look that fails is, to the kubelet too, a volume that exists.
     let unread = view.dir.is_some_and(|dir| dir.volumes.fault().is_some() || !dir.faults.is_empty());
@@ -236,6 +242,9 @@ fn cgroups<'a>(view: &'a PodView<'a>) -> Look<'a> {
         return unknown(Gate::CgroupRemoved, "the cgroups could not be read");
     }
     let Some(cgroup) = view.cgroup else { return look(Gate::CgroupRemoved, false, String::new(), Vec::new) };
+    if cgroup.dirs.iter().any(|dir| dir.tree == Seen::NotAsked) {
+        return unknown(Gate::CgroupRemoved, "its cgroup was not looked at");
+    }
     let processes: usize = view.cgroup_nodes().map(|(_, node)| node.procs.len()).max().unwrap_or(0);
     let only_unknown = cgroup.dirs.iter().all(|dir| !dir.known_to_runtime);
     let detail = if processes == 0 {

@@ -26,7 +26,7 @@ pub struct CgroupDir {
     /// `cpu.weight` 1 or `cpu.shares` 2: the kubelet has begun to clean the pod up
     /// (`ReduceCPULimits`). A BestEffort pod has that all its life.
     pub cpu_at_minimum: Option<bool>,
-    /// Itself and everything below it, read only for suspects.
+    /// Itself and everything below it.
     pub tree: Seen<Vec<CgroupNode>>,
 }
 

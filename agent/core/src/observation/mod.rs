@@ -23,6 +23,8 @@ mod seen;
 mod shim;
 mod volume;
 
+use std::collections::BTreeSet;
+
 use findings::PodUid;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,8 @@ pub use runtime::*;
 pub use seen::Seen;
 pub use shim::Shim;
 pub use volume::*;
+
+use crate::evidence::Question;
 
 /// Everything seen in one look at the node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,6 +104,10 @@ pub struct Observation {
     pub unmounted_devices: Vec<Dev>,
     /// Loop devices with a backing file below the kubelet's directory.
     pub loops: Vec<LoopDevice>,
+    /// What was asked of the node beyond its lists: what is not there then is not there. Empty in
+    /// observations of older agents.
+    #[serde(default)]
+    pub asked: BTreeSet<Question>,
     /// Anything else that could not be looked at.
     pub faults: Vec<Fault>,
 }

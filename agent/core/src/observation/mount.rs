@@ -111,3 +111,11 @@ pub struct MountTables {
     /// and copies of mounts below the kubelet's directory.
     pub others: Vec<MountTable>,
 }
+
+impl MountTables {
+    /// The table of a namespace, if it was read.
+    pub fn table(&self, ns: u64) -> Option<&MountTable> {
+        let all = self.kubelet.get().into_iter().chain(self.init.get()).chain(&self.others);
+        all.into_iter().find(|table| table.ns == ns)
+    }
+}

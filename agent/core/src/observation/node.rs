@@ -26,7 +26,7 @@ pub struct NodeFacts {
     pub cri_socket: Seen<HostPath>,
     /// Whether it is the one the kubelet uses, and not another that the user named.
     pub cri_socket_is_kubelets: bool,
-    /// The process that listens on it; asked only when the runtime did not answer.
+    /// The process that listens on it.
     pub runtime_process: Seen<RuntimeProcess>,
     /// Which cgroup hierarchies are mounted.
     pub cgroup_mounts: Vec<CgroupMount>,

@@ -48,6 +48,11 @@ impl HostPath {
         self != parent && self.is_within(parent)
     }
 
+    /// The rest of the path below `above`, if it is text.
+    pub fn below(&self, above: &HostPath) -> Option<String> {
+        self.as_path().strip_prefix(above.as_path()).ok()?.to_str().map(str::to_owned)
+    }
+
     /// The path with one more component.
     pub fn join(&self, name: impl AsRef<OsStr>) -> HostPath {
         HostPath::from(self.as_path().join(Path::new(name.as_ref())))

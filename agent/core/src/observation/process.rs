@@ -63,6 +63,24 @@ pub struct Thread {
     pub works_on: Option<OpenFile>,
 }
 
+impl Process {
+    /// Whether it has been killed, or hangs on its way out.
+    pub fn is_dying(&self) -> bool {
+        self.is_exiting() || self.kill_pending || self.threads.iter().any(|thread| thread.kill_pending)
+    }
+
+    /// Whether it is on its way out, or its pid namespace is ending.
+    pub fn is_exiting(&self) -> bool {
+        let in_zap = |thread: &Thread| thread.wchan.get().is_some_and(|wchan| wchan == "zap_pid_ns_processes");
+        self.exiting || self.threads.iter().any(in_zap)
+    }
+
+    /// Whether it lives in a pid namespace below the agent's.
+    pub fn is_in_container(&self) -> bool {
+        self.ns_pids.len() > 1
+    }
+}
+
 impl Thread {
     /// Whether it waits for something in the kernel that may never come: uninterruptibly, or
     /// (still) interruptibly for a FUSE server.

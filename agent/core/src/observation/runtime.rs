@@ -14,8 +14,7 @@ pub struct RuntimeFacts {
     pub version: String,
     /// Which cgroup driver it uses, when it tells.
     pub cgroup_driver: Option<CgroupDriver>,
-    /// Conditions that do not hold (`NetworkReady`), with their message; asked only when a stopped
-    /// sandbox of a suspect has kept its network.
+    /// Conditions that do not hold (`NetworkReady`), with their message.
     pub unready: Vec<(String, String)>,
     /// All sandboxes with a valid pod uid.
     pub sandboxes: Vec<Sandbox>,
@@ -34,10 +33,9 @@ pub struct Sandbox {
     pub ready: bool,
     /// Milliseconds since the epoch.
     pub created_ms: u64,
-    /// The pid of its pause process; asked only for suspects, 0 when it has none.
+    /// The pid of its pause process, 0 when it has none.
     pub pid: Seen<u32>,
-    /// The network namespace the runtime made for it; asked only for suspects, `Missing` for a
-    /// pod on the host's network.
+    /// The network namespace the runtime made for it, `Missing` for a pod on the host's network.
     pub network: Seen<NetworkNamespace>,
 }
 
@@ -74,10 +72,8 @@ pub struct Container {
     pub grace_s: Option<u64>,
     /// Whether it has a preStop hook.
     pub pre_stop: bool,
-    /// The pid of its init; asked only for suspects, 0 when it has none.
+    /// The pid of its init, 0 when it has none.
     pub pid: Seen<u32>,
-    /// When it ended, milliseconds since the epoch; asked only for suspects.
-    pub finished_ms: Option<u64>,
 }
 
 /// `runtime.v1.ContainerState`.

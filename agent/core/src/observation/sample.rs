@@ -80,6 +80,7 @@ pub fn node() -> Observation {
         unstaged: Vec::new(),
         unmounted_devices: Vec::new(),
         loops: Vec::new(),
+        asked: Default::default(),
         faults: Vec::new(),
     }
 }
@@ -122,7 +123,6 @@ pub fn running() -> Observation {
         grace_s: Some(30),
         pre_stop: false,
         pid: Seen::Seen(INIT),
-        finished_ms: None,
     };
     let sandbox = Sandbox {
         id: SANDBOX.into(),
@@ -275,12 +275,16 @@ pub fn block(seen: &mut Observation, pid: u32, wchan: &str) {
 
 /// Judges, and names the causes of the only pod.
 pub fn causes(seen: &Observation) -> Vec<&'static str> {
+    #[cfg(test)]
+    crate::evidence::tests::check(seen);
     let report = crate::gates::judge(seen);
     report.pods.iter().flat_map(|pod| &pod.findings).map(|finding| finding.cause.0.id).collect()
 }
 
 /// Judges, and gives the verdict of the only pod.
 pub fn verdict(seen: &Observation) -> findings::Verdict {
+    #[cfg(test)]
+    crate::evidence::tests::check(seen);
     let report = crate::gates::judge(seen);
     report.pods.first().map_or(findings::Verdict::Clear, |pod| pod.verdict)
 }

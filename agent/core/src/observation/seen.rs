@@ -9,11 +9,13 @@ use super::Fault;
 pub enum Seen<T> {
     /// It said this.
     Seen(T),
-    /// It is not there, or was not asked.
+    /// It is not there. In observations of older agents also: it was not asked.
     #[default]
     Missing,
     /// It failed, refused or did not answer in time.
     Failed(Fault),
+    /// Nobody has asked: it is neither there nor not there.
+    NotAsked,
 }
 
 impl<T> Seen<T> {
@@ -25,7 +27,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// Why there is no answer; `None` when there is one or when nobody asked.
+    /// Why there is no answer; `None` when there is one, even if it is that there is nothing.
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Seen::Failed(fault) => Some(fault),
@@ -39,6 +41,7 @@ impl<T> Seen<T> {
             Seen::Seen(value) => Seen::Seen(change(value)),
             Seen::Missing => Seen::Missing,
             Seen::Failed(fault) => Seen::Failed(fault),
+            Seen::NotAsked => Seen::NotAsked,
         }
     }
 }

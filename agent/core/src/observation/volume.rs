@@ -12,7 +12,7 @@ pub struct PodDir {
     pub uid: PodUid,
     /// Milliseconds since the epoch when it was last changed.
     pub changed_ms: u64,
-    /// `volumes/<plugin>/<name>`; `Missing` when the pod was not looked into.
+    /// `volumes/<plugin>/<name>`.
     pub volumes: Seen<Vec<VolumeDir>>,
     /// Entries of `volumes/` that are no directory: the kubelet fails on them for ever.
     pub strays: Vec<HostPath>,

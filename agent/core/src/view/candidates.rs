@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use findings::{PodRef, PodUid};
 
-use crate::observation::{ContainerState, Deletion, Observation};
+use crate::{
+    evidence::{Facts, Question},
+    observation::{ContainerState, Deletion, Observation},
+};
 
 /// A pod that should be gone, and how that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,11 @@ pub enum Why {
 /// it only pods that show by themselves that they are being stopped: nothing is guessed of a pod
 /// that looks like any running one.
 pub fn candidates(seen: &Observation) -> Vec<Candidate> {
+    candidates_by(&Facts::complete(seen))
+}
+
+/// The same, of what is known by now.
+pub(crate) fn candidates_by(seen: &Facts<'_>) -> Vec<Candidate> {
     let local = local_pods(seen);
     match seen.api.get() {
         Some(api) => {
@@ -73,7 +81,8 @@ fn local_pods(seen: &Observation) -> BTreeMap<PodUid, PodRef> {
     pods
 }
 
-fn without_api(seen: &Observation, pod: PodRef) -> Option<Candidate> {
+fn without_api(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
+    seen.is_settled(Question::KilledProcesses);
     let is_killed = |process: &&crate::observation::Process| {
         matches!(&process.owner, crate::observation::Owner::Pod { uid, .. } if *uid == pod.uid)
             && (process.kill_pending || process.threads.iter().any(|thread| thread.kill_pending))

@@ -6,6 +6,7 @@ mod kernel;
 mod pod;
 mod version;
 
+pub(crate) use candidates::candidates_by;
 pub use candidates::{Candidate, Why, candidates};
 pub use kernel::copies_block;
 pub use pod::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS};

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use findings::{PodRef, PodUid};
 
 use super::{Candidate, KubeletMinor, Why};
-use crate::observation::*;
+use crate::{
+    evidence::{Depth, Facts, Question},
+    observation::*,
+};
 
 /// Milliseconds past the deadline in which the kubelet is given time: it kills two seconds after
 /// the deadline at the earliest and tries again every 10–15 s (`backOffPeriod` with jitter).
@@ -15,8 +18,8 @@ pub const UNMOUNT_RETRY_MS: u64 = 122_000;
 
 /// Everything that was seen of one pod that should be gone.
 pub struct PodView<'a> {
-    /// The whole observation.
-    pub seen: &'a Observation,
+    /// All that is known of the node.
+    pub seen: &'a Facts<'a>,
     /// The pod.
     pub pod: &'a PodRef,
     /// How it is known that it should be gone.
@@ -37,10 +40,10 @@ pub struct PodView<'a> {
 
 impl<'a> PodView<'a> {
     /// Picks the pod's share.
-    pub fn new(seen: &'a Observation, candidate: &'a Candidate, kubelet: KubeletMinor) -> Self {
+    pub fn new(seen: &'a Facts<'a>, candidate: &'a Candidate, kubelet: KubeletMinor) -> Self {
         let uid = &candidate.pod.uid;
         let runtime = seen.runtime.get();
-        PodView {
+        let view = PodView {
             seen,
             pod: &candidate.pod,
             why: candidate.why,
@@ -52,6 +55,21 @@ impl<'a> PodView<'a> {
             sandboxes: runtime.map(|r| r.sandboxes.iter().filter(|s| s.pod.uid == *uid).collect()).unwrap_or_default(),
             dir: seen.pod_dirs.get().and_then(|dirs| dirs.iter().find(|dir| dir.uid == *uid)),
             cgroup: seen.cgroups.get().and_then(|cgroups| cgroups.iter().find(|cgroup| cgroup.uid == *uid)),
+        };
+        view.ask_for_all_gates();
+        view
+    }
+
+    /// Without these it cannot be told which gate is the first that is not met.
+    fn ask_for_all_gates(&self) {
+        // Of a container that has ended everything stands in the list.
+        let living = self.containers.iter().filter(|container| container.state != ContainerState::Exited);
+        let containers = living.map(|container| Question::ContainerStatus(container.id.clone()));
+        let sandboxes = self.sandboxes.iter().map(|sandbox| Question::SandboxStatus(sandbox.id.clone()));
+        let cgroup = self.cgroup.map(|cgroup| Question::CgroupTree(cgroup.uid.clone()));
+        let volumes = self.dir.map(|dir| Question::PodVolumes(dir.uid.clone()));
+        for question in containers.chain(sandboxes).chain(cgroup).chain(volumes).chain([Question::DraState]) {
+            self.seen.is_settled(question);
         }
     }
 
@@ -97,38 +115,86 @@ impl<'a> PodView<'a> {
     /// The pod's processes: those in its cgroups, and, because a process that is exiting is shown
     /// elsewhere on cgroup v1, the members of the pid namespaces of its containers.
     pub fn processes(&self) -> Vec<&'a Process> {
-        let mut pids: BTreeSet<u32> = self.cgroup_nodes().flat_map(|(_, node)| node.procs.iter().copied()).collect();
-        pids.extend(
-            self.containers.iter().filter_map(|c| c.pid.get()).chain(self.sandboxes.iter().filter_map(|s| s.pid.get())),
-        );
+        let pids = self.read_processes();
         let is_owned =
             |p: &&Process| pids.contains(&p.pid) || matches!(&p.owner, Owner::Pod { uid, .. } if uid == self.uid());
         let owned: Vec<&Process> = self.seen.processes.iter().filter(is_owned).collect();
-        let namespaces: BTreeSet<u64> = owned.iter().filter(|p| p.ns_pids.len() > 1).filter_map(|p| p.pid_ns).collect();
+        let owned = self.with_members(owned);
+        let namespaces: BTreeSet<u64> = owned.iter().filter(|p| p.is_in_container()).filter_map(|p| p.pid_ns).collect();
+        let owned: BTreeSet<u32> = owned.iter().map(|process| process.pid).collect();
         let belongs = |p: &&Process| {
-            owned.iter().any(|o| o.pid == p.pid)
-                || (p.ns_pids.len() > 1 && p.pid_ns.is_some_and(|ns| namespaces.contains(&ns)))
+            owned.contains(&p.pid) || (p.is_in_container() && p.pid_ns.is_some_and(|ns| namespaces.contains(&ns)))
         };
         self.seen.processes.iter().filter(belongs).collect()
     }
 
-    /// A process that was seen.
+    /// The pids of the pod's cgroups and of its containers and sandboxes, each looked at with all its threads.
+    fn read_processes(&self) -> BTreeSet<u32> {
+        let mut pids: BTreeSet<u32> = self.cgroup_nodes().flat_map(|(_, node)| node.procs.iter().copied()).collect();
+        let inits = self.containers.iter().filter_map(|container| container.pid.get());
+        pids.extend(inits.chain(self.sandboxes.iter().filter_map(|sandbox| sandbox.pid.get())));
+        if self.seen.is_recording() {
+            pids.iter().for_each(|pid| _ = self.process(*pid));
+        }
+        pids
+    }
+
+    /// Has the members of the pid namespaces looked for that end with one of `processes`.
+    fn with_members(&self, processes: Vec<&'a Process>) -> Vec<&'a Process> {
+        for process in processes.iter().filter(|process| process.is_in_container() && process.is_dying()) {
+            process.pid_ns.map(|ns| self.seen.is_settled(Question::PidNamespace(ns)));
+        }
+        processes
+    }
+
+    /// A process, with all its threads.
     pub fn process(&self, pid: u32) -> Option<&'a Process> {
-        self.seen.processes.iter().find(|process| process.pid == pid)
+        self.is_read(pid, Depth::Threads);
+        self.seen.process(pid)
+    }
+
+    /// Whether it is known that there is no such process.
+    pub fn is_gone(&self, pid: u32) -> bool {
+        self.is_read(pid, Depth::Threads) && self.seen.process(pid).is_none()
+    }
+
+    /// The parent of a process, with those of its threads that are in D.
+    pub fn parent(&self, process: &Process) -> Option<&'a Process> {
+        self.is_read(process.parent, Depth::Blocked);
+        self.seen.process(process.parent)
+    }
+
+    /// Of nobody's child, and of what the runtime has no pid of, there is nothing to read.
+    fn is_read(&self, pid: u32, depth: Depth) -> bool {
+        let least = if depth == Depth::Blocked { 1 } else { 0 };
+        pid <= least || self.seen.is_settled(Question::Process { pid, depth })
+    }
+
+    /// Whether a thread that waits stays where it is. As long as it was seen once only, it is taken to, so
+    /// that what it waits for is looked at before it is looked at again.
+    pub fn is_steady(&self, process: &Process, thread: &Thread) -> bool {
+        thread.steady || !self.seen.is_settled(Question::WaitingThreads(process.pid))
+    }
+
+    /// Whether one of its containers or sandboxes runs.
+    pub fn runs(&self) -> bool {
+        self.containers.iter().any(|container| container.state == ContainerState::Running)
+            || self.sandboxes.iter().any(|sandbox| sandbox.ready)
     }
 
     /// The processes of one container: its init's pid namespace, or its cgroup.
     pub fn processes_of(&self, container: &Container) -> Vec<&'a Process> {
         let init = container.pid.get().copied();
-        let namespace = init.and_then(|pid| self.process(pid)).filter(|p| p.ns_pids.len() > 1).and_then(|p| p.pid_ns);
+        self.read_processes();
+        let namespace = init.and_then(|pid| self.process(pid)).filter(|p| p.is_in_container()).and_then(|p| p.pid_ns);
         let is_in_cgroup =
             |p: &Process| matches!(&p.owner, Owner::Pod { container: Some(id), .. } if *id == container.id);
         let belongs = |p: &&Process| {
             Some(p.pid) == init
                 || is_in_cgroup(p)
-                || (namespace.is_some() && p.pid_ns == namespace && p.ns_pids.len() > 1)
+                || (namespace.is_some() && p.pid_ns == namespace && p.is_in_container())
         };
-        self.seen.processes.iter().filter(belongs).collect()
+        self.with_members(self.seen.processes.iter().filter(belongs).collect())
     }
 
     /// The mounts of the kubelet's namespace.
@@ -148,15 +214,16 @@ impl<'a> PodView<'a> {
         below
     }
 
-    /// The mount table of a namespace, if it was read.
-    pub fn table(&self, ns: u64) -> Option<&'a MountTable> {
-        let tables = &self.seen.mounts;
-        let all = tables.kubelet.get().into_iter().chain(tables.init.get()).chain(&tables.others);
-        all.into_iter().find(|table| table.ns == ns)
+    /// The mounts that one of a process's threads can see.
+    pub fn table(&self, process: &Process, thread: &Thread) -> Option<&'a MountTable> {
+        let ns = process.mount_ns?;
+        self.seen.is_settled(Question::MountTable { ns, tid: thread.tid });
+        self.seen.mounts.table(ns)
     }
 
-    /// The FUSE connection with this number, if it was looked at.
+    /// The FUSE connection with this number.
     pub fn fuse(&self, number: u32) -> Option<&'a FuseConnection> {
+        self.seen.is_settled(Question::FuseConnection(number));
         self.seen.fuse.iter().find(|connection| connection.number == number)
     }
 
@@ -165,7 +232,13 @@ impl<'a> PodView<'a> {
         self.seen.rights.get().is_none_or(Rights::sees_every_holder)
     }
 
-    /// The search for holders of the mount at `path`.
+    /// The CSI drivers that are registered.
+    pub fn csi_drivers(&self) -> Option<&'a Vec<CsiDriver>> {
+        self.seen.is_settled(Question::CsiDrivers);
+        self.seen.csi.get()
+    }
+
+    /// The search for holders of the mount at `path`, if one was made.
     pub fn holders(&self, path: &HostPath) -> Option<&'a HolderSearch> {
         self.seen.holders.iter().find(|search| search.mount_point == *path)
     }

@@ -22,7 +22,7 @@ use kube::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{HostView, look::PodFilter};
+use super::{HostView, scan::PodFilter};
 use crate::observation::{ApiFacts, ApiPod, Deletion, HostPath, PersistentVolume, Seen};
 
 /// How long the whole conversation may take; kube's own retries run inside it.

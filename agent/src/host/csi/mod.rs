@@ -36,7 +36,7 @@ pub async fn drivers(
 ) -> Seen<Vec<CsiDriver>> {
     let sockets = match sockets(view, &kubelet_root.join("plugins_registry"), &table.mounts) {
         Seen::Seen(sockets) => sockets,
-        Seen::Missing => return Seen::Missing,
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
     let end = Instant::now() + deadline * 2;
@@ -69,7 +69,7 @@ fn sockets(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<H
     };
     let entries = match list(registry) {
         Seen::Seen(entries) => entries,
-        Seen::Missing => return Seen::Missing,
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
     let folders = entries.iter().filter(|entry| entry.kind == EntryKind::Directory).take(FOLDERS_CAP);

@@ -36,7 +36,7 @@ pub fn connections(numbers: &[u32], hints: &Hints<'_>, view: &HostView) -> Vec<F
         waiting: waiting(*number, view),
         servers: servers.of(*number),
         exact: servers.exact(),
-        probe: Seen::Missing,
+        probe: Seen::NotAsked,
     };
     numbers.iter().map(connection).collect()
 }

@@ -49,7 +49,7 @@ fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelie
     Ok(match prober.executable(pid, EXECUTABLE) {
         Seen::Seen(executable) => of_executable(executable),
         Seen::Failed(fault) => Some(Disbelief::Untold(fault)),
-        Seen::Missing => return Err(io::ErrorKind::NotFound.into()),
+        Seen::Missing | Seen::NotAsked => return Err(io::ErrorKind::NotFound.into()),
     })
 }
 

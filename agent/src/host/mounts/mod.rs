@@ -147,7 +147,7 @@ impl MountReader {
         let source = Source::from(format!("/proc/{pid}/mountinfo"));
         let table = match super::seen(self.read(pid, of_node)) {
             Seen::Seen(table) => table,
-            Seen::Missing => return Seen::Missing,
+            Seen::Missing | Seen::NotAsked => return Seen::Missing,
             Seen::Failed(fault) => return Seen::Failed(Fault { source, ..fault }),
         };
         let Parsed { mounts, total, odd } = with_parents(&table.bytes, keep);

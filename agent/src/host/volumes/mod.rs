@@ -62,7 +62,7 @@ fn pod_dir(view: &HostView, pods: &HostPath, table: &MountTable, uid: PodUid) ->
     let mut dir = PodDir {
         uid,
         changed_ms: 0,
-        volumes: Seen::Missing,
+        volumes: Seen::NotAsked,
         strays: Vec::new(),
         sub_paths: Vec::new(),
         devices: Vec::new(),
@@ -130,7 +130,7 @@ impl Look<'_> {
     fn list_or_note(&self, path: &HostPath, faults: &mut Vec<Fault>) -> Vec<Entry> {
         match self.list(path) {
             Seen::Seen(entries) => entries,
-            Seen::Missing => Vec::new(),
+            Seen::Missing | Seen::NotAsked => Vec::new(),
             Seen::Failed(fault) => {
                 faults.push(fault);
                 Vec::new()

@@ -34,7 +34,7 @@ impl Staged {
         let mut dirs = pod_dirs(view, &self.root, table, None).get().cloned().unwrap();
         assert_eq!(dirs.len(), 1);
         let mut dir = dirs.remove(0);
-        assert!(dir.changed_ms > 0 && dir.volumes == Seen::Missing);
+        assert!(dir.changed_ms > 0 && dir.volumes == Seen::NotAsked);
         look_into(&mut dir, view, &self.root, table, minor);
         dir
     }

@@ -17,7 +17,7 @@ pub(super) fn fill(dir: &mut PodDir, look: &Look<'_>, volumes: &HostPath) {
     let plugins = match look.list(volumes) {
         Seen::Seen(plugins) => plugins,
         // The kubelet takes that for a pod without volumes.
-        Seen::Missing => Vec::new(),
+        Seen::Missing | Seen::NotAsked => Vec::new(),
         Seen::Failed(fault) => {
             dir.volumes = Seen::Failed(fault);
             return;
@@ -48,7 +48,7 @@ fn volume(look: &Look<'_>, plugin: &str, above: &HostPath, entry: &Entry) -> Vol
             Seen::Failed(Fault::new(&path, (FaultKind::NotAsked, "is a symbolic link, which is not followed")))
         }
         Seen::Seen(target) => look.is_mounted(target),
-        Seen::Missing => Seen::Missing,
+        Seen::Missing | Seen::NotAsked => Seen::Missing,
         Seen::Failed(fault) => Seen::Failed(fault.clone()),
     };
     let entries = match (&target, &mounted) {
@@ -65,7 +65,7 @@ fn volume(look: &Look<'_>, plugin: &str, above: &HostPath, entry: &Entry) -> Vol
 fn csi_target(look: &Look<'_>, path: &HostPath) -> Seen<HostPath> {
     match look.list(path) {
         Seen::Seen(entries) if entries.iter().any(|entry| entry.name == "mount") => Seen::Seen(path.join("mount")),
-        Seen::Seen(_) | Seen::Missing => Seen::Missing,
+        Seen::Seen(_) | Seen::Missing | Seen::NotAsked => Seen::Missing,
         Seen::Failed(fault) => Seen::Failed(fault),
     }
 }

@@ -13,7 +13,7 @@ use kube::{
 };
 
 use super::{Cluster, Failure, in_time, read::ALL_PAGES};
-use crate::run::{brain::OwnEvent, ledger::Existing};
+use reconcile::{reconciler::OwnEvent, tracker::ExistingEvent};
 
 /// Events of the first page; with large ones there are fewer on the next.
 const EVENTS: u32 = 25;
@@ -88,7 +88,7 @@ impl Cluster {
     }
 
     /// The Event that stands under this name.
-    pub async fn existing(&self, name: &EventName) -> Result<Option<Existing>, String> {
+    pub async fn existing(&self, name: &EventName) -> Result<Option<ExistingEvent>, String> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), NAMESPACE);
         let found = in_time(api.get_opt(name.as_str())).await.map_err(Failure::into_words)?;
         Ok(found.map(|event| existing(&event)))
@@ -116,9 +116,9 @@ fn since_s(carried: &Carried) -> Option<i64> {
     Some(carried.since.parse::<jiff::Timestamp>().ok()?.as_second())
 }
 
-fn existing(event: &Event) -> Existing {
+fn existing(event: &Event) -> ExistingEvent {
     let time = event.event_time.as_ref().map(|time| time.0.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string());
-    Existing {
+    ExistingEvent {
         event_time: time.unwrap_or_default(),
         note: event.note.clone().unwrap_or_default(),
         count: event.series.as_ref().map_or(1, |series| series.count),

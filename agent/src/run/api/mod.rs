@@ -2,8 +2,8 @@
 
 mod count;
 mod events;
-mod pace;
 mod read;
+mod throttle;
 mod watch;
 mod write;
 
@@ -36,7 +36,7 @@ impl Cluster {
         config.read_timeout = None;
         config.connect_timeout = Some(DEADLINE);
         let client =
-            ClientBuilder::try_from(config)?.with_layer(&count::Layer(requests)).with_layer(&pace::Layer).build();
+            ClientBuilder::try_from(config)?.with_layer(&count::Layer(requests)).with_layer(&throttle::Layer).build();
         Ok(Cluster { client, node: node.to_owned() })
     }
 }

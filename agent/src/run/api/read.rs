@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use kube::{Api, api::ListParams};
 
+use reconcile::index::NodeInfo;
+
 use super::{Cluster, Failure, in_time};
 use crate::{
     host::api::{LiteNode, LitePod, pod},
     observation::ApiPod,
-    run::index::NodeWord,
 };
 
 /// Pods per page.
@@ -33,10 +34,10 @@ impl Cluster {
     }
 
     /// The Node.
-    pub async fn node(&self) -> Result<Option<NodeWord>, String> {
+    pub async fn node(&self) -> Result<Option<NodeInfo>, String> {
         let api: Api<LiteNode> = Api::all(self.client.clone());
         let node = in_time(api.get_opt(&self.node)).await.map_err(Failure::into_words)?;
-        Ok(node.map(|node| NodeWord {
+        Ok(node.map(|node| NodeInfo {
             uid: node.metadata.uid.unwrap_or_default(),
             kubelet_version: node.status.node_info.kubelet_version,
             boot_id: node.status.node_info.boot_id.filter(|id| !id.is_empty()),

@@ -6,42 +6,44 @@ use futures::StreamExt;
 use kube::{Api, runtime::watcher};
 use tokio::sync::mpsc::Sender;
 
+use reconcile::{Backoff, index::WatchEvent, reconciler::Input};
+
 use super::Cluster;
 use crate::{
     host::api::{LitePod, pod},
-    run::{brain::Answer, clock, index::Told, patience::Patience},
+    run::clock,
 };
 
 /// Watches for ever; ends when nobody listens any more.
-pub async fn watch(cluster: Cluster, tell: Sender<Answer>) {
+pub async fn watch(cluster: Cluster, inputs: Sender<Input>) {
     let config = watcher::Config::default().fields(&format!("spec.nodeName={}", cluster.node)).any_semantic();
     let mut events = pin!(watcher(Api::<LitePod>::all(cluster.client), config));
     // kube's own back-off begins anew with each list that begins, also when every list fails.
-    let mut patience = Patience::new(clock::now().wall_ms);
+    let mut backoff = Backoff::new(clock::now().wall_ms);
     while let Some(event) = events.next().await {
         match &event {
             Err(_) => {
-                patience.failed(None, clock::now());
-                tokio::time::sleep(patience.wait(clock::now())).await;
+                backoff.failed(None, clock::now());
+                tokio::time::sleep(backoff.wait(clock::now())).await;
             }
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
-            Ok(_) => patience.succeeded(),
+            Ok(_) => backoff.succeeded(),
         }
-        if let Some(told) = told(event)
-            && tell.send(Answer::Told(told)).await.is_err()
+        if let Some(event) = reduced(event)
+            && inputs.send(Input::Watch(event)).await.is_err()
         {
             return;
         }
     }
 }
 
-fn told(event: watcher::Result<watcher::Event<LitePod>>) -> Option<Told> {
+fn reduced(event: watcher::Result<watcher::Event<LitePod>>) -> Option<WatchEvent> {
     Some(match event {
-        Ok(watcher::Event::Init) => Told::Begin,
-        Ok(watcher::Event::InitApply(object)) => Told::Listed(pod(object)?),
-        Ok(watcher::Event::InitDone) => Told::Complete,
-        Ok(watcher::Event::Apply(object)) => Told::Changed(pod(object)?),
-        Ok(watcher::Event::Delete(object)) => Told::Gone(pod(object)?.uid),
-        Err(error) => Told::Broken(findings::clean(&error.to_string(), 300)),
+        Ok(watcher::Event::Init) => WatchEvent::Init,
+        Ok(watcher::Event::InitApply(object)) => WatchEvent::InitApply(pod(object)?),
+        Ok(watcher::Event::InitDone) => WatchEvent::InitDone,
+        Ok(watcher::Event::Apply(object)) => WatchEvent::Apply(pod(object)?),
+        Ok(watcher::Event::Delete(object)) => WatchEvent::Delete(pod(object)?.uid),
+        Err(error) => WatchEvent::Failed(findings::clean(&error.to_string(), 300)),
     })
 }

@@ -7,7 +7,7 @@ use http::{HeaderMap, Request, StatusCode, header};
 use kube::client::Body;
 
 use super::{Cluster, DEADLINE};
-use crate::{report::event::Draft, run::brain::Wrote};
+use reconcile::{event::Draft, reconciler::WriteOutcome};
 
 /// `fieldManager`.
 const MANAGER: &str = "why-terminating-agent";
@@ -16,15 +16,17 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 impl Cluster {
     /// Writes it. kube's own `patch` would do, but does not show `Retry-After`.
-    pub async fn write(&self, draft: &Draft) -> Wrote {
+    pub async fn write(&self, draft: &Draft) -> WriteOutcome {
         match tokio::time::timeout(DEADLINE, self.apply(draft)).await {
-            Ok(Ok((StatusCode::OK | StatusCode::CREATED, _))) => Wrote::Done { event_time: draft.event_time.clone() },
+            Ok(Ok((StatusCode::OK | StatusCode::CREATED, _))) => {
+                WriteOutcome::Done { event_time: draft.event_time.clone() }
+            }
             Ok(Ok((code, headers))) => outcome(code, &headers, draft),
             Ok(Err(error)) => {
                 tracing::debug!(event = %draft.name, error = %findings::clean(&error.to_string(), 300), "not written");
-                Wrote::Unknown { after: None }
+                WriteOutcome::Unknown { after: None }
             }
-            Err(_) => Wrote::Unknown { after: None },
+            Err(_) => WriteOutcome::Unknown { after: None },
         }
     }
 
@@ -40,21 +42,21 @@ impl Cluster {
     }
 }
 
-fn outcome(code: StatusCode, headers: &HeaderMap, draft: &Draft) -> Wrote {
+fn outcome(code: StatusCode, headers: &HeaderMap, draft: &Draft) -> WriteOutcome {
     let name = &draft.name;
     match code {
         // What cannot be changed differs.
-        StatusCode::UNPROCESSABLE_ENTITY => Wrote::Differs,
+        StatusCode::UNPROCESSABLE_ENTITY => WriteOutcome::Differs,
         // An expired token is renewed within a minute; a conflict is over when it is told.
         StatusCode::TOO_MANY_REQUESTS
         | StatusCode::UNAUTHORIZED
         | StatusCode::CONFLICT
-        | StatusCode::SERVICE_UNAVAILABLE => Wrote::Busy { after: retry_after(headers) },
+        | StatusCode::SERVICE_UNAVAILABLE => WriteOutcome::Busy { after: retry_after(headers) },
         // etcd may have stored it before its answer was late.
-        code if code.is_server_error() => Wrote::Unknown { after: retry_after(headers) },
+        code if code.is_server_error() => WriteOutcome::Unknown { after: retry_after(headers) },
         code => {
             tracing::warn!(event = %name, %code, "the API server does not take Events; is the Role bound?");
-            Wrote::Refused
+            WriteOutcome::Refused
         }
     }
 }

@@ -8,10 +8,10 @@ mod world;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aggregator::chain::judge;
-use aggregator::cluster::{Bounds, gather};
-use aggregator::report::ClusterReport;
-use aggregator::state::{State, Subject};
+use aggregator::client::{Bounds, gather};
+use aggregator_core::chain::judge;
+use aggregator_core::report::ClusterReport;
+use aggregator_core::state::{State, Subject};
 use kube::Client;
 
 pub use build::*;

@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use agent::run::Moment;
 use agent_core::observation::{ApiPod, Deletion};
 use anyhow::Context as _;
 use findings::{
     CauseRef, Confidence, Evidence, Finding, Gate, Link, NodeReport, Placeholder, PodReport, PodUid, Remedy, Values,
     Verdict, cause,
 };
+use reconcile::Instant;
 
 /// The driver that is gone.
 const DRIVER: &str = "csi.example.com";
@@ -30,7 +30,7 @@ pub fn node_uid(node: usize) -> String {
 }
 
 /// The pods of a node, as the API server tells them; `deadline` when they are to go.
-pub fn pods(node: usize, count: usize, deadline: Option<Moment>) -> anyhow::Result<Vec<ApiPod>> {
+pub fn pods(node: usize, count: usize, deadline: Option<Instant>) -> anyhow::Result<Vec<ApiPod>> {
     let pod = |number: usize| {
         Ok(ApiPod {
             namespace: "shop".to_owned(),
@@ -48,7 +48,7 @@ pub fn pods(node: usize, count: usize, deadline: Option<Moment>) -> anyhow::Resu
 }
 
 /// What a look at `node` says while these pods are stuck.
-pub fn report(node: usize, stuck: &[ApiPod], now: Moment) -> NodeReport {
+pub fn report(node: usize, stuck: &[ApiPod], now: Instant) -> NodeReport {
     NodeReport {
         schema: NodeReport::SCHEMA,
         node: node_name(node),

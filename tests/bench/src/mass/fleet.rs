@@ -1,15 +1,15 @@
-//! Thousands of agents in virtual time: each is the agent's own `Brain`, told what its watch, its looks
+//! Thousands of agents in virtual time: each is the agent's own `Reconciler`, told what its watch, its looks
 //! and the API server would tell it. Only writes are real.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use agent::run::{
-    Moment, Settings,
-    brain::{Answer, Brain, Command, Looked, Wrote},
-    index::{NodeWord, Told},
-};
 use anyhow::Context as _;
 use findings::NodeReport;
+use reconcile::{
+    Instant, Settings,
+    index::{NodeInfo, WatchEvent},
+    reconciler::{Command, Input, Reconciler, Scan, WriteOutcome},
+};
 use tokio::task::JoinHandle;
 
 use super::{
@@ -35,12 +35,12 @@ enum Happens {
     PodsAreDeleted,
     /// The time it asked to be woken at, unless it has asked for another since.
     Wakes(u64),
-    Hears(Box<Answer>),
-    HearsOfWrite(JoinHandle<anyhow::Result<Wrote>>),
+    Hears(Box<Input>),
+    HearsOfWrite(JoinHandle<anyhow::Result<WriteOutcome>>),
 }
 
 struct Member {
-    brain: Brain,
+    reconciler: Reconciler,
     asked_to_wake: u64,
 }
 
@@ -63,8 +63,8 @@ impl<'a> Fleet<'a> {
             Self { wire, pods, members: Vec::new(), agenda: BTreeMap::new(), number: 0, tally: Tally::default() };
         for node in 0..agents {
             let start = STARTS.mul_f64(random.f64());
-            let brain = Brain::new(&failure::node_name(node), settings, true, random.u64(..), moment(start));
-            fleet.members.push(Member { brain, asked_to_wake: 0 });
+            let reconciler = Reconciler::new(&failure::node_name(node), settings, true, random.u64(..), instant(start));
+            fleet.members.push(Member { reconciler, asked_to_wake: 0 });
             fleet.plan(start, node, Happens::Starts);
             fleet.plan(FAILURE - GRACE, node, Happens::PodsAreDeleted);
         }
@@ -80,27 +80,27 @@ impl<'a> Fleet<'a> {
             match happens {
                 Happens::Starts => {
                     let pods = failure::pods(node, self.pods, None)?;
-                    self.tell(node, Told::Begin, at)?;
-                    pods.into_iter().try_for_each(|pod| self.tell(node, Told::Listed(pod), at))?;
-                    self.tell(node, Told::Complete, at)?;
+                    self.tell(node, WatchEvent::Init, at)?;
+                    pods.into_iter().try_for_each(|pod| self.tell(node, WatchEvent::InitApply(pod), at))?;
+                    self.tell(node, WatchEvent::InitDone, at)?;
                 }
                 Happens::PodsAreDeleted => {
-                    let pods = failure::pods(node, self.pods, Some(moment(FAILURE)))?;
-                    pods.into_iter().try_for_each(|pod| self.tell(node, Told::Changed(pod), at))?;
+                    let pods = failure::pods(node, self.pods, Some(instant(FAILURE)))?;
+                    pods.into_iter().try_for_each(|pod| self.tell(node, WatchEvent::Apply(pod), at))?;
                 }
                 Happens::Wakes(asked) if self.members[node].asked_to_wake == asked => {
-                    self.take(node, Answer::Time, at)?;
+                    self.take(node, Input::Tick, at)?;
                 }
                 Happens::Wakes(_) => {}
                 Happens::Hears(answer) => self.take(node, *answer, at)?,
                 Happens::HearsOfWrite(answer) => {
                     let wrote = answer.await.context("a write was lost")??;
                     anyhow::ensure!(
-                        matches!(wrote, Wrote::Done { .. }),
+                        matches!(wrote, WriteOutcome::Done { .. }),
                         "the API server double did not take an Event of {}: {wrote:?}",
                         failure::node_name(node)
                     );
-                    self.take(node, Answer::Wrote(wrote), at)?;
+                    self.take(node, Input::Wrote(wrote), at)?;
                 }
             }
         }
@@ -112,24 +112,24 @@ impl<'a> Fleet<'a> {
         self.agenda.insert((at, self.number), (node, happens));
     }
 
-    fn tell(&mut self, node: usize, told: Told, at: Duration) -> anyhow::Result<()> {
-        self.take(node, Answer::Told(told), at)
+    fn tell(&mut self, node: usize, told: WatchEvent, at: Duration) -> anyhow::Result<()> {
+        self.take(node, Input::Watch(told), at)
     }
 
-    fn take(&mut self, node: usize, answer: Answer, at: Duration) -> anyhow::Result<()> {
-        let now = moment(at);
-        let brain = &mut self.members[node].brain;
-        let commands = brain.take(answer, now);
-        let writing = brain.writing();
-        let _ = brain.turns();
+    fn take(&mut self, node: usize, answer: Input, at: Duration) -> anyhow::Result<()> {
+        let now = instant(at);
+        let reconciler = &mut self.members[node].reconciler;
+        let commands = reconciler.handle(answer, now);
+        let writing = reconciler.writing();
+        let _ = reconciler.transitions();
         for command in commands {
             let (asked, answer) = match command {
-                Command::Look(_) => (None, self.look(node, at + LOOK)?),
+                Command::Scan(_) => (None, self.look(node, at + LOOK)?),
                 Command::List { .. } => {
-                    (Some(Asked::List), Answer::Listed(Ok(failure::pods(node, self.pods, deadline(at))?)))
+                    (Some(Asked::List), Input::Listed(Ok(failure::pods(node, self.pods, deadline(at))?)))
                 }
-                Command::GetNode => (Some(Asked::Node), Answer::Node(Ok(Some(node_word(node))))),
-                Command::ReadOwn => (Some(Asked::List), Answer::Own(Ok(Vec::new()))),
+                Command::GetNode => (Some(Asked::Node), Input::Node(Ok(Some(node_word(node))))),
+                Command::ReadOwn => (Some(Asked::List), Input::OwnEvents(Ok(Vec::new()))),
                 Command::ReadExisting(name) => anyhow::bail!("{name} differs from what was written"),
                 Command::Write(draft) => {
                     self.count(Asked::Write(writing.context("a write without a reason")?), at);
@@ -144,23 +144,23 @@ impl<'a> Fleet<'a> {
         }
         let member = &mut self.members[node];
         member.asked_to_wake += 1;
-        let (asked, wake) = (member.asked_to_wake, member.brain.wake(now).max(SHORTEST_SLEEP));
+        let (asked, wake) = (member.asked_to_wake, member.reconciler.next_wake(now).max(SHORTEST_SLEEP));
         self.plan(at + wake, node, Happens::Wakes(asked));
         Ok(())
     }
 
-    fn look(&self, node: usize, end: Duration) -> anyhow::Result<Answer> {
+    fn look(&self, node: usize, end: Duration) -> anyhow::Result<Input> {
         let stuck = if end > FAILURE { failure::pods(node, self.pods, deadline(end))? } else { Vec::new() };
-        let report: NodeReport = failure::report(node, &stuck, moment(end));
-        let looked = Looked {
-            began: moment(end - LOOK),
-            at: moment(end),
+        let report: NodeReport = failure::report(node, &stuck, instant(end));
+        let looked = Scan {
+            began: instant(end - LOOK),
+            at: instant(end),
             took: LOOK,
             report,
             complete: true,
             forgotten: std::collections::BTreeSet::new(),
         };
-        Ok(Answer::Looked(Box::new(looked)))
+        Ok(Input::Scanned(Box::new(looked)))
     }
 
     fn count(&mut self, asked: Asked, at: Duration) {
@@ -170,17 +170,17 @@ impl<'a> Fleet<'a> {
     }
 }
 
-fn deadline(at: Duration) -> Option<Moment> {
-    (at + GRACE >= FAILURE).then(|| moment(FAILURE))
+fn deadline(at: Duration) -> Option<Instant> {
+    (at + GRACE >= FAILURE).then(|| instant(FAILURE))
 }
 
-fn node_word(node: usize) -> NodeWord {
-    NodeWord { uid: failure::node_uid(node), kubelet_version: Some("v1.36.2".to_owned()), boot_id: None }
+fn node_word(node: usize) -> NodeInfo {
+    NodeInfo { uid: failure::node_uid(node), kubelet_version: Some("v1.36.2".to_owned()), boot_id: None }
 }
 
 /// A point in virtual time, on machines that have been up for a while.
-fn moment(at: Duration) -> Moment {
+fn instant(at: Duration) -> Instant {
     const UP: Duration = Duration::from_secs(1_000_000);
     const WALL_MS: u64 = 1_785_578_400_000;
-    Moment { steady: UP + at, wall_ms: WALL_MS + u64::try_from(at.as_millis()).unwrap_or(u64::MAX - WALL_MS) }
+    Instant { steady: UP + at, wall_ms: WALL_MS + u64::try_from(at.as_millis()).unwrap_or(u64::MAX - WALL_MS) }
 }

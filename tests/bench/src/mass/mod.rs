@@ -8,8 +8,8 @@ mod wire;
 
 use std::time::{Duration, Instant};
 
-use agent::run::{Settings, ledger::Kind};
 use anyhow::Context as _;
+use reconcile::{Settings, tracker::Kind};
 
 use crate::{interrupt, machine, report::Report};
 use fleet::Fleet;
@@ -55,7 +55,7 @@ impl Mass {
     async fn measure(&self) -> anyhow::Result<String> {
         let usual = Settings::default();
         let rules = usual.rules;
-        let alone = Settings { rules: agent::run::ledger::Rules { fan_in: usize::MAX, ..rules }, ..usual };
+        let alone = Settings { rules: reconcile::tracker::Rules { fan_in: usize::MAX, ..rules }, ..usual };
         let at_once = Settings { spread: Duration::ZERO, ..usual };
         let load = machine::load();
         let by_node = if self.pods > rules.fan_in { self.agents } else { self.agents * self.pods };

@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use agent::{
     host::api::Credentials,
-    report::event::Draft,
-    run::{
-        api::{Cluster, Requests},
-        brain::Wrote,
-    },
+    run::api::{Cluster, Requests},
 };
 use anyhow::Context as _;
 use apiserver::{Double, Store};
 use findings::event::{Carried, Phase};
+use reconcile::{event::Draft, reconciler::WriteOutcome};
 use tempfile::TempDir;
 use tokio::{sync::Semaphore, task::JoinHandle};
 
@@ -56,7 +53,7 @@ impl Wire {
     }
 
     /// Sends one write; the answer comes with the handle.
-    pub fn write(&self, draft: Draft) -> JoinHandle<anyhow::Result<Wrote>> {
+    pub fn write(&self, draft: Draft) -> JoinHandle<anyhow::Result<WriteOutcome>> {
         let (cluster, free) = (self.cluster.clone(), self.free.clone());
         tokio::spawn(async move {
             let _one = free.acquire_owned().await.context("wait for a connection")?;

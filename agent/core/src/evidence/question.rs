@@ -1,0 +1,196 @@
+//! What can be asked of a node.
+
+use std::time::Duration;
+
+use findings::PodUid;
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{Dev, HostPath};
+
+/// One question to the node. Nothing here can change anything.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Question {
+    /// Which processes of pods have a SIGKILL pending: without the API server it shows which pods are being
+    /// stopped.
+    KilledProcesses,
+    /// The status of this container: its init.
+    ContainerStatus(String),
+    /// The state of this container once more, because its init is gone: it may have ended in between.
+    ContainerState(String),
+    /// The status of this sandbox: its pause process and its network.
+    SandboxStatus(String),
+    /// Which conditions of the runtime do not hold.
+    RuntimeConditions,
+    /// Who listens on the socket of the runtime that does not answer.
+    RuntimeListener,
+    /// The tree of this pod's cgroup.
+    CgroupTree(PodUid),
+    /// The volumes in this pod's directory.
+    PodVolumes(PodUid),
+    /// For which pods the kubelet holds devices (DRA).
+    DraState,
+    /// This process.
+    Process {
+        /// Its pid.
+        pid: u32,
+        /// Which of its threads.
+        depth: Depth,
+    },
+    /// The processes of this pid namespace, which somebody outside may have put there.
+    PidNamespace(u64),
+    /// The children of this process.
+    Children(u32),
+    /// The threads of this process that wait, once more: whether they have moved.
+    WaitingThreads(u32),
+    /// The mount table of the namespace `ns`.
+    MountTable {
+        /// The inode of the namespace.
+        ns: u64,
+        /// A thread that lives in it; a zombie leader has no mount table any more.
+        tid: u32,
+    },
+    /// Where the root file system of this container is mounted.
+    RootFileSystem(String),
+    /// Who holds the mount at this path.
+    Holders(HostPath),
+    /// Mounts in other mount namespaces whose mount point ends like this.
+    MountCopies(String),
+    /// Which block devices have a living file system and no mount here.
+    UnmountedDevices,
+    /// This FUSE connection, and who serves it.
+    FuseConnection(u32),
+    /// Whether this FUSE file system answers.
+    FuseAnswer {
+        /// Its connection.
+        connection: u32,
+        /// Where it is mounted.
+        mount_point: HostPath,
+    },
+    /// Which CSI drivers are registered with the kubelet.
+    CsiDrivers,
+    /// The multipath map below this device.
+    MultipathMap(Dev),
+    /// The shims of this sandbox that live on.
+    Shims(String),
+    /// This PersistentVolume, of the API server.
+    PersistentVolume(String),
+}
+
+/// Which threads of a process are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Depth {
+    /// The leader only.
+    Leader,
+    /// The leader, and of the other threads those in D.
+    Blocked,
+    /// Every thread, with what it waits for.
+    Threads,
+}
+
+/// How much a question costs the node, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cost {
+    /// A few small files, or one request.
+    Read,
+    /// Something of every process or every mount namespace of the node.
+    Search,
+    /// A moment has to pass first.
+    Wait,
+}
+
+/// How an answer is kept from hanging the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hazard {
+    /// Files of the kernel or of a local file system: they answer at once.
+    Direct,
+    /// A conversation over a socket: whoever is behind it may never answer.
+    Conversation,
+    /// What could hang in the kernel is done in the disposable child.
+    Child,
+}
+
+/// The runtime's status calls, all of a round together: the kubelet gives one two minutes, a healthy runtime
+/// needs milliseconds.
+const STATUS: Duration = Duration::from_millis(800);
+/// One call of the runtime or of the API server.
+const CALL: Duration = Duration::from_millis(1500);
+/// Registration sockets answer at once or not at all.
+const REGISTRATION: Duration = Duration::from_millis(500);
+/// The search for holders, mappings included.
+const HOLDERS: Duration = Duration::from_millis(800);
+/// A FUSE server that lives answers a `stat` within milliseconds.
+const FUSE: Duration = Duration::from_millis(300);
+
+impl Question {
+    /// What it costs.
+    pub fn cost(&self) -> Cost {
+        use Question::*;
+        match self {
+            ContainerStatus(_)
+            | ContainerState(_)
+            | SandboxStatus(_)
+            | RuntimeConditions
+            | RuntimeListener
+            | CgroupTree(_)
+            | PodVolumes(_)
+            | DraState
+            | Process { .. }
+            | Children(_)
+            | CsiDrivers
+            | PersistentVolume(_)
+            | MultipathMap(_)
+            | UnmountedDevices => Cost::Read,
+            // One status for each process of a pod; nothing can be judged before.
+            KilledProcesses => Cost::Read,
+            // Its members are nearly always found below its init.
+            PidNamespace(_) => Cost::Read,
+            // One table; that of the kubelet's namespace is in memory.
+            MountTable { .. } | RootFileSystem(_) => Cost::Read,
+            Holders(_) | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
+            WaitingThreads(_) | FuseAnswer { .. } => Cost::Wait,
+        }
+    }
+
+    /// What keeps it from hanging.
+    pub fn hazard(&self) -> Hazard {
+        use Question::*;
+        match self {
+            // /proc, /sys and cgroup files that take no lock of the task or the file system they speak of.
+            KilledProcesses
+            | RuntimeListener
+            | CgroupTree(_)
+            | Process { .. }
+            | PidNamespace(_)
+            | Children(_)
+            | WaitingThreads(_)
+            | MountTable { .. }
+            | RootFileSystem(_)
+            | MountCopies(_)
+            | UnmountedDevices
+            | FuseConnection(_)
+            | MultipathMap(_)
+            | Shims(_) => Hazard::Direct,
+            // The kubelet's own directory; no path on a file system that needs a server is touched.
+            PodVolumes(_) | DraState => Hazard::Direct,
+            ContainerStatus(_) | ContainerState(_) | SandboxStatus(_) | RuntimeConditions | CsiDrivers
+            | PersistentVolume(_) => Hazard::Conversation,
+            // Mappings take the lock of the process's memory, which a task in D may hold.
+            Holders(_) => Hazard::Child,
+            // A `stat` waits for the server.
+            FuseAnswer { .. } => Hazard::Child,
+        }
+    }
+
+    /// How long the answer may take where somebody else has to give it; `None` for the kernel's own files.
+    pub fn deadline(&self) -> Option<Duration> {
+        use Question::*;
+        match self {
+            ContainerStatus(_) | SandboxStatus(_) => Some(STATUS),
+            ContainerState(_) | RuntimeConditions | PersistentVolume(_) => Some(CALL),
+            CsiDrivers => Some(REGISTRATION),
+            Holders(_) => Some(HOLDERS),
+            FuseAnswer { .. } => Some(FUSE),
+            _ => None,
+        }
+    }
+}

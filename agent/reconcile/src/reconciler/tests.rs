@@ -1,0 +1,536 @@
+//! The agent through hours of trouble, in virtual time.
+
+use agent_core::{
+    gates::judge,
+    observation::{ApiPod, Deletion, Fault, Observation, Seen, sample},
+};
+
+use super::*;
+use crate::{event::Draft, index::NodeInfo, instant::tests::at, tracker::ExistingEvent};
+
+/// A node, an API server and what goes wrong with them.
+struct World {
+    reconciler: Reconciler,
+    now: u64,
+    seen: Observation,
+    api: Api,
+    writes: Vec<(u64, Draft)>,
+    stored: Vec<Draft>,
+    scans: Vec<u64>,
+    asked_for_node: Vec<u64>,
+    transitions: Vec<Transition>,
+    node_uid: String,
+    wall_offset_ms: i64,
+    /// The API server refuses the Event of the first pod, and only that.
+    poison: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Api {
+    Up,
+    Down,
+    /// It does what is asked for, and its answers are lost.
+    Mute,
+    TooManyRequests(u64),
+    Forbidden,
+    Immutable,
+}
+
+fn word(uid: &str) -> NodeInfo {
+    NodeInfo { uid: uid.into(), kubelet_version: Some("v1.36.2".into()), boot_id: None }
+}
+
+fn pods(seen: &Observation) -> Vec<ApiPod> {
+    seen.api.get().unwrap().pods.clone()
+}
+
+/// Something that does not pass by itself, and a deadline at second 60.
+fn held() -> Observation {
+    let mut seen = sample::deleted();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].finalizers.push("example.com/hold".into());
+    api.pods[0].deletion = Some(Deletion { deadline_ms: at(60).wall_ms, grace_s: 30 });
+    seen
+}
+
+impl World {
+    fn new(seen: Observation, api: Api) -> Self {
+        let reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
+        let mut world = World {
+            reconciler,
+            now: 0,
+            seen,
+            api,
+            writes: Vec::new(),
+            stored: Vec::new(),
+            scans: Vec::new(),
+            asked_for_node: Vec::new(),
+            transitions: Vec::new(),
+            node_uid: "7b0c".into(),
+            wall_offset_ms: 0,
+            poison: false,
+        };
+        if api != Api::Down {
+            world.tell_list();
+        }
+        world
+    }
+
+    fn instant(&self) -> Instant {
+        let now = at(self.now);
+        Instant { wall_ms: now.wall_ms.saturating_add_signed(self.wall_offset_ms), ..now }
+    }
+
+    fn tell_list(&mut self) {
+        self.answer(Input::Watch(WatchEvent::Init));
+        pods(&self.seen).into_iter().for_each(|pod| self.answer(Input::Watch(WatchEvent::InitApply(pod))));
+        self.answer(Input::Watch(WatchEvent::InitDone));
+    }
+
+    fn answer(&mut self, answer: Input) {
+        let commands = self.reconciler.handle(answer, self.instant());
+        self.transitions.extend(self.reconciler.transitions());
+        commands.into_iter().for_each(|command| self.execute(command));
+    }
+
+    fn execute(&mut self, command: Command) {
+        let down = self.api == Api::Down;
+        if command == Command::GetNode {
+            self.asked_for_node.push(self.now);
+        }
+        let refused = || "connection refused".to_owned();
+        let answer = match command {
+            Command::Scan(facts) => {
+                self.scans.push(self.now);
+                let mut seen = self.seen.clone();
+                seen.at_ms = self.instant().wall_ms;
+                seen.api = facts.unwrap();
+                let report = judge(&seen);
+                let snapshot = Snapshot::new(self.instant(), &seen, &report);
+                let known = |uid: &PodUid| {
+                    seen.api.get().is_none_or(|api| api.stale.is_some() || api.pods.iter().any(|pod| pod.uid == *uid))
+                };
+                let forgotten = report.pods.iter().map(|pod| pod.pod.uid.clone()).filter(|uid| !known(uid)).collect();
+                let (complete, took) = (snapshot.complete, Duration::from_millis(40));
+                Input::Scanned(Box::new(Scan {
+                    began: self.instant(),
+                    at: self.instant(),
+                    took,
+                    complete,
+                    forgotten,
+                    report,
+                }))
+            }
+            Command::List { .. } if down => Input::Listed(Err(refused())),
+            Command::List { .. } => Input::Listed(Ok(pods(&self.seen))),
+            Command::GetNode if down => Input::Node(Err(refused())),
+            Command::GetNode => Input::Node(Ok(Some(word(&self.node_uid)))),
+            Command::ReadOwn if down => Input::OwnEvents(Err(refused())),
+            Command::ReadOwn => Input::OwnEvents(Ok(Vec::new())),
+            Command::Write(draft) => Input::Wrote(self.write(*draft)),
+            Command::ReadExisting(_) => Input::Existing(Ok(Some(ExistingEvent {
+                event_time: "2026-01-01T00:00:00.000000Z".into(),
+                note: "other words".into(),
+                count: 7,
+                since_s: None,
+            }))),
+        };
+        self.answer(answer);
+    }
+
+    fn write(&mut self, draft: Draft) -> WriteOutcome {
+        self.writes.push((self.now, draft.clone()));
+        if self.poison && draft.related.as_ref().is_some_and(|pod| pod.name.as_deref() == Some("db-0")) {
+            return WriteOutcome::Refused;
+        }
+        match self.api {
+            Api::Down => WriteOutcome::Unknown { after: None },
+            Api::Mute => {
+                self.stored.push(draft);
+                WriteOutcome::Unknown { after: None }
+            }
+            Api::TooManyRequests(after) => WriteOutcome::Busy { after: Some(Duration::from_secs(after)) },
+            Api::Forbidden => WriteOutcome::Refused,
+            Api::Immutable if draft.note != "other words" => WriteOutcome::Differs,
+            Api::Up | Api::Immutable => {
+                let event_time = draft.event_time.clone();
+                self.stored.push(draft);
+                WriteOutcome::Done { event_time }
+            }
+        }
+    }
+
+    /// Lets time pass, waking only when the reconciler wants to be woken.
+    fn until(&mut self, second: u64) {
+        let mut rounds = 0;
+        while self.now < second {
+            let wake = self.reconciler.next_wake(self.instant()).as_secs_f64().ceil() as u64;
+            self.now = (self.now + wake.max(1)).min(second);
+            self.answer(Input::Tick);
+            rounds += 1;
+            assert!(rounds < 20_000, "it is woken all the time");
+        }
+    }
+}
+
+#[test]
+fn a_pod_held_for_an_hour_is_told_twice_and_its_end_once() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(74);
+    assert!(world.stored.is_empty(), "its time is not up");
+    world.until(3600);
+    let kinds: Vec<(bool, Option<i32>)> =
+        world.stored.iter().map(|draft| (draft.warning, draft.series.as_ref().map(|series| series.0))).collect();
+    assert_eq!(kinds, [(true, None), (true, Some(2))], "{:?}", world.writes);
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(held().api.get().unwrap().pods[0].uid.clone())));
+    world.until(3650);
+    assert!(!world.stored.last().unwrap().warning, "it is scanned at once when the object is gone");
+    assert_eq!(world.stored.len(), 3);
+}
+
+#[test]
+fn nothing_terminating_costs_no_write_and_few_looks() {
+    let mut world = World::new(sample::node(), Api::Up);
+    world.until(86_400);
+    assert!(world.writes.is_empty());
+    assert!(world.scans.len() < 180, "{}", world.scans.len());
+}
+
+#[test]
+fn an_hour_without_the_api_server_loses_nothing_and_makes_no_storm() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(50);
+    world.api = Api::Down;
+    world.answer(Input::Watch(WatchEvent::Failed("refused".into())));
+    world.until(3700);
+    assert!(world.stored.is_empty());
+    // The finding rests on the API server's word, which has grown old: nothing is claimed by it.
+    assert!(world.transitions.is_empty());
+    world.api = Api::Up;
+    world.until(4800);
+    assert_eq!(world.stored.len(), 1);
+    assert!(world.writes.len() < 5, "{}", world.writes.len());
+}
+
+#[test]
+fn writes_that_fail_are_tried_less_and_less_often() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Forbidden;
+    world.until(3670);
+    assert!((3..=12).contains(&world.writes.len()), "{}", world.writes.len());
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::TooManyRequests(120);
+    world.until(1270);
+    assert!((5..=10).contains(&world.writes.len()), "{}", world.writes.len());
+    world.api = Api::Up;
+    world.until(1900);
+    assert_eq!(world.stored.len(), 1, "the latest state, once");
+}
+
+#[test]
+fn an_api_server_that_flaps_sees_each_state_once() {
+    let mut world = World::new(held(), Api::Up);
+    for round in 0..60 {
+        world.api = if round % 2 == 0 { Api::Down } else { Api::Up };
+        if world.api == Api::Down {
+            world.answer(Input::Watch(WatchEvent::Failed("reset".into())));
+        }
+        world.until(60 + round * 60);
+    }
+    assert!(world.stored.len() <= 3 && !world.stored.is_empty(), "{:?}", world.stored);
+    assert!(world.stored.iter().all(|draft| draft.warning), "nothing is over");
+}
+
+#[test]
+fn a_clock_that_jumps_makes_nothing_stuck_and_nothing_over() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(30);
+    world.wall_offset_ms = 86_400_000;
+    world.until(70);
+    assert!(world.stored.is_empty() && world.transitions.is_empty(), "its time is not up by the steady clock");
+    world.until(300);
+    assert_eq!(world.stored.len(), 1);
+    world.wall_offset_ms = -86_400_000;
+    world.until(1500);
+    assert!(world.transitions.len() == 1 && world.stored.len() == 1, "{:?}", world.transitions);
+}
+
+#[test]
+fn a_pod_the_watch_has_missed_is_not_called_forgotten() {
+    let mut world = World::new(sample::node(), Api::Up);
+    world.until(10);
+    // It runs, and the watch is half open: it tells nothing and does not break.
+    world.seen = sample::running();
+    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
+    api.pods[0].deletion = None;
+    world.until(3000);
+    assert!(world.transitions.is_empty() && world.writes.is_empty(), "{:?}", world.transitions);
+    // Now it is deleted by force.
+    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
+    let uid = api.pods[0].uid.clone();
+    api.pods.clear();
+    world.answer(Input::Watch(WatchEvent::Delete(uid)));
+    world.until(6000);
+    let causes: Vec<&str> = world.stored.iter().map(|draft| draft.carried.finding.cause.id).collect();
+    assert!(causes.contains(&"ForceDeletedStillRunning"), "{causes:?}");
+}
+
+#[test]
+fn an_event_of_the_same_name_with_other_words_is_renewed_as_it_is() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Immutable;
+    world.until(400);
+    assert_eq!(world.writes.len(), 2, "{:?}", world.writes);
+    let json = world.stored[0].to_json();
+    assert_eq!((&json["note"], &json["series"]["count"]), (&"other words".into(), &8.into()));
+    world.until(3600);
+    assert!(world.writes.len() <= 4);
+}
+
+#[test]
+fn what_was_sent_and_never_answered_is_the_same_event_again_and_is_ended() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Mute;
+    world.until(150);
+    assert!(world.stored.len() > 1, "it tries again");
+    let immutable = |draft: &Draft| {
+        let json = draft.to_json();
+        (json["eventTime"].clone(), json["note"].clone(), json["series"].clone())
+    };
+    assert!(world.stored.iter().all(|draft| immutable(draft) == immutable(&world.stored[0])), "{:?}", world.stored);
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(held().api.get().unwrap().pods[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(500);
+    assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
+}
+
+#[test]
+fn what_was_not_taken_needs_no_end() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::TooManyRequests(10);
+    world.until(150);
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(held().api.get().unwrap().pods[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(500);
+    assert!(world.stored.is_empty() && world.writes.len() > 1, "{:?}", world.stored);
+}
+
+#[test]
+fn a_node_made_anew_is_noticed_before_the_next_write() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(300);
+    world.node_uid = "other".into();
+    world.until(2400);
+    let uids: Vec<&str> = world.stored.iter().map(|draft| draft.of.uid.as_str()).collect();
+    assert_eq!(uids, ["7b0c", "other"]);
+}
+
+#[test]
+fn the_node_is_asked_for_when_its_news_are_written_and_not_before() {
+    let mut delays = Vec::new();
+    for seed in 0..20 {
+        let mut seen = held();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: at(3600).wall_ms, grace_s: 30 });
+        let mut world = World::new(sample::deleted(), Api::Up);
+        world.reconciler = Reconciler::new("node-7", Settings::default(), true, seed, at(0));
+        world.seen = seen;
+        world.tell_list();
+        world.until(3700);
+        let (scanned, asked) = (world.scans.iter().find(|&&scan| scan > 3600), world.asked_for_node.last());
+        assert_eq!(asked, Some(&world.writes[0].0), "seed {seed}");
+        delays.push(asked.unwrap() - scanned.unwrap());
+    }
+    assert!(delays.iter().any(|&delay| delay > 15), "spread over half a minute: {delays:?}");
+}
+
+/// Each is held by a root of its own.
+fn five_hundred_pods() -> World {
+    let mut world = World::new(held(), Api::Up);
+    let first = pods(&world.seen)[0].clone();
+    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
+    api.pods = (0..500)
+        .map(|number| ApiPod {
+            uid: PodUid::parse(&format!("96fb425e-919e-44f9-8b42-{number:012x}")).unwrap(),
+            name: format!("db-{number}"),
+            ..first.clone()
+        })
+        .collect();
+    world.seen.looked_into = api.pods.iter().map(|pod| pod.uid.clone()).collect();
+    world.tell_list();
+    world
+}
+
+#[test]
+fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
+    let mut world = five_hundred_pods();
+    world.until(3660);
+    assert!(world.scans.len() < 60, "{} scans", world.scans.len());
+    // Each has a root of its own, so each is reported by itself, as fast as the bucket allows.
+    assert!((100..=135).contains(&world.stored.len()), "{}", world.stored.len());
+    let mut names: Vec<&str> = world.stored.iter().map(|draft| draft.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert!(names.len() > 100, "no pod is told twice before others are told once: {}", names.len());
+}
+
+#[test]
+fn the_last_writes_are_no_storm() {
+    let mut world = five_hundred_pods();
+    world.until(90);
+    let mut written = 0;
+    while world.reconciler.last_write(world.instant()).is_some() {
+        world.answer(Input::Wrote(WriteOutcome::Done { event_time: String::new() }));
+        written += 1;
+    }
+    assert_eq!(written, 10);
+    assert!(world.reconciler.unwritten() > 470);
+}
+
+#[test]
+fn a_silent_runtime_ends_no_finding() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(300);
+    world.seen.runtime = Seen::Failed(Fault::new("CRI", (findings::FaultKind::TimedOut, "did not answer within 1.5s")));
+    world.until(1500);
+    assert!(world.transitions.iter().all(|turn| matches!(turn, Transition::Opened(_))), "{:?}", world.transitions);
+}
+
+/// A pod that runs on although the API server does not know it.
+fn forgotten() -> Observation {
+    let mut seen = sample::running();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods.clear();
+    seen
+}
+
+#[test]
+fn a_forgotten_pod_is_not_over_while_the_api_server_is_away() {
+    let mut world = World::new(forgotten(), Api::Up);
+    world.until(2000);
+    assert!(!world.stored.is_empty(), "it is told");
+    let before = world.transitions.len();
+    world.api = Api::Down;
+    world.answer(Input::Watch(WatchEvent::Failed("refused".into())));
+    world.until(6000);
+    world.api = Api::Up;
+    world.until(8000);
+    assert_eq!(world.transitions.len(), before, "{:?}", &world.transitions[before..]);
+    assert!(world.stored.iter().all(|draft| draft.warning));
+}
+
+#[test]
+fn a_list_that_is_older_than_the_watch_takes_nothing_back() {
+    let pod = pods(&held())[0].clone();
+    let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
+    reconciler.handle(Input::Watch(WatchEvent::Failed("reset".into())), at(0));
+    let commands = (0..200).flat_map(|second| reconciler.handle(Input::Tick, at(second))).collect::<Vec<_>>();
+    assert!(commands.iter().any(|command| matches!(command, Command::List { .. })), "{commands:?}");
+    reconciler.handle(Input::Watch(WatchEvent::Apply(pod.clone())), at(200));
+    reconciler.handle(Input::Listed(Ok(vec![ApiPod { deletion: None, ..pod.clone() }])), at(201));
+    assert_eq!(reconciler.index().terminating(), 1);
+}
+
+#[test]
+fn one_event_that_is_refused_does_not_keep_the_others_back() {
+    let mut world = five_hundred_pods();
+    world.poison = true;
+    world.until(1200);
+    assert!(world.stored.len() > 20, "{} of {}", world.stored.len(), world.writes.len());
+}
+
+#[test]
+fn findings_that_are_too_many_are_renewed_in_turn() {
+    let mut world = five_hundred_pods();
+    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
+    api.pods.truncate(100);
+    world.tell_list();
+    world.until(4 * 3600);
+    let mut last: std::collections::BTreeMap<String, u64> = Default::default();
+    let mut longest = 0;
+    for (second, draft) in &world.writes {
+        if let Some(before) = last.insert(draft.name.to_string(), *second) {
+            longest = longest.max(second - before);
+        }
+    }
+    assert_eq!(last.len(), 100);
+    assert!(longest < 3600, "one was not renewed for {longest} s");
+}
+
+#[test]
+fn a_sent_write_without_an_answer_may_stand_whatever_is_answered_later() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Mute;
+    world.until(150);
+    assert!(!world.stored.is_empty());
+    world.api = Api::TooManyRequests(5);
+    world.until(200);
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+    world.until(240);
+    world.api = Api::Up;
+    world.until(700);
+    assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
+}
+
+#[test]
+fn only_events_that_bear_our_name_are_gone_on_with() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(300);
+    let draft = world.stored[0].clone();
+    let own = |name: &str| OwnEvent {
+        name: findings::event::EventName::from_api(name),
+        node_uid: "7b0c".into(),
+        has_related: true,
+        warning: true,
+        existing: ExistingEvent { event_time: draft.event_time.clone(), note: "n".into(), count: 1, since_s: None },
+        written_s: at(100).wall_s(),
+        carried: draft.carried.clone(),
+        since_s: at(90).wall_s(),
+    };
+    for (name, kept) in [(draft.name.as_str(), 1), ("node-7.0123456789abcdef", 0)] {
+        let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(300));
+        reconciler.handle(Input::Node(Ok(Some(word("7b0c")))), at(300));
+        reconciler.handle(Input::OwnEvents(Ok(vec![own(name)])), at(300));
+        assert_eq!(reconciler.tracker().holding().count(), kept, "{name}");
+    }
+}
+
+#[test]
+fn an_end_that_is_refused_is_not_lost() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(300);
+    assert_eq!(world.stored.len(), 1);
+    world.api = Api::Forbidden;
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+    world.until(1000);
+    assert_eq!(world.stored.len(), 1);
+    world.api = Api::Up;
+    world.until(3000);
+    assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
+}
+
+#[test]
+fn a_watch_that_only_begins_again_does_not_make_a_list_old() {
+    let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
+    reconciler.handle(Input::Watch(WatchEvent::Failed("reset".into())), at(0));
+    let asked = (0..200).any(|second| {
+        reconciler.handle(Input::Tick, at(second)).iter().any(|command| matches!(command, Command::List { .. }))
+    });
+    assert!(asked);
+    reconciler.handle(Input::Watch(WatchEvent::Init), at(200));
+    reconciler.handle(Input::Listed(Ok(pods(&held()))), at(201));
+    assert!(reconciler.index().is_fresh(at(201)) && reconciler.index().terminating() == 1);
+}

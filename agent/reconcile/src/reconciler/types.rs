@@ -1,0 +1,164 @@
+//! What goes into the reconciler and what comes out.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use agent_core::observation::{ApiFacts, ApiPod, Seen};
+use findings::{
+    NodeReport, PodUid,
+    event::{Carried, EventName, Phase, Subjects},
+};
+
+use crate::{
+    Instant,
+    event::{Draft, NodeRef},
+    index::{NodeInfo, WatchEvent},
+    tracker::{ExistingEvent, Tracker, Written},
+};
+
+/// Something has happened.
+#[derive(Debug)]
+pub enum Input {
+    /// Nothing but that time has passed.
+    Tick,
+    /// The watch has reported something.
+    Watch(WatchEvent),
+    /// To [`Command::List`].
+    Listed(Result<Vec<ApiPod>, String>),
+    /// To [`Command::GetNode`]; none when there is no such Node.
+    Node(Result<Option<NodeInfo>, String>),
+    /// To [`Command::ReadOwn`].
+    OwnEvents(Result<Vec<OwnEvent>, String>),
+    /// To [`Command::Scan`].
+    Scanned(Box<Scan>),
+    /// To [`Command::Write`].
+    Wrote(WriteOutcome),
+    /// To [`Command::ReadExisting`]; none when there is none.
+    Existing(Result<Option<ExistingEvent>, String>),
+}
+
+/// Something is to be done. Each is answered once.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Scan the node, with the API server's word if it is asked at all.
+    Scan(Option<Seen<ApiFacts>>),
+    /// List the pods of this node.
+    List {
+        /// Whether an answer from a cache will not do: nothing is called forgotten by an old list.
+        consistent: bool,
+    },
+    /// Get the Node.
+    GetNode,
+    /// Read the Events of this agent.
+    ReadOwn,
+    /// Write an Event.
+    Write(Box<Draft>),
+    /// Read what stands where an Event could not be written.
+    ReadExisting(EventName),
+}
+
+/// A scan and its judgement.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// When it began.
+    pub began: Instant,
+    /// When it ended.
+    pub at: Instant,
+    /// Processor time it took. Waiting for a runtime that is silent costs nothing.
+    pub took: Duration,
+    /// What was judged.
+    pub report: NodeReport,
+    /// See [`Snapshot::complete`](crate::tracker::Snapshot::complete).
+    pub complete: bool,
+    /// Pods that are held here and that the API server does not have.
+    pub forgotten: BTreeSet<PodUid>,
+}
+
+/// What came of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// It stands.
+    Done {
+        /// `eventTime` as it stands.
+        event_time: String,
+    },
+    /// An Event of this name stands there and says something else in a part that cannot be changed.
+    Differs,
+    /// The API server did not take it, and may later.
+    Busy {
+        /// `Retry-After`.
+        after: Option<Duration>,
+    },
+    /// Nobody knows whether it stands: there was no answer, or one of a server in trouble.
+    Unknown {
+        /// `Retry-After`.
+        after: Option<Duration>,
+    },
+    /// It will not take it.
+    Refused,
+}
+
+impl WriteOutcome {
+    /// As metrics have it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            WriteOutcome::Done { .. } => "written",
+            WriteOutcome::Differs => "differs",
+            WriteOutcome::Busy { .. } => "busy",
+            WriteOutcome::Unknown { .. } => "unknown",
+            WriteOutcome::Refused => "refused",
+        }
+    }
+}
+
+/// An Event that an earlier run of this agent has written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnEvent {
+    /// `metadata.name`.
+    pub name: EventName,
+    /// `regarding.uid`.
+    pub node_uid: String,
+    /// Whether it is about one pod.
+    pub has_related: bool,
+    /// Whether it is a Warning.
+    pub warning: bool,
+    /// Everything of it that cannot be changed.
+    pub existing: ExistingEvent,
+    /// When it was last written, in seconds since the epoch.
+    pub written_s: i64,
+    /// The annotation.
+    pub carried: Carried,
+    /// [`Carried::since`], in seconds since the epoch.
+    pub since_s: i64,
+}
+
+/// Goes on with those that hold: Warnings about this Node that no Normal event has ended.
+///
+/// Others may write Events in that namespace too: only those that bear the name which this agent
+/// would have given them are taken for its own.
+pub(super) fn restore(tracker: &mut Tracker, events: Vec<OwnEvent>, of: &NodeRef, now: Instant) {
+    let ended: BTreeSet<EventName> =
+        events.iter().filter(|event| !event.warning).map(|event| event.name.clone()).collect();
+    let holds = |event: &OwnEvent| {
+        let is_ours = event.warning && event.node_uid == of.uid && event.carried.phase == Phase::Holds;
+        is_ours && event.name == name_of(event, of) && !ended.contains(&event.name.over(event.since_s))
+    };
+    for event in events.into_iter().filter(holds) {
+        let written = Written {
+            at: now.at_wall(event.written_s),
+            event_time: event.existing.event_time,
+            count: event.existing.count,
+            pods: event.carried.pods.iter().map(|pod| pod.uid.clone()).collect(),
+            note: event.existing.note,
+            may_stand: true,
+        };
+        tracker.restore(event.carried, event.has_related, written, now.at_wall(event.since_s));
+    }
+}
+
+fn name_of(event: &OwnEvent, of: &NodeRef) -> EventName {
+    let subjects = match event.carried.pods.first().filter(|_| event.has_related) {
+        Some(pod) => Subjects::Pod(&pod.uid),
+        None => Subjects::Node,
+    };
+    EventName::of(&of.node, &of.uid, subjects, &event.carried.finding)
+}

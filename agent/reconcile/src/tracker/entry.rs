@@ -1,0 +1,148 @@
+//! One finding from its first snapshot to its end.
+
+use std::collections::BTreeSet;
+
+use findings::{Confidence, Finding, Gate, PodRef, PodUid, Thing};
+
+use crate::Instant;
+
+/// What makes two findings the same: whom they hold, where, by what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The pod; none when it is reported once for the whole node.
+    pub pod: Option<PodUid>,
+    /// The gate.
+    pub gate: Option<Gate>,
+    /// [`Finding::root`], which begins with the cause.
+    pub root: String,
+}
+
+impl Key {
+    /// Of a finding that holds one pod.
+    pub fn of_pod(pod: &PodUid, finding: &Finding) -> Self {
+        Key { pod: Some(pod.clone()), gate: finding.gate, root: finding.root.clone() }
+    }
+
+    /// Of a finding that is reported once for the node.
+    pub fn of_node(finding: &Finding) -> Self {
+        Key { pod: None, gate: finding.gate, root: finding.root.clone() }
+    }
+}
+
+/// A finding that is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// As it was last seen.
+    pub finding: Finding,
+    /// The pods it holds.
+    pub pods: Vec<PodRef>,
+    /// When it was first seen.
+    pub since: Instant,
+    /// When it was last seen.
+    pub seen: Instant,
+    /// How sure it is.
+    pub stage: Stage,
+    /// It is not written before, because the API server did not take it.
+    pub not_before: Option<Instant>,
+}
+
+/// Whether a finding has been seen often enough to be reported.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stage {
+    /// Seen, and not yet often enough.
+    Suspected {
+        /// How often.
+        scans: u32,
+        /// The last of them.
+        counted: Instant,
+    },
+    /// It is reported.
+    Holds {
+        /// The Event, once it is written.
+        written: Option<Written>,
+    },
+}
+
+/// What the API server has of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// When it was last written.
+    pub at: Instant,
+    /// `eventTime`, which cannot be changed.
+    pub event_time: String,
+    /// How often it was written: `series.count` from the second time on. 0 when it was sent, and
+    /// nobody has said what became of it.
+    pub count: i32,
+    /// The pods it names.
+    pub pods: BTreeSet<PodUid>,
+    /// The note that stands there, which cannot be changed.
+    pub note: String,
+    /// Whether it stands there, or may: it was sent, and no answer has said that it was not taken.
+    pub may_stand: bool,
+}
+
+/// An Event that stands where ours is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExistingEvent {
+    /// `eventTime`.
+    pub event_time: String,
+    /// `note`.
+    pub note: String,
+    /// `series.count`, 1 without a series.
+    pub count: i32,
+    /// [`Carried::since`](findings::event::Carried::since), in seconds since the epoch, if it can be read.
+    pub since_s: Option<i64>,
+}
+
+impl Entry {
+    /// Seen for the first time.
+    pub fn first(finding: Finding, pods: Vec<PodRef>, now: Instant) -> Self {
+        let stage = Stage::Suspected { scans: 0, counted: now };
+        Entry { finding, pods, since: now, seen: now, stage, not_before: None }
+    }
+
+    /// Whether it is reported.
+    pub fn holds(&self) -> bool {
+        matches!(self.stage, Stage::Holds { .. })
+    }
+
+    /// What the API server has of it.
+    pub fn written(&self) -> Option<&Written> {
+        match &self.stage {
+            Stage::Holds { written } => written.as_ref(),
+            Stage::Suspected { .. } => None,
+        }
+    }
+
+    /// The pods' uids.
+    pub fn uids(&self) -> BTreeSet<PodUid> {
+        self.pods.iter().map(|pod| pod.uid.clone()).collect()
+    }
+}
+
+/// On what a finding rests, and so how often it must be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestsOn {
+    /// A task in D: every disk makes some, for moments.
+    Uninterruptible,
+    /// What a process does just now, such as holding a file open, or what could not be proven.
+    Passing,
+    /// What does not change by itself.
+    Lasting,
+}
+
+impl RestsOn {
+    /// On what this finding rests.
+    pub fn of(finding: &Finding) -> Self {
+        let states = finding.chain.iter().filter_map(|link| match &link.what {
+            Some(Thing::Process { state, .. }) => Some(*state),
+            _ => None,
+        });
+        let states: Vec<char> = states.collect();
+        match () {
+            () if states.contains(&'D') => RestsOn::Uninterruptible,
+            () if !states.is_empty() || finding.confidence == Confidence::Probable => RestsOn::Passing,
+            () => RestsOn::Lasting,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What is known to hold which pods, and what the API server has been reported of it.
+//!
+//! Pure: scans go in, transitions (a finding opens, a finding is over) and writes come out. The latest
+//! state wins: what was not written yet is simply not written when it is over before its turn.
+
+mod entry;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use findings::{Finding, PodRef, event::Carried};
+
+pub use entry::{Entry, ExistingEvent, Key, RestsOn, Stage, Written};
+pub use snapshot::{Outcome, Snapshot};
+pub use write::{Kind, Write};
+
+use super::Instant;
+
+/// Scans that follow one another more closely count as one.
+const APART: Duration = Duration::from_secs(10);
+
+/// How often something must be seen, and how often it is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// With more pods than this behind one root, it is reported once for the node.
+    pub fan_in: usize,
+    /// How often a finding must be seen that rests on what a process does just now.
+    pub scans: u32,
+    /// How often one must be seen that rests on a task in D.
+    pub d_state_scans: u32,
+    /// A finding that holds is written again after this long; Events live for an hour.
+    pub renewal: Duration,
+    /// One whose pods have changed after this long.
+    pub update: Duration,
+    /// So many findings are kept, and so many ends that are not written yet.
+    pub capacity: usize,
+}
+
+/// What a scan has changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transition {
+    /// A finding was seen often enough.
+    Opened(Entry),
+    /// It is over, for this reason.
+    Over(Entry, String),
+    /// It is reported by the node's entry from now on.
+    Merged(Entry),
+}
+
+/// A finding that is over and whose end is not written yet.
+#[derive(Clone, Debug, PartialEq)]
+struct Ending {
+    key: Key,
+    entry: Entry,
+    at: Instant,
+    /// None when it was merged.
+    ended_by: Option<String>,
+    /// It is not written before, because the API server did not take it.
+    not_before: Option<Instant>,
+}
+
+/// All findings of the node.
+#[derive(Debug)]
+pub struct Tracker {
+    rules: Rules,
+    seed: u64,
+    entries: BTreeMap<Key, Entry>,
+    endings: VecDeque<Ending>,
+    dropped: u64,
+}
+
+impl Tracker {
+    /// An empty one. By `seed` nodes differ in when they renew.
+    pub fn new(rules: Rules, seed: u64) -> Self {
+        Tracker { rules, seed, entries: BTreeMap::new(), endings: VecDeque::new(), dropped: 0 }
+    }
+
+    /// Takes in one scan.
+    pub fn take(&mut self, snapshot: &Snapshot) -> Vec<Transition> {
+        let seen_findings = snapshot.seen_findings(self.rules.fan_in, &self.entries);
+        let mut transitions = self.end(snapshot, &seen_findings);
+        for (key, (finding, pods)) in seen_findings {
+            let room = self.entries.len() < self.rules.capacity;
+            if !room && !self.entries.contains_key(&key) {
+                self.dropped += 1;
+                continue;
+            }
+            let needed = self.needed(&finding);
+            let entry =
+                self.entries.entry(key).or_insert_with(|| Entry::first(finding.clone(), pods.clone(), snapshot.at));
+            (entry.finding, entry.pods, entry.seen) = (finding, pods, snapshot.at);
+            if let Stage::Suspected { scans, counted } = &mut entry.stage {
+                if *scans == 0 || snapshot.at.since(*counted) >= APART {
+                    (*scans, *counted) = (*scans + 1, snapshot.at);
+                }
+                if *scans >= needed {
+                    entry.stage = Stage::Holds { written: None };
+                    transitions.push(Transition::Opened(entry.clone()));
+                }
+            }
+        }
+        transitions
+    }
+
+    fn end(&mut self, snapshot: &Snapshot, seen_findings: &BTreeMap<Key, snapshot::SeenFinding>) -> Vec<Transition> {
+        let absent = self.entries.iter().filter(|(key, _)| !seen_findings.contains_key(*key));
+        let outcomes: Vec<(Key, Outcome)> =
+            absent.map(|(key, entry)| (key.clone(), snapshot.outcome(key, entry, seen_findings))).collect();
+        let mut transitions = Vec::new();
+        for (key, outcome) in outcomes {
+            let holds = self.entries.get(&key).is_some_and(Entry::holds);
+            // What was only suspected has to be seen in every scan.
+            if outcome == Outcome::Kept && (holds || !snapshot.complete) {
+                continue;
+            }
+            let Some(entry) = self.entries.remove(&key).filter(Entry::holds) else { continue };
+            let ended_by = match outcome {
+                Outcome::Over(why) => Some(why),
+                _ => None,
+            };
+            transitions.push(match &ended_by {
+                Some(why) => Transition::Over(entry.clone(), why.clone()),
+                None => Transition::Merged(entry.clone()),
+            });
+            if entry.written().is_some() {
+                self.endings.push_back(Ending { key, entry, at: snapshot.at, ended_by, not_before: None });
+                if self.endings.len() > self.rules.capacity {
+                    self.endings.pop_front();
+                    self.dropped += 1;
+                }
+            }
+        }
+        transitions
+    }
+
+    fn needed(&self, finding: &Finding) -> u32 {
+        match RestsOn::of(finding) {
+            RestsOn::Uninterruptible => self.rules.d_state_scans,
+            RestsOn::Passing => self.rules.scans,
+            RestsOn::Lasting => 1,
+        }
+    }
+
+    /// Goes on with an Event that an earlier run of the agent wrote. `pod` is told apart from the
+    /// node's by the Event itself (`related`).
+    pub fn restore(&mut self, carried: Carried, is_of_pod: bool, written: Written, since: Instant) {
+        let key = match carried.pods.first().filter(|_| is_of_pod) {
+            Some(pod) => Key::of_pod(&pod.uid, &carried.finding),
+            None => Key::of_node(&carried.finding),
+        };
+        let entry = Entry {
+            finding: carried.finding,
+            pods: carried.pods,
+            since,
+            seen: written.at,
+            stage: Stage::Holds { written: Some(written.clone()) },
+            not_before: None,
+        };
+        if self.entries.len() >= self.rules.capacity && !self.entries.contains_key(&key) {
+            self.dropped += 1;
+            return;
+        }
+        let known = self.entries.entry(key).or_insert(entry);
+        // It was seen again before the old Events could be read: both say the same. What was reported
+        // is more than suspected, or its end would never be reported.
+        if known.written().is_none() {
+            (known.stage, known.since) = (Stage::Holds { written: Some(written) }, since);
+        }
+    }
+
+    /// The Node was made anew: its old Events are not shown with it any more.
+    pub fn forget_written(&mut self) {
+        self.endings.clear();
+        for entry in self.entries.values_mut() {
+            if let Stage::Holds { written } = &mut entry.stage {
+                *written = None;
+            }
+        }
+    }
+
+    /// What holds, with those that hold first.
+    pub fn holding(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(|entry| entry.holds())
+    }
+
+    /// Whether this pod is reported of.
+    pub fn reports(&self, uid: &findings::PodUid) -> bool {
+        self.holding().any(|entry| entry.pods.iter().any(|pod| pod.uid == *uid))
+    }
+
+    /// How much did not fit.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+/// Who an Event is about, when it is about one pod.
+fn one_pod<'a>(key: &Key, pods: &'a [PodRef]) -> Option<&'a PodRef> {
+    pods.first().filter(|_| key.pod.is_some())
+}

@@ -1,0 +1,315 @@
+//! What the API server is to be reported next.
+
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+use super::{Ending, Entry, ExistingEvent, Key, Stage, Tracker, Written, one_pod};
+use crate::{
+    Instant,
+    event::{Draft, NodeRef},
+};
+use findings::{
+    PodUid,
+    event::{EventName, Phase, Subjects, Whom},
+};
+
+/// Why something is written. In the order of importance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A finding is reported for the first time.
+    Open,
+    /// It is over.
+    Over,
+    /// It is reported by the node's Event.
+    Merge,
+    /// It holds other pods now.
+    Update,
+    /// It still holds.
+    Renew,
+}
+
+impl Kind {
+    /// As metrics have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Open => "open",
+            Kind::Over => "over",
+            Kind::Merge => "merge",
+            Kind::Update => "update",
+            Kind::Renew => "renew",
+        }
+    }
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// Why.
+    pub kind: Kind,
+    /// Of what.
+    pub key: Key,
+    /// What is sent.
+    pub draft: Draft,
+    count: i32,
+    pods: BTreeSet<PodUid>,
+}
+
+impl Tracker {
+    /// What is to be written now, the most important first; it stays due until
+    /// [`Tracker::was_written`].
+    pub fn next_write(&self, of: &NodeRef, now: Instant) -> Option<Write> {
+        let due = self.entries.iter().filter_map(|(key, entry)| Some((self.due(key, entry, now)?, key, entry)));
+        // Renewals take transitions: what was written longest ago comes first.
+        let since = |kind: Kind, entry: &Entry| match (kind, entry.written()) {
+            (Kind::Renew | Kind::Update, Some(written)) => written.at,
+            _ => entry.since,
+        };
+        let first = due.min_by_key(|(kind, _, entry)| (*kind, since(*kind, entry)));
+        let ending = self.endings.iter().find(|ending| !is_postponed(ending.not_before, now));
+        match (first, ending) {
+            (Some((kind, key, entry)), ending) if kind == Kind::Open || ending.is_none() => {
+                Some(self.draft(kind, key, entry, of, now))
+            }
+            (_, Some(ending)) => Some(end(ending, of)),
+            (_, None) => None,
+        }
+    }
+
+    /// How long until something becomes due by itself.
+    pub fn next_due(&self, now: Instant) -> Option<Duration> {
+        if self.endings.iter().any(|ending| !is_postponed(ending.not_before, now)) {
+            return Some(Duration::ZERO);
+        }
+        self.entries
+            .iter()
+            .filter_map(|(key, entry)| match (self.due(key, entry, now), entry.written()) {
+                (Some(_), _) => Some(Duration::ZERO),
+                // Put off, or not seen for long: it is asked for again with the next scan.
+                (None, Some(written)) if now.since(written.at) >= self.renewal(key) => None,
+                (None, Some(written)) => Some(self.renewal(key).saturating_sub(now.since(written.at))),
+                (None, None) => None,
+            })
+            .min()
+    }
+
+    /// How many findings and ends are not written yet.
+    pub fn unwritten(&self) -> usize {
+        let stands = |entry: &&Entry| entry.written().is_some_and(|written| written.count > 0);
+        self.holding().filter(|entry| !stands(entry)).count() + self.endings.len()
+    }
+
+    /// It is being sent: from now on it may stand there, and must be ended, even if no answer comes.
+    /// Tried again it is the same Event, word for word.
+    pub fn is_sent(&mut self, write: &Write) {
+        if write.kind == Kind::Open
+            && let Some(Entry { stage: Stage::Holds { written: written @ None }, .. }) =
+                self.entries.get_mut(&write.key)
+        {
+            *written = Some(Written {
+                at: Instant::default(),
+                event_time: write.draft.event_time.clone(),
+                count: 0,
+                pods: BTreeSet::new(),
+                note: write.draft.note.clone(),
+                may_stand: false,
+            });
+        }
+    }
+
+    /// There was no answer: from now on it may stand there.
+    pub fn may_stand(&mut self, write: &Write) {
+        let of_ending =
+            self.endings.iter_mut().filter(|ending| ending.key == write.key).map(|ending| &mut ending.entry);
+        for entry in self.entries.get_mut(&write.key).into_iter().chain(of_ending) {
+            if let Stage::Holds { written: Some(written) } = &mut entry.stage {
+                written.may_stand = true;
+            }
+        }
+    }
+
+    /// The API server has said that it did not take it. What was sent before without an answer may
+    /// stand there all the same.
+    pub fn was_not_taken(&mut self, write: &Write) {
+        if write.kind != Kind::Open {
+            return;
+        }
+        let stands = |entry: &Entry| entry.written().is_some_and(|written| written.count > 0 || written.may_stand);
+        if let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds() && !stands(entry)) {
+            entry.stage = Stage::Holds { written: None };
+        }
+        self.endings.retain(|ending| ending.key != write.key || stands(&ending.entry));
+    }
+
+    /// It was written.
+    pub fn was_written(&mut self, write: &Write, event_time: String, now: Instant) {
+        match write.kind {
+            Kind::Over | Kind::Merge => {
+                // Not simply the first: the endings may have been cleared meanwhile.
+                self.endings.retain(|ending| !is_end(ending, write));
+            }
+            Kind::Open | Kind::Update | Kind::Renew => {
+                let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds()) else { return };
+                // Its words cannot be changed, and the finding's may: a renewal says it as it was said.
+                let note = write.draft.note.clone();
+                let written = Written {
+                    at: now,
+                    event_time,
+                    count: write.count,
+                    pods: write.pods.clone(),
+                    note,
+                    may_stand: true,
+                };
+                entry.stage = Stage::Holds { written: Some(written) };
+            }
+        }
+    }
+
+    /// The API server will not take it whatever is tried: it is not tried again before its renewal.
+    pub fn give_up(&mut self, write: &Write, now: Instant) {
+        self.was_written(write, now.micro_stamp(), now);
+    }
+
+    /// The API server has an Event of this name that says something else in the parts that cannot
+    /// be changed: go on with those.
+    pub fn adopt(&mut self, write: &Write, existing: ExistingEvent, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds()) else { return };
+        let ExistingEvent { event_time, note, count, since_s } = existing;
+        if let Some(since_s) = since_s {
+            entry.since = entry.since.min(now.at_wall(since_s));
+        }
+        let at = Instant { steady: Duration::ZERO, ..now };
+        let written = Written { at, event_time, count, pods: BTreeSet::new(), note, may_stand: true };
+        entry.stage = Stage::Holds { written: Some(written) };
+    }
+
+    /// The API server does not take this one; others have their turn before it is tried again.
+    pub fn postpone(&mut self, write: &Write, until: Instant) {
+        match write.kind {
+            Kind::Over | Kind::Merge => {
+                let same = |ending: &&mut Ending| is_end(ending, write);
+                self.endings.iter_mut().filter(same).for_each(|ending| ending.not_before = Some(until));
+            }
+            Kind::Open | Kind::Update | Kind::Renew => {
+                if let Some(entry) = self.entries.get_mut(&write.key) {
+                    entry.not_before = Some(until);
+                }
+            }
+        }
+    }
+
+    fn due(&self, key: &Key, entry: &Entry, now: Instant) -> Option<Kind> {
+        let Stage::Holds { written } = &entry.stage else { return None };
+        if is_postponed(entry.not_before, now) {
+            return None;
+        }
+        let Some(written) = written.as_ref().filter(|written| written.count > 0) else { return Some(Kind::Open) };
+        let age = now.since(written.at);
+        match () {
+            // What has not been seen for so long is not said again: its Event is left to expire.
+            () if now.since(entry.seen) > self.rules.renewal * 2 => None,
+            () if age >= self.renewal(key) => Some(Kind::Renew),
+            () if age >= self.rules.update && entry.uids() != written.pods && key.pod.is_none() => Some(Kind::Update),
+            () => None,
+        }
+    }
+
+    /// Never sooner than the interval, and up to a fifth later by node and entry, so that what was
+    /// opened together is not renewed together for ever.
+    fn renewal(&self, key: &Key) -> Duration {
+        let mut hash = DefaultHasher::new();
+        (self.seed, &key.root).hash(&mut hash);
+        self.rules.renewal + self.rules.renewal / 5000 * u32::try_from(hash.finish() % 1000).unwrap_or(0)
+    }
+
+    fn draft(&self, kind: Kind, key: &Key, entry: &Entry, of: &NodeRef, now: Instant) -> Write {
+        let pod = one_pod(key, &entry.pods);
+        let written = entry.written();
+        let count = written.map_or(1, |written| written.count.saturating_add(1));
+        let draft = Draft {
+            name: name(key, entry, of),
+            of: of.clone(),
+            warning: true,
+            reason: entry.finding.cause.event_reason.to_owned(),
+            note: note(key, entry),
+            related: pod.cloned(),
+            event_time: written.map_or_else(|| now.micro_stamp(), |written| written.event_time.clone()),
+            series: (count > 1).then(|| (count, entry.seen.micro_stamp())),
+            carried: carried(Phase::Holds, entry, entry.seen),
+        };
+        Write { kind, key: key.clone(), draft, count, pods: entry.uids() }
+    }
+}
+
+fn is_postponed(not_before: Option<Instant>, now: Instant) -> bool {
+    not_before.is_some_and(|until| now < until)
+}
+
+/// Whether this is the end that was written.
+fn is_end(ending: &Ending, write: &Write) -> bool {
+    ending.key == write.key && end(ending, &write.draft.of).draft == write.draft
+}
+
+/// As it stands there, which cannot be changed, else in the words of today.
+fn note(key: &Key, entry: &Entry) -> String {
+    let words = || findings::event::holds(whom(key, entry), &entry.finding);
+    entry.written().map_or_else(words, |written| written.note.clone())
+}
+
+fn end(ending: &Ending, of: &NodeRef) -> Write {
+    let Ending { key, entry, at, ended_by, .. } = ending;
+    let pod = one_pod(key, &entry.pods);
+    let name = name(key, entry, of);
+    match ended_by {
+        Some(why) => {
+            let lasted = at.since(entry.since).as_secs();
+            let draft = Draft {
+                name: name.over(entry.since.wall_s()),
+                of: of.clone(),
+                warning: false,
+                reason: whom(key, entry).reason_over().to_owned(),
+                note: findings::event::is_over(whom(key, entry), &entry.finding, lasted, why),
+                related: pod.cloned(),
+                event_time: at.micro_stamp(),
+                series: None,
+                carried: carried(Phase::Over, entry, *at),
+            };
+            Write { kind: Kind::Over, key: key.clone(), draft, count: 1, pods: entry.uids() }
+        }
+        None => {
+            let written = entry.written();
+            let count = written.map_or(2, |written| written.count.saturating_add(1)).max(2);
+            let draft = Draft {
+                name,
+                of: of.clone(),
+                warning: true,
+                reason: entry.finding.cause.event_reason.to_owned(),
+                note: note(key, entry),
+                related: pod.cloned(),
+                event_time: written.map_or_else(|| at.micro_stamp(), |written| written.event_time.clone()),
+                series: Some((count, at.micro_stamp())),
+                carried: carried(Phase::Merged, entry, *at),
+            };
+            Write { kind: Kind::Merge, key: key.clone(), draft, count, pods: entry.uids() }
+        }
+    }
+}
+
+fn whom<'a>(key: &Key, entry: &'a Entry) -> Whom<'a> {
+    match one_pod(key, &entry.pods) {
+        Some(pod) => Whom::Pod(pod),
+        None if entry.pods.is_empty() => Whom::Nobody,
+        None => Whom::Pods,
+    }
+}
+
+fn name(key: &Key, entry: &Entry, of: &NodeRef) -> EventName {
+    let subjects = key.pod.as_ref().map_or(Subjects::Node, Subjects::Pod);
+    EventName::of(&of.node, &of.uid, subjects, &entry.finding)
+}
+
+fn carried(phase: Phase, entry: &Entry, seen: Instant) -> findings::event::Carried {
+    findings::event::Carried::new(phase, &entry.finding, &entry.pods, entry.since.stamp(), seen.stamp())
+}

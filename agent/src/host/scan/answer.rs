@@ -1,0 +1,339 @@
+//! Answers to what the judgement asks: one function for each kind of evidence. Nothing here decides what
+//! is worth a question.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use agent_core::evidence::{self, Depth, MAX_ROUNDS, Question};
+use findings::PodUid;
+use tokio::time::Instant;
+
+use super::Scan;
+use crate::{
+    host::{
+        census::Census, cgroups, csi, fuse, holders, mount_copies, multipath, netns, processes, runtime, shims,
+        superblocks, volumes,
+    },
+    observation::*,
+    sys, view,
+};
+
+/// More file systems than this are not asked in one scan.
+const MAX_FUSE_ANSWERS: usize = 3;
+/// More PersistentVolumes than this are not asked for in one round.
+const MAX_VOLUMES: usize = 16;
+/// Between two looks at a task that waits.
+const MOMENT: Duration = Duration::from_millis(250);
+/// `dra_manager_state` of a node with many claims.
+const MAX_DRA_STATE: usize = 16 << 20;
+
+/// Questions that one answer serves.
+#[derive(Default)]
+struct Together {
+    containers: Vec<String>,
+    sandboxes: Vec<String>,
+    states: Vec<String>,
+    persistent_volumes: Vec<String>,
+    root_file_systems: Vec<String>,
+    held: Vec<HostPath>,
+    copies: Vec<String>,
+    fuse: Vec<u32>,
+    shims: Vec<String>,
+    waiting: Vec<u32>,
+    deadline: Duration,
+}
+
+impl Scan<'_> {
+    /// Asks the node, round by round, until the judgement lacks nothing.
+    pub(super) async fn gather(&mut self, seen: &mut Observation) {
+        for _ in 0..MAX_ROUNDS {
+            self.choose_pods(seen);
+            let round = evidence::plan(seen);
+            if round.is_empty() {
+                return;
+            }
+            self.answer(&round, seen).await;
+            seen.asked.extend(round);
+        }
+        let why = format!("something is still lacking after {MAX_ROUNDS} rounds of questions");
+        seen.faults.push(Fault::new("evidence", (FaultKind::NotAsked, why)));
+    }
+
+    /// The pods that should be gone, as far as the user wants to know of them.
+    fn choose_pods(&self, seen: &mut Observation) {
+        let wanted = |pod: &findings::PodRef| self.options.only.as_ref().is_none_or(|only| only.matches(pod));
+        let pods = view::candidates(seen).into_iter().map(|candidate| candidate.pod).filter(wanted);
+        let uids: BTreeSet<PodUid> = pods.map(|pod| pod.uid).filter(|uid| !seen.looked_into.contains(uid)).collect();
+        seen.looked_into.extend(uids);
+    }
+
+    async fn answer(&mut self, round: &[Question], seen: &mut Observation) {
+        let mut together = Together::default();
+        for question in round {
+            together.deadline = together.deadline.max(question.deadline().unwrap_or_default());
+            match question {
+                Question::KilledProcesses => self.killed_processes(seen),
+                Question::ContainerStatus(id) => together.containers.push(id.clone()),
+                Question::ContainerState(id) => together.states.push(id.clone()),
+                Question::SandboxStatus(id) => together.sandboxes.push(id.clone()),
+                Question::RuntimeConditions => self.runtime_conditions(seen).await,
+                Question::RuntimeListener => self.runtime_listener(seen),
+                Question::CgroupTree(uid) => self.cgroup_tree(uid, seen),
+                Question::PodVolumes(uid) => self.pod_volumes(uid, seen),
+                Question::DraState => seen.node.dra_pods = self.dra_pods(seen),
+                Question::Process { pid, depth } => self.process(*pid, *depth, seen),
+                Question::PidNamespace(ns) => {
+                    self.members(*ns, seen).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
+                }
+                Question::Children(pid) => {
+                    processes::children(*pid).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
+                }
+                Question::WaitingThreads(pid) => together.waiting.push(*pid),
+                Question::MountTable { tid, .. } => self.mount_table(*tid, seen),
+                Question::RootFileSystem(container) => together.root_file_systems.push(container.clone()),
+                Question::Holders(path) => together.held.push(path.clone()),
+                Question::MountCopies(end) => together.copies.push(end.clone()),
+                Question::UnmountedDevices => self.unmounted_devices(seen),
+                Question::FuseConnection(number) => together.fuse.push(*number),
+                Question::FuseAnswer { connection, mount_point } => {
+                    self.fuse_answer(*connection, mount_point, question.deadline(), seen);
+                }
+                Question::CsiDrivers => self.csi_drivers(question.deadline(), seen).await,
+                Question::MultipathMap(dev) => seen.multipath.extend(multipath::maps(&self.view, &[*dev])),
+                Question::Shims(sandbox) => together.shims.push(sandbox.clone()),
+                Question::PersistentVolume(name) => together.persistent_volumes.push(name.clone()),
+            }
+        }
+        self.answer_together(together, seen).await;
+    }
+
+    async fn answer_together(&mut self, asked: Together, seen: &mut Observation) {
+        if !asked.containers.is_empty() || !asked.sandboxes.is_empty() {
+            self.statuses(asked.containers, asked.sandboxes, asked.deadline, seen).await;
+        }
+        if !asked.persistent_volumes.is_empty() {
+            self.persistent_volumes(asked.persistent_volumes, seen).await;
+        }
+        if !asked.root_file_systems.is_empty() {
+            self.root_file_systems(&asked.root_file_systems, seen);
+        }
+        if !asked.held.is_empty() {
+            self.holders(&asked.held, asked.deadline, seen);
+        }
+        if !asked.copies.is_empty() {
+            self.mount_copies(&asked.copies, seen);
+        }
+        if !asked.fuse.is_empty() {
+            self.fuse_connections(&asked.fuse, seen);
+        }
+        if !asked.shims.is_empty() {
+            seen.shims.extend(shims::of_sandboxes(&asked.shims, self.census()));
+        }
+        // Those that wait come last, when a part of their moment has passed.
+        if !asked.states.is_empty()
+            && let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &self.runtime)
+        {
+            tokio::time::sleep(MOMENT).await;
+            runtime.states(facts, &asked.states).await;
+        }
+        if !asked.waiting.is_empty() {
+            self.waiting_threads(&asked.waiting, seen).await;
+        }
+    }
+
+    /// Of each pod the leaders that have been killed: few among many, so only those are kept.
+    fn killed_processes(&self, seen: &mut Observation) {
+        let mut pids = BTreeSet::new();
+        for dir in seen.cgroups.get().into_iter().flatten().filter_map(|cgroup| cgroup.dirs.first()) {
+            let tree = cgroups::tree(&self.view, dir);
+            pids.extend(tree.get().into_iter().flatten().flat_map(|node| node.procs.iter().copied()));
+        }
+        let killed = pids.into_iter().filter(|pid| processes::is_killed(*pid));
+        seen.processes.extend(killed.filter_map(|pid| processes::process(pid, Depth::Leader).get().cloned()));
+    }
+
+    async fn statuses(
+        &mut self,
+        containers: Vec<String>,
+        sandboxes: Vec<String>,
+        deadline: Duration,
+        seen: &mut Observation,
+    ) {
+        let host = seen.node.kubelet.get().map_or(1, |kubelet| kubelet.pid);
+        let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &self.runtime) else { return };
+        let mut table = || self.reader.table(host).map(|table| table.bytes.clone());
+        let network_at = |path| netns::look(&self.view, path, &mut table);
+        runtime.statuses(facts, containers, sandboxes, deadline, network_at).await;
+    }
+
+    async fn runtime_conditions(&self, seen: &mut Observation) {
+        let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &self.runtime) else { return };
+        match runtime.unready().await {
+            Ok(unready) => facts.unready = unready,
+            Err(fault) => seen.faults.push(fault),
+        }
+    }
+
+    fn runtime_listener(&self, seen: &mut Observation) {
+        let listener = seen.node.cri_socket.get().map(|socket| runtime::listener(&self.view.at(socket)));
+        seen.node.runtime_process = listener.unwrap_or(Seen::Missing);
+    }
+
+    fn cgroup_tree(&self, uid: &PodUid, seen: &mut Observation) {
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { return };
+        let of_pod = cgroups.iter_mut().filter(|cgroup| cgroup.uid == *uid);
+        of_pod.for_each(|cgroup| cgroups::look_into(&self.view, cgroup));
+    }
+
+    fn pod_volumes(&self, uid: &PodUid, seen: &mut Observation) {
+        let minor = view::kubelet_minor(seen);
+        let (Seen::Seen(dirs), Some(table)) = (&mut seen.pod_dirs, seen.mounts.kubelet.get()) else { return };
+        for dir in dirs.iter_mut().filter(|dir| dir.uid == *uid) {
+            volumes::look_into(dir, &self.view, &seen.node.kubelet_root, table, minor.0);
+        }
+    }
+
+    fn dra_pods(&self, seen: &Observation) -> Seen<Vec<PodUid>> {
+        let path = self.view.at(&seen.node.kubelet_root).join("dra_manager_state");
+        let text = crate::host::seen(sys::read_text(&path, MAX_DRA_STATE));
+        text.map(|text| seen.looked_into.iter().filter(|uid| text.contains(uid.as_str())).cloned().collect())
+    }
+
+    fn process(&mut self, pid: u32, depth: Depth, seen: &mut Observation) {
+        // What was read less closely, or has ended since.
+        let known = seen.processes.iter().position(|known| known.pid == pid);
+        let known = known.map(|at| seen.processes.remove(at));
+        match processes::process(pid, depth) {
+            Seen::Seen(process) => {
+                if process.threads.iter().any(Thread::waits) {
+                    self.waiting_since = Some(Instant::now());
+                }
+                seen.processes.push(process);
+            }
+            Seen::Failed(fault) => {
+                seen.processes.extend(known);
+                if !seen.faults.contains(&fault) {
+                    seen.faults.push(fault);
+                }
+            }
+            Seen::Missing | Seen::NotAsked => {}
+        }
+    }
+
+    /// The members of a pid namespace that are not known yet.
+    fn members(&self, ns: u64, seen: &Observation) -> BTreeSet<u32> {
+        let known = || seen.processes.iter().filter(|process| process.pid_ns == Some(ns));
+        // Whom somebody outside has put into a namespace is waited for only when its init is on its
+        // way out. Before that, members are below their init, or below the shim that started them.
+        let has_init = known().any(|process| process.ns_pids.last() == Some(&1));
+        let has_shim = known().all(|process| process.parent > 1);
+        let is_whole = has_init && has_shim && !known().any(Process::is_exiting);
+        let tops = known().flat_map(|process| [process.pid, process.parent]).collect();
+        let mut members: BTreeSet<u32> = match is_whole.then(|| processes::descendants(&tops)).flatten() {
+            Some(family) => {
+                let is_member = |pid: &u32| sys::namespace_of(*pid, "pid").is_ok_and(|of| of == ns);
+                family.into_iter().filter(is_member).collect()
+            }
+            None => self.census().members(&[ns].into()).collect(),
+        };
+        let is_read = |process: &&Process| process.threads.len() >= process.thread_count as usize;
+        known().filter(is_read).for_each(|process| _ = members.remove(&process.pid));
+        members
+    }
+
+    /// Looks once more at the tasks that wait, to tell those that do not move.
+    async fn waiting_threads(&self, pids: &[u32], seen: &mut Observation) {
+        if let Some(since) = self.waiting_since {
+            tokio::time::sleep_until(since + MOMENT).await;
+        }
+        let waiting = seen.processes.iter_mut().filter(|process| pids.contains(&process.pid));
+        waiting.for_each(processes::look_again);
+    }
+
+    fn mount_table(&mut self, tid: u32, seen: &mut Observation) {
+        match self.reader.other(tid, &[]) {
+            Seen::Seen(table) => seen.mounts.others.push(table),
+            Seen::Failed(fault) => seen.faults.push(fault),
+            Seen::Missing | Seen::NotAsked => {}
+        }
+    }
+
+    fn root_file_systems(&mut self, containers: &[String], seen: &mut Observation) {
+        let Seen::Seen(table) = &mut seen.mounts.kubelet else { return };
+        let found = self.reader.rootfs(table.through_pid, containers);
+        table.mounts.extend(found.get().into_iter().flatten().cloned());
+    }
+
+    fn holders(&mut self, paths: &[HostPath], deadline: Duration, seen: &mut Observation) {
+        let Some(table) = seen.mounts.kubelet.get() else { return };
+        let topmost = |path: &HostPath| table.mounts.iter().rfind(|mount| mount.mount_point == *path).cloned();
+        let targets: Vec<Mount> = paths.iter().filter_map(topmost).collect();
+        let census = self.census.get_or_init(Census::take);
+        let options =
+            holders::Options { prober: Some(self.prober), census: Some(census), deadline, ..Default::default() };
+        seen.holders.extend(holders::search(&targets, table, &mut self.reader, &options));
+    }
+
+    /// In all namespaces but the kubelet's and pid 1's.
+    fn mount_copies(&mut self, ends: &[String], seen: &mut Observation) {
+        let own = seen.mounts.kubelet.get().map(|table| table.ns).into_iter().chain(seen.node.init_mount_ns);
+        let census = self.census.get_or_init(Census::take);
+        seen.elsewhere.extend(mount_copies::search(ends, &own.collect(), census, &mut self.reader));
+    }
+
+    fn unmounted_devices(&mut self, seen: &mut Observation) {
+        let Some(kubelets) = seen.mounts.kubelet.get() else { return };
+        let Ok(table) = self.reader.table(kubelets.through_pid) else { return };
+        seen.unmounted_devices = superblocks::unmounted(&self.view, &table.bytes);
+    }
+
+    fn fuse_connections(&self, numbers: &[u32], seen: &mut Observation) {
+        let tables = seen.mounts.others.iter().chain(seen.mounts.kubelet.get());
+        let served = |mount: &&Mount| mount.fuse_connection().is_some_and(|number| numbers.contains(&number));
+        let mounts = tables.flat_map(|table| &table.mounts).filter(served);
+        let hints = fuse::Hints {
+            census: Some(&self.census),
+            names: mounts.filter_map(|mount| mount.fs_type.strip_prefix("fuse.")).map(str::to_owned).collect(),
+            mount_ns: seen.mounts.kubelet.get().map(|table| table.ns),
+        };
+        seen.fuse.extend(fuse::connections(numbers, &hints, &self.view));
+    }
+
+    fn fuse_answer(&mut self, number: u32, at: &HostPath, deadline: Option<Duration>, seen: &mut Observation) {
+        let connection = seen.fuse.iter_mut().find(|connection| connection.number == number);
+        let table = seen.mounts.kubelet.get();
+        let mount = table.and_then(|table| table.mounts.iter().rfind(|mount| mount.mount_point == *at));
+        let (Some(connection), Some(mount), Some(deadline)) = (connection, mount, deadline) else { return };
+        if self.options.probe_fuse && self.fuse_answers < MAX_FUSE_ANSWERS {
+            self.fuse_answers += 1;
+            fuse::probe(connection, mount, &self.view, self.prober, deadline);
+        }
+    }
+
+    async fn csi_drivers(&self, deadline: Option<Duration>, seen: &mut Observation) {
+        let (Some(table), Some(deadline)) = (seen.mounts.kubelet.get(), deadline) else { return };
+        seen.csi = csi::drivers(&self.view, &seen.node.kubelet_root, table, deadline).await;
+    }
+
+    /// What a lost `vol_data.json` said.
+    async fn persistent_volumes(&self, mut names: Vec<String>, seen: &mut Observation) {
+        names.truncate(MAX_VOLUMES);
+        if let Seen::Seen(facts) = &mut seen.api
+            && let Some(Ok(conversation)) = self.conversation()
+            && let Seen::Seen(volumes) = conversation.volumes(names).await
+        {
+            facts.volumes.extend(volumes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::api;
+
+    #[test]
+    fn one_call_has_one_deadline() {
+        assert_eq!(Question::PersistentVolume("pv".into()).deadline(), Some(api::DEADLINE));
+        assert_eq!(Question::RuntimeConditions.deadline(), Some(runtime::DEADLINE));
+    }
+}

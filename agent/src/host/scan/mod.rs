@@ -1,0 +1,302 @@
+//! One scan of the node: first the lists, then what the judgement asks for.
+//!
+//! Only pods that should be gone are looked into, and only what their first open gate needs: nobody
+//! searches for the holders of a volume whose container still runs.
+
+mod answer;
+mod locations;
+mod options;
+mod saved;
+
+use std::{cell::OnceCell, collections::BTreeSet};
+
+use findings::PodUid;
+use tokio::time::Instant;
+
+use crate::{
+    observation::*,
+    sys::{self, ProcDir},
+};
+
+pub use options::{ApiSource, Options, PodFilter};
+pub use saved::{load, save};
+
+use super::{
+    HostView, api, block,
+    census::Census,
+    cgroups,
+    child::Prober,
+    csi, kubelet, mount_copies,
+    mounts::{FirstTable, MountReader},
+    rights,
+    runtime::Runtime,
+    volumes,
+};
+
+/// What the answers share.
+struct Scan<'a> {
+    options: &'a Options,
+    prober: &'a Prober,
+    view: HostView,
+    settings: kubelet::Settings,
+    runtime: Option<Runtime>,
+    conversation: OnceCell<Option<Result<api::Conversation, Fault>>>,
+    census: OnceCell<Census>,
+    reader: MountReader,
+    /// When the last of the tasks that wait was looked at.
+    waiting_since: Option<Instant>,
+    /// How many FUSE file systems were asked whether they answer.
+    fuse_answers: usize,
+}
+
+/// Scans the node once.
+pub async fn scan(options: &Options, prober: &Prober) -> Observation {
+    let mut faults = Vec::new();
+    let own = HostView::new(options.host_root.clone().unwrap_or_default());
+    let first = FirstTable::read(&own);
+    let cgroup_mounts = cgroups::hierarchies(&first);
+    let search = kubelet::find(&cgroup_mounts, &own, prober);
+    let (running, pid) = (search.kubelet.get(), search.pid());
+    let rights = rights::rights(pid);
+    let view = locations::view(options, pid);
+    let settings = running.map(|found| kubelet::settings(found, &view, prober, &mut faults)).unwrap_or_default();
+    let kubelet_root = locations::kubelet_root(options, running.map(|_| &settings), &view);
+    let cri_socket = locations::cri_socket(options, &settings, &view);
+    let name = locations::node_name(options, &settings);
+    let reader = MountReader::new(kubelet_root.clone()).knowing(first);
+    let mut scan = Scan {
+        options,
+        prober,
+        view,
+        settings,
+        runtime: None,
+        conversation: OnceCell::new(),
+        census: OnceCell::new(),
+        reader,
+        waiting_since: None,
+        fuse_answers: 0,
+    };
+
+    // The node is listed before the API server is asked: a pod that appears in between is known to
+    // the API server, and is not taken for one that it has forgotten.
+    let mut runtime = scan.runtime(&cri_socket, scan.only()).await;
+    let mounts = scan.mounts(pid);
+    let list = |scan: &Scan<'_>, uids: Option<&BTreeSet<PodUid>>| {
+        let runs = pid.is_some();
+        (scan.pod_dirs(&mounts, &kubelet_root, runs, uids), scan.cgroups(&cgroup_mounts, runs, uids))
+    };
+    let all = scan.only().is_none().then(|| list(&scan, None));
+    let mut api = scan.api(&name, scan.only()).await;
+    // Without the boot id it takes the other pods to tell whether the answer is about this node.
+    if scan.only().is_some() && api.get().is_some_and(|api| api.boot_id.is_none()) {
+        runtime = scan.runtime(&cri_socket, None).await;
+        // When there is no second answer the first one cannot be believed either.
+        api = scan.api(&name, None).await;
+    }
+    let api =
+        locations::of_this_node(api, &runtime, sys::read_text("/proc/sys/kernel/random/boot_id".as_ref(), 64).ok());
+    // The runtime was asked before the API server, so whoever it knows cannot have appeared in between.
+    let (pod_dirs, cgroups) = all.unwrap_or_else(|| list(&scan, scan.uids(&runtime, &api).as_ref()));
+    let kubelet = match search.kubelet {
+        Seen::Seen(found) => Seen::Seen(kubelet::look(&found, &scan.settings).await),
+        Seen::Missing | Seen::NotAsked => Seen::Missing,
+        Seen::Failed(fault) => Seen::Failed(fault),
+    };
+    let empty = MountTable { ns: 0, through_pid: 0, total: 0, mounts: Vec::new() };
+    let table = mounts.kubelet.get().unwrap_or(&empty);
+    let staging = csi::staging(&scan.view, &kubelet_root, table);
+    let unstaged = mounts.kubelet.get().map(|table| csi::unstaged(&scan.view, &kubelet_root, table));
+    let loops = block::loops(&scan.view, &kubelet_root);
+    faults.extend(loops.fault().cloned());
+    let mut seen = Observation {
+        schema: Observation::SCHEMA,
+        agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+        at_ms: sys::now_ms(),
+        uptime_ms: sys::uptime_ms(),
+        rights,
+        node: NodeFacts {
+            name,
+            may_detach_mounts: mount_copies::may_detach_mounts(),
+            kernel: sysinfo::System::kernel_version().unwrap_or_default(),
+            kubelet,
+            false_kubelets: search.refused,
+            cri_socket_is_kubelets: locations::is_kubelets(options, &scan.settings),
+            cri_socket,
+            runtime_process: Seen::NotAsked,
+            dra_pods: Seen::NotAsked,
+            init_mount_ns: ProcDir::open(1).and_then(|dir| dir.namespace("mnt")).ok(),
+            cgroup_mounts,
+            kubelet_root,
+        },
+        api,
+        runtime,
+        pod_dirs,
+        cgroups,
+        mounts,
+        looked_into: Vec::new(),
+        processes: Vec::new(),
+        shims: Vec::new(),
+        multipath: Vec::new(),
+        fuse: Vec::new(),
+        holders: Vec::new(),
+        elsewhere: Vec::new(),
+        csi: Seen::NotAsked,
+        staging,
+        unstaged: unstaged.unwrap_or_default(),
+        unmounted_devices: Vec::new(),
+        loops: loops.get().cloned().unwrap_or_default(),
+        asked: BTreeSet::new(),
+        faults,
+    };
+    scan.gather(&mut seen).await;
+    seen.faults.extend(scan.reader.faults().iter().cloned());
+    seen.faults.extend(scan.census.get().and_then(|census| census.fault.clone()));
+    seen
+}
+
+impl<'a> Scan<'a> {
+    async fn runtime(&mut self, socket: &Seen<HostPath>, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
+        let Some(socket) = socket.get() else { return Seen::Missing };
+        match Runtime::new(&self.view.at(socket)) {
+            Ok(runtime) => self.runtime.insert(runtime).look(only).await,
+            Err(fault) => Seen::Failed(fault),
+        }
+    }
+
+    async fn api(&self, node: &str, only: Option<&PodFilter>) -> Seen<ApiFacts> {
+        match &self.options.api {
+            ApiSource::Off => return Seen::NotAsked,
+            ApiSource::Known(known) => return known.clone(),
+            ApiSource::Ask => {}
+        }
+        match self.conversation() {
+            Some(Ok(conversation)) => conversation.look(node, only).await,
+            Some(Err(fault)) => Seen::Failed(fault.clone()),
+            None => {
+                let why = "no kubeconfig was found; name one with --kubeconfig, or use --api off";
+                Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::NotAsked, why)))
+            }
+        }
+    }
+
+    /// One for all questions; none without credentials.
+    fn conversation(&self) -> Option<&Result<api::Conversation, Fault>> {
+        let open = || self.credentials().map(api::Conversation::open);
+        self.conversation.get_or_init(open).as_ref()
+    }
+
+    /// The kubelet's own identity may list the pods of its node, so on a node nothing needs to be
+    /// set up for this.
+    fn credentials(&self) -> Option<api::Credentials> {
+        let told = self.options.kubeconfig.clone().or_else(|| std::env::var_os("KUBECONFIG").map(Into::into));
+        if let Some(path) = told {
+            return Some(api::Credentials::Kubeconfig(path));
+        }
+        if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+            return Some(api::Credentials::InCluster);
+        }
+        let of_kubelet = self.settings.flags.kubeconfig.as_deref()?;
+        Some(api::Credentials::OfKubelet(self.view.clone(), HostPath::from(of_kubelet)))
+    }
+
+    fn mounts(&mut self, kubelet: Option<u32>) -> MountTables {
+        let first = kubelet.unwrap_or(1);
+        let mut table = self.reader.kubelet(first);
+        if table.get().is_none() && kubelet.is_none() {
+            table = self.reader.kubelet(std::process::id());
+        }
+        let init = match &table {
+            Seen::Seen(table) => self.host_mounts(table),
+            _ => Seen::Missing,
+        };
+        let ended =
+            || Fault::new(format!("/proc/{first}/mountinfo"), (FaultKind::Gone, "the process has ended; look again"));
+        let kubelet = if table == Seen::Missing { Seen::Failed(ended()) } else { table };
+        MountTables { kubelet, init, others: Vec::new() }
+    }
+
+    /// Who lives where; taken when first needed.
+    fn census(&self) -> &Census {
+        self.census.get_or_init(Census::take)
+    }
+
+    /// The host's own mounts, when the kubelet lives in another mount namespace: pid 1's, or ours
+    /// where that may not be read and we stand on the host, that is, on the same root file system.
+    fn host_mounts(&mut self, kubelet: &MountTable) -> Seen<MountTable> {
+        let namespace = |pid: u32| ProcDir::open(pid).and_then(|dir| dir.namespace("mnt"));
+        match namespace(1) {
+            Ok(init) if init == kubelet.ns => Seen::Missing,
+            Ok(_) => self.reader.below_root(1),
+            Err(_) => {
+                let own = self.reader.kubelet(std::process::id());
+                let root =
+                    |table: &MountTable| table.mounts.iter().find(|m| m.mount_point.as_bytes() == b"/").map(|m| m.dev);
+                let is_host = own
+                    .get()
+                    .is_some_and(|own| own.ns != kubelet.ns && root(own).is_some() && root(own) == root(kubelet));
+                if is_host { own } else { Seen::Missing }
+            }
+        }
+    }
+
+    /// The directories of all pods, or of these.
+    fn pod_dirs(
+        &self,
+        mounts: &MountTables,
+        kubelet_root: &HostPath,
+        kubelet_runs: bool,
+        uids: Option<&BTreeSet<PodUid>>,
+    ) -> Seen<Vec<PodDir>> {
+        match &mounts.kubelet {
+            Seen::Failed(fault) => Seen::Failed(fault.clone()),
+            Seen::Missing | Seen::NotAsked => Seen::Missing,
+            Seen::Seen(table) => match volumes::pod_dirs(&self.view, kubelet_root, table, uids) {
+                Seen::Missing if kubelet_runs => {
+                    let why = "does not exist, though a kubelet runs; name its directory with --kubelet-root";
+                    Seen::Failed(Fault::new(kubelet_root.join("pods"), (FaultKind::Gone, why)))
+                }
+                dirs => dirs,
+            },
+        }
+    }
+
+    /// The only pod that counts, where its facts are enough.
+    fn only(&self) -> Option<&'a PodFilter> {
+        self.options.only.as_ref().filter(|_| !self.options.list_all)
+    }
+
+    /// The uids of the only pod that counts, when the API server can tell them; without it, any pod may
+    /// be that one.
+    fn uids(&self, runtime: &Seen<RuntimeFacts>, api: &Seen<ApiFacts>) -> Option<BTreeSet<PodUid>> {
+        let (only, api) = (self.only()?, api.get().filter(|api| api.stale.is_none())?);
+        let of_runtime = runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes).map(|s| s.pod.clone());
+        let known = api.pods.iter().map(ApiPod::to_ref).chain(of_runtime);
+        let mut uids: BTreeSet<PodUid> = known.filter(|pod| only.matches(pod)).map(|pod| pod.uid).collect();
+        uids.extend(match only {
+            PodFilter::Uid(uid) => Some(uid.clone()),
+            PodFilter::Name(..) => None,
+        });
+        (!uids.is_empty()).then_some(uids)
+    }
+
+    /// The cgroups of all pods, or of these.
+    fn cgroups(
+        &self,
+        mounts: &[CgroupMount],
+        kubelet_runs: bool,
+        uids: Option<&BTreeSet<PodUid>>,
+    ) -> Seen<Vec<PodCgroup>> {
+        let root = self.settings.cgroup_root();
+        let found = match uids {
+            Some(uids) => cgroups::of(uids, &self.view, mounts, &root),
+            None => cgroups::pods(&self.view, mounts, &root),
+        };
+        match found {
+            Seen::Missing if kubelet_runs => {
+                let why = format!("no kubepods cgroup was found below {root} in {} hierarchies", mounts.len());
+                Seen::Failed(Fault::new("cgroups", (FaultKind::Gone, why)))
+            }
+            found => found,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What is known of one object, and which root causes were found at it.
+
+mod root_cause;
+
+use std::collections::BTreeSet;
+
+use findings::{Evidence, Unknown, clean};
+
+pub use root_cause::{AgentFinding, RootCause, Step, ToldBy};
+
+use crate::state::{Answer, Fault, FaultKind, ObjectRef};
+
+/// Something that could not be looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotSeen {
+    /// Who should have said it.
+    pub source: String,
+    /// Why it did not.
+    pub fault: Fault,
+    /// What that hides.
+    pub hides: String,
+}
+
+impl NotSeen {
+    /// In words.
+    pub fn unknown(&self) -> Unknown {
+        let NotSeen { source, fault, hides } = self;
+        Unknown { kind: None, source: clean(source, 200), why: clean(&fault.to_string(), 300), hides: hides.clone() }
+    }
+}
+
+/// What is known of one object, and what it waits for.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnosis {
+    /// Its state in a few words: `Pending on node-b; deadline passed 42s ago`.
+    pub words: String,
+    /// Whether it exists and should be gone.
+    pub terminating: bool,
+    /// Whether the server says that there is no such object.
+    pub missing: bool,
+    /// Seconds since it should have been gone; negative before.
+    pub overdue: Option<i64>,
+    /// What must go or work first.
+    pub waits_for: Vec<ObjectRef>,
+    /// Causes found at this object.
+    pub causes: Vec<RootCause>,
+    /// What its own fields say: evidence of every chain that leads through it.
+    pub evidence: Vec<Evidence>,
+    /// Objects that wait behind this one and are no problem of their own.
+    pub behind: BTreeSet<String>,
+    /// What could not be looked at.
+    pub unknown: Vec<NotSeen>,
+    /// What a reader may wrongly believe, set right.
+    pub notes: BTreeSet<String>,
+    /// Whether an answer that may change this is still out.
+    pub open: bool,
+}
+
+impl Diagnosis {
+    /// There is no such object.
+    pub fn missing() -> Self {
+        Diagnosis { words: "does not exist".to_owned(), missing: true, ..Diagnosis::default() }
+    }
+
+    /// Takes the answer apart: what could not be had is noted with what that hides.
+    pub fn see<T>(&mut self, source: impl Into<String>, hides: &str, answer: Answer<T>) -> Option<T> {
+        match self.split(answer) {
+            Ok(value) => value,
+            Err(fault) => {
+                self.hidden(source, fault, hides);
+                None
+            }
+        }
+    }
+
+    /// Takes apart an answer that only adds to what is known without it: when it could not be had, a
+    /// note says so and the verdict stands.
+    pub fn glance<T>(&mut self, source: impl AsRef<str>, adds: &str, answer: Answer<T>) -> Option<T> {
+        let why = match self.split(answer) {
+            Ok(value) => return value,
+            Err(Fault { kind: FaultKind::Denied, .. }) => "not visible to us".to_owned(),
+            Err(fault) => fault.to_string(),
+        };
+        self.note(format!("Not seen, and not needed for the verdict: {} ({why}). It says {adds}.", source.as_ref()));
+        None
+    }
+
+    fn split<T>(&mut self, answer: Answer<T>) -> Result<Option<T>, Fault> {
+        match answer {
+            Answer::Seen(value) => Ok(Some(value)),
+            Answer::Missing => Ok(None),
+            Answer::Unasked => {
+                self.open = true;
+                Ok(None)
+            }
+            Answer::Failed(fault) => Err(fault),
+        }
+    }
+
+    /// Notes that something could not be looked at.
+    pub fn hidden(&mut self, source: impl Into<String>, fault: Fault, hides: &str) {
+        let not_seen = NotSeen { source: source.into(), fault, hides: hides.to_owned() };
+        if !self.unknown.contains(&not_seen) {
+            self.unknown.push(not_seen);
+        }
+    }
+
+    /// Whether something that may count could not be seen.
+    pub fn is_blind(&self) -> bool {
+        self.open || !self.unknown.is_empty()
+    }
+
+    /// Whether there is something that holds it.
+    pub fn is_explained(&self) -> bool {
+        !self.causes.is_empty() || !self.waits_for.is_empty()
+    }
+
+    /// Whether it should have been gone for less than so many seconds.
+    pub fn is_younger_than(&self, seconds: i64) -> bool {
+        self.overdue.is_some_and(|overdue| overdue < seconds)
+    }
+
+    /// Waits for `object`.
+    pub fn wait_for(&mut self, object: ObjectRef) {
+        if !self.waits_for.contains(&object) {
+            self.waits_for.push(object);
+        }
+    }
+
+    /// Keeps what a source said of this object.
+    pub fn evidence(&mut self, source: impl AsRef<str>, says: impl AsRef<str>) {
+        self.evidence.push(Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 500) });
+    }
+
+    /// Says what waits behind this object.
+    pub fn behind(&mut self, words: impl AsRef<str>) {
+        self.behind.insert(clean(words.as_ref(), 300));
+    }
+
+    /// Says something that is no cause.
+    pub fn note(&mut self, words: impl AsRef<str>) {
+        self.notes.insert(clean(words.as_ref(), 500));
+    }
+}

@@ -1,0 +1,227 @@
+//! A cause found at an object. Every text from elsewhere is cleaned here.
+
+use findings::{
+    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::state::ObjectRef;
+
+/// One step between an object and its root cause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Who.
+    pub subject: String,
+    /// In which state.
+    pub words: String,
+    /// Which object it is, if it is one.
+    pub object: Option<ObjectRef>,
+    /// What it is otherwise: a process, a mount.
+    pub what: Option<findings::Thing>,
+}
+
+/// Which agent said it, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToldBy {
+    /// The node of the agent; the steps are for this node.
+    pub node: String,
+    /// Seconds since the agent said it last.
+    pub seconds_ago: u64,
+    /// Seconds since the agent saw it first, as it says.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_seen_seconds_ago: Option<u64>,
+    /// Whether the agent should have said it again since: it may be gone, and this may be old.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub overdue: bool,
+    /// Why somebody else may have said it in the agent's name; none when a policy keeps others from that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unverified: Option<String>,
+}
+
+impl Step {
+    /// A step about an object.
+    pub fn about(object: &ObjectRef, words: impl AsRef<str>) -> Self {
+        let (subject, words) = (clean(&object.to_string(), 200), clean(words.as_ref(), 400));
+        Step { subject, words, object: Some(object.clone()), what: None }
+    }
+
+    /// A step about something that is no object of the API.
+    pub fn named(subject: impl AsRef<str>, words: impl AsRef<str>) -> Self {
+        Step { subject: clean(subject.as_ref(), 200), words: clean(words.as_ref(), 400), object: None, what: None }
+    }
+
+    /// Says as data what it is about.
+    pub fn what(mut self, what: Option<findings::Thing>) -> Self {
+        self.what = what;
+        self
+    }
+
+    fn link(&self, root: bool) -> Link {
+        let link_of = |object: &ObjectRef| {
+            findings::Thing::object(&object.kind, object.namespace.as_deref().unwrap_or_default(), &object.name)
+        };
+        let what = self.object.as_ref().map(link_of).or_else(|| self.what.clone());
+        Link { subject: self.subject.clone(), state: self.words.clone(), what, root }
+    }
+}
+
+/// A cause at work.
+#[derive(Clone, Debug)]
+pub struct RootCause {
+    /// Which.
+    pub cause: &'static Cause,
+    /// What it means for whatever waits for it.
+    pub verdict: Verdict,
+    /// How far the evidence carries.
+    pub confidence: Confidence,
+    /// From the object it was found at down to the root, which is last. When `here` is set, the
+    /// first of them takes the place of the object's own step.
+    pub steps: Vec<Step>,
+    /// Whether the object itself is the root.
+    pub here: bool,
+    /// Which source said what.
+    pub evidence: Vec<Evidence>,
+    /// Values for the remedy's placeholders.
+    names: Values,
+    /// Equal for the same root.
+    pub root: String,
+    /// What an agent says of it, when it is not what the API shows.
+    pub agent: Option<AgentFinding>,
+}
+
+/// What an agent found on its node.
+#[derive(Clone, Debug)]
+pub struct AgentFinding {
+    /// Which agent.
+    pub by: ToldBy,
+    /// The gate that is blocked.
+    pub gate: Option<Gate>,
+    /// What to do on the node.
+    pub remedy: Remedy,
+}
+
+impl RootCause {
+    /// A cause whose root is `object` itself, in this state.
+    pub fn here(cause: &'static Cause, object: &ObjectRef, words: impl AsRef<str>) -> Self {
+        RootCause::below(cause, object).at_itself(object, words)
+    }
+
+    /// The object itself is the root, in this state.
+    pub fn at_itself(mut self, object: &ObjectRef, words: impl AsRef<str>) -> Self {
+        self.here = true;
+        self.step(Step::about(object, words))
+    }
+
+    /// A cause whose root lies below `object`: the last step that is added.
+    pub fn below(cause: &'static Cause, object: &ObjectRef) -> Self {
+        RootCause {
+            cause,
+            verdict: Verdict::Stuck,
+            confidence: Confidence::Proven,
+            steps: Vec::new(),
+            here: false,
+            evidence: Vec::new(),
+            names: Values::new(),
+            root: clean(&format!("{}:{object}", cause.id), 300),
+            agent: None,
+        }
+        .names_of(object)
+    }
+
+    /// The first step takes the place of the object's own.
+    pub fn in_place_of_own(mut self) -> Self {
+        self.here = true;
+        self
+    }
+
+    /// Adds a step towards the root.
+    pub fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Puts a step above the others.
+    pub fn under(mut self, step: Step) -> Self {
+        self.steps.insert(0, step);
+        self
+    }
+
+    /// Adds what a source said.
+    pub fn evidence(mut self, source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
+        self.evidence.push(Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 500) });
+        self
+    }
+
+    /// Gives a name for the remedy's placeholder.
+    pub fn name(mut self, placeholder: Placeholder, value: impl ToString) -> Self {
+        self.names.set(placeholder, value);
+        self
+    }
+
+    /// Gives a name if there is one; without it the steps that need it are left out.
+    pub fn name_if(self, placeholder: Placeholder, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.name(placeholder, value),
+            None => self,
+        }
+    }
+
+    /// A part of the proof is missing.
+    pub fn probable(mut self) -> Self {
+        self.confidence = Confidence::Probable;
+        self
+    }
+
+    /// An agent says so.
+    pub fn by_agent(mut self, finding: AgentFinding) -> Self {
+        self.agent = Some(finding);
+        self
+    }
+
+    /// It goes on by itself.
+    pub fn progressing(mut self) -> Self {
+        self.verdict = Verdict::Progressing;
+        self
+    }
+
+    /// No deletion is stuck; it only looks so.
+    pub fn not_stuck(mut self) -> Self {
+        self.verdict = Verdict::Clear;
+        self
+    }
+
+    /// What makes this root the same as another one.
+    pub fn same_as(mut self, root: impl std::fmt::Display) -> Self {
+        self.root = clean(&format!("{}:{root}", self.cause.id), 300);
+        self
+    }
+
+    fn names_of(self, object: &ObjectRef) -> Self {
+        let named = self.name(Placeholder::Type, object.type_for_kubectl()).name(Placeholder::Name, &object.name);
+        match &object.namespace {
+            Some(namespace) => named.name(Placeholder::Namespace, namespace),
+            None => named,
+        }
+    }
+
+    /// The finding, with the steps that lead from the victim to the object it was found at.
+    pub fn finding(&self, way: &[Step]) -> Finding {
+        let above = if self.here { way.split_last().map_or(way, |(_, above)| above) } else { way };
+        let last = self.steps.len().saturating_sub(1);
+        let below = self.steps.iter().enumerate().map(|(index, step)| step.link(index == last));
+        Finding {
+            cause: CauseRef(self.cause),
+            gate: self.agent.as_ref().and_then(|agent| agent.gate),
+            confidence: self.confidence,
+            chain: above.iter().map(|step| step.link(false)).chain(below).collect(),
+            evidence: self.evidence.clone(),
+            remedy: match &self.agent {
+                Some(agent) => agent.remedy.clone(),
+                // The chain and the steps have them in words.
+                None => Remedy { values: Values::new(), ..Remedy::fill(self.cause, &self.names) },
+            },
+            root: self.root.clone(),
+        }
+    }
+}

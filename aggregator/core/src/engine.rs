@@ -1,0 +1,57 @@
+//! Follows what waits for what, from what should be gone down to the root causes.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::circle;
+use crate::diagnosis::Diagnosis;
+use crate::graph::Graph;
+use crate::lister::Lister;
+use crate::rules;
+use crate::state::{Fault, FaultKind, Question, Scope, State, known};
+
+/// More than this is not looked into; the report says so.
+const MOST_OBJECTS: usize = 4000;
+
+/// Judges the state. The questions are what should be asked before the judgement is final.
+pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
+    let lister = Lister::new(state);
+    let mut about = Diagnosis::default();
+    let victims = rules::victims(&lister, &mut about);
+    let mut graph = Graph { victims: victims.clone(), objects: BTreeMap::new(), about, cut: false };
+    let mut waiting = VecDeque::from(victims);
+    while let Some(object) = waiting.pop_front() {
+        if graph.objects.contains_key(&object) {
+            continue;
+        }
+        if graph.objects.len() == MOST_OBJECTS {
+            graph.cut = true;
+            break;
+        }
+        let diagnosis = rules::explain(&lister, &object);
+        waiting.extend(diagnosis.waits_for.iter().cloned());
+        graph.objects.insert(object, diagnosis);
+    }
+    circle::mark(&mut graph);
+    let (questions, cut) = lister.finish();
+    for list in cut {
+        let fault = Fault::new(FaultKind::TooLarge, "there are more than are kept");
+        graph.about.hidden(list, fault, "the rest of them");
+    }
+    (graph, questions)
+}
+
+/// What to ask next; nothing when the judgement is final.
+pub fn next_questions(state: &State) -> Vec<Question> {
+    let all = build(state).1;
+    all.iter().filter(|question| !may_become_needless(question, &all)).cloned().collect()
+}
+
+/// What stands behind a Service is mostly a Deployment: StatefulSets are asked for when it is none.
+fn may_become_needless(question: &Question, all: &BTreeSet<Question>) -> bool {
+    let Question::Objects { resource, scope: scope @ Scope::Namespace(_), select, detail } = question else {
+        return false;
+    };
+    let (scope, select, detail) = (scope.clone(), select.clone(), *detail);
+    *resource == known::STATEFUL_SETS.into()
+        && all.contains(&Question::Objects { resource: known::DEPLOYMENTS.into(), scope, select, detail })
+}

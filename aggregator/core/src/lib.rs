@@ -1,0 +1,20 @@
+//! What holds namespaces, pods, claims, volumes and every other object that should be gone, judged by what the API
+//! showed. Nothing here asks the API: it says what to ask.
+//!
+//! ```text
+//! state  →  lister  →  rules  →  engine (a graph of what waits for what)  →  chain  →  report
+//! ```
+//!
+//! The rules ask a [`lister::Lister`] for what they need. What the state does not have yet becomes the next
+//! [`state::Question`]s, so that the plan of what to ask and the judgement are the same code.
+
+pub mod chain;
+mod circle;
+pub mod diagnosis;
+pub mod engine;
+mod graph;
+pub mod lister;
+pub mod messages;
+pub mod report;
+mod rules;
+pub mod state;

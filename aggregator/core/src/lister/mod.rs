@@ -1,0 +1,254 @@
+//! Finds objects in a state, as a controller's lister finds them in its cache. What a rule needs and the state does
+//! not have becomes a question.
+
+mod agent_events;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::state::{
+    AgentEvent, Answer, Answered, Detail, Discovery, Facts, FaultKind, Kind, Known, Namespace, Object, Pod, Question,
+    Resource, Scope, Select, State, Version, known,
+};
+
+/// A state, and the questions that came up while it was judged.
+pub struct Lister<'a> {
+    /// What is known.
+    pub state: &'a State,
+    questions: RefCell<BTreeSet<Question>>,
+    cut: RefCell<BTreeSet<String>>,
+    index: RefCell<BTreeMap<&'a Question, Index<'a>>>,
+    /// Nodes whose agent may have said something that nobody has asked for yet.
+    silent_nodes: RefCell<BTreeSet<String>>,
+}
+
+/// Where each object of one answer stands, by namespace and name.
+type Index<'a> = HashMap<(Option<&'a str>, &'a str), usize>;
+
+impl<'a> Lister<'a> {
+    /// Looks at a state.
+    pub fn new(state: &'a State) -> Self {
+        Lister {
+            state,
+            questions: RefCell::new(BTreeSet::new()),
+            cut: RefCell::new(BTreeSet::new()),
+            index: RefCell::default(),
+            silent_nodes: RefCell::default(),
+        }
+    }
+
+    /// What came up, and which of the answers that were used are not whole.
+    pub fn finish(self) -> (BTreeSet<Question>, BTreeSet<String>) {
+        let mut questions = self.questions.into_inner();
+        questions.extend(agent_events::questions(&self.silent_nodes.into_inner()));
+        (questions, self.cut.into_inner())
+    }
+
+    /// The server's version.
+    pub fn version(&self) -> Answer<&'a Version> {
+        self.facts(Question::Version).and_then(|facts| match facts {
+            Facts::Version(version) => Answer::Seen(version),
+            _ => Answer::Missing,
+        })
+    }
+
+    /// What the server serves.
+    pub fn discovery(&self) -> Answer<&'a Discovery> {
+        self.facts(Question::Discovery).and_then(|facts| match facts {
+            Facts::Discovery(discovery) => Answer::Seen(discovery),
+            _ => Answer::Missing,
+        })
+    }
+
+    /// All objects of a kind, of the cluster or of one namespace.
+    pub fn list<K: Kind>(&self, known: Known, scope: Scope) -> Answer<Vec<&'a K>> {
+        if let (Scope::Namespace(namespace), Some(all)) = (&scope, self.whole::<K>(known)) {
+            let inside = |object: &&K| object.meta().namespace.as_ref() == Some(namespace);
+            return Answer::Seen(all.iter().filter(inside).collect());
+        }
+        self.select(known, scope, Select::Every)
+    }
+
+    /// The objects of a kind that a selector selects.
+    pub fn select<K: Kind>(&self, known: Known, scope: Scope, select: Select) -> Answer<Vec<&'a K>> {
+        let detail = Detail::Full;
+        self.facts(Question::Objects { resource: known.into(), scope, select, detail }).and_then(of_kind)
+    }
+
+    /// One object of a kind: from a list that has it, else by its name.
+    pub fn get<K: Kind>(&self, known: Known, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
+        let (resource, select, detail) = (known.into(), Select::Every, Detail::Full);
+        self.one(&resource, select, detail, namespace, name)
+    }
+
+    /// One object, from the list of its namespace: others of the list will be needed as well. By its
+    /// name when the list cannot be had.
+    pub fn from_list<K: Kind>(&self, known: Known, namespace: &str, name: &str) -> Answer<&'a K> {
+        let (resource, scope) = (known.into(), Scope::Namespace(namespace.to_owned()));
+        let list = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Full };
+        if !self.state.answers.contains_key(&list) {
+            self.questions.borrow_mut().insert(list);
+            return Answer::Unasked;
+        }
+        self.get(known, Some(namespace), name)
+    }
+
+    /// One object that is being deleted, from the list of all such objects if that was asked for.
+    pub fn terminating<K: Kind>(&self, known: Known, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
+        let (resource, detail) = (Resource::from(known), Detail::Full);
+        for scope in scopes(namespace) {
+            let (resource, select) = (resource.clone(), Select::Terminating);
+            let question = Question::Objects { resource, scope, select, detail };
+            if let Some(found) = self.within(&question, namespace, name) {
+                return Answer::Seen(found);
+            }
+        }
+        self.get(known, namespace, name)
+    }
+
+    /// One cluster-wide object, from the list of those in this phase if that was asked for.
+    pub fn in_phase<K: Kind>(&self, known: Known, phase: &str, name: &str) -> Answer<&'a K> {
+        let (resource, scope, detail) = (known.into(), Scope::All, Detail::Full);
+        let select = Select::Fields(format!("status.phase={phase}"));
+        match self.within(&Question::Objects { resource, scope, select, detail }, None, name) {
+            Some(found) => Answer::Seen(found),
+            None => self.get(known, None, name),
+        }
+    }
+
+    /// A namespace: from the list of those that are being deleted, if that was asked for, else by its name.
+    pub fn namespace(&self, name: &str) -> Answer<&'a Namespace> {
+        self.in_phase(known::NAMESPACES, "Terminating", name)
+    }
+
+    /// Whether this namespace is being deleted; `false` when that cannot be told.
+    pub fn is_namespace_terminating(&self, name: &str) -> bool {
+        self.namespace(name).seen().is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some())
+    }
+
+    /// The metadata of all objects of any kind.
+    pub fn metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
+        let (resource, select, detail) = (resource.clone(), Select::Every, Detail::Metadata);
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+    }
+
+    /// The metadata of all objects of this name, in whichever namespace.
+    pub fn namesakes(&self, resource: &Resource, name: &str) -> Answer<Vec<&'a Object>> {
+        let select = Select::Fields(format!("metadata.name={name}"));
+        let (resource, scope, detail) = (resource.clone(), Scope::All, Detail::Metadata);
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+    }
+
+    /// The metadata of one object of any kind, from a list that has been asked for or by its name.
+    pub fn object(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
+        self.one(resource, Select::Every, Detail::Metadata, namespace, name)
+    }
+
+    /// The Events that regard this node and call themselves an agent's.
+    pub fn agent_events(&self, node: &str) -> Answer<Vec<&'a AgentEvent>> {
+        let is_asked = |question: &Question| self.state.answers.contains_key(question);
+        let asked = [agent_events::question(None), agent_events::question(Some(node))].into_iter().find(is_asked);
+        let Some(question) = asked else {
+            self.silent_nodes.borrow_mut().insert(node.to_owned());
+            return Answer::Unasked;
+        };
+        let all = self.facts(question).and_then(of_kind::<AgentEvent>);
+        all.map(|events| events.into_iter().filter(|event| event.regarding.name == node).collect())
+    }
+
+    /// The agents' own pods.
+    pub fn agents(&self) -> Answer<Vec<&'a Pod>> {
+        self.select(known::PODS, Scope::All, Select::Labels(agent_events::LABELS.to_owned()))
+    }
+
+    /// One object of any kind, with its status conditions.
+    pub fn with_status(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
+        self.one(resource, Select::Every, Detail::Full, namespace, name)
+    }
+
+    fn one<K: Kind>(
+        &self,
+        resource: &Resource,
+        select: Select,
+        detail: Detail,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Answer<&'a K> {
+        let question = |scope| Question::Objects { resource: resource.clone(), scope, select: select.clone(), detail };
+        let named = question(Scope::Named(namespace.map(str::to_owned), name.to_owned()));
+        if !self.state.answers.contains_key(&named) {
+            for list in scopes(namespace).map(question) {
+                if let Some(found) = self.within(&list, namespace, name) {
+                    return Answer::Seen(found);
+                }
+                if self.complete::<K>(&list).is_some() {
+                    return Answer::Missing;
+                }
+            }
+        }
+        self.facts(named).and_then(of_kind).and_then(|objects: Vec<&K>| match objects.first() {
+            Some(object) => Answer::Seen(*object),
+            None => Answer::Missing,
+        })
+    }
+
+    /// The object of this name in the answer to a list, if that was asked for and has it.
+    fn within<K: Kind>(&self, question: &Question, namespace: Option<&str>, name: &str) -> Option<&'a K> {
+        let (question, answered) = self.state.answers.get_key_value(question)?;
+        let Answer::Seen(facts) = &answered.answer else { return None };
+        let objects = K::among(facts)?;
+        let mut indexes = self.index.borrow_mut();
+        let index = indexes.entry(question).or_insert_with(|| {
+            let key = |object: &'a K| (object.meta().namespace.as_deref(), object.meta().name.as_str());
+            objects.iter().enumerate().map(|(at, object)| (key(object), at)).collect()
+        });
+        objects.get(*index.get(&(namespace, name))?)
+    }
+
+    /// All objects of a kind that some answer holds; one that was asked for twice comes twice.
+    pub fn met<K: Kind + 'a>(&self) -> impl Iterator<Item = &'a K> + use<'a, K> {
+        let answers = self.state.answers.values();
+        let facts = answers.filter_map(|answered| answered.answer.as_ref().seen());
+        facts.filter_map(|facts| K::among(facts)).flatten()
+    }
+
+    fn facts(&self, question: Question) -> Answer<&'a Facts> {
+        match self.state.answers.get(&question) {
+            Some(answered) => {
+                if answered.cut {
+                    self.cut.borrow_mut().insert(answered.question.to_string());
+                }
+                answered.answer.as_ref()
+            }
+            None => {
+                self.questions.borrow_mut().insert(question);
+                Answer::Unasked
+            }
+        }
+    }
+
+    fn whole<K: Kind>(&self, known: Known) -> Option<&'a [K]> {
+        let (resource, scope, select, detail) = (known.into(), Scope::All, Select::Every, Detail::Full);
+        self.complete(&Question::Objects { resource, scope, select, detail })
+    }
+
+    fn complete<K: Kind>(&self, question: &Question) -> Option<&'a [K]> {
+        match self.state.answers.get(question) {
+            Some(Answered { answer: Answer::Seen(facts), cut: false, .. }) => K::among(facts),
+            _ => None,
+        }
+    }
+}
+
+/// Lists that may hold an object of this namespace.
+fn scopes(namespace: Option<&str>) -> impl Iterator<Item = Scope> {
+    [Some(Scope::All), namespace.map(|namespace| Scope::Namespace(namespace.to_owned()))].into_iter().flatten()
+}
+
+fn of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {
+    match K::among(facts) {
+        Some(objects) => Answer::Seen(objects.iter().collect()),
+        // A saved state that was edited by hand.
+        None => Answer::failed(FaultKind::Malformed, "the answer holds objects of another kind"),
+    }
+}

@@ -1,0 +1,69 @@
+//! Why the API server does not reach an aggregated API.
+
+use super::Message;
+
+/// What `Available` says of a backend that has a ready endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// TLS: its certificate does not hold.
+    Certificate,
+    /// It answers, and takes the API server for nobody.
+    Unauthorized,
+    /// Nobody listens; somebody was reached who says so.
+    ConnectionRefused,
+    /// Nobody answers.
+    Unreachable,
+    /// Anything else.
+    Other,
+}
+
+/// Errors of Go's network library.
+const NO_ANSWER: &[&str] = &["dial tcp", "no route to host", "i/o timeout", "context deadline exceeded", "timed out"];
+
+/// Reads the message of `Available`.
+pub fn failure(message: &Message) -> Failure {
+    if message.has("x509:") {
+        Failure::Certificate
+    } else if message.has("bad status from") && (message.has(": 401") || message.has(": 403")) {
+        Failure::Unauthorized
+    } else if message.has("connection refused") {
+        Failure::ConnectionRefused
+    } else if NO_ANSWER.iter().any(|mark| message.has(mark)) {
+        Failure::Unreachable
+    } else {
+        Failure::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_that_nobody_answered() {
+        let recorded = super::super::recording::messages("objects/apiservices.json", "Available");
+        let failures: Vec<Failure> = recorded.iter().filter(|it| it.has("hole.example.com")).map(failure).collect();
+        assert_eq!(failures, [Failure::Unreachable]);
+    }
+
+    /// kube-aggregator: pkg/controllers/status/remote/remote_available_controller.go prints what Go's net, net/http and
+    /// crypto/x509 return.
+    #[test]
+    fn tells_who_was_reached() {
+        let get = r#"failing or missing response from https://10.1.0.7:443/apis/m/v1: Get "https://10.1.0.7:443/apis/m/v1": "#;
+        for (error, expected) in [
+            ("dial tcp 10.1.0.7:443: connect: connection refused", Failure::ConnectionRefused),
+            ("dial tcp 10.1.0.7:443: connect: no route to host", Failure::Unreachable),
+            ("dial tcp 10.1.0.7:443: i/o timeout", Failure::Unreachable),
+            ("context deadline exceeded", Failure::Unreachable),
+            ("tls: failed to verify certificate: x509: certificate has expired", Failure::Certificate),
+            ("EOF", Failure::Other),
+        ] {
+            assert_eq!(failure(&format!("{get}{error}").into()), expected, "{error}");
+        }
+        let bad = |code: u16| {
+            failure(&format!("failing or missing response from https://10.1.0.7:443/apis/m/v1: bad status from https://10.1.0.7:443/apis/m/v1: {code}").into())
+        };
+        assert_eq!([bad(401), bad(403), bad(500)], [Failure::Unauthorized, Failure::Unauthorized, Failure::Other]);
+    }
+}

@@ -1,0 +1,93 @@
+//! Errors of the API server and of controllers.
+
+use super::Message;
+
+/// What etcd refused with, which the API server passes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Etcd {
+    /// Its quota is used up: it takes no more writes.
+    SpaceExceeded,
+    /// Anything else: it does not answer, or has no leader.
+    NotResponding,
+}
+
+impl Etcd {
+    /// What happened, in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Etcd::SpaceExceeded => "takes no more writes",
+            Etcd::NotResponding => "does not answer",
+        }
+    }
+}
+
+/// Whether an error comes from etcd.
+pub fn etcd(message: &Message) -> Option<Etcd> {
+    message.has("etcdserver: ").then(|| match message.has("space exceeded") {
+        true => Etcd::SpaceExceeded,
+        false => Etcd::NotResponding,
+    })
+}
+
+/// Whether the object of this name was refused as not valid: a 422.
+pub fn is_invalid(message: &Message, name: &str) -> bool {
+    message.has(&format!("\"{name}\" is invalid"))
+}
+
+/// Whether something could not be made because its namespace is being deleted.
+pub fn is_namespace_terminating(message: &Message) -> bool {
+    message.has("because it is being terminated")
+}
+
+/// Whether the scheduler found no node because volumes can be used on others only.
+pub fn is_volume_node_affinity_conflict(message: &Message) -> bool {
+    message.has("volume node affinity conflict")
+}
+
+/// Whether a CSI sidecar could not read the Secret that a driver call needs.
+pub fn is_secret_not_loaded(message: &Message) -> bool {
+    message.has("failed to load secret")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// etcd: api/v3rpc/rpctypes/error.go, `ErrNoSpace` and `ErrTimeout`, as the API server prints them.
+    #[test]
+    fn etcd_says_who_it_is() {
+        assert_eq!(etcd(&"etcdserver: mvcc: database space exceeded".into()), Some(Etcd::SpaceExceeded));
+        assert_eq!(etcd(&"etcdserver: request timed out".into()), Some(Etcd::NotResponding));
+        assert_eq!(etcd(&"context deadline exceeded".into()), None);
+    }
+
+    /// apimachinery: pkg/api/errors/errors.go, `NewInvalid`.
+    #[test]
+    fn an_invalid_object_is_named() {
+        let message = Message::from(r#"Widget.example.com "w1" is invalid: spec.size: Required value"#);
+        assert!(is_invalid(&message, "w1") && !is_invalid(&message, "w"));
+    }
+
+    /// apiserver: pkg/admission/plugin/namespace/lifecycle/admission.go.
+    #[test]
+    fn a_terminating_namespace_takes_nothing_new() {
+        let message = r#"jobs.batch "cleanup" is forbidden: unable to create new content in namespace a because it is being terminated"#;
+        assert!(is_namespace_terminating(&message.into()));
+        assert!(!is_namespace_terminating(&r#"jobs.batch "cleanup" is forbidden: exceeded quota"#.into()));
+    }
+
+    /// kubernetes: pkg/scheduler/framework/plugins/volumebinding, `ErrReasonNodeConflict`; before 1.34 with "had".
+    #[test]
+    fn the_scheduler_says_that_a_volume_is_elsewhere() {
+        let message = "0/3 nodes are available: 1 node(s) had untolerated taint {a: }, 2 node(s) had volume node affinity conflict.";
+        assert!(is_volume_node_affinity_conflict(&message.into()));
+        assert!(!is_volume_node_affinity_conflict(&"0/3 nodes are available: 3 Insufficient cpu.".into()));
+    }
+
+    /// external-attacher: pkg/controller/util.go, `GetCredentialsFromSecret`.
+    #[test]
+    fn the_attacher_says_that_it_has_no_secret() {
+        assert!(is_secret_not_loaded(&r#"failed to load secret "a/keys": secrets "keys" not found"#.into()));
+        assert!(!is_secret_not_loaded(&"rpc error: code = Internal desc = detach".into()));
+    }
+}

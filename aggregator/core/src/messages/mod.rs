@@ -1,0 +1,60 @@
+//! Sentences of Kubernetes: what a condition, an Event or an error of the API says.
+//!
+//! Where no field tells, a sentence must. It is looked into here and nowhere else: a [`Message`] does not hand its text
+//! out but to be shown. Each pattern has a test with the recording it was found in or, for what was not recorded, the
+//! place of the source that prints it.
+
+pub(crate) mod api_service;
+pub(crate) mod errors;
+pub(crate) mod namespace;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A sentence that was written for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Message(String);
+
+impl Message {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has(&self, part: &str) -> bool {
+        self.0.contains(part)
+    }
+}
+
+impl<T: Into<String>> From<T> for Message {
+    fn from(text: T) -> Self {
+        Message(text.into())
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod recording {
+    use std::path::Path;
+
+    use serde_json::Value;
+
+    use super::Message;
+
+    /// What the recorded conditions of this type say, in their order.
+    pub fn messages(file: &str, condition: &str) -> Vec<Message> {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings").join(file);
+        let recorded: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let objects = recorded["items"].as_array().cloned().unwrap_or_else(|| vec![recorded]);
+        let conditions = objects.iter().flat_map(|object| object["status"]["conditions"].as_array()).flatten();
+        let of_type = conditions.filter(|it| it["type"] == condition);
+        of_type.map(|it| it["message"].as_str().unwrap_or_default().into()).collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! The answer for a cluster. Its JSON is the stable schema, version [`ClusterReport::SCHEMA`].
+
+use std::collections::BTreeSet;
+
+use findings::{Finding, Link, Unknown, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::diagnosis::ToldBy;
+use crate::state::{ObjectRef, Subject};
+
+/// What holds what, grouped by root cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterReport {
+    /// Grows when a field changes its meaning or goes away; new fields do not count.
+    pub schema: u32,
+    /// When the cluster was looked at (RFC 3339, UTC).
+    pub at: String,
+    /// What was asked about.
+    pub subject: Subject,
+    /// Why there is no answer: no such object, no such type.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refused: Option<String>,
+    /// The worst verdict in it.
+    pub verdict: Verdict,
+    /// Root causes, the worst and the widest first.
+    pub roots: Vec<Root>,
+    /// What is being deleted and nothing was found to hold it, or is not being deleted at all.
+    pub unexplained: Vec<Held>,
+    /// What could not be looked at, and what that hides.
+    pub unknown: Vec<Unknown>,
+    /// What a reader may wrongly believe, set right.
+    pub notes: BTreeSet<String>,
+}
+
+impl ClusterReport {
+    /// The version of the JSON schema.
+    pub const SCHEMA: u32 = 1;
+
+    /// What would make two answers differ for a reader: roots, what each holds, and the verdict.
+    pub fn outline(&self) -> Vec<String> {
+        let mut lines = vec![self.verdict.to_string()];
+        for root in &self.roots {
+            lines.push(root.finding.root.clone());
+            lines.extend(root.victims.iter().map(|victim| victim.held.thing.to_string()));
+            lines.extend(root.on_the_way.iter().map(ToString::to_string));
+        }
+        lines.extend(self.unexplained.iter().map(|held| held.thing.to_string()));
+        lines
+    }
+}
+
+/// One root cause and all it holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Root {
+    /// Whether it holds for good or goes on by itself.
+    pub verdict: Verdict,
+    /// The cause, with the chain from the first victim down to it, evidence and remedy.
+    pub finding: Finding,
+    /// Which agent said it; none for what the API shows by itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub told_by: Option<ToldBy>,
+    /// What it holds. What only waits for one of these is not repeated.
+    pub victims: Vec<Victim>,
+    /// Objects between the victims and the root that should be gone as well.
+    pub on_the_way: Vec<ObjectRef>,
+    /// What waits behind the victims and is no problem of its own.
+    pub behind: Vec<String>,
+}
+
+/// Something that a root cause holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Victim {
+    /// What it is and how it stands.
+    #[serde(flatten)]
+    pub held: Held,
+    /// From it down to the root cause.
+    pub chain: Vec<Link>,
+}
+
+/// Something that should be gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Held {
+    /// Which object.
+    pub thing: ObjectRef,
+    /// Whether it is stuck.
+    pub verdict: Verdict,
+    /// Seconds since it should have been gone; negative before that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub overdue_seconds: Option<i64>,
+    /// How it stands, in words.
+    pub words: String,
+}
+
+impl Held {
+    /// For how long it should have been gone, if it should.
+    pub fn overdue(&self) -> Option<u64> {
+        self.overdue_seconds.and_then(|seconds| u64::try_from(seconds).ok())
+    }
+}

@@ -1,0 +1,137 @@
+//! Which Events speak of a pod, and which of them may be believed.
+
+use findings::event::{Carried, Phase};
+use findings::{Area, Gate, clean};
+use jiff::Timestamp;
+
+use super::advice;
+use crate::lister::Lister;
+use crate::state::{AgentEvent, Node, Pod};
+
+/// Clocks differ by this much, in seconds: the API server takes tokens that are so much too young. What is
+/// of a later time is not of an agent, whose node could not have joined.
+const SKEW: i64 = 60;
+
+/// A finding that an agent says holds a pod.
+pub struct Claim<'a> {
+    /// The Event that says it.
+    pub event: &'a AgentEvent,
+    /// What it says.
+    pub carried: &'a Carried,
+    /// When it was last said.
+    pub written: Timestamp,
+    /// Whether the pod is named; else it is one of more pods than are named.
+    pub is_named: bool,
+    /// Whether another Event says the same with other values.
+    pub disputed: bool,
+    /// The pod's uid when it is about one pod only, as the Event has it.
+    related: Option<&'a str>,
+}
+
+/// What was heard of a pod.
+#[derive(Default)]
+pub struct Heard<'a> {
+    /// What holds it, the first gate first.
+    pub claims: Vec<Claim<'a>>,
+    /// The last that is said to be over, when nothing else is said to hold it.
+    pub over: Option<Claim<'a>>,
+    /// What was not believed, and why: of many the first.
+    pub refused: Option<String>,
+}
+
+/// What the Events of a node say of a pod of it.
+pub fn heard<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on: &Node) -> Heard<'a> {
+    let mut heard = Heard::default();
+    let mut over = Vec::new();
+    let name = clean(&on.metadata.name, 63);
+    for event in events {
+        let related = event.related.as_ref().map(|related| related.uid.as_str());
+        if related.is_some_and(|uid| uid != pod.metadata.uid) {
+            continue;
+        }
+        let carried = match read(lister, event) {
+            Ok(carried) => carried,
+            Err(why) => {
+                heard.refused.get_or_insert_with(|| format!("An Event of the agent on {name} is not used: {why}."));
+                continue;
+            }
+        };
+        let Some(is_named) = speaks_of(carried, pod) else { continue };
+        if event.regarding.uid != on.metadata.uid {
+            let why = "regards another Node that was called so (it has another uid)";
+            heard.refused.get_or_insert_with(|| format!("An Event of an agent on {name} {why} and is not used."));
+            continue;
+        }
+        let Some(written) = event.written() else { continue };
+        let claim = Claim { event, carried, written, is_named, disputed: false, related };
+        match (claim.carried.phase, event.kind.as_str()) {
+            (Phase::Holds, "Warning") => heard.claims.push(claim),
+            (Phase::Over, "Normal") => over.push(claim),
+            // The Event of the node tells it.
+            _ => {}
+        }
+    }
+    heard.claims.retain(|claim| !over.iter().any(|over| over.ends(claim)));
+    let is_any_named = heard.claims.iter().any(|claim| claim.is_named);
+    heard.claims.retain(|claim| claim.is_named || !is_any_named);
+    // The latest word counts when it is said twice: by an agent of before, or of one pod and of all.
+    heard.claims.sort_by_key(|claim| std::cmp::Reverse(claim.written));
+    heard.claims.sort_by(|one, other| one.order().cmp(&other.order()));
+    heard.claims.dedup_by(|older, latest| {
+        let is_same = older.order() == latest.order();
+        latest.disputed |= is_same && !advice::agree(&older.carried.finding, &latest.carried.finding);
+        is_same
+    });
+    if heard.claims.is_empty() {
+        heard.over = over.into_iter().filter(|over| over.is_named).max_by_key(|over| over.written);
+    }
+    heard
+}
+
+/// Whether an Event was written by now. Its times are the word of its writer.
+pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &Carried) -> bool {
+    let told = [&carried.since, &carried.seen].map(|time| time.parse().ok());
+    let times = told.into_iter().chain([event.written(), event.event_time]);
+    times.flatten().all(|time| lister.state.seconds_since(time) >= -SKEW)
+}
+
+fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a Carried, String> {
+    let carried = event.said()?;
+    if !is_by_now(lister, event, carried) {
+        return Err("it is of a time that has not come; are the clocks right?".to_owned());
+    }
+    match carried.finding.cause.area {
+        Area::Gate(_) | Area::Node => Ok(carried),
+        Area::Cluster(_) => Err(format!("it names {}, which no agent finds", carried.finding.cause.id)),
+    }
+}
+
+/// Whether it is about this pod; `Some(false)` when it may be, as one of more pods than are named.
+fn speaks_of(carried: &Carried, pod: &Pod) -> Option<bool> {
+    if carried.pods.iter().any(|named| named.uid.as_str() == pod.metadata.uid) {
+        return Some(true);
+    }
+    let fits = carried.finding.gate != Some(Gate::ContainersStopped) || !pod.has_ended();
+    (carried.pod_count > carried.pods.len() && fits).then_some(false)
+}
+
+impl Claim<'_> {
+    /// Equal for the same finding.
+    fn what(&self) -> (&'static str, &str) {
+        (self.carried.finding.cause.0.id, &self.carried.finding.root)
+    }
+
+    fn order(&self) -> (Option<Gate>, (&'static str, &str)) {
+        (self.carried.finding.gate, self.what())
+    }
+
+    /// Whether this is the end of `other`: an agent names the end after what it ends.
+    fn ends(&self, other: &Claim) -> bool {
+        let [end, ended] = [self, other].map(|claim| claim.event.metadata.name.as_str());
+        let is_named_after = end.strip_prefix(ended).is_some_and(|rest| rest.starts_with('.'));
+        is_named_after
+            && self.order() == other.order()
+            && self.related == other.related
+            && self.written >= other.written
+    }
+}

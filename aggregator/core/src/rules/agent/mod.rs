@@ -1,0 +1,146 @@
+//! What the agent of a pod's node says of the pod. Whoever may write Events in `default` can speak
+//! as an agent, so all of it is a claim: checked, bounded, cleaned and told as such.
+
+mod advice;
+mod claim;
+mod link;
+mod silence;
+mod writer;
+
+use findings::{Confidence, Evidence};
+use jiff::Timestamp;
+
+use self::claim::{Claim, Heard};
+use self::writer::Policy;
+use crate::diagnosis::{AgentFinding, Diagnosis, RootCause, Step, ToldBy};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// An agent says again every half an hour what holds; after this it is late.
+pub(super) const RENEWED: i64 = 40 * 60;
+/// Events live for an hour. An older one is there only because the server keeps them longer.
+const EXPIRED: i64 = 65 * 60;
+/// More findings of one pod are not told.
+const MOST: usize = 8;
+/// More steps of a chain are not told.
+const MOST_LINKS: usize = 16;
+/// More evidence of one finding is not told.
+const MOST_EVIDENCE: usize = 12;
+
+/// What the agent says of a pod that should be gone and waits for its node; `words` say how the pod
+/// stands. Nothing when there is no such word, and then a note says why.
+pub fn findings(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    target: &ObjectRef,
+    pod: &Pod,
+    on: &Node,
+    words: &str,
+) -> Vec<RootCause> {
+    let name = on.metadata.name.as_str();
+    let answer = lister.agent_events(name);
+    let is_open = matches!(answer, Answer::Unasked);
+    let is_missing = answer.is_missing();
+    let events = match diagnosis.see("Events of the agents", "what the agents of the nodes say", answer) {
+        Some(events) => events,
+        // A server without this group has no Events of an agent.
+        None if is_missing => Vec::new(),
+        None => {
+            if !is_open {
+                silence::not_visible(diagnosis);
+            }
+            return Vec::new();
+        }
+    };
+    let Heard { mut claims, over, refused } = claim::heard(lister, &events, pod, on);
+    if let Some(note) = refused {
+        diagnosis.note(note);
+    }
+    claims.retain(|claim| {
+        let age = lister.state.seconds_since(claim.written);
+        if age > EXPIRED {
+            diagnosis.note(silence::expired(claim, name, age));
+        }
+        age <= EXPIRED
+    });
+    match over.filter(|over| lister.state.seconds_since(over.written) <= EXPIRED) {
+        // The API shows the pod, whatever is said.
+        Some(over) => {
+            let doubt = Policy::of(lister, diagnosis).doubts(over.event);
+            diagnosis.note(silence::over(&over, pod, name, lister.state.seconds_since(over.written), doubt));
+        }
+        None if claims.is_empty() => silence::explain(lister, diagnosis, name),
+        None => {}
+    }
+    if claims.is_empty() {
+        return Vec::new();
+    }
+    if claims.len() > MOST {
+        diagnosis.note(format!("The agent on {name} names {} more causes.", claims.len() - MOST));
+    }
+    let policy = Policy::of(lister, diagnosis);
+    let at = At { lister, policy, target, pod, on };
+    claims.iter().take(MOST).map(|claim| found(&at, claim, words)).collect()
+}
+
+/// When the agent of a silent node was last heard: it has its own way to the API server. What it wrote
+/// must be an agent's, and of this Node. `None` when its Events could not be seen.
+pub fn last_word(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Option<Timestamp>> {
+    let answer = lister.agent_events(&on.metadata.name);
+    let events = diagnosis.glance("Events of the agents", "whether its agent reaches the API server", answer)?;
+    let is_its = |event: &&&AgentEvent| {
+        let is_by_now = event.said().is_ok_and(|carried| claim::is_by_now(lister, event, carried));
+        event.regarding.uid == on.metadata.uid && is_by_now
+    };
+    Some(events.iter().filter(is_its).filter_map(|event| event.written()).max())
+}
+
+/// Where a claim is told.
+struct At<'v, 'a> {
+    lister: &'v Lister<'a>,
+    policy: Policy,
+    target: &'v ObjectRef,
+    pod: &'v Pod,
+    on: &'v Node,
+}
+
+fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
+    let At { lister, policy, target, pod, on } = at;
+    let node = on.metadata.name.as_str();
+    let ready = if is_true(&on.status.conditions, "Ready") { "Ready" } else { "NotReady" };
+    let finding = &claim.carried.finding;
+    let cause = finding.cause.0;
+    let age = lister.state.seconds_since(claim.written);
+    let seconds = |since: i64| u64::try_from(since).unwrap_or(0);
+    let since = claim.carried.since.parse().ok().map(|since| seconds(lister.state.seconds_since(since)));
+    let by = ToldBy {
+        node: node.to_owned(),
+        seconds_ago: seconds(age),
+        first_seen_seconds_ago: since,
+        overdue: age > RENEWED,
+        unverified: policy.doubts(claim.event),
+    };
+    let is_sure = finding.confidence == Confidence::Proven && claim.is_named && !by.overdue;
+    let mut found = RootCause::below(cause, target)
+        .same_as(format!("{node}:{}", finding.root))
+        .in_place_of_own()
+        .step(Step::about(target, words))
+        .step(Step::about(&ObjectRef::node(node), format!("{ready}; its agent says what follows")));
+    let (root, above): (Vec<_>, Vec<_>) = finding.chain.iter().partition(|link| link.root);
+    for link in above.into_iter().take(MOST_LINKS).chain(root.into_iter().take(1)) {
+        found = found.step(link::step(link));
+    }
+    if finding.chain.is_empty() {
+        found = found.step(Step::named(format!("node {node}"), cause.title));
+    }
+    for Evidence { source, says } in finding.evidence.iter().take(MOST_EVIDENCE) {
+        found = found.evidence(format!("agent on {node}: {source}"), says);
+    }
+    if !claim.is_named {
+        let (count, named) = (claim.carried.pod_count, claim.carried.pods.len());
+        let says = format!("it holds {count} pods of the node and names {named} of them, not this one");
+        found = found.evidence(format!("agent on {node}"), says);
+    }
+    found = found.by_agent(AgentFinding { by, gate: finding.gate, remedy: advice::steps(claim, pod, node) });
+    if is_sure { found } else { found.probable() }
+}

@@ -1,0 +1,83 @@
+//! Why no agent says what holds a pod, and what it would add.
+
+use findings::{clean, duration};
+
+use super::claim::Claim;
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::state::{Answer, Pod, is_true};
+
+/// Says why the agent of a node is silent.
+pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, node: &str) {
+    let agents = match lister.agents() {
+        Answer::Seen(agents) => agents,
+        Answer::Unasked => {
+            diagnosis.open = true;
+            return;
+        }
+        // Most people may not list the pods of all namespaces, and the answer does not rest on it.
+        Answer::Missing | Answer::Failed(_) => {
+            diagnosis.note(format!(
+                "The agent on {node} says nothing, if there is one; its pods are not visible to us. It would name the \
+                 process, mount or cgroup."
+            ));
+            return;
+        }
+    };
+    if agents.is_empty() {
+        // Said once however many nodes there are.
+        diagnosis.note(
+            "No agent is deployed on the node of such a pod, or on any other. It would name the process, mount or cgroup that \
+             holds the pod; the API does not show it. To install it: kubectl apply -k deploy/",
+        );
+        return;
+    }
+    let here: Vec<&&Pod> = agents.iter().filter(|agent| agent.spec.node_name == node).collect();
+    match here.iter().find(|agent| is_true(&agent.status.conditions, "Ready")).or(here.first()) {
+        None => diagnosis.note(format!(
+            "No agent is deployed on {node} (on other nodes: {}). It would name the process, mount or cgroup: see why its \
+             DaemonSet leaves this node out, or, if it is not installed as a whole: kubectl apply -k deploy/",
+            agents.len()
+        )),
+        Some(agent) if is_true(&agent.status.conditions, "Ready") => diagnosis.note(format!(
+            "The agent on {node} says nothing of such a pod (yet): it looks 15 s after a pod's deadline and tells what \
+             lasts. Its log says what it could not see: kubectl -n {} logs {}",
+            agent.metadata.namespace.as_deref().unwrap_or_default(),
+            agent.metadata.name
+        )),
+        Some(agent) => diagnosis.note(format!(
+            "The agent on {node} is not ready, so it says nothing: kubectl -n {} describe pod {}",
+            agent.metadata.namespace.as_deref().unwrap_or_default(),
+            agent.metadata.name
+        )),
+    }
+}
+
+/// The Events could not be had.
+pub fn not_visible(diagnosis: &mut Diagnosis) {
+    diagnosis.note(
+        "What exactly holds it is on the node: the agent names the process, mount or cgroup. The API does not show it.",
+    );
+}
+
+/// What an agent said so long ago that it cannot be relied on.
+pub fn expired(claim: &Claim, node: &str, age: i64) -> String {
+    let (cause, age) = (claim.carried.finding.cause.0.id, duration(u64::try_from(age).unwrap_or(0)));
+    format!(
+        "The agent on {node} said {cause} {age} ago and has not said it again: the agent may be gone. It is not used."
+    )
+}
+
+/// What is said to be over although the pod is there: that alone proves nothing.
+pub fn over(claim: &Claim, pod: &Pod, node: &str, age: i64, doubt: Option<String>) -> String {
+    let finding = &claim.carried.finding;
+    let root = finding.chain.iter().rfind(|link| link.root).map(|link| format!(" ({})", clean(&link.subject, 120)));
+    let (cause, root, age) = (finding.cause.0.id, root.unwrap_or_default(), duration(u64::try_from(age).unwrap_or(0)));
+    let doubt = doubt.map_or(String::new(), |why| format!(" Unverified: {why}."));
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    format!(
+        "The agent on {node} says that {cause}{root} is over since {age}, yet pod {namespace}/{} is still there.{doubt} \
+         On {node}: why-terminating-agent check --pod {namespace}/{}",
+        pod.metadata.name, pod.metadata.name
+    )
+}

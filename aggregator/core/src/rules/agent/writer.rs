@@ -1,0 +1,76 @@
+//! Whether only an agent can have written an Event. Every field of it is the word of whoever wrote it; what
+//! keeps others from writing it is the policy in `deploy/`.
+
+use jiff::Timestamp;
+
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::state::{AdmissionPolicy, AdmissionPolicyBinding, AgentEvent, Answer, Fault, FaultKind, known};
+
+/// The name of the policy and of its binding.
+const POLICY: &str = "why-terminating-findings";
+
+/// What is known of the policy.
+pub enum Policy {
+    /// It refuses Events of others, since then.
+    InForce(Timestamp),
+    /// It does not, or nobody can tell, for this reason.
+    Not(String),
+}
+
+impl Policy {
+    /// Asks for the binding, and for the policy when that is bound.
+    pub fn of(lister: &Lister, diagnosis: &mut Diagnosis) -> Self {
+        let answer = lister.get::<AdmissionPolicyBinding>(known::ADMISSION_POLICY_BINDINGS, None, POLICY);
+        let binding = match told(diagnosis, answer) {
+            Ok(binding) => binding,
+            Err(not) => return not,
+        };
+        let spec = &binding.spec;
+        let denies = spec.validation_actions.iter().any(|action| action == "Deny");
+        if spec.policy_name != POLICY || !denies || spec.match_resources.is_some() {
+            return Policy::Not(format!("the binding {POLICY} is not as deploy/ has it"));
+        }
+        let answer = lister.get::<AdmissionPolicy>(known::ADMISSION_POLICIES, None, POLICY);
+        let policy = match told(diagnosis, answer) {
+            Ok(policy) => policy,
+            Err(not) => return not,
+        };
+        if policy.spec.failure_policy == "Ignore" || policy.spec.validations.is_empty() {
+            return Policy::Not(format!("the policy {POLICY} is not as deploy/ has it"));
+        }
+        let made = [&binding.metadata, &policy.metadata].map(|one| one.creation_timestamp);
+        match made.into_iter().collect::<Option<Vec<_>>>().and_then(|made| made.into_iter().max()) {
+            Some(since) => Policy::InForce(since),
+            None => Policy::Not(format!("the policy {POLICY} does not say since when it is there")),
+        }
+    }
+
+    /// Why somebody else may have written this Event. The server itself says when it was made.
+    pub fn doubts(&self, event: &AgentEvent) -> Option<String> {
+        match self {
+            Policy::Not(why) => Some(why.clone()),
+            Policy::InForce(since) if event.metadata.creation_timestamp.is_some_and(|made| made > *since) => None,
+            Policy::InForce(_) => Some(format!("it is older than the policy {POLICY}")),
+        }
+    }
+}
+
+/// The answer does not rest on it, so what cannot be seen is only said beside the finding.
+fn told<T>(diagnosis: &mut Diagnosis, answer: Answer<T>) -> Result<T, Policy> {
+    let why = match answer {
+        Answer::Seen(seen) => return Ok(seen),
+        Answer::Missing => {
+            "whoever may write Events in default may have said it (no policy keeps others out, see deploy/)"
+        }
+        Answer::Unasked => {
+            diagnosis.open = true;
+            "not asked yet"
+        }
+        Answer::Failed(Fault { kind: FaultKind::Denied, .. }) => {
+            "whether a policy keeps others from saying it is not visible to us"
+        }
+        Answer::Failed(_) => "whether a policy keeps others from saying it could not be read",
+    };
+    Err(Policy::Not(why.to_owned()))
+}

@@ -1,0 +1,149 @@
+//! Why an aggregated API is not served.
+
+use findings::{Placeholder, cause};
+
+use super::backend::{self, Backend};
+use super::words::{lasting, said};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::messages::api_service::{Failure, failure};
+use crate::state::*;
+
+/// Explains an APIService. It is not being deleted: namespaces wait for it to serve.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let answer = lister.get::<ApiService>(known::API_SERVICES, None, &target.name);
+    if answer.is_missing() {
+        return Diagnosis::missing();
+    }
+    let Some(service) = diagnosis.see(target.to_string(), "why this API does not answer", answer) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    let available = condition(&service.status.conditions, "Available");
+    match available {
+        Some(available) if available.status != "True" => {
+            unavailable(lister, target, service, available, &mut diagnosis)
+        }
+        _ => serves(lister, target, service, &mut diagnosis),
+    }
+    diagnosis
+}
+
+/// It is said to be available; only discovery may say otherwise.
+fn serves(lister: &Lister, target: &ObjectRef, service: &ApiService, diagnosis: &mut Diagnosis) {
+    diagnosis.words = "is said to be available".to_owned();
+    let ApiServiceSpec { group, version, .. } = &service.spec;
+    let Some(discovery) = diagnosis.see("API discovery", "whether its resources can be listed", lister.discovery())
+    else {
+        return;
+    };
+    let is_stale = discovery.stale().any(|served| served.group == *group && served.version == *version);
+    if is_stale {
+        let words = "Available=True, and discovery cannot list what it serves";
+        diagnosis.causes.push(
+            RootCause::here(&cause::API_DISCOVERY_STALE, target, words)
+                .evidence("API discovery", format!("{group}/{version} is stale"))
+                .name(Placeholder::GroupVersion, format!("{group}/{version}")),
+        );
+    }
+}
+
+fn unavailable(
+    lister: &Lister,
+    target: &ObjectRef,
+    service: &ApiService,
+    available: &Condition,
+    diagnosis: &mut Diagnosis,
+) {
+    let since = lasting(lister, available.last_transition_time);
+    diagnosis.words = format!("not available{since} ({})", available.reason);
+    let Some(reference) = &service.spec.service else {
+        let words = format!("not available{since}: {}", available.message);
+        diagnosis.causes.push(
+            RootCause::here(&cause::API_SERVICE_UNAVAILABLE, target, words).name(Placeholder::ApiService, &target.name),
+        );
+        return;
+    };
+    let base = |cause| {
+        RootCause::below(cause, target)
+            .name(Placeholder::ApiService, &target.name)
+            .name(Placeholder::Namespace, &reference.namespace)
+            .name(Placeholder::Service, reference)
+            .name(Placeholder::ServiceName, &reference.name)
+            .evidence(format!("status of {target}"), said(available))
+    };
+    let shown = ObjectRef::namespaced(known::SERVICES, &reference.namespace, &reference.name);
+    match backend::look(lister, diagnosis, reference) {
+        Backend::NoService => {
+            let found = base(&cause::API_SERVICE_WITHOUT_SERVICE)
+                .evidence(shown.to_string(), "not found")
+                .step(Step::about(&shown, "does not exist"));
+            diagnosis.causes.push(found);
+        }
+        Backend::NoEndpoint { node: Some(node), .. } => diagnosis.wait_for(node),
+        Backend::NoEndpoint { steps, workload, node: None } => {
+            let mut found = base(&cause::API_SERVICE_WITHOUT_ENDPOINTS).name_if(Placeholder::Workload, workload);
+            for step in steps {
+                found = found.evidence(&step.subject, &step.words).step(step);
+            }
+            diagnosis.causes.push(found);
+        }
+        Backend::Ready { node } => {
+            let found = by_message(lister, diagnosis, target, available, node, &base, &shown);
+            diagnosis.causes.push(found);
+        }
+        Backend::Unknown if diagnosis.open => {}
+        Backend::Unknown => {
+            let found = base(&cause::API_SERVICE_UNAVAILABLE).at_itself(target, available.message.to_string());
+            diagnosis.causes.push(found.probable());
+        }
+    }
+}
+
+/// There is a ready endpoint, so what the API server says about it decides.
+fn by_message(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    target: &ObjectRef,
+    available: &Condition,
+    on: Option<String>,
+    base: &dyn Fn(&'static findings::Cause) -> RootCause,
+    service: &ObjectRef,
+) -> RootCause {
+    let message = &available.message;
+    let here = |cause| base(cause).at_itself(target, format!("not available: {message}"));
+    if available.reason == "ServicePortError" {
+        return here(&cause::API_SERVICE_PORT_WRONG);
+    }
+    let failure = failure(message);
+    match failure {
+        Failure::Certificate => return here(&cause::API_SERVICE_CERTIFICATE_INVALID),
+        Failure::Unauthorized => return here(&cause::API_SERVICE_REFUSES_AGGREGATOR),
+        Failure::Other => return here(&cause::API_SERVICE_UNAVAILABLE),
+        Failure::ConnectionRefused | Failure::Unreachable => {}
+    }
+    let path = format!("has a ready endpoint, and the API server cannot reach it: {message}");
+    let Some(name) = on else {
+        return base(&cause::API_SERVICE_UNREACHABLE).step(Step::about(service, path));
+    };
+    let answer = lister.get::<Node>(known::NODES, None, &name);
+    let on = diagnosis.see(format!("node {name}"), "whether the node behind it is well", answer);
+    let is_ready = on.is_some_and(|on| is_true(&on.status.conditions, "Ready"));
+    // Refused is an answer: somebody was reached.
+    if is_ready && failure == Failure::Unreachable {
+        let cidr = on.and_then(|on| on.spec.pod_cidrs.first());
+        let range = cidr.map_or(String::new(), |cidr| format!(" to {cidr}"));
+        return base(&cause::NODE_ROUTE_MISSING)
+            .same_as(&name)
+            .name(Placeholder::Node, &name)
+            .name_if(Placeholder::PodCidr, cidr)
+            .step(Step::about(service, path))
+            .step(Step::about(
+                &ObjectRef::node(&name),
+                format!("Ready, and its pods are out of reach: the route{range} is probably missing"),
+            ))
+            .probable();
+    }
+    base(&cause::API_SERVICE_UNREACHABLE).name(Placeholder::Node, &name).step(Step::about(service, path))
+}

@@ -1,0 +1,142 @@
+//! Why a volume is not detached.
+
+use findings::{Placeholder, cause};
+
+use super::sidecar::{self, Sidecar};
+use super::words::{lasting, overdue};
+use super::{finalizer, object};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::messages::errors;
+use crate::state::*;
+
+/// Explains a VolumeAttachment.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let answer = lister.get::<Attachment>(known::ATTACHMENTS, None, &target.name);
+    if answer.is_missing() {
+        return Diagnosis::missing();
+    }
+    let Some(attachment) = diagnosis.see(target.to_string(), "why it is not detached", answer) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    let place = &attachment.spec.node_name;
+    if attachment.metadata.deletion_timestamp.is_none() {
+        diagnosis.words = format!("attached to {place}, and not being detached");
+        still_mounted(lister, target, attachment, &mut diagnosis);
+        return diagnosis;
+    }
+    diagnosis.terminating = true;
+    diagnosis.overdue = overdue(lister, &attachment.metadata);
+    diagnosis.words = format!("being detached from {place}{}", lasting(lister, attachment.metadata.deletion_timestamp));
+    match &attachment.status.detach_error {
+        Some(error) => failing(lister, target, attachment, error, &mut diagnosis),
+        None => idle(lister, target, attachment, &mut diagnosis),
+    }
+    diagnosis
+}
+
+fn base(cause: &'static findings::Cause, target: &ObjectRef, attachment: &Attachment) -> RootCause {
+    RootCause::below(cause, target)
+        .name(Placeholder::Attachment, &target.name)
+        .name(Placeholder::Driver, &attachment.spec.attacher)
+        .name(Placeholder::Node, &attachment.spec.node_name)
+        .name(Placeholder::Pv, &attachment.spec.source.persistent_volume_name)
+}
+
+fn failing(
+    lister: &Lister,
+    target: &ObjectRef,
+    attachment: &Attachment,
+    error: &VolumeError,
+    diagnosis: &mut Diagnosis,
+) {
+    let since = lasting(lister, error.time);
+    let words = format!("detach fails{since}: {}", error.message);
+    if errors::is_secret_not_loaded(&error.message) {
+        let found = lost_secret(lister, target, attachment, diagnosis);
+        if let Some(found) = found {
+            diagnosis.causes.push(found.step(Step::about(target, words)).in_place_of_own());
+            return;
+        }
+    }
+    let found = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
+        .evidence(target.to_string(), format!("status.detachError: {}", error.message))
+        .at_itself(target, words);
+    diagnosis.causes.push(found);
+}
+
+/// The Secret a detach needs went with its namespace.
+fn lost_secret(
+    lister: &Lister,
+    target: &ObjectRef,
+    attachment: &Attachment,
+    diagnosis: &mut Diagnosis,
+) -> Option<RootCause> {
+    let name = &attachment.spec.source.persistent_volume_name;
+    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, name);
+    let volume = diagnosis.see(format!("PersistentVolume {name}"), "which Secret a detach needs", answer)?;
+    let secret = volume.spec.csi.as_ref()?.controller_publish_secret_ref.as_ref()?;
+    let found = lister.namespace(&secret.namespace);
+    let is_lost = found.is_missing() || lister.is_namespace_terminating(&secret.namespace);
+    is_lost.then(|| {
+        base(&cause::DETACH_SECRET_GONE, target, attachment)
+            .name(Placeholder::Namespace, &secret.namespace)
+            .name(Placeholder::Secret, &secret.name)
+            .evidence(
+                format!("PersistentVolume {name}"),
+                format!("controllerPublishSecretRef {}/{}", secret.namespace, secret.name),
+            )
+    })
+}
+
+fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
+    if finalizer::refused(lister, target, &attachment.metadata, diagnosis) {
+        return;
+    }
+    let words = object::words(lister, &attachment.metadata);
+    let driver = &attachment.spec.attacher;
+    let base = base(&cause::VOLUME_ATTACHER_GONE, target, attachment)
+        .evidence(target.to_string(), "no detachError, and the finalizer is left");
+    let (words, lease) = match sidecar::attacher(lister, diagnosis, driver) {
+        Sidecar::Silent(lease) => {
+            (format!("{words}; the attacher of {driver} is silent: {} is {}", lease.0, lease.1), Some(lease))
+        }
+        Sidecar::Alive(lease) => {
+            (format!("{words}; the attacher of {driver} runs, and has not said anything"), Some(lease))
+        }
+        Sidecar::NotTold => (format!("{words}; {driver} has not said anything"), None),
+    };
+    let found = base.at_itself(target, words).probable();
+    let found = lease.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+    let is_young = diagnosis.is_younger_than(60);
+    diagnosis.causes.push(if is_young { found.progressing() } else { found });
+}
+
+/// Nobody asked for the detach, because the node still reports the volume as mounted.
+fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
+    let name = &attachment.spec.node_name;
+    let answer = lister.get::<Node>(known::NODES, None, name);
+    if answer.is_missing() {
+        diagnosis.words.push_str("; the node does not exist");
+        return;
+    }
+    let Some(on) = diagnosis.see(format!("Node {name}"), "whether it still uses the volume", answer) else { return };
+    if !is_true(&on.status.conditions, "Ready") {
+        diagnosis.wait_for(ObjectRef::node(name));
+        return;
+    }
+    let volume = &attachment.spec.source.persistent_volume_name;
+    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
+    let handle = diagnosis
+        .see(format!("PersistentVolume {volume}"), "what its driver calls it", answer)
+        .and_then(|volume| Some(volume.spec.csi.as_ref()?.volume_handle.clone()));
+    let in_use = |listed: &&String| handle.as_ref().is_some_and(|handle| listed.ends_with(handle.as_str()));
+    if let Some(listed) = on.status.volumes_in_use.iter().find(in_use) {
+        let found = base(&cause::VOLUME_STILL_MOUNTED, target, attachment)
+            .evidence(format!("Node {name}"), format!("status.volumesInUse: {listed}"))
+            .step(Step::about(&ObjectRef::node(name), format!("still lists it in volumesInUse ({listed})")));
+        diagnosis.causes.push(found);
+    }
+}

@@ -1,0 +1,160 @@
+//! Why a Service does not serve: it is missing, nobody is behind it, or its pods are not well.
+
+use std::collections::BTreeMap;
+
+use super::words::{count, some, within};
+use crate::diagnosis::{Diagnosis, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// What stands behind a Service.
+pub enum Backend {
+    /// Not known yet, or not visible.
+    Unknown,
+    /// It has a ready endpoint, on this node if that is known.
+    Ready {
+        /// Where the first ready endpoint runs.
+        node: Option<String>,
+    },
+    /// The Service does not exist.
+    NoService,
+    /// It has no ready endpoint.
+    NoEndpoint {
+        /// From the Service down to what is wrong.
+        steps: Vec<Step>,
+        /// A workload that should run its pods: `deployment/metrics-server`.
+        workload: Option<String>,
+        /// The node all its pods are on, when that node is what is wrong.
+        node: Option<ObjectRef>,
+    },
+}
+
+/// Looks behind a Service.
+pub fn look(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
+    let ServiceRef { namespace, name, .. } = service;
+    let answer = lister.get::<Service>(known::SERVICES, Some(namespace), name);
+    if answer.is_missing() {
+        return Backend::NoService;
+    }
+    let shown = format!("Service {service}");
+    let Some(found) = diagnosis.see(&shown, "who should serve this", answer) else { return Backend::Unknown };
+    match ready(lister, diagnosis, service) {
+        Ready::Unknown => return Backend::Unknown,
+        Ready::On(node) => return Backend::Ready { node: node.filter(|node| !node.is_empty()) },
+        Ready::Nowhere => {}
+    }
+    let service = ObjectRef::namespaced(known::SERVICES, namespace, name);
+    let selector = &found.spec.selector;
+    if selector.is_empty() {
+        let steps = vec![Step::about(&service, "has no selector, and nobody wrote a ready endpoint for it")];
+        return Backend::NoEndpoint { steps, workload: None, node: None };
+    }
+    behind(lister, diagnosis, &service, selector)
+}
+
+/// Where a Service has a ready endpoint.
+enum Ready {
+    Unknown,
+    On(Option<String>),
+    Nowhere,
+}
+
+fn ready(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Ready {
+    let ServiceRef { namespace, name, .. } = service;
+    let of_service = Select::Labels(format!("kubernetes.io/service-name={name}"));
+    let slices = lister.select::<EndpointSlice>(known::ENDPOINT_SLICES, within(namespace), of_service);
+    let source = format!("endpoints of Service {service}");
+    if slices.is_missing() {
+        // Servers before 1.21 do not have them in this version.
+        let answer = lister.get::<Endpoints>(known::ENDPOINTS, Some(namespace), name);
+        if answer.is_missing() {
+            return Ready::Nowhere;
+        }
+        let Some(endpoints) = diagnosis.see(source, "who serves this", answer) else { return Ready::Unknown };
+        let first = endpoints.subsets.iter().flat_map(|subset| &subset.addresses).next();
+        return first.map_or(Ready::Nowhere, |address| Ready::On(Some(address.node_name.clone())));
+    }
+    let Some(slices) = diagnosis.see(source, "who serves this", slices) else { return Ready::Unknown };
+    let first = slices.iter().flat_map(|slice| &slice.endpoints).find(|endpoint| endpoint.is_ready());
+    first.map_or(Ready::Nowhere, |endpoint| Ready::On(Some(endpoint.node_name.clone())))
+}
+
+fn behind(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    service: &ObjectRef,
+    selector: &BTreeMap<String, String>,
+) -> Backend {
+    let namespace = service.namespace.as_deref().unwrap_or_default();
+    let labels = selector.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
+    let answer = lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.clone()));
+    let pods = diagnosis.see(format!("pods of {service}"), "why no pod serves it", answer).unwrap_or_default();
+    let mut steps = Vec::new();
+    let (workload, words) = workload(lister, diagnosis, namespace, selector);
+    let none = pods.is_empty();
+    let what =
+        if none { format!("has no endpoint: no pod has its labels {labels}") } else { "has no ready endpoint".into() };
+    steps.push(Step::about(service, what));
+    if let (Some(name), Some(words)) = (&workload, &words) {
+        steps.push(Step::named(format!("{namespace}/{name}"), words));
+    }
+    let mut nodes: Vec<&str> = pods.iter().map(|pod| pod.spec.node_name.as_str()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let lost = match nodes.as_slice() {
+        [only] if !only.is_empty() => lost(lister, diagnosis, only).then(|| ObjectRef::node(only)),
+        _ => None,
+    };
+    if !none {
+        let names: Vec<String> = pods.iter().map(|pod| pod.metadata.name.clone()).collect();
+        let subject = format!("{} of it", count(names.len(), "pod"));
+        steps.push(Step::named(subject, format!("{}: {}", some(&names, 3), not_ready(&pods))));
+    }
+    Backend::NoEndpoint { steps, workload, node: lost }
+}
+
+/// The workload whose pods the selector selects.
+fn workload(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    namespace: &str,
+    selector: &BTreeMap<String, String>,
+) -> (Option<String>, Option<String>) {
+    for (known, word) in [(known::DEPLOYMENTS, "deployment"), (known::STATEFUL_SETS, "statefulset")] {
+        let answer = lister.list::<Workload>(known, within(namespace));
+        let all = diagnosis.see(known.plural, "which workload should serve this", answer).unwrap_or_default();
+        let is_it = |workload: &&&Workload| {
+            selector.iter().all(|(key, value)| workload.spec.template.metadata.labels.get(key) == Some(value))
+        };
+        if let Some(found) = all.iter().find(is_it) {
+            let words = match found.wanted() {
+                0 => "scaled to 0".to_owned(),
+                wanted => format!("{} of {wanted} pods ready", found.ready()),
+            };
+            return (Some(format!("{word}/{}", found.metadata.name)), Some(words));
+        }
+    }
+    (None, None)
+}
+
+fn lost(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> bool {
+    let answer = lister.get::<Node>(known::NODES, None, name);
+    if answer.is_missing() {
+        return true;
+    }
+    let node = diagnosis.see(format!("node {name}"), "whether its node is well", answer);
+    node.is_some_and(|node| condition(&node.status.conditions, "Ready").is_some_and(|ready| ready.status != "True"))
+}
+
+fn not_ready(pods: &[&Pod]) -> String {
+    let waiting =
+        pods.iter().flat_map(|pod| pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses));
+    let mut reasons: Vec<&str> =
+        waiting.filter_map(|container| Some(container.state.waiting.as_ref()?.reason.as_str())).collect();
+    reasons.extend(pods.iter().filter(|pod| pod.spec.node_name.is_empty()).map(|_| "not scheduled"));
+    reasons.extend(pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_some()).map(|_| "being deleted"));
+    reasons.sort_unstable();
+    reasons.dedup();
+    reasons.retain(|reason| !reason.is_empty());
+    if reasons.is_empty() { "not ready".to_owned() } else { reasons.join(", ") }
+}

@@ -1,0 +1,53 @@
+//! Whether the controllers act at all.
+
+use findings::{Cause, Unknown, cause, duration};
+
+use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Step};
+use crate::lister::Lister;
+use crate::messages::errors::{self, Etcd};
+use crate::state::*;
+
+const MANAGER: &str = "kube-controller-manager";
+
+/// Whether nobody judges nodes, so that what a Node says of itself may be old.
+pub fn is_silent(lister: &Lister, diagnosis: &mut Diagnosis) -> bool {
+    let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), MANAGER);
+    diagnosis.open |= matches!(answer, Answer::Unasked);
+    answer.seen().is_some_and(|lease| lease.expired_for(lister.state.at).is_some())
+}
+
+/// What an error of etcd means.
+pub fn etcd_cause(fault: Etcd) -> &'static Cause {
+    match fault {
+        Etcd::SpaceExceeded => &cause::ETCD_SPACE_EXCEEDED,
+        Etcd::NotResponding => &cause::ETCD_NOT_RESPONDING,
+    }
+}
+
+/// etcd, if our own questions failed there. While it takes no writes, no controller can write down
+/// what it ran into.
+pub fn storage_fails(diagnosis: &Diagnosis, target: &ObjectRef) -> Option<RootCause> {
+    let met = |unknown: &NotSeen| errors::etcd(&unknown.fault.message).map(|fault| (fault, unknown.unknown()));
+    let (fault, Unknown { source, why, .. }) = diagnosis.unknown.iter().find_map(met)?;
+    Some(
+        RootCause::below(etcd_cause(fault), target)
+            .same_as("etcd")
+            .step(Step::named("etcd", format!("{}: {why}", fault.words())))
+            .evidence(format!("our own question for {source}"), why),
+    )
+}
+
+/// The controller manager's Lease, if it has run out.
+pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> Option<RootCause> {
+    let name = MANAGER;
+    let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), name);
+    let lease = diagnosis.see(format!("Lease kube-system/{name}"), "whether the controllers run", answer)?;
+    let age = lease.expired_for(lister.state.at)?;
+    let words = format!("has not renewed its Lease for {} (held by {})", duration(age), lease.spec.holder_identity);
+    Some(
+        RootCause::below(&cause::CONTROLLER_MANAGER_SILENT, target)
+            .same_as(name)
+            .step(Step::named("kube-controller-manager", &words))
+            .evidence(format!("Lease kube-system/{name}"), words),
+    )
+}

@@ -1,0 +1,127 @@
+//! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
+
+use findings::{Placeholder, cause};
+
+use super::backend::{self, Backend};
+use super::words::{lasting, overdue, said};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// What a CRD waits for while its instances go.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The CRD that defines this kind.
+pub fn crd_of(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, kind: &str) -> Option<ObjectRef> {
+    let answer = lister.list::<Crd>(known::CRDS, Scope::All);
+    let all = diagnosis.see(known::CRDS.plural, "who converts custom resources", answer)?;
+    let found = all.into_iter().find(|crd| crd.spec.group == group && crd.spec.names.kind == kind)?;
+    Some(ObjectRef::cluster_wide(known::CRDS, &found.metadata.name))
+}
+
+/// Whether the CRD tells why its objects cannot be converted.
+pub fn is_explained(lister: &Lister, crd: &ObjectRef) -> bool {
+    let its = explain(lister, crd);
+    its.open || its.is_explained()
+}
+
+/// Explains a CRD.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let answer = lister.get::<Crd>(known::CRDS, None, &target.name);
+    if answer.is_missing() {
+        return Diagnosis::missing();
+    }
+    let Some(crd) = diagnosis.see(target.to_string(), "why it stays", answer) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    diagnosis.words = "is not being deleted".to_owned();
+    conversion(lister, target, crd, &mut diagnosis);
+    stored_versions(target, crd, &mut diagnosis);
+    if crd.metadata.deletion_timestamp.is_some() {
+        deletion(lister, target, crd, &mut diagnosis);
+    }
+    diagnosis
+}
+
+fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
+    let Some(service) = crd.converter() else { return };
+    diagnosis.words = format!("converts by webhook, Service {service}");
+    let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
+    let base = || {
+        RootCause::below(&cause::CONVERSION_WEBHOOK_UNAVAILABLE, target)
+            .name(Placeholder::Crd, &target.name)
+            .name(Placeholder::Service, service)
+            .evidence(target.to_string(), format!("spec.conversion: Webhook, Service {service}"))
+    };
+    match backend::look(lister, diagnosis, service) {
+        Backend::NoService => diagnosis.causes.push(base().step(Step::about(&shown, "does not exist"))),
+        Backend::NoEndpoint { node: Some(node), .. } => diagnosis.wait_for(node),
+        Backend::NoEndpoint { steps, node: None, .. } => {
+            diagnosis.causes.push(steps.into_iter().fold(base(), RootCause::step));
+        }
+        Backend::Ready { .. } | Backend::Unknown => {}
+    }
+}
+
+fn stored_versions(target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
+    let is_gone = |stored: &&String| crd.spec.versions.iter().all(|version| version.name != **stored);
+    let gone: Vec<&str> = crd.status.stored_versions.iter().filter(is_gone).map(String::as_str).collect();
+    if !gone.is_empty() {
+        let words = format!("objects are stored in {}, which it does not define any more", gone.join(", "));
+        diagnosis.causes.push(
+            RootCause::here(&cause::STORED_VERSION_NOT_SERVED, target, words)
+                .name(Placeholder::Crd, &target.name)
+                .evidence(
+                    target.to_string(),
+                    format!("status.storedVersions: {}", crd.status.stored_versions.join(", ")),
+                ),
+        );
+    }
+}
+
+fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
+    diagnosis.terminating = true;
+    diagnosis.overdue = overdue(lister, &crd.metadata);
+    diagnosis.words = format!("Terminating{}", lasting(lister, crd.metadata.deletion_timestamp));
+    for finalizer in crd.metadata.finalizers.iter().filter(|finalizer| *finalizer != CLEANUP) {
+        super::finalizer::one(lister, target, &crd.metadata, finalizer, diagnosis);
+    }
+    if !crd.metadata.finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
+        return;
+    }
+    let before = diagnosis.unknown.len();
+    let served = crd.spec.versions.iter().find(|version| version.served);
+    let mut held = 0;
+    let mut free = 0;
+    if let Some(version) = served {
+        let resource = Resource::new(&crd.spec.group, &version.name, &crd.spec.names.plural);
+        let answer = lister.metadata(&resource, Scope::All);
+        for object in diagnosis.see(resource.to_string(), "which instances remain", answer).unwrap_or_default() {
+            if object.metadata.deletion_timestamp.is_some() {
+                held += 1;
+                diagnosis.wait_for(ObjectRef {
+                    kind: crd.spec.names.kind.clone(),
+                    resource: resource.clone(),
+                    namespace: object.metadata.namespace.clone(),
+                    name: object.metadata.name.clone(),
+                });
+            } else {
+                free += 1;
+            }
+        }
+    }
+    let says = condition(&crd.status.conditions, "Terminating");
+    let blind = diagnosis.unknown.len() > before;
+    if held == 0 && diagnosis.causes.is_empty() && !diagnosis.open && (free > 0 || blind) {
+        let words = match free {
+            0 => "instances remain that cannot be listed by us".to_owned(),
+            free => format!("{free} instances remain that nobody asked to go"),
+        };
+        let words = says.map_or(words.clone(), |says| format!("{words}; the server says: {}", said(says)));
+        diagnosis
+            .causes
+            .push(RootCause::here(&cause::CRD_INSTANCES_REMAIN, target, words).name(Placeholder::Crd, &target.name));
+    }
+}

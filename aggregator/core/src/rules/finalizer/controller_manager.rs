@@ -1,0 +1,45 @@
+//! Finalizers that a controller of kube-controller-manager takes off.
+
+use findings::{Cause, cause};
+
+use super::held::{SLOW, held, refused};
+use super::related;
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::rules::webhook::Request;
+use crate::rules::{control_plane, webhook};
+use crate::state::*;
+
+/// Why such a finalizer stays.
+pub fn by_controller_manager(
+    lister: &Lister,
+    target: &ObjectRef,
+    meta: &Meta,
+    finalizer: &str,
+    cause: &'static Cause,
+    diagnosis: &mut Diagnosis,
+) {
+    if let Some(found) = control_plane::silent(lister, diagnosis, target) {
+        diagnosis.causes.push(found);
+        return;
+    }
+    if refused(lister, target, meta, diagnosis) {
+        return;
+    }
+    let mut words = format!("{}, which kube-controller-manager takes off", diagnosis.words);
+    let mut beside = Vec::new();
+    if cause.id == cause::JOB_TRACKING_FINALIZER.id {
+        beside.extend(related::job(lister, target, meta, diagnosis));
+        for (source, says) in &beside {
+            words.push_str(&format!("; {source}: {says}"));
+        }
+        let changers = webhook::changers(lister, diagnosis, Request::about(target, meta, "UPDATE"));
+        let says = "is asked about updates of this pod; containers that it adds make them invalid";
+        beside
+            .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
+    }
+    let found = held(target, meta, finalizer, cause).at_itself(target, words);
+    let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+    let is_young = diagnosis.is_younger_than(SLOW);
+    diagnosis.causes.push(if is_young { found.progressing() } else { found });
+}

@@ -1,0 +1,34 @@
+//! What holds for every finalizer: who set it, and whether anybody may take it off.
+
+use findings::{Cause, Placeholder};
+
+use crate::diagnosis::{Diagnosis, RootCause};
+use crate::lister::Lister;
+use crate::rules::webhook::{self, Request};
+use crate::state::*;
+
+/// A controller that has not answered for so long is not merely slow.
+pub const SLOW: i64 = 120;
+
+/// A cause for which a finalizer stays.
+pub fn held(target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) -> RootCause {
+    RootCause::below(cause, target)
+        .name(Placeholder::Finalizer, finalizer)
+        .evidence(target.to_string(), format!("finalizer {finalizer}; {}", setter(meta, finalizer)))
+}
+
+/// Who set it, as the server recorded it.
+pub fn setter(meta: &Meta, finalizer: &str) -> String {
+    match meta.setter_of(finalizer) {
+        Some(managed) => {
+            let at = managed.time.map_or(String::new(), |time| format!(" at {time}"));
+            format!("set by {}{at}", managed.manager)
+        }
+        None => "the server did not record who set it".to_owned(),
+    }
+}
+
+/// Whether a webhook that cannot be called refuses to let anybody take a finalizer off.
+pub fn refused(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> bool {
+    webhook::refuses(lister, diagnosis, &[Request::about(target, meta, "UPDATE")])
+}

@@ -1,0 +1,48 @@
+//! Finalizers: who must take one off, and whether that program lives.
+
+mod controller;
+pub mod controller_manager;
+mod foreign;
+mod held;
+mod leader;
+mod operator;
+mod registry;
+mod related;
+mod reported;
+
+use findings::cause;
+
+use controller_manager::by_controller_manager;
+pub use held::refused;
+
+use super::owner;
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::state::*;
+
+/// Explains every finalizer of an object.
+pub fn explain(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+    for finalizer in &meta.finalizers {
+        one(lister, target, meta, finalizer, diagnosis);
+    }
+    if meta.finalizers.is_empty() {
+        diagnosis.note(format!(
+            "{target} has no finalizer left. The API server removes such an object at once, so it was seen on its way, \
+             or its deletion is refused."
+        ));
+    }
+}
+
+/// Explains one finalizer of an object.
+pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, diagnosis: &mut Diagnosis) {
+    match finalizer {
+        "foregroundDeletion" => owner::foreground(lister, target, meta, diagnosis),
+        "orphan" => by_controller_manager(lister, target, meta, finalizer, &cause::ORPHAN_FINALIZER_PENDING, diagnosis),
+        _ => match registry::find(finalizer) {
+            Some(known) if known.in_controller_manager => {
+                by_controller_manager(lister, target, meta, finalizer, known.cause, diagnosis);
+            }
+            known => foreign::explain(lister, &foreign::Case { target, meta, finalizer, known }, diagnosis),
+        },
+    }
+}

@@ -1,0 +1,180 @@
+//! The operator of a kind whose rights tell nothing: whoever converts its objects, answers the
+//! webhooks about them, serves its API, or was installed together with its CRD.
+
+use std::collections::BTreeMap;
+
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::rules::words::within;
+use crate::state::*;
+
+/// More Services, and more namespaces, are not looked into.
+const MOST: usize = 4;
+
+const HELM_RELEASE: &str = "meta.helm.sh/release-name";
+const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+/// The operator lifecycle manager labels all that belongs to an operator with
+/// `operators.coreos.com/<package>.<namespace>`.
+const OLM: &str = "operators.coreos.com/";
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// What a source says.
+pub type Says = (String, String);
+
+/// Who was found.
+pub enum Operator<'a> {
+    /// An answer is still out.
+    Open,
+    /// This workload, for this reason.
+    Workload {
+        /// Which.
+        target: ObjectRef,
+        /// How it stands.
+        object: &'a Workload,
+        /// What links it to the kind.
+        link: Says,
+    },
+    /// None; what is known of who installed the kind.
+    Nobody(Vec<Says>),
+}
+
+/// Looks for the operator of a kind.
+pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, resource: &Resource) -> Operator<'a> {
+    let name = format!("{}.{}", resource.plural, resource.group);
+    let shown = format!("CustomResourceDefinition {name}");
+    let answer = lister.get::<Crd>(known::CRDS, None, &name);
+    let is_aggregated = answer.is_missing();
+    let crd = diagnosis.glance(&shown, "who installed the kind", answer);
+    // The strongest link first: who serves the kind's objects knows them, who was installed with the CRD may not.
+    let mut found = None;
+    let mut known_of_it = Vec::new();
+    let services = match is_aggregated {
+        true => Vec::from_iter(server(lister, diagnosis, resource)),
+        false => converter(crd, &shown),
+    };
+    for (service, says) in services.into_iter().chain(callees(lister, diagnosis, &resource.group)).take(MOST) {
+        let Some(selector) = selector(lister, diagnosis, &service) else { continue };
+        let is_it = |one: &Workload| fits(&selector, &one.spec.template.metadata.labels);
+        found = found.or(best(workloads(lister, diagnosis, &service.namespace, is_it, &says)));
+    }
+    if let Some(meta) = crd.map(|crd| &crd.metadata) {
+        found = found.or(best(installed(lister, diagnosis, meta, &shown, &mut known_of_it)));
+    }
+    match found {
+        _ if diagnosis.open => Operator::Open,
+        Some((target, object, link)) => Operator::Workload { target, object, link },
+        None => Operator::Nobody(known_of_it),
+    }
+}
+
+type Linked<'a> = (ObjectRef, &'a Workload, Says);
+
+fn best(found: Vec<Linked>) -> Option<Linked> {
+    found.into_iter().max_by_key(|(_, object, _)| object.ready())
+}
+
+/// A Service, and what links it to the kind.
+type Link = (ServiceRef, Says);
+
+/// Who converts the kind's objects.
+fn converter(crd: Option<&Crd>, shown: &str) -> Vec<Link> {
+    let link = |service: &ServiceRef| {
+        (service.clone(), (shown.to_owned(), format!("objects are converted by Service {service}")))
+    };
+    crd.and_then(Crd::converter).map(link).into_iter().collect()
+}
+
+/// Who serves a kind that no CRD defines.
+fn server(lister: &Lister, diagnosis: &mut Diagnosis, resource: &Resource) -> Option<Link> {
+    let name = format!("{}.{}", resource.version, resource.group);
+    let answer = lister.get::<ApiService>(known::API_SERVICES, None, &name);
+    let served = diagnosis.glance(format!("APIService {name}"), "who serves the kind", answer)?;
+    let service = served.spec.service.clone()?;
+    let says = format!("served by Service {service}");
+    Some((service, (format!("APIService {name}"), says)))
+}
+
+/// Who answers webhooks about the group alone.
+fn callees(lister: &Lister, diagnosis: &mut Diagnosis, group: &str) -> Vec<Link> {
+    let mut found = Vec::new();
+    for known in [known::VALIDATING, known::MUTATING] {
+        let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
+        let all = diagnosis.glance(known.plural, "whose webhooks are asked about the kind", answer).unwrap_or_default();
+        for configuration in all {
+            for webhook in configuration.webhooks.iter().filter(|webhook| webhook.is_only_about(group)) {
+                let Some(service) = webhook.client_config.service.clone() else { continue };
+                let source = format!("{} {}", known.plural, configuration.metadata.name);
+                let says =
+                    format!("webhook {} is about {group} only and is answered by Service {service}", webhook.name);
+                found.push((service, (source, says)));
+            }
+        }
+    }
+    // An operator's webhooks mostly share one Service.
+    found.dedup_by(|one, other| one.0 == other.0);
+    found
+}
+
+fn selector(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Option<BTreeMap<String, String>> {
+    let answer = lister.get::<Service>(known::SERVICES, Some(&service.namespace), &service.name);
+    let found = diagnosis.glance(format!("Service {service}"), "who stands behind it", answer)?;
+    Some(found.spec.selector.clone()).filter(|selector| !selector.is_empty())
+}
+
+fn fits(selector: &BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> bool {
+    selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
+/// Workloads of the same Helm release or the same operator as the CRD.
+fn installed<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    meta: &Meta,
+    shown: &str,
+    known_of_it: &mut Vec<Says>,
+) -> Vec<Linked<'a>> {
+    let mut found = Vec::new();
+    let release = meta.annotations.get(HELM_RELEASE).zip(meta.annotations.get(HELM_NAMESPACE));
+    if let Some((release, namespace)) = release {
+        let says = (shown.to_owned(), format!("installed by Helm release {namespace}/{release}"));
+        let is_of = |one: &Workload| one.metadata.annotations.get(HELM_RELEASE) == Some(release);
+        let own = workloads(lister, diagnosis, namespace, is_of, &says);
+        if own.is_empty() {
+            known_of_it.push((says.0, format!("{}, which has no workload (any more)", says.1)));
+        }
+        found.extend(own);
+    }
+    for key in meta.labels.keys().filter(|key| key.starts_with(OLM)).take(MOST) {
+        let Some((_, namespace)) = key.rsplit_once('.') else { continue };
+        let says = (shown.to_owned(), format!("installed by an operator subscription: label {key}"));
+        let own = workloads(lister, diagnosis, namespace, |one| one.metadata.labels.contains_key(key), &says);
+        if own.is_empty() {
+            known_of_it.push((says.0, format!("{}; no workload there has it", says.1)));
+        }
+        found.extend(own);
+    }
+    if let Some(manager) = meta.labels.get(MANAGED_BY).filter(|_| release.is_none()) {
+        known_of_it.push((shown.to_owned(), format!("label {MANAGED_BY}: {manager}")));
+    }
+    found
+}
+
+fn workloads<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    namespace: &str,
+    is_it: impl Fn(&Workload) -> bool,
+    says: &Says,
+) -> Vec<Linked<'a>> {
+    let mut found = Vec::new();
+    for known in super::controller::WORKLOADS {
+        let answer = lister.list::<Workload>(known, within(namespace));
+        let source = format!("{} of {namespace}", known.plural);
+        for one in diagnosis.glance(source, "whether the controller runs", answer).unwrap_or_default() {
+            if is_it(one) {
+                found.push((ObjectRef::namespaced(known, namespace, &one.metadata.name), one, says.clone()));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,166 @@
+//! Owners that the garbage collector cannot find: in another namespace, or of a kind that is not
+//! served. Neither holds a deletion; the one deletes an object, the other keeps it, and both look
+//! like a deletion that went wrong.
+
+use findings::{Cause, cause};
+
+use super::words::within;
+use crate::diagnosis::{Diagnosis, RootCause};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// More owners of one object are not looked for.
+const MOST_OWNERS: usize = 8;
+
+/// What is odd about an owner.
+struct Odd {
+    cause: &'static Cause,
+    words: String,
+    source: String,
+    says: String,
+}
+
+/// Says what is odd about the owners of an object that is not being deleted.
+pub fn of_live(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+    if let Some(odd) = find(lister, target, meta, diagnosis) {
+        let words = format!("{}; {}", diagnosis.words, odd.words);
+        diagnosis.causes.push(found(odd, target, words));
+    }
+}
+
+/// Says why an object is being deleted that the user named.
+pub fn of_terminating(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+    if let Some(odd) = find(lister, target, meta, diagnosis)
+        && odd.cause.id == cause::OWNER_IN_OTHER_NAMESPACE.id
+    {
+        diagnosis.note(format!("Why {target} is being deleted: {}. {}: {}", odd.words, odd.source, odd.says));
+    }
+}
+
+/// How an object stands that does not exist: the collector may have said why.
+pub fn of_missing(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::missing();
+    let Some(event) = event(lister, target, &mut diagnosis) else { return diagnosis };
+    diagnosis.missing = false;
+    let words = "does not exist: the garbage collector deleted it, because its owner is in another namespace";
+    let odd = Odd {
+        cause: &cause::OWNER_IN_OTHER_NAMESPACE,
+        words: words.to_owned(),
+        source: format!("Event {} about {target}", event.reason),
+        says: event.message.to_string(),
+    };
+    diagnosis.causes.push(found(odd, target, words.to_owned()));
+    diagnosis
+}
+
+fn found(odd: Odd, target: &ObjectRef, words: String) -> RootCause {
+    RootCause::here(odd.cause, target, words).evidence(odd.source, odd.says).not_stuck()
+}
+
+fn find(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<Odd> {
+    if meta.owner_references.is_empty() {
+        return None;
+    }
+    let answer = lister.discovery();
+    let discovery = diagnosis.glance("API discovery", "whether the kinds of its owners are served", answer)?;
+    let mut lost = Vec::new();
+    for owner in meta.owner_references.iter().take(MOST_OWNERS) {
+        match where_is(lister, target, owner, discovery, diagnosis) {
+            Place::Odd(odd) => return Some(odd),
+            Place::Nowhere => lost.push(format!("{} {}", owner.kind, owner.name)),
+            Place::Fine => {}
+        }
+    }
+    if !diagnosis.open && lost.len() == meta.owner_references.len() && meta.deletion_timestamp.is_none() {
+        diagnosis.note(format!(
+            "Its owner does not exist (any more): {}. The garbage collector deletes such an object by itself, within \
+             minutes.",
+            lost.join(", ")
+        ));
+    }
+    None
+}
+
+/// Where an owner is.
+enum Place {
+    /// Where it should be, or that could not be seen.
+    Fine,
+    /// There is none.
+    Nowhere,
+    /// Where the garbage collector does not look.
+    Odd(Odd),
+}
+
+fn where_is(
+    lister: &Lister,
+    target: &ObjectRef,
+    owner: &Owner,
+    discovery: &Discovery,
+    diagnosis: &mut Diagnosis,
+) -> Place {
+    let (group, version) = owner.group_version();
+    let Owner { api_version, kind, name, uid, .. } = owner;
+    let says = format!("owner {api_version} {kind} {name}");
+    let source = format!("ownerReferences of {target}");
+    let Some((resource, served)) = discovery.of_kind(group, version, kind) else {
+        // What is served by an API that does not answer is not known.
+        if discovery.is_stale(group) {
+            return Place::Fine;
+        }
+        let words = format!("its owner {kind} {name} is of {api_version}, which the server does not serve");
+        return Place::Odd(Odd { cause: &cause::OWNER_KIND_UNKNOWN, words, source, says });
+    };
+    let Some(namespace) = target.namespace.as_deref().filter(|_| served.namespaced) else {
+        if served.namespaced {
+            let words = format!("it lives in no namespace, and its owner {kind} {name} does");
+            return Place::Odd(Odd { cause: &cause::OWNER_KIND_UNKNOWN, words, source, says });
+        }
+        return exists(diagnosis, owner, lister.object(&resource, None, name));
+    };
+    // Secrets are never read.
+    if group.is_empty() && resource.plural == "secrets" {
+        return Place::Fine;
+    }
+    let place = exists(diagnosis, owner, lister.object(&resource, Some(namespace), name));
+    if !matches!(place, Place::Nowhere) {
+        return place;
+    }
+    let cause = &cause::OWNER_IN_OTHER_NAMESPACE;
+    if let Some(event) = event(lister, target, diagnosis) {
+        let words = format!("its owner {kind} {name} is not in its namespace, so the garbage collector deletes it");
+        let source = format!("Event {} about {target}", event.reason);
+        return Place::Odd(Odd { cause, words, source, says: event.message.to_string() });
+    }
+    let answer = lister.namesakes(&resource, name);
+    let namesakes = diagnosis.glance(format!("{resource} of other namespaces"), "whether its owner is there", answer);
+    // Only the uid makes it the owner: names repeat from namespace to namespace.
+    let mut elsewhere = namesakes.into_iter().flatten().filter(|one| !uid.is_empty() && one.metadata.uid == *uid);
+    match elsewhere.next().and_then(|one| one.metadata.namespace.as_deref()) {
+        Some(other) => {
+            let words =
+                format!("its owner {kind} {name} lives in namespace {other}, and the garbage collector deletes it");
+            Place::Odd(Odd { cause, words, source: format!("{kind} {other}/{name}"), says: format!("uid {uid}") })
+        }
+        None => Place::Nowhere,
+    }
+}
+
+fn exists(diagnosis: &mut Diagnosis, owner: &Owner, answer: Answer<&Object>) -> Place {
+    let is_missing = answer.is_missing();
+    match diagnosis.glance(format!("{} {}", owner.kind, owner.name), "whether its owner exists", answer) {
+        Some(object) if object.metadata.uid == owner.uid => Place::Fine,
+        // Another one of the same name.
+        Some(_) => Place::Nowhere,
+        None if is_missing => Place::Nowhere,
+        None => Place::Fine,
+    }
+}
+
+/// What the garbage collector says of an object whose owner is not in its namespace.
+fn event<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Option<&'a Event> {
+    let namespace = target.namespace.as_deref()?;
+    let about = format!("involvedObject.name={},reason=OwnerRefInvalidNamespace", target.name);
+    let answer = lister.select::<Event>(known::EVENTS, within(namespace), Select::Fields(about));
+    let events = diagnosis.glance(format!("events of {target}"), "whether the garbage collector deletes it", answer)?;
+    events.into_iter().find(|event| event.involved_object.kind == target.kind)
+}

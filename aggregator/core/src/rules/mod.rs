@@ -1,0 +1,44 @@
+//! What each kind of object waits for, and which causes are found at it.
+
+mod agent;
+mod api_service;
+mod attachment;
+mod backend;
+mod claim;
+mod control_plane;
+mod crd;
+mod finalizer;
+mod invalid_owner;
+mod live_pod;
+mod namespace;
+mod node;
+mod object;
+mod owner;
+mod pod;
+mod sidecar;
+mod victims;
+mod volume;
+mod webhook;
+mod words;
+
+pub use victims::victims;
+
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::state::{ObjectRef, known};
+
+/// What is known of an object.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    match target {
+        _ if target.is(known::NAMESPACES) => namespace::explain(lister, target),
+        _ if target.is(known::PODS) => pod::explain(lister, target),
+        _ if target.is(known::NODES) => node::explain(lister, target),
+        _ if target.is(known::CLAIMS) => claim::explain(lister, target),
+        _ if target.is(known::VOLUMES) => volume::explain(lister, target),
+        _ if target.is(known::ATTACHMENTS) => attachment::explain(lister, target),
+        _ if target.is(known::CRDS) => crd::explain(lister, target),
+        _ if target.is(known::API_SERVICES) => api_service::explain(lister, target),
+        _ if target.is(known::VALIDATING) || target.is(known::MUTATING) => webhook::explain(lister, target),
+        _ => object::explain(lister, target),
+    }
+}

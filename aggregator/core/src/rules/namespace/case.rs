@@ -1,0 +1,34 @@
+//! A namespace that is being deleted.
+
+use crate::state::*;
+
+/// The controller looks at a namespace five seconds after its deletion, then every few seconds.
+pub const YOUNG: i64 = 60;
+
+/// A namespace that is being deleted, under explanation.
+pub struct Case<'a> {
+    /// Which.
+    pub target: &'a ObjectRef,
+    /// As it was seen.
+    pub namespace: &'a Namespace,
+    /// Its name.
+    pub name: &'a str,
+}
+
+impl Case<'_> {
+    /// The condition of this type, if it is `True`.
+    pub fn failing(&self, kind: &str) -> Option<&Condition> {
+        condition(&self.namespace.status.conditions, kind).filter(|condition| condition.status == "True")
+    }
+
+    /// Whether the namespace controller has not finished: its own entry is still there.
+    pub fn has_own_finalizer(&self) -> bool {
+        self.namespace.spec.finalizers.iter().any(|finalizer| finalizer == "kubernetes")
+    }
+
+    /// Whether its conditions say that nothing is left.
+    pub fn says_all_removed(&self) -> bool {
+        condition(&self.namespace.status.conditions, "NamespaceContentRemaining")
+            .is_some_and(|condition| condition.status == "False")
+    }
+}

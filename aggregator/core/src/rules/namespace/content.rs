@@ -1,0 +1,197 @@
+//! What is left in a namespace: pods and claims always, then what the conditions name, then
+//! everything, if nothing else explains why it stays.
+
+use super::case::Case;
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::messages::namespace::{Obstacle, content_failure, finalizers_remaining, remaining};
+use crate::rules::words::{count, within};
+use crate::state::*;
+
+/// What was found in a namespace.
+#[derive(Default)]
+pub struct Left<'a> {
+    /// Pods, whether they are being deleted or not.
+    pub pods: usize,
+    /// Objects that are being deleted.
+    pub terminating: usize,
+    /// Objects that were not asked to go yet, pods first.
+    pub not_asked: Vec<(ObjectRef, &'a Meta)>,
+    /// Objects that were made after the namespace's deletion.
+    pub recreated: Vec<ObjectRef>,
+}
+
+/// Looks at what is always looked at, and at what the conditions name.
+pub fn look<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis) -> Left<'a> {
+    let mut left = Left::default();
+    let pods = pods(lister, case, diagnosis, &mut left);
+    claims(lister, case, diagnosis, &mut left, pods);
+    for resource in named(lister, case, diagnosis) {
+        objects(lister, case, diagnosis, &resource, &mut left);
+    }
+    left.pods = pods;
+    left
+}
+
+fn pods<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>) -> usize {
+    let answer = lister.list::<Pod>(known::PODS, within(case.name));
+    let hides = format!("whether pods remain in {}; its conditions do not tell", case.name);
+    let pods = diagnosis.see(format!("pods of {}", case.name), &hides, answer).unwrap_or_default();
+    for one in &pods {
+        sort(case, diagnosis, left, ObjectRef::pod(case.name, &one.metadata.name), &one.metadata);
+    }
+    pods.len()
+}
+
+/// While pods remain, the claims of an ordered deletion have not been asked to go: they wait.
+fn claims<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, pods: usize) {
+    let answer = lister.list::<Claim>(known::CLAIMS, within(case.name));
+    let hides = format!("whether claims remain in {}", case.name);
+    let claims = diagnosis.see(format!("persistentvolumeclaims of {}", case.name), &hides, answer).unwrap_or_default();
+    for one in claims {
+        let target = ObjectRef::claim(case.name, &one.metadata.name);
+        if pods > 0 && one.metadata.deletion_timestamp.is_none() {
+            diagnosis.behind(format!("{target} (not asked to go while pods remain)"));
+            if !one.spec.volume_name.is_empty() {
+                diagnosis.behind(format!("PersistentVolume {} (bound to it)", one.spec.volume_name));
+            }
+        } else {
+            sort(case, diagnosis, left, target, &one.metadata);
+        }
+    }
+}
+
+/// The resources that the conditions name, pods and claims left out.
+fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<Resource> {
+    let mut names: Vec<(String, String)> = Vec::new();
+    if let Some(condition) = case.failing("NamespaceContentRemaining") {
+        names.extend(remaining(&condition.message).into_iter().map(|(plural, group, _)| (group, plural)));
+    }
+    if let Some(condition) = case.failing("NamespaceDeletionContentFailure") {
+        names.extend(content_failure(&condition.message).into_iter().filter_map(|obstacle| match obstacle {
+            Obstacle::Unexpected { group, resource } => Some((group, resource)),
+            _ => None,
+        }));
+    }
+    names.retain(|(group, plural)| !group.is_empty() || (plural != "pods" && plural != "persistentvolumeclaims"));
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let Some(discovery) = diagnosis.see("API discovery", "where to list what remains", lister.discovery()) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (group, plural) in names {
+        match discovery.find(&group, &plural) {
+            Some((resource, _)) => found.push(resource),
+            None => diagnosis.hidden(
+                Resource::new(&group, "", &plural).for_kubectl(),
+                Fault::new(FaultKind::NotServed, "the conditions name it, and the server does not serve it"),
+                "what remains of it",
+            ),
+        }
+    }
+    found
+}
+
+fn objects<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, resource: &Resource, left: &mut Left<'a>) {
+    if resource.group.is_empty() && resource.plural == "secrets" {
+        secrets(case, diagnosis);
+        return;
+    }
+    let answer = lister.metadata(resource, within(case.name));
+    let hides = format!("which {resource} remain in {}", case.name);
+    let objects = diagnosis.see(format!("{resource} of {}", case.name), &hides, answer).unwrap_or_default();
+    let kind = lister.discovery().seen().and_then(|discovery| discovery.find(&resource.group, &resource.plural));
+    let kind = kind.map_or(resource.plural.clone(), |(_, served)| served.kind.clone());
+    for object in objects {
+        let Meta { name, .. } = &object.metadata;
+        let target = ObjectRef {
+            kind: kind.clone(),
+            resource: resource.clone(),
+            namespace: Some(case.name.to_owned()),
+            name: name.clone(),
+        };
+        sort(case, diagnosis, left, target, &object.metadata);
+    }
+}
+
+/// Secrets are counted, by what the controller says, and never read.
+fn secrets(case: &Case, diagnosis: &mut Diagnosis) {
+    let said = case.failing("NamespaceContentRemaining").map(|condition| remaining(&condition.message));
+    let of_secrets =
+        |(plural, group, many): (String, String, usize)| (plural == "secrets" && group.is_empty()).then_some(many);
+    let many = said.into_iter().flatten().find_map(of_secrets).map_or("Secrets remain".to_owned(), |many| match many {
+        1 => "1 Secret remains".to_owned(),
+        many => format!("{many} Secrets remain"),
+    });
+    let finalizers =
+        case.failing("NamespaceFinalizersRemaining").map(|condition| finalizers_remaining(&condition.message));
+    let held = match finalizers.unwrap_or_default().as_slice() {
+        [] => String::new(),
+        some => format!("; of what remains there, something has finalizer {}", some.join(", ")),
+    };
+    diagnosis.note(format!(
+        "{many} in {name}, as its conditions say{held}. Secrets are not read here, because their annotations may hold \
+         their content. To see which have a finalizer, and nothing of their content: kubectl -n {name} get secrets \
+         -o custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers",
+        name = case.name
+    ));
+}
+
+fn sort<'a>(case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, target: ObjectRef, meta: &'a Meta) {
+    let born_after = meta.creation_timestamp.zip(case.namespace.metadata.deletion_timestamp);
+    if born_after.is_some_and(|(born, deleted)| born > deleted) {
+        left.recreated.push(target.clone());
+    }
+    if meta.deletion_timestamp.is_some() {
+        left.terminating += 1;
+        diagnosis.wait_for(target);
+    } else {
+        left.not_asked.push((target, meta));
+    }
+}
+
+/// Nothing points anywhere: no condition fails, no object was met, and the controller's own entry is
+/// still there.
+pub fn needs_sweep(case: &Case, diagnosis: &Diagnosis, left: &Left) -> bool {
+    let nothing = left.terminating == 0 && left.not_asked.is_empty();
+    case.has_own_finalizer() && nothing && !diagnosis.is_explained() && !diagnosis.open
+}
+
+/// Lists every kind that a namespace can hold.
+pub fn sweep<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>) {
+    let Some(discovery) = diagnosis.see("API discovery", "what could remain in a namespace", lister.discovery()) else {
+        return;
+    };
+    for resource in discovery.deletable_namespaced() {
+        let is_looked_at = resource.group.is_empty()
+            && matches!(resource.plural.as_str(), "pods" | "persistentvolumeclaims" | "secrets" | "events");
+        if !is_looked_at && resource.group != "events.k8s.io" {
+            objects(lister, case, diagnosis, &resource, left);
+        }
+    }
+}
+
+/// The conditions, where they are wrong.
+pub fn contradict(case: &Case, diagnosis: &mut Diagnosis, left: &Left) {
+    let pods = left.pods;
+    let more = left.terminating + left.not_asked.len() - pods.min(left.terminating + left.not_asked.len());
+    if !case.says_all_removed() || (pods == 0 && more == 0) {
+        return;
+    }
+    let mut parts = Vec::new();
+    if pods > 0 {
+        parts.push(count(pods, "pod"));
+    }
+    if more > 0 {
+        parts.push(count(more, "other object"));
+    }
+    let verb = if pods + more == 1 { "remains" } else { "remain" };
+    diagnosis.words.push_str(&format!(
+        "; its conditions say \"All content successfully removed\", which is wrong: {} {verb}",
+        parts.join(" and ")
+    ));
+}

@@ -1,0 +1,119 @@
+//! What is left to say when objects and conditions have been looked at.
+
+use findings::{Placeholder, cause};
+
+use super::case::{Case, YOUNG};
+use super::content::Left;
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::rules::webhook::Request;
+use crate::rules::words::{count, some};
+use crate::rules::{control_plane, finalizer, webhook};
+use crate::state::*;
+
+pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
+    recreated(case, left, diagnosis);
+    foreign_finalizers(lister, case, diagnosis);
+    if diagnosis.is_explained() || diagnosis.open {
+        return;
+    }
+    if left.not_asked.is_empty() {
+        own_update_refused(lister, case, diagnosis);
+    } else {
+        refused(lister, left, diagnosis);
+    }
+    let is_young = diagnosis.is_younger_than(YOUNG);
+    if !diagnosis.is_explained() && is_young && !diagnosis.open {
+        let words = format!("{}; being emptied", diagnosis.words);
+        let found = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words)
+            .name(Placeholder::Namespace, case.name);
+        diagnosis.causes.push(found.progressing());
+    }
+}
+
+/// Whether nobody acts, or an API that cannot be listed holds every namespace.
+pub fn control_plane(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let storage = control_plane::storage_fails(diagnosis, case.target);
+    diagnosis.causes.extend(storage);
+    match control_plane::silent(lister, diagnosis, case.target) {
+        Some(found) => diagnosis.causes.push(found),
+        None => dead_apis(lister, case, diagnosis),
+    }
+}
+
+fn recreated(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
+    if let Some(first) = left.recreated.first() {
+        let names: Vec<String> = left.recreated.iter().map(ToString::to_string).collect();
+        diagnosis.causes.push(
+            RootCause::below(&cause::OBJECTS_RECREATED, case.target)
+                .name(Placeholder::Namespace, case.name)
+                .name(Placeholder::Type, first.type_for_kubectl())
+                .name(Placeholder::Name, &first.name)
+                .step(Step::named(
+                    count(names.len(), "object"),
+                    format!("made after the namespace's deletion: {}", some(&names, 3)),
+                ))
+                .evidence(first.to_string(), "its creationTimestamp is later than the namespace's deletionTimestamp"),
+        );
+    }
+}
+
+/// The controller has done its part; others have not.
+fn foreign_finalizers(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let spec = &case.namespace.spec.finalizers;
+    if case.has_own_finalizer() {
+        return;
+    }
+    for finalizer in spec {
+        let words = format!("spec.finalizers holds {finalizer}; the namespace controller has taken its own entry off");
+        diagnosis.causes.push(
+            RootCause::here(&cause::NAMESPACE_SPEC_FINALIZER, case.target, words)
+                .same_as(finalizer)
+                .name(Placeholder::Finalizer, finalizer)
+                .name(Placeholder::Namespace, case.name)
+                .evidence(case.target.to_string(), format!("spec.finalizers: {}", spec.join(", "))),
+        );
+    }
+    if spec.is_empty() {
+        finalizer::explain(lister, case.target, &case.namespace.metadata, diagnosis);
+    }
+}
+
+/// APIs that cannot be listed hold every namespace, whether the conditions say so or not.
+fn dead_apis(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
+    let services = diagnosis.see("apiservices", "whether an API is dead", answer).unwrap_or_default();
+    let mut any = false;
+    for service in services {
+        let available = condition(&service.status.conditions, "Available");
+        if available.is_some_and(|available| available.status != "True") {
+            diagnosis.wait_for(ObjectRef::api_service(&service.spec.group, &service.spec.version));
+            any = true;
+        }
+    }
+    if !any && let Some(discovery) = diagnosis.see("API discovery", "whether an API is dead", lister.discovery()) {
+        for stale in discovery.stale().filter(|stale| !stale.group.is_empty()) {
+            diagnosis.wait_for(ObjectRef::api_service(&stale.group, &stale.version));
+            any = true;
+        }
+    }
+    if any && case.namespace.status.conditions.is_empty() {
+        diagnosis.note(
+            "The server gives no conditions (Kubernetes before 1.16, or nobody acts), so what holds the namespace is \
+             derived from the APIs that cannot be listed.",
+        );
+    }
+}
+
+/// Objects that nobody asked to go, although the controller runs.
+fn refused(lister: &Lister, left: &Left, diagnosis: &mut Diagnosis) {
+    for (target, meta) in left.not_asked.iter().take(3) {
+        webhook::refuses(lister, diagnosis, &[Request::about(target, meta, "DELETE")]);
+    }
+}
+
+/// The namespace is empty, and its own last update is refused.
+fn own_update_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let update = Request::about(case.target, &case.namespace.metadata, "UPDATE");
+    webhook::refuses(lister, diagnosis, &[update, update.at("namespaces/status"), update.at("namespaces/finalize")]);
+}

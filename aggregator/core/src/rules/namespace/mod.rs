@@ -1,0 +1,59 @@
+//! Why a namespace does not go.
+//!
+//! Its conditions are pointers and never proof: since Kubernetes 1.33 they say that all content was
+//! removed while pods remain, and before 1.16 there are none. So its pods and claims are always
+//! listed, and what the conditions do not explain is swept.
+
+mod case;
+mod content;
+mod finish;
+mod pointers;
+
+use case::Case;
+
+use super::words::{lasting, overdue, said};
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::state::*;
+
+/// Explains a namespace.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let answer = lister.namespace(&target.name);
+    if answer.is_missing() {
+        return Diagnosis::missing();
+    }
+    let Some(namespace) = diagnosis.see(target.to_string(), "whether it is being deleted", answer) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    if namespace.metadata.deletion_timestamp.is_none() {
+        diagnosis.words = "is not being deleted".to_owned();
+        if matches!(lister.state.subject, Subject::Object { .. }) {
+            diagnosis.note(format!("To see what is stuck inside of it: kubectl why-terminating -n {}", target.name));
+        }
+        return diagnosis;
+    }
+    diagnosis.terminating = true;
+    diagnosis.overdue = overdue(lister, &namespace.metadata);
+    diagnosis.words = format!("Terminating{}", lasting(lister, namespace.metadata.deletion_timestamp));
+    let case = Case { target, namespace, name: &target.name };
+    for failing in namespace.status.conditions.iter().filter(|condition| condition.status == "True") {
+        diagnosis.evidence(format!("status of {target}"), said(failing));
+    }
+    pointers::follow(lister, &case, &mut diagnosis);
+    let mut left = content::look(lister, &case, &mut diagnosis);
+    // What they point to is looked at first.
+    let points_nowhere = !diagnosis.is_explained() && !diagnosis.open;
+    let says_nothing = namespace.status.conditions.is_empty() || points_nowhere;
+    if says_nothing && case.has_own_finalizer() {
+        finish::control_plane(lister, &case, &mut diagnosis);
+    }
+    // Hundreds of lists: only when nothing cheaper has explained it.
+    if content::needs_sweep(&case, &diagnosis, &left) {
+        content::sweep(lister, &case, &mut diagnosis, &mut left);
+    }
+    content::contradict(&case, &mut diagnosis, &left);
+    finish::judge(lister, &case, &left, &mut diagnosis);
+    diagnosis
+}

@@ -1,0 +1,132 @@
+//! What the conditions point to.
+
+use findings::{Placeholder, cause};
+
+use super::case::Case;
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::messages::namespace::{DiscoveryFailure, Obstacle, content_failure, discovery_failure};
+use crate::rules::words::said;
+use crate::rules::{control_plane, crd, webhook};
+use crate::state::*;
+
+pub fn follow(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    if let Some(failure) = case.failing("NamespaceDeletionDiscoveryFailure") {
+        discovery(case, failure, diagnosis);
+    }
+    if let Some(failure) = case.failing("NamespaceDeletionGroupVersionParsingFailure") {
+        diagnosis.causes.push(
+            RootCause::below(&cause::GROUP_VERSION_MALFORMED, case.target)
+                .same_as(&failure.message)
+                .step(Step::named("API discovery", failure.message.to_string()))
+                .evidence(status_of(case), said(failure)),
+        );
+    }
+    if let Some(failure) = case.failing("NamespaceDeletionContentFailure") {
+        for obstacle in content_failure(&failure.message) {
+            content(lister, case, failure, obstacle, diagnosis);
+        }
+    }
+}
+
+fn status_of(case: &Case) -> String {
+    format!("status of {}", case.target)
+}
+
+fn discovery(case: &Case, failure: &Condition, diagnosis: &mut Diagnosis) {
+    match discovery_failure(&failure.message) {
+        DiscoveryFailure::Groups(groups) => {
+            for (group_version, _) in groups {
+                if let Some((group, version)) = group_version.split_once('/') {
+                    diagnosis.wait_for(ObjectRef::api_service(group, version));
+                }
+            }
+        }
+        DiscoveryFailure::Whole(message) => diagnosis.causes.push(
+            RootCause::below(&cause::API_DISCOVERY_FAILED, case.target)
+                .same_as("")
+                .step(Step::named("API discovery", format!("fails for the namespace controller: {message}")))
+                .evidence(status_of(case), said(failure)),
+        ),
+    }
+}
+
+fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle, diagnosis: &mut Diagnosis) {
+    let found = |cause, subject: &str, words: &str| {
+        RootCause::below(cause, case.target)
+            .same_as(subject)
+            .name(Placeholder::Namespace, case.name)
+            .step(Step::named(subject, words))
+            .evidence(status_of(case), said(failure))
+    };
+    let cause = match obstacle {
+        // They are listed anyway, or follow from the resource's name.
+        Obstacle::Unexpected { .. } => return,
+        Obstacle::WebhookCall { webhook, error } => {
+            let called = webhook::called(lister, diagnosis, &webhook);
+            // Its Service has a ready endpoint, or it is outside of the cluster: the path is cut, or it is slow.
+            if !called.is_explained && !diagnosis.open {
+                let words = format!("cannot be called: {error}");
+                let found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
+                diagnosis
+                    .causes
+                    .push(found.name_if(Placeholder::Configuration, called.configuration.map(|it| it.typed_name())));
+            }
+            return;
+        }
+        Obstacle::WebhookDenial { webhook, why } => {
+            let configuration = webhook::configuration_of(lister, diagnosis, &webhook);
+            let why = if why.is_empty() { "without giving a reason".to_owned() } else { why };
+            found(
+                &cause::WEBHOOK_REFUSES_DELETE,
+                &format!("Webhook {webhook}"),
+                &format!("refuses the deletion: {why}"),
+            )
+            .name_if(Placeholder::Configuration, configuration.map(|it| it.typed_name()))
+        }
+        Obstacle::PolicyDenial { policy, binding, why } => found(
+            &cause::POLICY_REFUSES_DELETE,
+            &format!("ValidatingAdmissionPolicy {policy}"),
+            &format!("bound by {binding}, refuses the deletion: {why}"),
+        ),
+        Obstacle::Conversion { group, kind, error } => {
+            match crd::crd_of(lister, diagnosis, &group, &kind) {
+                Some(crd) if crd::is_explained(lister, &crd) => diagnosis.wait_for(crd),
+                None if diagnosis.open => {}
+                _ => diagnosis.causes.push(found(
+                    &cause::CONVERSION_WEBHOOK_UNAVAILABLE,
+                    &format!("Conversion of {kind}.{group}"),
+                    &format!("fails: {error}"),
+                )),
+            }
+            return;
+        }
+        Obstacle::StoredVersion { group_version } => found(
+            &cause::STORED_VERSION_NOT_SERVED,
+            &format!("Objects of {group_version}"),
+            "are stored in a version that the CRD does not have any more",
+        ),
+        Obstacle::NotDecryptable { key, error } => {
+            found(&cause::OBJECT_NOT_DECRYPTABLE, &format!("etcd key {key}"), &format!("cannot be decrypted: {error}"))
+        }
+        Obstacle::NotDecodable { error } => {
+            found(&cause::OBJECT_NOT_DECODABLE, "A stored object", &format!("cannot be decoded: {error}"))
+        }
+        Obstacle::Etcd { fault, error } => {
+            found(control_plane::etcd_cause(fault), "etcd", &format!("{}: {error}", fault.words()))
+        }
+        Obstacle::Forbidden { why } => {
+            found(&cause::NAMESPACE_CONTROLLER_FORBIDDEN, "The namespace controller", &format!("may not {why}"))
+        }
+        Obstacle::TooManyRequests => found(
+            &cause::API_REQUESTS_REJECTED,
+            "The API server",
+            "turns the namespace controller's requests away: too many",
+        ),
+        Obstacle::Unknown { text } => {
+            found(&cause::NAMESPACE_CONTENT_FAILURE, "Deleting the content", &format!("fails: {text}"))
+                .same_as(case.name)
+        }
+    };
+    diagnosis.causes.push(cause);
+}

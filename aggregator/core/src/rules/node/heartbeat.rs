@@ -1,0 +1,55 @@
+//! What was last heard of a silent node, and from whom.
+
+use jiff::Timestamp;
+
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::rules::agent;
+use crate::rules::words::age;
+use crate::state::*;
+
+/// A kubelet renews its Lease every ten seconds; one that others were heard after for so long has
+/// missed some of that.
+const MISSED: i64 = 40;
+
+/// What was last heard of a node.
+pub struct Heartbeat {
+    /// Its kubelet's last word: the later of status and Lease.
+    pub last: Option<Timestamp>,
+    /// Whether the Events of its agent could be seen.
+    pub is_heard: bool,
+    /// When its agent spoke, later than its kubelet could have been silent by chance.
+    pub agent: Option<Timestamp>,
+}
+
+impl Heartbeat {
+    /// Looks at the node's status, its Lease and what its agent wrote. All three carry the time of the
+    /// node's own clock, so they compare whatever that clock says.
+    pub fn look(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Heartbeat {
+        let name = &on.metadata.name;
+        let heartbeat = condition(&on.status.conditions, "Ready").and_then(|ready| ready.last_heartbeat_time);
+        // The list also says who else is silent.
+        let answer = lister.from_list::<Lease>(known::LEASES, "kube-node-lease", name);
+        let lease = diagnosis.see(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer);
+        let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
+        let good_for = lease.map_or(MISSED, |lease| lease.spec.lease_duration_seconds.max(MISSED));
+        let word = agent::last_word(lister, on, diagnosis);
+        let spoke = last
+            .zip(word.flatten())
+            .and_then(|(last, spoke)| (spoke.as_second() > last.as_second().saturating_add(good_for)).then_some(spoke));
+        Heartbeat { last, is_heard: word.is_some(), agent: spoke }
+    }
+
+    /// `silent for 5m (last heard of at …)`.
+    pub fn words(&self, lister: &Lister) -> String {
+        match self.last {
+            Some(last) => format!("silent for {} (last heard of at {last})", age(lister, last)),
+            None => "silent".to_owned(),
+        }
+    }
+
+    /// Whether its agent spoke after `then`: the machine ran and reached the API server.
+    pub fn spoke_after(&self, then: Option<Timestamp>) -> bool {
+        self.agent.is_some_and(|spoke| then.is_none_or(|then| spoke > then))
+    }
+}

@@ -1,0 +1,281 @@
+//! Why a node does not let its pods go.
+
+mod disruption;
+mod heartbeat;
+
+use std::collections::BTreeSet;
+
+use findings::{Placeholder, cause};
+
+use super::words::{age, said};
+use super::{agent, control_plane, finalizer, victims};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::taint::{OUT_OF_SERVICE, SHUT_DOWN, UNREACHABLE};
+use crate::state::*;
+use disruption::Disruption;
+pub use disruption::suspended;
+use heartbeat::Heartbeat;
+
+/// The pod garbage collector acts every 20 seconds.
+const COLLECTOR: i64 = 120;
+
+/// A node that is not well, under explanation.
+struct Case<'a> {
+    target: &'a ObjectRef,
+    node: &'a Node,
+    ready: Option<&'a Condition>,
+}
+
+impl Case<'_> {
+    fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> RootCause {
+        let found = RootCause::here(cause, self.target, words).name(Placeholder::Node, &self.target.name);
+        match self.ready {
+            Some(ready) => found.evidence(format!("status of {}", self.target), said(ready)),
+            None => found,
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.ready.is_some_and(|ready| ready.status == "True")
+    }
+
+    fn taint(&self, key: &str) -> Option<&Taint> {
+        self.node.spec.taints.iter().find(|taint| taint.key == key)
+    }
+}
+
+/// Explains a node: what keeps it from finishing, and its own deletion, if that was asked for.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let answer = lister.get::<Node>(known::NODES, None, &target.name);
+    if answer.is_missing() {
+        return Diagnosis::missing();
+    }
+    let Some(node) = diagnosis.see(target.to_string(), "whether it is well", answer) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    let case = Case { target, node, ready: condition(&node.status.conditions, "Ready") };
+    diagnosis.words = match case.ready {
+        Some(ready) => format!("Ready={} {}", ready.status, ready.reason),
+        None => "has reported no condition".to_owned(),
+    };
+    if node.metadata.deletion_timestamp.is_some() {
+        diagnosis.terminating = true;
+        diagnosis.overdue = super::words::overdue(lister, &node.metadata);
+        finalizer::explain(lister, target, &node.metadata, &mut diagnosis);
+    }
+    let is_frozen = is_frozen(lister, node, &mut diagnosis);
+    if case.is_ready() && !is_frozen && !node.is_tainted(UNREACHABLE) && !node.is_tainted(OUT_OF_SERVICE) {
+        return diagnosis;
+    }
+    let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);
+    let is_judged = controllers_silent.is_none();
+    // Nobody judges nodes any more: what it says of this one may be old.
+    diagnosis.causes.extend(controllers_silent);
+    let found = judge(lister, &case, &mut diagnosis);
+    diagnosis.causes.push(found);
+    if is_judged {
+        not_evicted(lister, &case, &mut diagnosis);
+    }
+    local_volumes(lister, target, &mut diagnosis);
+    diagnosis
+}
+
+/// Whether a node that is called Ready has been silent since nobody judges nodes any more.
+pub fn is_frozen(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
+    if !is_true(&node.status.conditions, "Ready") || !control_plane::is_silent(lister, diagnosis) {
+        return false;
+    }
+    let answer = lister.from_list::<Lease>(known::LEASES, "kube-node-lease", &node.metadata.name);
+    diagnosis.open |= matches!(answer, Answer::Unasked);
+    answer.seen().is_some_and(|lease| lease.expired_for(lister.state.at).is_some())
+}
+
+/// Whether an agent on a node whose kubelet is silent has spoken since.
+pub fn agent_is_heard(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
+    Heartbeat::look(lister, node, diagnosis).agent.is_some()
+}
+
+/// Whether its kubelet is silent or says itself that it is not ready; then why.
+fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
+    let taint = case.taint(OUT_OF_SERVICE);
+    let since = taint.map(|taint| taint.time_added.map_or(COLLECTOR + 1, |added| lister.state.seconds_since(added)));
+    if since.is_some() && case.is_ready() {
+        let words = "declared out of service, and Ready: the taint removes pods only while the node is not ready";
+        return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
+    }
+    if case.ready.is_some_and(|ready| ready.reason == "NodeStatusNeverUpdated") {
+        return case.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
+    }
+    let kubelet_talks = case.ready.filter(|ready| ready.status == "False");
+    let heartbeat = match kubelet_talks {
+        Some(_) => Heartbeat { last: None, is_heard: false, agent: None },
+        None => Heartbeat::look(lister, case.node, diagnosis),
+    };
+    if let Some(taint) = taint.filter(|taint| heartbeat.spoke_after(taint.time_added)) {
+        let since = taint.time_added.map_or(String::new(), |added| format!(", {} ago", age(lister, added)));
+        diagnosis.note(format!(
+            "{} was declared out of service{since}, and its agent has spoken since: the machine runs. Its pods may run \
+             twice now. Take the taint off: kubectl taint node {} {OUT_OF_SERVICE}-",
+            case.target, case.target.name
+        ));
+    }
+    if since.is_some_and(|since| since > COLLECTOR) {
+        let words = "declared out of service, and its pods have not been removed";
+        return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
+    }
+    let is_off =
+        case.taint(SHUT_DOWN).filter(|taint| taint.time_added.is_none() || !heartbeat.spoke_after(taint.time_added));
+    let found = match (is_off, kubelet_talks) {
+        (Some(taint), _) => {
+            let words = format!("its cloud says the machine is stopped; {}", heartbeat.words(lister));
+            let found = case.found(&cause::NODE_SHUT_DOWN, words);
+            let since = taint.time_added.map_or(String::new(), |added| format!(" since {added}"));
+            found.evidence(format!("taints of {}", case.target), format!("{SHUT_DOWN}:{}{since}", taint.effect))
+        }
+        (None, Some(ready)) => {
+            case.found(&cause::NODE_NOT_READY, format!("its kubelet says NotReady: {}", ready.message))
+        }
+        (None, None) => silent(lister, case, &heartbeat, diagnosis),
+    };
+    // The collector has just been told to remove its pods.
+    if since.is_some() { found.progressing() } else { found }
+}
+
+/// Kubelet, machine or network: told apart only where an agent has spoken since.
+fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut Diagnosis) -> RootCause {
+    let name = &case.target.name;
+    let words = heartbeat.words(lister);
+    let mut found = match heartbeat.agent {
+        Some(spoke) => {
+            let ago = age(lister, spoke);
+            let root =
+                format!("{words}, while its agent reached the API server {ago} ago: the kubelet is what is down");
+            let found = case.found(&cause::NODE_KUBELET_SILENT, root).evidence(
+                format!("Events of the agent on {name}"),
+                format!("written at {spoke}, when the kubelet's Lease had run out"),
+            );
+            // By now the agent may be silent as well.
+            if lister.state.seconds_since(spoke) > agent::RENEWED { found.probable() } else { found }
+        }
+        None => {
+            let root = format!("{words}; kubelet down, machine off and cut network look alike from here");
+            let heard = match heartbeat.is_heard {
+                true => "none since then; an agent writes only while something is stuck",
+                false => "could not be seen",
+            };
+            case.found(&cause::NODE_UNREACHABLE, root).evidence(format!("Events of the agent on {name}"), heard)
+        }
+    };
+    if let Some(disruption) = Disruption::look(lister, case.node, diagnosis) {
+        // Where the agent was heard, the network is not what is broken.
+        let hint = disruption.hint().filter(|_| heartbeat.agent.is_none());
+        let likely = hint.map_or(String::new(), |hint| format!(": {hint}"));
+        found = found.evidence("other nodes", format!("{}{likely}", disruption.words()));
+        if let Some(hint) = hint.filter(|_| !disruption.is_alone()) {
+            diagnosis.note(format!("{}: {hint}.", disruption.words()));
+        }
+    }
+    for line in timeline(lister, case.node) {
+        found = found.evidence(format!("timeline of {}", case.target), line);
+    }
+    found
+}
+
+fn timeline(lister: &Lister, node: &Node) -> Vec<String> {
+    let ready = condition(&node.status.conditions, "Ready");
+    let mut events = Vec::new();
+    let mut add = |at: Option<jiff::Timestamp>, what: &str| {
+        if let Some(at) = at {
+            events.push((at, what.to_owned()));
+        }
+    };
+    add(ready.and_then(|ready| ready.last_heartbeat_time), "last status");
+    add(ready.and_then(|ready| ready.last_transition_time), "Ready became Unknown");
+    for effect in ["NoSchedule", "NoExecute"] {
+        add(node.taint(UNREACHABLE, effect).and_then(|taint| taint.time_added), &format!("taint unreachable:{effect}"));
+    }
+    add(node.taint(OUT_OF_SERVICE, "NoExecute").and_then(|taint| taint.time_added), "declared out of service");
+    events.sort();
+    events.into_iter().map(|(at, what)| format!("{at} ({} ago) {what}", age(lister, at))).collect()
+}
+
+/// Pods of a silent node that nobody asks to go: a cause when the node was asked about and holds no
+/// pod that is being deleted, else beside the point.
+fn not_evicted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let Some(suspended) = suspended(lister, case.node, diagnosis) else { return };
+    let is_asked = victims::is_named(lister, case.target);
+    let going = is_asked
+        .then(|| victims::pods_on(lister, &case.target.name).seen())
+        .flatten()
+        .map(|pods| pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_some()).count());
+    if going == Some(0) {
+        let found = RootCause::below(&cause::EVICTION_SUSPENDED, case.target)
+            .same_as(&suspended.root)
+            .in_place_of_own()
+            .step(Step::about(case.target, &suspended.words))
+            .not_stuck();
+        diagnosis.causes.push(suspended.prove(found));
+    } else {
+        diagnosis.note(format!("Other pods of {} are not asked to go: it is {}.", case.target, suspended.words));
+    }
+}
+
+/// More claims are not followed one by one.
+const MOST_CLAIMS: usize = 20;
+
+/// When something on this node was asked about, the claims of its pods that were met: (namespace, name).
+/// `None` when all volumes of the node count, or these are too many to be asked for one by one.
+fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a str, String)>> {
+    if matches!(lister.state.subject, Subject::Everything { .. }) || victims::is_named(lister, node) {
+        return None;
+    }
+    let mut pods = lister.met::<Pod>().filter(|pod| pod.spec.node_name == node.name).peekable();
+    pods.peek()?;
+    let claims = |pod: &'a Pod| {
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+        pod.claims().into_iter().map(move |name| (namespace, name))
+    };
+    let all: BTreeSet<_> = pods.flat_map(claims).collect();
+    (all.len() <= MOST_CLAIMS).then_some(all)
+}
+
+/// The volume that a claim is bound to.
+fn volume_of<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    namespace: &str,
+    name: &str,
+) -> Option<&'a PersistentVolume> {
+    let hides = "which volumes are on its disks";
+    let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
+    let volume = &diagnosis.see(format!("PersistentVolumeClaim {namespace}/{name}"), hides, answer)?.spec.volume_name;
+    if volume.is_empty() {
+        return None;
+    }
+    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
+    diagnosis.see(format!("PersistentVolume {volume}"), hides, answer)
+}
+
+/// Data that is only on this node's disk.
+fn local_volumes(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
+    let volumes = match claims_on(lister, target) {
+        Some(claims) => claims.iter().filter_map(|(at, name)| volume_of(lister, diagnosis, at, name)).collect(),
+        None => {
+            let answer = lister.list::<PersistentVolume>(known::VOLUMES, Scope::All);
+            diagnosis.see("persistentvolumes", "which volumes are on its disks", answer).unwrap_or_default()
+        }
+    };
+    let local = volumes.iter().filter(|volume| volume.only_node() == Some(target.name.as_str()));
+    let local: Vec<String> = local.map(|volume| volume.metadata.name.clone()).collect();
+    if !local.is_empty() {
+        diagnosis.note(format!(
+            "Local to {}: PersistentVolume {}. This data exists on that machine only; it survives if the machine comes \
+             back, and is lost if the claim is given up.",
+            target.name,
+            super::words::some(&local, 5)
+        ));
+    }
+}

@@ -1,0 +1,133 @@
+//! Owners: a foreground deletion waits for what the object owns.
+
+use findings::cause;
+
+use super::finalizer::controller_manager::by_controller_manager;
+use super::words::{count, some, within};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// Kinds that mostly own and are owned. Others are looked at when none of these is a dependent.
+const USUAL: &[Known] = &[known::PODS, known::CLAIMS, known::SERVICES];
+const USUAL_GROUPS: &[&str] = &["apps", "batch"];
+
+/// `foregroundDeletion`: the garbage collector takes it off when no dependent blocks any more.
+pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+    let dependents = dependents(lister, target, meta, diagnosis);
+    if diagnosis.open {
+        return;
+    }
+    let mut free = Vec::new();
+    for (dependent, its) in &dependents {
+        let blocks = its.owner_references.iter().any(|owner| owner.uid == meta.uid && owner.block_owner_deletion);
+        match its.deletion_timestamp {
+            Some(_) if blocks => diagnosis.wait_for(dependent.clone()),
+            None if blocks => free.push(dependent.to_string()),
+            _ => {}
+        }
+    }
+    if !free.is_empty() {
+        diagnosis.causes.push(
+            RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
+                .step(Step::named(
+                    count(free.len(), "dependent"),
+                    format!("nobody asked it to go yet: {}", some(&free, 3)),
+                ))
+                .evidence(target.to_string(), "finalizer foregroundDeletion"),
+        );
+    } else if diagnosis.waits_for.is_empty() {
+        by_controller_manager(
+            lister,
+            target,
+            meta,
+            "foregroundDeletion",
+            &cause::GARBAGE_COLLECTOR_NOT_WORKING,
+            diagnosis,
+        );
+    }
+}
+
+fn dependents<'a>(
+    lister: &Lister<'a>,
+    target: &ObjectRef,
+    meta: &Meta,
+    diagnosis: &mut Diagnosis,
+) -> Vec<(ObjectRef, &'a Meta)> {
+    let Some(discovery) = diagnosis.see("API discovery", "what it owns", lister.discovery()) else { return Vec::new() };
+    let all = discovery.deletable_namespaced();
+    let is_usual = |resource: &Resource| {
+        USUAL_GROUPS.contains(&resource.group.as_str())
+            || USUAL.iter().any(|known| resource.group == known.group && resource.plural == known.plural)
+            || (resource.group.is_empty() && resource.plural == "configmaps")
+            || resource.group == target.resource.group
+    };
+    let (usual, others): (Vec<Resource>, Vec<Resource>) = all.into_iter().partition(is_usual);
+    let found = owned(lister, target, meta, diagnosis, &usual);
+    if !found.is_empty() || diagnosis.open {
+        return found;
+    }
+    owned(lister, target, meta, diagnosis, &others)
+}
+
+fn owned<'a>(
+    lister: &Lister<'a>,
+    target: &ObjectRef,
+    meta: &Meta,
+    diagnosis: &mut Diagnosis,
+    resources: &[Resource],
+) -> Vec<(ObjectRef, &'a Meta)> {
+    let scope = target.namespace.as_deref().map_or(Scope::All, within);
+    let mut found = Vec::new();
+    for resource in resources.iter().filter(|resource| resource.plural != "secrets" && resource.plural != "events") {
+        let answer = lister.metadata(resource, scope.clone());
+        let hides = format!("which {resource} it owns");
+        for object in diagnosis.see(resource.to_string(), &hides, answer).unwrap_or_default() {
+            if object.metadata.owner_references.iter().any(|owner| owner.uid == meta.uid) {
+                let served = lister.discovery().seen().and_then(|it| it.find(&resource.group, &resource.plural));
+                found.push((
+                    ObjectRef {
+                        kind: served.map_or(resource.plural.clone(), |(_, served)| served.kind.clone()),
+                        resource: resource.clone(),
+                        namespace: object.metadata.namespace.clone(),
+                        name: object.metadata.name.clone(),
+                    },
+                    &object.metadata,
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// What a missing or odd owner means, which people often take for the reason.
+pub fn notes(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+    for owner in &meta.owner_references {
+        let known = match owner.kind.as_str() {
+            "StatefulSet" => known::STATEFUL_SETS,
+            "DaemonSet" => known::DAEMON_SETS,
+            _ => continue,
+        };
+        let answer = lister.get::<Workload>(known, target.namespace.as_deref(), &owner.name);
+        if answer.is_missing() {
+            diagnosis.note(format!(
+                "Not the cause: the missing {} {}. {target} has been asked to stop already, and a missing owner never \
+                 holds what it owned.",
+                owner.kind, owner.name
+            ));
+        } else if let Some(set) = answer.seen() {
+            diagnosis.behind(format!("{} {} (waits for its pod)", owner.kind, owner.name));
+            // More of its pods than this one.
+            if owner.kind == "StatefulSet" && set.ready() + 1 < set.wanted() {
+                let namespace = target.namespace.as_deref().unwrap_or_default();
+                diagnosis.note(format!(
+                    "StatefulSet {namespace}/{} has {} of {} pods ready. One that is not being deleted and not ready is \
+                     looked at by its name: kubectl why-terminating pod/NAME -n {namespace}",
+                    owner.name,
+                    set.ready(),
+                    set.wanted()
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Why a pod does not go, as far as the API shows it.
+
+use findings::{Placeholder, cause, clean, duration};
+
+use super::webhook::Request;
+use super::words::{age, overdue, some, within};
+use super::{agent, control_plane, finalizer, live_pod, node, owner, webhook};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// After its deadline a kubelet needs some seconds to finish and to report.
+const SETTLING: i64 = 10;
+
+/// The pod garbage collector needs a minute; after two something refuses it.
+const COLLECTOR: i64 = 120;
+
+/// A pod that is being deleted, under explanation.
+struct Case<'a> {
+    target: &'a ObjectRef,
+    pod: &'a Pod,
+}
+
+impl Case<'_> {
+    fn namespace(&self) -> &str {
+        self.target.namespace.as_deref().unwrap_or_default()
+    }
+
+    fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> RootCause {
+        RootCause::here(cause, self.target, words)
+            .name(Placeholder::Pod, format!("{}/{}", self.namespace(), self.target.name))
+            .name(Placeholder::Node, &self.pod.spec.node_name)
+    }
+}
+
+/// Explains a pod.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let namespace = target.namespace.as_deref().unwrap_or_default();
+    let answer = lister.terminating::<Pod>(known::PODS, Some(namespace), &target.name);
+    if answer.is_missing() {
+        return Diagnosis::missing();
+    }
+    let Some(pod) = diagnosis.see(target.to_string(), "what holds it", answer) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    if pod.metadata.deletion_timestamp.is_none() {
+        live_pod::explain(lister, target, pod, &mut diagnosis);
+        return diagnosis;
+    }
+    diagnosis.terminating = true;
+    diagnosis.overdue = overdue(lister, &pod.metadata);
+    diagnosis.words = words(pod, &diagnosis);
+    if let (Some(asked), Some(deadline)) = (pod.metadata.asked_to_go_at(), pod.metadata.deletion_timestamp) {
+        let phase = &pod.status.phase;
+        diagnosis.evidence(target.to_string(), format!("asked to stop at {asked}, deadline {deadline}, phase {phase}"));
+    }
+    judge(lister, &Case { target, pod }, &mut diagnosis);
+    diagnosis
+}
+
+fn words(pod: &Pod, diagnosis: &Diagnosis) -> String {
+    let place = match pod.spec.node_name.as_str() {
+        "" => "bound to no node".to_owned(),
+        node => format!("on {node}"),
+    };
+    let deadline = match diagnosis.overdue {
+        Some(seconds) if seconds < 0 => format!("has {} to stop", duration(seconds.unsigned_abs())),
+        Some(seconds) => format!("deadline passed {} ago", duration(seconds.unsigned_abs())),
+        None => "no deadline".to_owned(),
+    };
+    let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
+    let state = if pod.never_started() { "Pending, never started" } else { pod.status.phase.as_str() };
+    format!("{state} {place}; {deadline} (grace {grace}s)")
+}
+
+fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let Case { target, pod } = *case;
+    owner::notes(lister, target, &pod.metadata, diagnosis);
+    if diagnosis.is_younger_than(0) {
+        let words = diagnosis.words.clone();
+        diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
+        return;
+    }
+    if pod.metadata.annotations.contains_key("kubernetes.io/config.mirror") {
+        let words = format!("{}; it comes from a manifest on its node", diagnosis.words);
+        diagnosis
+            .causes
+            .push(case.found(&cause::STATIC_POD, words).evidence(target.to_string(), "kubernetes.io/config.mirror"));
+        return;
+    }
+    if !pod.metadata.finalizers.is_empty() && pod.metadata.deletion_grace_period_seconds == Some(0) {
+        if !pod.has_ended() && !pod.spec.node_name.is_empty() {
+            let words = format!("{}; force-deleted, its processes may be alive", diagnosis.words);
+            diagnosis.causes.push(
+                case.found(&cause::POD_FORCE_DELETED, &words)
+                    .evidence(target.to_string(), format!("deletionGracePeriodSeconds 0, phase {}", pod.status.phase)),
+            );
+            // The answer does not rest on the node; it only leads to what its agent says.
+            let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
+            diagnosis.open |= matches!(answer, Answer::Unasked);
+            if let Some(on) = answer.seen() {
+                let told = agent::findings(lister, diagnosis, target, pod, on, &words);
+                diagnosis.causes.extend(told);
+            }
+        } else {
+            diagnosis
+                .words
+                .push_str(&format!("; the node is done, held by finalizer {}", pod.metadata.finalizers.join(", ")));
+        }
+        finalizer::explain(lister, target, &pod.metadata, diagnosis);
+        return;
+    }
+    if collector_refused(lister, case, diagnosis) {
+        return;
+    }
+    if pod.spec.node_name.is_empty() {
+        let found = match control_plane::silent(lister, diagnosis, target) {
+            Some(found) => found,
+            None => case.found(&cause::POD_NEVER_SCHEDULED, &diagnosis.words),
+        };
+        diagnosis.causes.push(found);
+        return;
+    }
+    at_node(lister, case, diagnosis);
+}
+
+/// The collector marked it, and it is still there.
+fn collector_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+    let marked = condition(&case.pod.status.conditions, "DisruptionTarget")
+        .filter(|marked| marked.status == "True" && marked.reason == "DeletionByPodGC");
+    let since = marked.and_then(|marked| marked.last_transition_time);
+    let Some(since) = since.filter(|since| lister.state.seconds_since(*since) > COLLECTOR) else { return false };
+    if report_refused(lister, case, diagnosis) {
+        return true;
+    }
+    let words = format!("{}; the pod garbage collector marked it {} ago", diagnosis.words, age(lister, since));
+    diagnosis.causes.push(case.found(&cause::POD_GC_REFUSED, words));
+    true
+}
+
+fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let name = case.pod.spec.node_name.as_str();
+    let answer = lister.get::<Node>(known::NODES, None, name);
+    if answer.is_missing() {
+        without_node(lister, case, diagnosis);
+        return;
+    }
+    let Some(on) = diagnosis.see(format!("Node {name}"), "whether its node is well", answer) else {
+        if !diagnosis.open {
+            unseen_node(case, diagnosis);
+        }
+        return;
+    };
+    let said = condition(&on.status.conditions, "Ready").map(|ready| ready.status.as_str());
+    let ready = said == Some("True");
+    let is_settling = diagnosis.is_younger_than(SETTLING);
+    if !ready && !is_settling && (said == Some("False") || node::agent_is_heard(lister, on, diagnosis)) {
+        // The machine lives, and its agent may know why the kubelet is not ready or silent.
+        let words = diagnosis.words.clone();
+        let told = agent::findings(lister, diagnosis, case.target, case.pod, on, &words);
+        let kubelet = [cause::KUBELET_NOT_RUNNING.id, cause::KUBELET_SYNC_LOOP_HUNG.id];
+        let is_kubelet = told.iter().any(|found| kubelet.contains(&found.cause.id));
+        diagnosis.causes.extend(told);
+        if is_kubelet {
+            return;
+        }
+    }
+    let ready = ready && !node::is_frozen(lister, on, diagnosis);
+    if !ready || on.is_tainted(taint::UNREACHABLE) || on.is_tainted(taint::OUT_OF_SERVICE) {
+        diagnosis.wait_for(ObjectRef::node(name));
+        return;
+    }
+    if is_settling {
+        let words = format!("{}; its kubelet is finishing", diagnosis.words);
+        diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
+        return;
+    }
+    at_healthy_node(lister, case, on, diagnosis);
+}
+
+/// The collector removes it within two minutes after the Node went; later something refuses that.
+fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let name = case.pod.spec.node_name.as_str();
+    if let Some(found) = control_plane::silent(lister, diagnosis, case.target) {
+        diagnosis.causes.push(found);
+        return;
+    }
+    if report_refused(lister, case, diagnosis) {
+        return;
+    }
+    let about = Select::Fields(format!("involvedObject.kind=Node,involvedObject.name={name}"));
+    let answer = lister.select::<Event>(known::EVENTS, within("default"), about);
+    let events = diagnosis.see(format!("events of Node {name}"), "when the node went", answer).unwrap_or_default();
+    let removed = events.iter().filter(|event| event.reason == "RemovingNode").filter_map(|event| event.last_timestamp);
+    let removed = removed.max();
+    let base = |cause| {
+        RootCause::below(cause, case.target)
+            .same_as(name)
+            .name(Placeholder::Node, name)
+            .evidence(format!("Node {name}"), "not found")
+    };
+    let found = match removed {
+        Some(at) if lister.state.seconds_since(at) > COLLECTOR => {
+            let gone = age(lister, at);
+            let words =
+                format!("gone for {gone}; the pod garbage collector should have removed its pods after a minute");
+            base(&cause::POD_GC_REFUSED).step(Step::about(&ObjectRef::node(name), words))
+        }
+        _ => {
+            let words = "does not exist; the pod garbage collector removes its pods within two minutes";
+            base(&cause::NODE_OBJECT_GONE).step(Step::about(&ObjectRef::node(name), words)).progressing()
+        }
+    };
+    diagnosis.causes.push(found);
+}
+
+/// Without the right to see the node the pod still shows how far its kubelet has come.
+fn unseen_node(case: &Case, diagnosis: &mut Diagnosis) {
+    let cause = by_phase(case.pod);
+    let found = case.found(cause, &diagnosis.words).probable();
+    diagnosis.causes.push(found);
+}
+
+fn by_phase(pod: &Pod) -> &'static findings::Cause {
+    match () {
+        () if pod.has_ended() => &cause::POD_CLEANUP_NOT_FINISHED,
+        () if pod.never_started() => &cause::POD_NEVER_STARTED,
+        () => &cause::POD_CONTAINERS_NOT_STOPPED,
+    }
+}
+
+fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diagnosis) {
+    let Case { target, pod } = *case;
+    let name = pod.spec.node_name.as_str();
+    if report_refused(lister, case, diagnosis) {
+        return;
+    }
+    let late = diagnosis.overdue.map_or(String::new(), |seconds| duration(seconds.unsigned_abs()));
+    let words = format!("{}; deadline passed {late} ago", remains(pod));
+    let told = agent::findings(lister, diagnosis, target, pod, on, &words);
+    if !told.is_empty() {
+        diagnosis.causes.extend(told);
+        return;
+    }
+    if (pod.has_ended() && missing_driver(lister, case, diagnosis)) || diagnosis.open {
+        return;
+    }
+    let found = case
+        .found(by_phase(pod), format!("{words}; node {name} is Ready"))
+        .evidence(target.to_string(), format!("phase {}, {}", pod.status.phase, diagnosis.words))
+        .evidence(format!("Node {name}"), "Ready=True");
+    diagnosis.causes.push(found);
+}
+
+/// What the kubelet has not finished, as far as the pod shows it.
+fn remains(pod: &Pod) -> String {
+    let name = pod.spec.node_name.as_str();
+    if pod.has_ended() {
+        return format!("containers have ended ({}); volumes or cgroup are not cleaned up on {name}", pod.status.phase);
+    }
+    if pod.never_started() {
+        return format!("never started a container; its set-up on {name} has not been undone");
+    }
+    let running: Vec<String> = pod.running().iter().map(|container| clean(container, 63)).collect();
+    let which = match running.as_slice() {
+        [] => "its containers are not confirmed stopped".to_owned(),
+        [one] => format!("container {one} is still running"),
+        several => format!("containers {} are still running", some(several, 5)),
+    };
+    format!("{which}, as its kubelet last said")
+}
+
+/// The kubelet's last requests about a pod, which a webhook without a backend refuses: its status,
+/// and in the end its deletion.
+fn report_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+    let request = |operation| Request::about(case.target, &case.pod.metadata, operation);
+    webhook::refuses(lister, diagnosis, &[request("UPDATE").at("pods/status"), request("DELETE")])
+}
+
+/// A CSI volume of the pod, whose driver is not registered at the node.
+fn missing_driver(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+    let Case { target, pod } = *case;
+    let name = pod.spec.node_name.as_str();
+    let claims = pod.claims();
+    if claims.is_empty() {
+        return false;
+    }
+    let answer = lister.list::<Claim>(known::CLAIMS, within(case.namespace()));
+    let all = diagnosis.see(format!("persistentvolumeclaims of {}", case.namespace()), "its volumes", answer);
+    let bound = all.unwrap_or_default().into_iter().filter(|one| claims.contains(&one.metadata.name));
+    for one in bound.filter(|one| !one.spec.volume_name.is_empty()) {
+        let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &one.spec.volume_name);
+        let volume = diagnosis.see(format!("PersistentVolume {}", one.spec.volume_name), "its driver", answer);
+        let Some(csi) = volume.and_then(|volume| volume.spec.csi.as_ref()) else { continue };
+        let answer = lister.get::<CsiNode>(known::CSI_NODES, None, name);
+        let is_gone = answer.is_missing();
+        let drivers = diagnosis.see(format!("CSINode {name}"), "which drivers the node has", answer);
+        let lists = drivers.is_some_and(|node| node.spec.drivers.iter().any(|driver| driver.name == csi.driver));
+        if lists || (drivers.is_none() && !is_gone) {
+            continue;
+        }
+        let found = case
+            .found(&cause::CSI_DRIVER_NOT_ON_NODE, &diagnosis.words)
+            .same_as(format!("{name}:{}", csi.driver))
+            .name(Placeholder::Driver, &csi.driver)
+            .step(Step::about(
+                &ObjectRef::claim(case.namespace(), &one.metadata.name),
+                format!("volume {} of driver {}", one.spec.volume_name, csi.driver),
+            ))
+            .step(Step::named(
+                format!("CSI driver {}", csi.driver),
+                format!("is not registered on {name}, so its volumes cannot be unmounted there"),
+            ))
+            .evidence(format!("CSINode {name}"), format!("spec.drivers does not list {}", csi.driver))
+            .evidence(target.to_string(), format!("phase {}", pod.status.phase))
+            .probable();
+        diagnosis.causes.push(found);
+        return true;
+    }
+    false
+}

@@ -1,0 +1,162 @@
+//! Why a PersistentVolume does not go.
+
+use findings::{Placeholder, cause};
+
+use super::object::words;
+use super::sidecar::{self, Sidecar};
+use super::words::{overdue, within};
+use super::{control_plane, finalizer, invalid_owner};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// Explains a volume.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &target.name);
+    if answer.is_missing() {
+        return Diagnosis::missing();
+    }
+    let Some(volume) = diagnosis.see(target.to_string(), "what holds it", answer) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    if volume.metadata.deletion_timestamp.is_none() {
+        diagnosis.words = format!("is not being deleted ({})", volume.status.phase);
+        if volume.status.phase == "Released" && policy(volume) == "Retain" {
+            diagnosis.note(format!(
+                "{target} is released and its reclaim policy is Retain: it stays until somebody deletes it, and its disk \
+                 stays even then. Nothing is stuck."
+            ));
+        }
+        invalid_owner::of_live(lister, target, &volume.metadata, &mut diagnosis);
+        return diagnosis;
+    }
+    diagnosis.terminating = true;
+    diagnosis.overdue = overdue(lister, &volume.metadata);
+    diagnosis.words = format!("{}; phase {}", words(lister, &volume.metadata), volume.status.phase);
+    for finalizer in &volume.metadata.finalizers {
+        match finalizer.as_str() {
+            "kubernetes.io/pv-protection" => protection(lister, target, volume, &mut diagnosis),
+            "external-provisioner.volume.kubernetes.io/finalizer" => {
+                backend(lister, target, volume, &cause::PV_BACKEND_DELETE_FAILS, &mut diagnosis);
+            }
+            "kubernetes.io/pv-controller" => {
+                backend(lister, target, volume, &cause::PV_DELETION_PENDING, &mut diagnosis)
+            }
+            other if other.starts_with("external-attacher/") => attachments(lister, target, other, &mut diagnosis),
+            other => finalizer::one(lister, target, &volume.metadata, other, &mut diagnosis),
+        }
+    }
+    diagnosis
+}
+
+/// Held while it is Bound: its claim must go first.
+fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, diagnosis: &mut Diagnosis) {
+    let reference = volume.spec.claim_ref.as_ref().filter(|_| volume.status.phase == "Bound");
+    let Some(ClaimRef { namespace, name, uid }) = reference else {
+        let found = match control_plane::silent(lister, diagnosis, target) {
+            Some(found) => found,
+            None if finalizer::refused(lister, target, &volume.metadata, diagnosis) => return,
+            None => {
+                let words = format!("{}; pv-protection should have let it go", diagnosis.words);
+                RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
+            }
+        };
+        let is_young = diagnosis.is_younger_than(60);
+        diagnosis.causes.push(if is_young { found.progressing() } else { found });
+        return;
+    };
+    let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
+    let is_gone = answer.is_missing();
+    let bound =
+        diagnosis.see(format!("PersistentVolumeClaim {namespace}/{name}"), "whether it is being deleted", answer);
+    let who = ObjectRef::claim(namespace, name);
+    match bound {
+        // Another claim of that name is another claim.
+        Some(bound) if bound.metadata.uid == *uid && bound.metadata.deletion_timestamp.is_some() => {
+            diagnosis.wait_for(who);
+        }
+        Some(_) => diagnosis.causes.push(
+            RootCause::below(&cause::PV_BOUND_TO_CLAIM, target)
+                .name(Placeholder::Namespace, namespace)
+                .name(Placeholder::Name, name)
+                .name(Placeholder::Pv, &target.name)
+                .step(Step::about(&who, "is bound to it and is not being deleted")),
+        ),
+        None if is_gone => diagnosis.causes.push(
+            RootCause::here(&cause::PV_DELETION_PENDING, target, format!("{}; its claim is gone", diagnosis.words))
+                .name(Placeholder::Pv, &target.name),
+        ),
+        None => {}
+    }
+}
+
+/// Held until the storage has deleted the disk.
+fn backend(
+    lister: &Lister,
+    target: &ObjectRef,
+    volume: &PersistentVolume,
+    cause: &'static findings::Cause,
+    diagnosis: &mut Diagnosis,
+) {
+    if volume.status.phase == "Bound" {
+        // pv-protection tells.
+        return;
+    }
+    // Events about what lives in no namespace stand in this one.
+    let about =
+        format!("involvedObject.kind=PersistentVolume,involvedObject.name={},reason=VolumeFailedDelete", target.name);
+    let answer = lister.select::<Event>(known::EVENTS, within("default"), Select::Fields(about));
+    let events = diagnosis.glance(format!("events of {target}"), "why its disk is not deleted", answer);
+    let last = events.into_iter().flatten().max_by_key(|event| event.last_timestamp.max(event.event_time));
+    let said = match last {
+        Some(event) => &event.message,
+        None => &volume.status.message,
+    };
+    let words = if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {said}", diagnosis.words) };
+    let found = RootCause::here(cause, target, words)
+        .name(Placeholder::Pv, &target.name)
+        .name_if(Placeholder::Driver, volume.spec.csi.as_ref().map(|csi| &csi.driver))
+        .evidence(target.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
+    let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
+    let found = match driver {
+        _ if !said.is_empty() => {
+            let source = last.map_or("status".to_owned(), |event| format!("Event {}", event.reason));
+            found.evidence(source, said.to_string())
+        }
+        // Without its words it may as well not run.
+        Some(driver) => match sidecar::provisioner(lister, diagnosis, driver) {
+            Sidecar::Silent((source, says)) | Sidecar::Alive((source, says)) => found.evidence(source, says).probable(),
+            Sidecar::NotTold => found.probable(),
+        },
+        None => found.probable(),
+    };
+    diagnosis.causes.push(found);
+}
+
+fn policy(volume: &PersistentVolume) -> &str {
+    match volume.spec.persistent_volume_reclaim_policy.as_str() {
+        "" => "Retain",
+        policy => policy,
+    }
+}
+
+/// Held while an attachment of it exists, whatever its state.
+fn attachments(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: &mut Diagnosis) {
+    let answer = lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
+    let all = diagnosis.see("volumeattachments", "where it is attached", answer).unwrap_or_default();
+    let own: Vec<&Attachment> =
+        all.into_iter().filter(|one| one.spec.source.persistent_volume_name == target.name).collect();
+    for one in &own {
+        diagnosis.wait_for(ObjectRef::cluster_wide(known::ATTACHMENTS, &one.metadata.name));
+    }
+    if own.is_empty() && !diagnosis.open {
+        let words = format!("{}; nothing is attached, and {finalizer} is left", diagnosis.words);
+        diagnosis.causes.push(
+            RootCause::here(&cause::VOLUME_ATTACHER_GONE, target, words)
+                .name(Placeholder::Finalizer, finalizer)
+                .probable(),
+        );
+    }
+}

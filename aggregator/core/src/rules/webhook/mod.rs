@@ -1,0 +1,181 @@
+//! Webhooks that must agree, and whether they can be called.
+
+mod request;
+
+use findings::{Cause, Placeholder, cause};
+
+pub use request::Request;
+
+use self::request::{Asked, asked};
+use super::backend::{self, Backend};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+const KINDS: [Known; 2] = [known::VALIDATING, known::MUTATING];
+
+/// Explains a configuration: the webhooks in it that refuse because they cannot be called.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let known = if target.is(known::MUTATING) { known::MUTATING } else { known::VALIDATING };
+    let all = configurations(lister, &mut diagnosis, known);
+    let Some(configuration) = all.into_iter().find(|one| one.metadata.name == target.name) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    let names: Vec<&str> = configuration.webhooks.iter().map(|webhook| webhook.name.as_str()).collect();
+    diagnosis.words = words(&names);
+    for webhook in configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails()) {
+        match broken(lister, &mut diagnosis, target, webhook) {
+            Broken::With(found) => diagnosis.causes.push(found),
+            Broken::By(node) => diagnosis.wait_for(node),
+            Broken::No if webhook.client_config.service.is_none() => diagnosis.note(outside(webhook)),
+            Broken::No => {}
+        }
+    }
+    diagnosis
+}
+
+fn configurations<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, known: Known) -> Vec<&'a WebhookConfiguration> {
+    let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
+    diagnosis.see(known.plural, "which webhooks must agree", answer).unwrap_or_default()
+}
+
+fn words(webhooks: &[&str]) -> String {
+    format!("must be asked (webhook {})", webhooks.join(", "))
+}
+
+fn outside(webhook: &Webhook) -> String {
+    let url = webhook.client_config.url.as_deref().unwrap_or_default();
+    format!("Webhook {} is called outside of the cluster ({url}); whether it answers cannot be seen.", webhook.name)
+}
+
+/// Whether a webhook has somebody behind it.
+enum Broken {
+    /// As far as can be seen.
+    No,
+    /// Nobody; this says why.
+    With(RootCause),
+    /// All of it is on this node, which is not well.
+    By(ObjectRef),
+}
+
+fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef, webhook: &Webhook) -> Broken {
+    let Some(service) = &webhook.client_config.service else { return Broken::No };
+    let base = |words: &str| {
+        RootCause::below(cause_of(webhook), configuration)
+            .same_as(format!("{configuration}:{service}"))
+            .evidence(configuration.to_string(), format!("webhook {}: failurePolicy Fail; {words}", webhook.name))
+            .name(Placeholder::Configuration, configuration.typed_name())
+            .name(Placeholder::Service, service)
+    };
+    match backend::look(lister, diagnosis, service) {
+        Backend::NoService => {
+            let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
+            Broken::With(base("its Service does not exist").step(Step::about(&shown, "does not exist")))
+        }
+        Backend::NoEndpoint { node: Some(node), .. } => Broken::By(node),
+        Backend::NoEndpoint { steps, node: None, .. } => {
+            Broken::With(steps.into_iter().fold(base("its Service has no ready endpoint"), RootCause::step))
+        }
+        // It can be called in principle; only an error's words can say more.
+        Backend::Ready { .. } | Backend::Unknown => Broken::No,
+    }
+}
+
+/// One root for all that the webhook holds, whatever each of them was refused.
+fn cause_of(webhook: &Webhook) -> &'static Cause {
+    let deletes = webhook.rules.iter().any(|rule| rule.operations.iter().any(|it| it == "DELETE" || it == "*"));
+    if deletes { &cause::WEBHOOK_UNAVAILABLE } else { &cause::WEBHOOK_BLOCKS_UPDATE }
+}
+
+/// Whether the backend of a webhook explains that it could not be called; says so in `diagnosis`.
+fn blame(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    configuration: &ObjectRef,
+    webhook: &Webhook,
+    sure: &Asked,
+) -> bool {
+    match broken(lister, diagnosis, configuration, webhook) {
+        Broken::No => false,
+        Broken::By(_) => {
+            diagnosis.wait_for(configuration.clone());
+            true
+        }
+        Broken::With(found) => {
+            let found = found.under(Step::about(configuration, words(&[&webhook.name])));
+            let found = match sure {
+                Asked::Perhaps(why) => found.evidence(format!("webhook {}", webhook.name), why).probable(),
+                Asked::Yes | Asked::No => found,
+            };
+            if diagnosis.causes.iter().all(|known| known.root != found.root) {
+                diagnosis.causes.push(found);
+            }
+            true
+        }
+    }
+}
+
+/// Whether a webhook that cannot be called refuses one of these requests; each is told in `diagnosis`.
+pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request]) -> bool {
+    let mut any = false;
+    for known in KINDS {
+        for configuration in configurations(lister, diagnosis, known) {
+            let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
+            for webhook in configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails()) {
+                let sure = requests.iter().map(|request| asked(lister, diagnosis, webhook, *request));
+                // Of several requests the surest counts.
+                let sure = sure.reduce(|one, other| if one == Asked::Yes || other == Asked::No { one } else { other });
+                match sure {
+                    None | Some(Asked::No) => {}
+                    Some(sure) => any |= blame(lister, diagnosis, &target, webhook, &sure),
+                }
+            }
+        }
+    }
+    any
+}
+
+/// Mutating webhooks that are asked about a request: what they add may make it invalid.
+pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> Vec<String> {
+    let mut names = Vec::new();
+    for configuration in configurations(lister, diagnosis, known::MUTATING) {
+        let mut webhooks = configuration.webhooks.iter();
+        if webhooks.any(|webhook| asked(lister, diagnosis, webhook, request) != Asked::No) {
+            names.push(configuration.metadata.name.clone());
+        }
+    }
+    names
+}
+
+/// A webhook as an error names it, and what came of it.
+pub struct Called {
+    /// The configuration it stands in, if that was found.
+    pub configuration: Option<ObjectRef>,
+    /// Whether `diagnosis` says now why it cannot be called.
+    pub is_explained: bool,
+}
+
+/// Looks behind a webhook that an error names: it was asked, whatever its rules say.
+pub fn called(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str) -> Called {
+    let Some((configuration, webhook)) = find(lister, diagnosis, webhook) else {
+        return Called { configuration: None, is_explained: false };
+    };
+    let is_explained = blame(lister, diagnosis, &configuration, webhook, &Asked::Yes);
+    Called { configuration: Some(configuration), is_explained }
+}
+
+/// The configuration that has a webhook of this name, as errors print it.
+pub fn configuration_of(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str) -> Option<ObjectRef> {
+    find(lister, diagnosis, webhook).map(|(configuration, _)| configuration)
+}
+
+fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, name: &str) -> Option<(ObjectRef, &'a Webhook)> {
+    KINDS.into_iter().find_map(|known| {
+        configurations(lister, diagnosis, known).into_iter().find_map(|configuration| {
+            let webhook = configuration.webhooks.iter().find(|webhook| webhook.name == name)?;
+            Some((ObjectRef::cluster_wide(known, &configuration.metadata.name), webhook))
+        })
+    })
+}

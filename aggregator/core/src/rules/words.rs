@@ -1,0 +1,49 @@
+//! Words that several rules need.
+
+use findings::duration;
+use jiff::Timestamp;
+
+use crate::lister::Lister;
+use crate::state::{Condition, Meta, Scope};
+
+/// `2d4h`, from `then` until the cluster was looked at.
+pub fn age(lister: &Lister, then: Timestamp) -> String {
+    duration(u64::try_from(lister.state.seconds_since(then)).unwrap_or(0))
+}
+
+/// ` for 2d4h`, or nothing when the time is not known.
+pub fn lasting(lister: &Lister, then: Option<Timestamp>) -> String {
+    then.map_or(String::new(), |then| format!(" for {}", age(lister, then)))
+}
+
+/// Seconds since an object should have been gone.
+pub fn overdue(lister: &Lister, meta: &Meta) -> Option<i64> {
+    meta.deletion_timestamp.map(|deadline| lister.state.seconds_since(deadline))
+}
+
+/// A condition as evidence: `Available=False MissingEndpoints: …`.
+pub fn said(condition: &Condition) -> String {
+    let Condition { kind, status, reason, message, .. } = condition;
+    let reason = if reason.is_empty() { String::new() } else { format!(" {reason}") };
+    let message = if message.is_empty() { String::new() } else { format!(": {message}") };
+    format!("{kind}={status}{reason}{message}")
+}
+
+/// `1 pod`, `2 pods`.
+pub fn count(number: usize, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Some names, and how many more there are.
+pub fn some(names: &[String], most: usize) -> String {
+    let shown = names.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The scope of one namespace.
+pub fn within(namespace: &str) -> Scope {
+    Scope::Namespace(namespace.to_owned())
+}

@@ -1,0 +1,104 @@
+//! Nodes and Leases.
+
+use jiff::Timestamp;
+
+use super::{Condition, Meta, lite};
+
+/// Taints that say that a node is out of reach, and since when.
+pub mod taint {
+    /// Its kubelet is silent.
+    pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+    /// Somebody says that its pods run no more.
+    pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+    /// Its cloud says that the machine is stopped.
+    pub const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+}
+
+lite! {
+    /// A node.
+    Node {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: NodeSpec,
+        /// How it stands.
+        status: NodeStatus,
+    }
+}
+
+lite! {
+    /// What was asked of a node.
+    NodeSpec {
+        /// Its taints.
+        taints: Vec<Taint>,
+        /// The addresses of its pods.
+        #[serde(rename = "podCIDRs")]
+        pod_cidrs: Vec<String>,
+    }
+}
+
+lite! {
+    /// A taint.
+    Taint {
+        /// Its key.
+        key: String,
+        /// `NoSchedule`, `NoExecute`.
+        effect: String,
+        /// Since when.
+        time_added: Option<Timestamp>,
+    }
+}
+
+lite! {
+    /// How a node stands.
+    NodeStatus {
+        /// Its conditions.
+        conditions: Vec<Condition>,
+        /// What its kubelet still has mounted or attached.
+        volumes_in_use: Vec<String>,
+    }
+}
+
+impl Node {
+    /// The taint with this key and effect.
+    pub fn taint(&self, key: &str, effect: &str) -> Option<&Taint> {
+        self.spec.taints.iter().find(|taint| taint.key == key && taint.effect == effect)
+    }
+
+    /// Whether it has a taint with this key, whatever its effect.
+    pub fn is_tainted(&self, key: &str) -> bool {
+        self.spec.taints.iter().any(|taint| taint.key == key)
+    }
+}
+
+lite! {
+    /// A Lease: the heartbeat of a kubelet or a controller.
+    Lease {
+        /// Its metadata.
+        metadata: Meta,
+        /// The heartbeat.
+        spec: LeaseSpec,
+    }
+}
+
+lite! {
+    /// A heartbeat.
+    LeaseSpec {
+        /// Who holds it.
+        holder_identity: String,
+        /// How long it is good for.
+        lease_duration_seconds: i64,
+        /// When it was last renewed.
+        renew_time: Option<Timestamp>,
+    }
+}
+
+impl Lease {
+    /// Seconds since it ran out; `None` while it is good.
+    pub fn expired_for(&self, now: Timestamp) -> Option<u64> {
+        let age = now.as_second().saturating_sub(self.spec.renew_time?.as_second());
+        // A holder may be late once without being gone.
+        let good_for = self.spec.lease_duration_seconds.max(1).saturating_mul(2);
+        (age > good_for).then(|| u64::try_from(age).unwrap_or(0))
+    }
+}

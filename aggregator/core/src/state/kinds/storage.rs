@@ -1,0 +1,239 @@
+//! Claims, volumes, attachments.
+
+use jiff::Timestamp;
+
+use super::{Meta, lite};
+use crate::messages::Message;
+
+lite! {
+    /// A PersistentVolumeClaim.
+    Claim {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: ClaimSpec,
+        /// How it stands.
+        status: Phase,
+    }
+}
+
+lite! {
+    /// What was asked of a claim.
+    ClaimSpec {
+        /// The volume it is bound to.
+        volume_name: String,
+    }
+}
+
+lite! {
+    /// A status with a phase.
+    Phase {
+        /// `Bound`, `Released`, `Failed`.
+        phase: String,
+        /// A sentence.
+        message: Message,
+    }
+}
+
+lite! {
+    /// A PersistentVolume.
+    PersistentVolume {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: VolumeSpec,
+        /// How it stands.
+        status: Phase,
+    }
+}
+
+lite! {
+    /// What was asked of a volume.
+    VolumeSpec {
+        /// The claim it is for.
+        claim_ref: Option<ClaimRef>,
+        /// The CSI driver behind it.
+        csi: Option<Csi>,
+        /// It is a path of one node.
+        local: Option<Path>,
+        /// It is a path of one node.
+        host_path: Option<Path>,
+        /// Which nodes can use it.
+        node_affinity: Option<VolumeAffinity>,
+        /// `Delete` or `Retain`.
+        persistent_volume_reclaim_policy: String,
+    }
+}
+
+lite! {
+    /// A claim, named from its volume.
+    ClaimRef {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Its uid.
+        uid: String,
+    }
+}
+
+lite! {
+    /// A CSI volume.
+    Csi {
+        /// The driver.
+        driver: String,
+        /// What the driver calls it.
+        volume_handle: String,
+        /// The Secret a detach needs.
+        controller_publish_secret_ref: Option<SecretRef>,
+    }
+}
+
+lite! {
+    /// Names a Secret.
+    SecretRef {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    }
+}
+
+lite! {
+    /// A path of a node.
+    Path {
+        /// The path.
+        path: String,
+    }
+}
+
+lite! {
+    /// Which nodes can use a volume.
+    VolumeAffinity {
+        /// What they must have.
+        required: NodeTerms,
+    }
+}
+
+lite! {
+    /// Alternatives.
+    NodeTerms {
+        /// One of them must hold.
+        node_selector_terms: Vec<NodeTerm>,
+    }
+}
+
+lite! {
+    /// What must hold together.
+    NodeTerm {
+        /// Each of them.
+        match_expressions: Vec<NodeExpression>,
+    }
+}
+
+lite! {
+    /// A label and the values it may have.
+    NodeExpression {
+        /// The label.
+        key: String,
+        /// `In` and others.
+        operator: String,
+        /// The values.
+        values: Vec<String>,
+    }
+}
+
+impl PersistentVolume {
+    /// The one node whose disk it is, if it is local to one.
+    pub fn only_node(&self) -> Option<&str> {
+        if self.spec.local.is_none() && self.spec.host_path.is_none() {
+            return None;
+        }
+        let [term] = self.spec.node_affinity.as_ref()?.required.node_selector_terms.as_slice() else { return None };
+        let names = term.match_expressions.iter().find(|expression| {
+            expression.operator == "In" && matches!(expression.key.as_str(), "kubernetes.io/hostname" | "metadata.name")
+        })?;
+        match names.values.as_slice() {
+            [node] => Some(node),
+            _ => None,
+        }
+    }
+}
+
+lite! {
+    /// A VolumeAttachment.
+    Attachment {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: AttachmentSpec,
+        /// How it stands.
+        status: AttachmentStatus,
+    }
+}
+
+lite! {
+    /// What was asked of an attachment.
+    AttachmentSpec {
+        /// The driver.
+        attacher: String,
+        /// Where.
+        node_name: String,
+        /// Of what.
+        source: AttachmentSource,
+    }
+}
+
+lite! {
+    /// What is attached.
+    AttachmentSource {
+        /// The volume.
+        persistent_volume_name: String,
+    }
+}
+
+lite! {
+    /// How an attachment stands.
+    AttachmentStatus {
+        /// Whether it is attached.
+        attached: bool,
+        /// Why the last detach failed.
+        detach_error: Option<VolumeError>,
+    }
+}
+
+lite! {
+    /// What a driver answered.
+    VolumeError {
+        /// In its words.
+        message: Message,
+        /// When.
+        time: Option<Timestamp>,
+    }
+}
+
+lite! {
+    /// Which CSI drivers a node has.
+    CsiNode {
+        /// Its metadata; the name is the node's.
+        metadata: Meta,
+        /// The drivers.
+        spec: CsiNodeSpec,
+    }
+}
+
+lite! {
+    /// The drivers registered with a kubelet.
+    CsiNodeSpec {
+        /// Each of them.
+        drivers: Vec<CsiNodeDriver>,
+    }
+}
+
+lite! {
+    /// A driver registered with a kubelet.
+    CsiNodeDriver {
+        /// Its name.
+        name: String,
+    }
+}

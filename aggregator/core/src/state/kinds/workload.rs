@@ -1,0 +1,158 @@
+//! Workloads, and what is said about things: Events.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Condition, Meta, Selector, lite, or_default};
+use crate::messages::Message;
+
+lite! {
+    /// A Deployment, StatefulSet or DaemonSet.
+    Workload {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: WorkloadSpec,
+        /// How it stands.
+        status: WorkloadStatus,
+    }
+}
+
+lite! {
+    /// What was asked of a workload.
+    WorkloadSpec {
+        /// How many pods; absent means 1, and a DaemonSet has no such field.
+        replicas: Option<i64>,
+        /// Which pods are its own.
+        selector: Selector,
+        /// What its pods are like.
+        template: PodTemplate,
+    }
+}
+
+lite! {
+    /// What a workload's pods are like.
+    PodTemplate {
+        /// Their labels.
+        metadata: Labels,
+        /// Their spec.
+        spec: TemplateSpec,
+    }
+}
+
+lite! {
+    /// Labels.
+    Labels {
+        /// Labels.
+        labels: BTreeMap<String, String>,
+    }
+}
+
+lite! {
+    /// What is read of a pod template.
+    TemplateSpec {
+        /// As whom the pods speak to the API.
+        service_account_name: String,
+    }
+}
+
+lite! {
+    /// How a workload stands.
+    WorkloadStatus {
+        /// Ready pods of a Deployment or StatefulSet.
+        ready_replicas: i64,
+        /// Ready pods of a DaemonSet.
+        number_ready: i64,
+        /// Conditions.
+        conditions: Vec<Condition>,
+    }
+}
+
+lite! {
+    /// A Job.
+    Job {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: JobSpec,
+    }
+}
+
+lite! {
+    /// What was asked of a Job.
+    JobSpec {
+        /// Who counts its pods, when it is not the Job controller.
+        managed_by: String,
+    }
+}
+
+lite! {
+    /// An Ingress.
+    Ingress {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: IngressSpec,
+    }
+}
+
+lite! {
+    /// What was asked of an Ingress.
+    IngressSpec {
+        /// Whose it is.
+        ingress_class_name: String,
+    }
+}
+
+impl Workload {
+    /// How many pods are ready.
+    pub fn ready(&self) -> i64 {
+        self.status.ready_replicas.max(self.status.number_ready)
+    }
+
+    /// How many pods were asked for; a DaemonSet does not say.
+    pub fn wanted(&self) -> i64 {
+        self.spec.replicas.unwrap_or(1)
+    }
+}
+
+/// An Event, as `v1` has it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Event {
+    /// Its metadata.
+    #[serde(deserialize_with = "or_default")]
+    pub metadata: Meta,
+    /// `Normal` or `Warning`.
+    #[serde(rename = "type", deserialize_with = "or_default")]
+    pub kind: String,
+    /// One word.
+    #[serde(deserialize_with = "or_default")]
+    pub reason: String,
+    /// A sentence.
+    #[serde(deserialize_with = "or_default")]
+    pub message: Message,
+    /// About what.
+    #[serde(deserialize_with = "or_default")]
+    pub involved_object: Involved,
+    /// When it was last seen, by old clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_timestamp: Option<Timestamp>,
+    /// When it was first seen, by new clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_time: Option<Timestamp>,
+}
+
+lite! {
+    /// What an Event is about.
+    Involved {
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// Its uid; for some controllers the name again.
+        uid: String,
+    }
+}

@@ -1,0 +1,108 @@
+//! What was asked of the cluster and what it answered, as plain data.
+//!
+//! A state can be saved and judged again on any machine. It holds no Secret's content, no
+//! environment, no command line and no annotation but a few named ones.
+
+mod answer;
+mod discovery;
+mod facts;
+mod fault;
+mod kinds;
+mod meta;
+mod object_ref;
+mod question;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use answer::Answer;
+pub use discovery::{Discovery, ServedResource, ServedVersion, Version};
+pub use facts::{Facts, Kind, Known, ListMeta, Page, known};
+pub use fault::{Fault, FaultKind};
+pub use kinds::*;
+pub use meta::{Fields, Managed, Meta, Owner, or_default};
+pub use object_ref::ObjectRef;
+pub use question::{Detail, Question, Resource, Scope, Select};
+
+/// What the user asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Subject {
+    /// Everything that is stuck, in one namespace or in all.
+    Everything {
+        /// Only this namespace.
+        namespace: Option<String>,
+    },
+    /// One object, named by a word that discovery knows.
+    Object {
+        /// `pod`, `ns`, `widgets.example.com`.
+        word: String,
+        /// Where to look when it lives in a namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// An answer with what was left out of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The question.
+    pub question: Question,
+    /// The answer.
+    pub answer: Answer<Facts>,
+    /// Whether objects were left out because there were too many.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub cut: bool,
+}
+
+/// What was asked and answered so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Grows when a saved state of this version cannot be read by an older one.
+    pub schema: u32,
+    /// When the cluster was looked at.
+    pub at: Timestamp,
+    /// What the user asked about.
+    pub subject: Subject,
+    /// Every answer.
+    #[serde(with = "as_list")]
+    pub answers: BTreeMap<Question, Answered>,
+}
+
+impl State {
+    /// The version of a saved state.
+    pub const SCHEMA: u32 = 2;
+
+    /// Nothing is known yet.
+    pub fn new(subject: Subject, at: Timestamp) -> Self {
+        State { schema: State::SCHEMA, at, subject, answers: BTreeMap::new() }
+    }
+
+    /// Adds an answer.
+    pub fn add(&mut self, answered: Answered) {
+        self.answers.insert(answered.question.clone(), answered);
+    }
+
+    /// Seconds from `then` until the cluster was looked at.
+    pub fn seconds_since(&self, then: Timestamp) -> i64 {
+        self.at.as_second().saturating_sub(then.as_second())
+    }
+}
+
+/// JSON has no maps with questions for keys.
+mod as_list {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(map: &BTreeMap<Question, Answered>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map.values())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Question, Answered>, D::Error> {
+        let list = Vec::<Answered>::deserialize(deserializer)?;
+        Ok(list.into_iter().map(|answered| (answered.question.clone(), answered)).collect())
+    }
+}

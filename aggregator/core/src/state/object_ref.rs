@@ -1,0 +1,93 @@
+//! Names one object.
+
+use std::fmt;
+
+use findings::clean;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Known, Resource, known};
+
+/// One object of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Object")]
+pub struct ObjectRef {
+    /// Its kind, as people write it: `Pod`.
+    pub kind: String,
+    /// Its resource.
+    pub resource: Resource,
+    /// Its namespace, if it lives in one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl ObjectRef {
+    /// An object of a known kind that lives in a namespace.
+    pub fn namespaced(known: Known, namespace: &str, name: &str) -> Self {
+        ObjectRef::new(known, Some(namespace), name)
+    }
+
+    /// An object of a known kind that lives in no namespace.
+    pub fn cluster_wide(known: Known, name: &str) -> Self {
+        ObjectRef::new(known, None, name)
+    }
+
+    fn new(known: Known, namespace: Option<&str>, name: &str) -> Self {
+        ObjectRef {
+            kind: known.kind.to_owned(),
+            resource: known.into(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        }
+    }
+
+    /// A pod.
+    pub fn pod(namespace: &str, name: &str) -> Self {
+        ObjectRef::namespaced(known::PODS, namespace, name)
+    }
+
+    /// A claim.
+    pub fn claim(namespace: &str, name: &str) -> Self {
+        ObjectRef::namespaced(known::CLAIMS, namespace, name)
+    }
+
+    /// A node.
+    pub fn node(name: &str) -> Self {
+        ObjectRef::cluster_wide(known::NODES, name)
+    }
+
+    /// The APIService of a group and version.
+    pub fn api_service(group: &str, version: &str) -> Self {
+        ObjectRef::cluster_wide(known::API_SERVICES, &format!("{version}.{group}"))
+    }
+
+    /// The type as one types it for kubectl: `pod`, `widgets.example.com`.
+    pub fn type_for_kubectl(&self) -> String {
+        // Built-in kinds are known by their kind alone; others may share it.
+        let is_built_in = !self.resource.group.contains('.') || self.resource.group.ends_with(".k8s.io");
+        if is_built_in { self.kind.to_lowercase() } else { self.resource.for_kubectl() }
+    }
+
+    /// `pod/db-0`, in one word for kubectl.
+    pub fn typed_name(&self) -> String {
+        format!("{}/{}", self.type_for_kubectl(), self.name)
+    }
+
+    /// Whether it is an object of this resource.
+    pub fn is(&self, known: Known) -> bool {
+        self.resource.group == known.group && self.resource.plural == known.plural
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ObjectRef { kind, namespace, name, .. } = self;
+        let (kind, name) = (clean(kind, 63), clean(name, 253));
+        match namespace {
+            Some(namespace) => write!(f, "{kind} {}/{name}", clean(namespace, 63)),
+            None => write!(f, "{kind} {name}"),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Asks what the judgement needs, until it needs nothing more.
+
+use aggregator_core::engine::next_questions;
+use aggregator_core::state::{Answer, Answered, Facts, Fault, FaultKind, Question, State};
+use futures::StreamExt as _;
+use http::{HeaderMap, header};
+use jiff::Timestamp;
+use kube::Client;
+
+use super::server::{Bounds, Server, ask};
+use super::{discovery, objects};
+
+/// Asks until the judgement has all it needs. `progress` hears how many questions each round has.
+pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress: impl Fn(usize, usize)) {
+    let server = Server::new(client, bounds);
+    for round in 0..bounds.rounds {
+        let questions = next_questions(state);
+        if questions.is_empty() {
+            return;
+        }
+        progress(round, questions.len());
+        let mut answers = futures::stream::iter(questions)
+            .map(|question| answer(&server, question))
+            .buffer_unordered(bounds.in_flight);
+        while let Some(answered) = answers.next().await {
+            state.add(answered);
+        }
+    }
+}
+
+async fn answer(server: &Server<'_>, question: Question) -> Answered {
+    let (answer, cut) = match &question {
+        Question::Version => (version(server).await, false),
+        Question::Discovery => (discovery::ask(server).await, false),
+        Question::Objects { .. } => objects::ask(server, &question).await,
+    };
+    Answered { question, answer, cut }
+}
+
+async fn version(server: &Server<'_>) -> Answer<Facts> {
+    server.get("/version", "application/json").await.and_then(|body| read_version(&body))
+}
+
+fn read_version(body: &[u8]) -> Answer<Facts> {
+    match serde_json::from_slice(body) {
+        Ok(version) => Answer::Seen(Facts::Version(version)),
+        Err(error) => Answer::failed(FaultKind::Malformed, format!("/version cannot be read: {error}")),
+    }
+}
+
+/// The server does not answer at all.
+#[derive(Debug, thiserror::Error)]
+#[error("the API server cannot be reached: {0}; see whether `kubectl version` gets an answer")]
+pub struct Unreachable(Fault);
+
+/// Asks the one question that needs no right, so that a server that is away is told once. The state
+/// takes the server's time: by a clock that is minutes off, a living controller would seem silent.
+pub async fn reach(client: &Client, state: &mut State, bounds: Bounds) -> Result<(), Unreachable> {
+    let asked = ask(client, "/version", "application/json", bounds).await;
+    if let Some(time) = asked.as_ref().seen().and_then(|answered| server_time(&answered.headers)) {
+        state.at = time;
+    }
+    let answer = asked.and_then(|answered| read_version(&answered.body));
+    match answer {
+        Answer::Failed(fault) if fault.kind != FaultKind::Denied => return Err(Unreachable(fault)),
+        _ => {}
+    }
+    state.add(Answered { question: Question::Version, answer, cut: false });
+    Ok(())
+}
+
+fn server_time(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = headers.get(header::DATE)?.to_str().ok()?;
+    Some(jiff::fmt::rfc2822::parse(date).ok()?.timestamp())
+}

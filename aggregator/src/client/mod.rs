@@ -1,0 +1,16 @@
+//! The API server: asked, within bounds, and never told to change anything.
+
+mod connect;
+mod discovery;
+mod gather;
+mod list;
+mod objects;
+mod pages;
+mod paths;
+mod scan;
+mod server;
+mod terminating;
+
+pub use connect::{ConnectError, Connection, connect};
+pub use gather::{Unreachable, gather, reach};
+pub use server::{Bounds, words};

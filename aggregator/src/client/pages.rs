@@ -1,0 +1,101 @@
+//! A list, asked for in pages.
+
+use super::paths::part;
+use super::server::Server;
+use aggregator_core::state::{Answer, Detail, Select};
+
+/// Objects of the first page. Without a limit a list is charged as if it listed the whole cluster.
+const FIRST: usize = 250;
+
+/// Bytes of a later page, about: a slow line has it within the time that one request may take.
+const BYTES: usize = 4 << 20;
+
+/// Objects of a later page, at most.
+const MOST: usize = 5000;
+
+/// How much of each object is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// All of it.
+    Whole,
+    /// Its metadata.
+    Metadata,
+}
+
+impl From<Detail> for Form {
+    fn from(detail: Detail) -> Self {
+        match detail {
+            Detail::Full => Form::Whole,
+            Detail::Metadata => Form::Metadata,
+        }
+    }
+}
+
+impl Form {
+    /// What is accepted for one object.
+    pub fn of_one(self) -> &'static str {
+        match self {
+            Form::Whole => "application/json",
+            Form::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+        }
+    }
+
+    fn of_list(self) -> &'static str {
+        match self {
+            Form::Whole => "application/json",
+            Form::Metadata => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+        }
+    }
+}
+
+/// A list that is being read.
+pub struct Pages<'a> {
+    server: &'a Server<'a>,
+    path: String,
+    limit: usize,
+    next: String,
+}
+
+impl<'a> Pages<'a> {
+    /// The list at `path`.
+    pub fn new(server: &'a Server<'a>, mut path: String, select: &Select) -> Self {
+        match select {
+            Select::Fields(selector) => path.push_str(&format!("?fieldSelector={}&", part(selector))),
+            Select::Labels(selector) => path.push_str(&format!("?labelSelector={}&", part(selector))),
+            Select::Every | Select::Terminating => path.push('?'),
+        }
+        Pages { server, path, limit: FIRST, next: String::new() }
+    }
+
+    /// Asks for the next page.
+    pub async fn ask(&self, form: Form) -> Answer<Vec<u8>> {
+        let Pages { path, limit, next, .. } = self;
+        let token = if next.is_empty() { String::new() } else { format!("&continue={}", part(next)) };
+        self.server.get(&format!("{path}limit={limit}{token}"), form.of_list()).await
+    }
+
+    /// A page has come: the next one begins at `next` and is as large as such objects allow.
+    pub fn came(&mut self, bytes: usize, next: String) {
+        // Another page comes after it, so it was full.
+        self.limit = fitting(self.limit, bytes);
+        self.next = next;
+    }
+}
+
+/// How many objects fit, when so many of them have so many bytes.
+fn fitting(objects: usize, bytes: usize) -> usize {
+    (BYTES * objects / bytes.max(1)).clamp(FIRST, MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_as_large_as_their_objects_allow() {
+        assert_eq!(fitting(250, 250 * 4096), 1024);
+        assert_eq!(fitting(250, 250 * 100_000), FIRST);
+        assert_eq!(fitting(250, 250 * 100), MOST);
+        assert_eq!(fitting(FIRST, 0), MOST);
+    }
+}

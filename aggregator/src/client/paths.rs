@@ -1,0 +1,52 @@
+//! The API's paths.
+
+use aggregator_core::state::{Resource, Scope};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// All that RFC 3986 reserves.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~').remove(b'.');
+
+/// The path of a list or an object.
+pub fn path(resource: &Resource, scope: &Scope) -> String {
+    let Resource { group, version, plural } = resource;
+    let base = match group.as_str() {
+        "" => format!("/api/{version}"),
+        group => format!("/apis/{group}/{version}"),
+    };
+    match scope {
+        Scope::All => format!("{base}/{plural}"),
+        Scope::Namespace(namespace) => format!("{base}/namespaces/{}/{plural}", part(namespace)),
+        Scope::Named(Some(namespace), name) => {
+            format!("{base}/namespaces/{}/{plural}/{}", part(namespace), part(name))
+        }
+        Scope::Named(None, name) => format!("{base}/{plural}/{}", part(name)),
+    }
+}
+
+/// One part of a path or a value of a query. Names come from the user and from objects: none may
+/// reach another path.
+pub fn part(text: &str) -> String {
+    // A name made of dots alone would be taken for a step up.
+    let escaped = if text.bytes().all(|byte| byte == b'.') { NON_ALPHANUMERIC } else { ESCAPED };
+    utf8_percent_encode(text, escaped).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_paths() {
+        let pods = Resource::new("", "v1", "pods");
+        assert_eq!(path(&pods, &Scope::Namespace("a".to_owned())), "/api/v1/namespaces/a/pods");
+        let widgets = Resource::new("example.com", "v1", "widgets");
+        assert_eq!(path(&widgets, &Scope::All), "/apis/example.com/v1/widgets");
+    }
+
+    #[test]
+    fn no_name_reaches_another_path() {
+        let pods = Resource::new("", "v1", "pods");
+        let named = Scope::Named(Some("..".to_owned()), "a/../../secrets?x".to_owned());
+        assert_eq!(path(&pods, &named), "/api/v1/namespaces/%2E%2E/pods/a%2F..%2F..%2Fsecrets%3Fx");
+    }
+}

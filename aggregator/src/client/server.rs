@@ -1,0 +1,140 @@
+//! One request at a time, bounded in time and size; what fails is a value.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use aggregator_core::state::{Answer, Fault, FaultKind};
+use http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use kube::Client;
+use kube::client::Body;
+use tokio::sync::Semaphore;
+
+/// What is asked for at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// How long one request may take.
+    pub request_timeout: Duration,
+    /// Requests at a time.
+    pub in_flight: usize,
+    /// Rounds of questions: each may bring up new ones.
+    pub rounds: usize,
+    /// Bytes of one answer.
+    pub answer: usize,
+    /// Objects of one list that are kept.
+    pub objects: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Bounds { request_timeout: Duration::from_secs(10), in_flight: 8, rounds: 16, answer: 64 << 20, objects: 20_000 }
+    }
+}
+
+/// What came back with 200.
+pub struct Response {
+    /// Its head.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+/// The server, and how much of it may be asked for at a time. One answer may need several requests.
+pub struct Server<'a> {
+    client: &'a Client,
+    /// What is asked for at most.
+    pub bounds: Bounds,
+    free: Semaphore,
+}
+
+impl<'a> Server<'a> {
+    /// All that may be asked for is free.
+    pub fn new(client: &'a Client, bounds: Bounds) -> Self {
+        Server { client, bounds, free: Semaphore::new(bounds.in_flight) }
+    }
+
+    /// One GET, bounded in time and size.
+    pub async fn get(&self, path: &str, accept: &str) -> Answer<Vec<u8>> {
+        let Ok(_one) = self.free.acquire().await else {
+            return Answer::failed(FaultKind::NotAsked, "nothing is asked any more");
+        };
+        ask(self.client, path, accept, self.bounds).await.map(|response| response.body)
+    }
+}
+
+/// One GET that does not wait for others.
+pub async fn ask(client: &Client, path: &str, accept: &str, bounds: Bounds) -> Answer<Response> {
+    let request = match Request::get(path).header(header::ACCEPT, accept).body(Body::empty()) {
+        Ok(request) => request,
+        Err(error) => return Answer::failed(FaultKind::NotAsked, format!("{path}: {error}")),
+    };
+    match tokio::time::timeout(bounds.request_timeout, send(client, request, bounds.answer)).await {
+        Ok(answer) => answer,
+        Err(_) => Answer::failed(FaultKind::TimedOut, format!("no answer within {:?}", bounds.request_timeout)),
+    }
+}
+
+async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Response> {
+    let response = match client.send(request).await {
+        Ok(response) => response,
+        Err(error) => return Answer::Failed(Fault::new(kind(&error), words(&error))),
+    };
+    let (head, body) = response.into_parts();
+    let length = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let body = match whole(Limited::new(body, most), length.unwrap_or(0).min(most)).await {
+        Ok(body) => body,
+        Err(error) => {
+            let kind = if error.is::<LengthLimitError>() { FaultKind::TooLarge } else { kind(error.as_ref()) };
+            return Answer::failed(kind, format!("the answer cannot be read: {error}"));
+        }
+    };
+    match head.status {
+        StatusCode::OK => Answer::Seen(Response { headers: head.headers, body }),
+        StatusCode::NOT_FOUND => Answer::Missing,
+        other => Answer::Failed(Fault::rejected(other.as_u16(), said(&body))),
+    }
+}
+
+/// Each byte is copied once: there may be hundreds of megabytes.
+async fn whole(mut body: Limited<Body>, length: usize) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>> {
+    let mut bytes = Vec::with_capacity(length);
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes)
+}
+
+/// The server's own words: the message of a `Status`, or plain text.
+fn said(body: &[u8]) -> String {
+    match serde_json::from_slice::<serde_json::Value>(body) {
+        Ok(value) => value.get("message").and_then(|message| message.as_str()).unwrap_or_default().to_owned(),
+        Err(_) => String::from_utf8_lossy(body).trim().chars().take(300).collect(),
+    }
+}
+
+/// How the way to the server failed.
+fn kind(error: &(dyn Error + 'static)) -> FaultKind {
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
+    match causes.filter_map(|error| error.downcast_ref::<io::Error>()).last().map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionRefused) => FaultKind::Refused,
+        Some(io::ErrorKind::TimedOut) => FaultKind::TimedOut,
+        _ => FaultKind::Unreachable,
+    }
+}
+
+/// An error with its causes, each said once: many of them repeat what is below.
+pub fn words(error: &dyn Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        let inner_words = inner.to_string();
+        if !words.contains(&inner_words) {
+            words.push_str(&format!(": {inner_words}"));
+        }
+        source = inner.source();
+    }
+    words
+}
