@@ -26,6 +26,13 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Leaves out what a proven one beside it outranks.
+    pub fn drop_outranked(found: &mut Vec<Finding>) {
+        let proven = found.iter().filter(|finding| finding.confidence == Confidence::Proven);
+        let proven: Vec<CauseRef> = proven.map(|finding| finding.cause).collect();
+        found.retain(|finding| !proven.iter().any(|other| finding.cause.is_outranked_by(other)));
+    }
+
     /// Bounds and cleans every text in it: one that was read may say anything.
     pub fn clean(&mut self) {
         for link in &mut self.chain {

@@ -19,8 +19,6 @@ const KNOWN_WRONG: &[(&str, &str)] = &[
     ),
     ("A2-zap-exiting-member", "FuseServerNotResponding"),
     ("A3-runtime-silent", "FuseServerNotResponding"),
-    ("B-fuse-dead-driver-missing", "CsiDriverNotRegistered first"),
-    ("B2-fuse-noserver-driver-missing", "CsiDriverNotRegistered first"),
     ("C-nfs-submount-server-hung", "NfsServerNotResponding: umount of the parent removes an automounted submount"),
     ("D-nested-pidns", "the inner parent, inside the container"),
     ("FB-fuseblk", "connection (7<<20)|41: the number is the whole dev_t"),

@@ -76,13 +76,18 @@ pub enum Patience {
 }
 
 impl Patience {
+    /// In milliseconds, beside the time that a try takes; none when no time is long enough.
+    pub fn ms(self) -> Option<u64> {
+        match self {
+            Patience::Retry => Some(0),
+            Patience::Seconds(seconds) => Some(seconds * 1000),
+            Patience::NextTry => None,
+        }
+    }
+
     /// Whether what has not changed for so long is told.
     pub fn has_passed(self, unchanged_ms: u64) -> bool {
-        match self {
-            Patience::Retry => true,
-            Patience::Seconds(seconds) => unchanged_ms >= seconds * 1000,
-            Patience::NextTry => false,
-        }
+        self.ms().is_some_and(|ms| unchanged_ms >= ms)
     }
 }
 
@@ -159,9 +164,9 @@ impl Cause {
         self
     }
 
-    /// Whether one of these is found beside it and outranks it.
-    pub fn is_outranked(&self, mut beside: impl Iterator<Item = CauseRef>) -> bool {
-        beside.any(|other| self.outranked_by.iter().any(|higher| higher.id == other.id))
+    /// See [`Cause::outranked_by`].
+    pub fn is_outranked_by(&self, other: &Cause) -> bool {
+        self.outranked_by.iter().any(|higher| higher.id == other.id)
     }
 
     /// Refuses, when the project is compiled, a page on which something is missing.

@@ -57,6 +57,7 @@ causes! {
             "reference: experiments on Linux 6.18 (FUSE waits, abort)",
         ])
         .event_reason("PodProcessUninterruptible")
+        .outranked_by(&[&crate::cause::CSI_DRIVER_NOT_REGISTERED])
         .diagnosis(Proven::Lab("dstate-fuse"));
 
     /// An NFS server does not answer and a task waits for it.

@@ -1,7 +1,7 @@
 //! The shim, the runtime or its bookkeeping keeps a container from ending.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The shim of the sandbox is stopped or hangs.
@@ -142,6 +142,7 @@ causes! {
         ))
         .sources(&["cri-o#6699", "cri-o#9754", "cri-o#6865"])
         .event_reason("PodRuntimeStopStuck")
+        .patience(Patience::Seconds(180))
         .diagnosis(Proven::Observation);
 
     /// conmon and the container process are both gone.

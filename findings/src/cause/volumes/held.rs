@@ -1,7 +1,7 @@
 //! Somebody uses the mount, or something is mounted on it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// A process of the host has an fd, cwd, root or exe on the volume.
@@ -138,6 +138,8 @@ causes! {
         ))
         .sources(&["reference: experiment, block device after umount with a private copy elsewhere"])
         .event_reason("PodDeviceInUse")
+        .patience(Patience::Seconds(120))
+        .keeps_attached()
         .diagnosis(Proven::Lab("device-pinned"));
 
     /// Something is mounted below the volume.
@@ -312,5 +314,6 @@ causes! {
         ))
         .sources(&["reference: kubelet volume reconciler back-off", "trident#572"])
         .event_reason("PodVolumeStillMounted")
+        .patience(Patience::NextTry)
         .diagnosis(Proven::Observation);
 }
