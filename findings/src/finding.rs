@@ -26,6 +26,13 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Leaves out what a proven one beside it outranks.
+    pub fn drop_outranked(found: &mut Vec<Finding>) {
+        let proven = found.iter().filter(|finding| finding.confidence == Confidence::Proven);
+        let proven: Vec<CauseRef> = proven.map(|finding| finding.cause).collect();
+        found.retain(|finding| !proven.iter().any(|other| finding.cause.is_outranked_by(other)));
+    }
+
     /// Bounds and cleans every text in it: one that was read may say anything.
     pub fn clean(&mut self) {
         for link in &mut self.chain {
@@ -124,7 +131,26 @@ impl Remedy {
     }
 }
 
+impl Finding {
+    /// The steps of its cause that it lacks although their entry promises them ([`Advice::if_known`]): its finder
+    /// forgot a value. For tests.
+    pub fn lacks(&self) -> Vec<&'static str> {
+        let is_there = |advice: &Advice| self.remedy.steps.iter().any(|step| advice.may_read(&step.text));
+        let promised = self.cause.0.safe.iter().filter(|advice| !advice.if_known);
+        promised.filter(|advice| !is_there(advice)).map(|advice| advice.text).collect()
+    }
+}
+
 impl Advice {
+    /// Whether its text, filled in somehow, reads like this.
+    fn may_read(&self, text: &str) -> bool {
+        let mut rest = Some(text);
+        for (literal, _) in placeholder::holes(self.text) {
+            rest = rest.and_then(|rest| Some(rest.split_at(rest.find(literal)? + literal.len()).1));
+        }
+        rest.is_some()
+    }
+
     /// The step it is with these values, which are quoted for the shell in the command. None when one of its
     /// placeholders has no value: half a command is worse than none.
     pub fn fill(&self, values: &Values) -> Option<Step> {
@@ -157,5 +183,12 @@ mod tests {
         let advice = step("End it").run("kill {pid}");
         assert_eq!(advice.fill(&Values::new()), None);
         assert_eq!(advice.fill(&Values::new().with(Placeholder::Pid, -1)), None);
+    }
+
+    #[test]
+    fn reads_its_own_text_back() {
+        let advice = step("End {comm} (pid {pid})");
+        assert!(advice.may_read("End du (pid 42)"));
+        assert!(!advice.may_read("End du") && !advice.may_read("Wait (pid 42)"));
     }
 }

@@ -17,7 +17,7 @@ mod text;
 mod thing;
 mod verdict;
 
-pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Proven};
+pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Proven};
 pub use fault::{FaultKind, errno};
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
 pub use gate::Gate;

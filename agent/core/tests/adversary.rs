@@ -19,8 +19,6 @@ const KNOWN_WRONG: &[(&str, &str)] = &[
     ),
     ("A2-zap-exiting-member", "FuseServerNotResponding"),
     ("A3-runtime-silent", "FuseServerNotResponding"),
-    ("B-fuse-dead-driver-missing", "CsiDriverNotRegistered first"),
-    ("B2-fuse-noserver-driver-missing", "CsiDriverNotRegistered first"),
     ("C-nfs-submount-server-hung", "NfsServerNotResponding: umount of the parent removes an automounted submount"),
     ("D-nested-pidns", "the inner parent, inside the container"),
     ("FB-fuseblk", "connection (7<<20)|41: the number is the whole dev_t"),
@@ -56,6 +54,11 @@ fn situations() -> BTreeSet<String> {
     entries.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect()
 }
 
+fn observation(name: &str) -> Observation {
+    let text = fs::read_to_string(folder().join(format!("{name}.json"))).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
 /// What was judged, without the words around it.
 fn answer(report: &NodeReport) -> String {
     let mut out = format!("{:?}\n", report.verdict);
@@ -87,11 +90,9 @@ fn one(out: &mut String, finding: &Finding) {
 fn answers_are_as_kept() {
     let mut changed = Vec::new();
     for name in situations() {
-        let text = fs::read_to_string(folder().join(format!("{name}.json"))).unwrap();
-        let seen: Observation = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mark = KNOWN_WRONG.iter().find(|(wrong, _)| *wrong == name);
         let mark = mark.map_or("right".to_owned(), |(_, right)| format!("KNOWN WRONG; right is: {right}"));
-        let now = format!("{mark}\n\n{}", answer(&gates::judge(&seen)));
+        let now = format!("{mark}\n\n{}", answer(&gates::judge(&observation(&name))));
         let golden = folder().join(format!("{name}.answer"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             fs::write(&golden, &now).unwrap();
@@ -110,4 +111,17 @@ fn the_list_names_only_what_is_there() {
     for (name, _) in KNOWN_WRONG {
         assert!(there.contains(*name), "{name}");
     }
+}
+
+#[test]
+fn no_step_is_left_out_that_its_entry_promises() {
+    let mut lacking = BTreeSet::new();
+    for name in situations() {
+        let report = gates::judge(&observation(&name));
+        let of_pods = report.pods.iter().flat_map(|pod| &pod.findings);
+        for finding in of_pods.chain(report.node_findings.iter().map(|node| &node.finding)) {
+            lacking.extend(finding.lacks().into_iter().map(|step| format!("{name}: {}: {step}", finding.cause.id)));
+        }
+    }
+    assert!(lacking.is_empty(), "{lacking:#?}");
 }

@@ -13,11 +13,8 @@ causes! {
         .proof("cgroup.procs of the pod's cgroup or a child names a pid; one of its threads is D and has not run \
             between two looks at least a quarter of a second apart, and no FUSE or NFS wait is recognised.")
         .safe(&[
-            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
+            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
             step("Repair what the task waits for: bring the file server or the device back"),
-            step("If it waits for a FUSE server that cannot answer any more, abort that connection: every waiting \
-                request fails and writes the server has not stored are lost")
-                .run("echo 1 > /sys/fs/fuse/connections/{connection}/abort"),
             step("If nothing ends the wait, drain the node and reboot it"),
         ])
         .danger(Danger::new(
@@ -38,11 +35,8 @@ causes! {
         .proof("cgroup.procs names a pid whose /proc/<pid>/stat says Z, and a further thread of it is D and has not \
             run between two looks at least a quarter of a second apart.")
         .safe(&[
-            step("See which kernel function thread {tid} waits in").run("cat /proc/{pid}/task/{tid}/stack"),
+            step("See which kernel function thread {tid} waits in").run("cat /proc/{pid}/task/{tid}/stack").if_known(),
             step("Repair what the thread waits for: bring the file server or the device back"),
-            step("If it waits for a FUSE server that cannot answer any more, abort that connection: every waiting \
-                request fails and writes the server has not stored are lost")
-                .run("echo 1 > /sys/fs/fuse/connections/{connection}/abort"),
         ])
         .danger(Danger::new(
             "Killing the parent because of the zombie",
@@ -85,9 +79,9 @@ causes! {
             pending, while CRI has no RUNNING container of the pod.")
         .safe(&[
             step("Wait for the kubelet's next try: it kills what it finds in the cgroup"),
-            step("End {comm} (pid {pid}) in the orderly way").run("kill {pid}"),
-            step("The process belongs to {owner}: stop that from putting processes into the pod's cgroup"),
-            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}"),
+            step("End {comm} (pid {pid}) in the orderly way").run("kill {pid}").if_known(),
+            step("The process belongs to {owner}: stop that from putting processes into the pod's cgroup").if_known(),
+            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
         ])
         .danger(Danger::new(
             "echo 1 > cgroup.kill of a parent cgroup",
@@ -127,9 +121,9 @@ causes! {
             waiting for systemd to remove, or systemd shows the unit as stopping or failed.")
         .safe(&[
             step("Wait for the kubelet's next try (10 to 15 s) and look again"),
-            step("See what systemd says about the slice").run("systemctl status --no-pager {unit}"),
-            step("Stop the pod's slice").run("systemctl stop {unit}"),
-            step("Then let systemd forget its failed state").run("systemctl reset-failed {unit}"),
+            step("See what systemd says about the slice").run("systemctl status --no-pager {unit}").if_known(),
+            step("Stop the pod's slice").run("systemctl stop {unit}").if_known(),
+            step("Then let systemd forget its failed state").run("systemctl reset-failed {unit}").if_known(),
         ])
         .danger(Danger::new("systemctl stop of kubepods.slice", "Every pod of the node is killed."))
         .sources(&["kubernetes#97497", "kubernetes#108891"])

@@ -63,6 +63,34 @@ impl ClusterArea {
     }
 }
 
+/// How long a state must last before it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// As long as the kubelet, or the controller, takes for a try of its own.
+    Retry,
+    /// So many seconds without a change: before that it comes and goes by itself.
+    Seconds(u64),
+    /// As long as it takes: nothing is known to be wrong, and the next try may well succeed. By itself it is
+    /// never called stuck.
+    NextTry,
+}
+
+impl Patience {
+    /// In milliseconds, beside the time that a try takes; none when no time is long enough.
+    pub fn ms(self) -> Option<u64> {
+        match self {
+            Patience::Retry => Some(0),
+            Patience::Seconds(seconds) => Some(seconds * 1000),
+            Patience::NextTry => None,
+        }
+    }
+
+    /// Whether what has not changed for so long is told.
+    pub fn has_passed(self, unchanged_ms: u64) -> bool {
+        self.ms().is_some_and(|ms| unchanged_ms >= ms)
+    }
+}
+
 /// An entry of the registry.
 ///
 /// It is written as a page, each field by the method of its name; [`causes!`] refuses one that is not whole.
@@ -88,6 +116,12 @@ pub struct Cause {
     pub event_reason: &'static str,
     /// How the diagnosis was proven.
     pub diagnosis: Proven,
+    /// How long it must last before it is told.
+    pub patience: Patience,
+    /// Whether it keeps a volume from being detached: other nodes then wait, even if no pod of this one does.
+    pub keeps_attached: bool,
+    /// Beside one of these it is not told of the same pod: it would be their effect, or come after them.
+    pub outranked_by: &'static [&'static Cause],
 }
 
 impl Cause {
@@ -118,7 +152,21 @@ impl Cause {
             sources: &[],
             event_reason: "",
             diagnosis: Proven::Untested,
+            patience: Patience::Retry,
+            keeps_attached: false,
+            outranked_by: &[],
         }
+    }
+
+    /// See [`Cause::keeps_attached`].
+    pub const fn keeps_attached(mut self) -> Self {
+        self.keeps_attached = true;
+        self
+    }
+
+    /// See [`Cause::outranked_by`].
+    pub fn is_outranked_by(&self, other: &Cause) -> bool {
+        self.outranked_by.iter().any(|higher| higher.id == other.id)
     }
 
     /// Refuses, when the project is compiled, a page on which something is missing.
@@ -154,7 +202,9 @@ fields! {
     danger: Danger,
     sources: &'static [&'static str],
     event_reason: &'static str,
-    diagnosis: Proven
+    diagnosis: Proven,
+    patience: Patience,
+    outranked_by: &'static [&'static Cause]
 }
 
 /// One piece of advice: the template of a [`Step`](crate::Step).
@@ -166,11 +216,14 @@ pub struct Advice {
     pub command: Option<&'static str>,
     /// How the advice was proven.
     pub proven: Proven,
+    /// Whether it is left out when one of its values cannot be known, or is not so: a process that is not
+    /// stopped, a holder that must not be killed. Of any other step a finder gives every value.
+    pub if_known: bool,
 }
 
 /// Advice that no test has executed, without a command.
 pub const fn step(text: &'static str) -> Advice {
-    Advice { text, command: None, proven: Proven::Untested }
+    Advice { text, command: None, proven: Proven::Untested, if_known: false }
 }
 
 impl Advice {
@@ -189,6 +242,12 @@ impl Advice {
     /// See [`Proven::Typed`].
     pub const fn typed(mut self) -> Self {
         self.proven = Proven::Typed;
+        self
+    }
+
+    /// See [`Advice::if_known`].
+    pub const fn if_known(mut self) -> Self {
+        self.if_known = true;
         self
     }
 

@@ -15,7 +15,7 @@ mod volumes;
 pub use cgroup::*;
 pub use cluster::*;
 pub use containers::*;
-pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Proven, UnknownCause, step};
+pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Proven, UnknownCause, step};
 pub use node::*;
 pub use volumes::*;
 

@@ -32,14 +32,11 @@ causes! {
         .proof("/healthz of the kubelet fails at syncloop (sync Loop took longer than expected), or the kubelet's \
             process is stopped (T).")
         .safe(&[
-            step("See which kernel function the kubelet's thread {tid} waits in")
-                .run("cat /proc/{pid}/task/{tid}/stack"),
+            step("See which kernel functions the kubelet's threads wait in").run("grep -H . /proc/{pid}/task/*/wchan"),
             step("Bring the NFS or FUSE server behind that mount back: the kubelet then goes on by itself"),
-            step("If it is a FUSE server that cannot answer any more, abort its connection: waiting requests fail and \
-                writes the server has not stored are lost")
-                .run("echo 1 > /sys/fs/fuse/connections/{connection}/abort"),
-            step("If the server behind {mount} will not come back, force the unmount; data in flight is lost")
-                .run("umount -f {mount}"),
+            step("If it is a FUSE server that cannot answer any more, abort its connection (abort in \
+                /sys/fs/fuse/connections): waiting requests fail and writes the server has not stored are lost"),
+            step("If an NFS server will not come back, force the unmount (umount -f); data in flight is lost"),
         ])
         .danger(Danger::new(
             "Restarting the kubelet again and again",
@@ -62,7 +59,7 @@ causes! {
             in two looks; /proc/<runtime>/stat and its threads' states say whether it is T or D.")
         .safe(&[
             step("If the runtime, pid {pid}, is stopped (state T), let it run again")
-                .run("kill -CONT {pid}").lab("containerd-stopped"),
+                .run("kill -CONT {pid}").lab("containerd-stopped").if_known(),
             step("Read the runtime's last messages").run("journalctl -u {runtime_unit} --since -15min --no-pager"),
             step("Look at load, memory and disk of the node; a runtime that is only slow recovers"),
             step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),

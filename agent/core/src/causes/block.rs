@@ -1,9 +1,28 @@
 //! Raw block volumes: the loop device the kubelet locks them with, and what is built on it.
 
-use findings::{Finding, Gate, Placeholder, cause};
+use findings::{CauseRef, Finding, Gate, Placeholder, PodUid, cause};
 
-use super::{runtime, words};
+use super::{NotLookedFor, runtime, words};
 use crate::observation::{LoopDevice, Observation};
+
+/// Loop devices on block volumes of pods that are gone.
+pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
+    // The kubelet names the bind mount after the pod: …/volumeDevices/<volume>/dev/<pod uid>. Only
+    // of a pod that nobody knows any more is it certain that the device is left.
+    let (Some(api), Some(runtime)) = (seen.api.get().filter(|api| api.stale.is_none()), seen.runtime.get()) else {
+        return Err(NotLookedFor(CauseRef(&cause::LOOP_DEVICE_LEFT)));
+    };
+    let is_known = |uid: &PodUid| {
+        api.pods.iter().any(|pod| pod.uid == *uid)
+            || runtime.sandboxes.iter().any(|sandbox| sandbox.pod.uid == *uid && sandbox.ready)
+    };
+    let is_left = |device: &&LoopDevice| {
+        let uid = device.file.as_path().file_name().and_then(|name| name.to_str()).and_then(PodUid::parse);
+        let is_volume = device.file.show().contains("/volumeDevices/");
+        is_volume && uid.is_some_and(|uid| !uid.is_static() && !is_known(&uid))
+    };
+    Ok(seen.loops.iter().filter(is_left).map(|device| loop_left(seen, device, None)).collect())
+}
 
 /// A loop device on a published block volume is still attached.
 pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) -> Finding {

@@ -93,7 +93,7 @@ impl Found {
 
     /// The finding.
     pub fn finish(self) -> Finding {
-        Finding {
+        let finding = Finding {
             remedy: Remedy::fill(self.cause, &self.names),
             cause: CauseRef(self.cause),
             gate: self.gate,
@@ -101,6 +101,9 @@ impl Found {
             chain: self.chain,
             evidence: self.evidence,
             root: self.root,
-        }
+        };
+        #[cfg(test)]
+        assert_eq!(finding.lacks(), [""; 0], "{}: a step is not filled, and its entry promises it", finding.cause.id);
+        finding
     }
 }

@@ -104,10 +104,6 @@ fn lost_exit(
     Some(if is_sure { found } else { found.probable() }.finish())
 }
 
-/// How long past the deadline CRI-O's stop loop must have sent SIGKILL: it does after the grace
-/// period, and the kubelet's call ends after two more minutes.
-const STOP_LOOP_MS: u64 = 180_000;
-
 fn is_crio(view: &PodView) -> bool {
     view.seen.runtime.get().is_some_and(|runtime| runtime.name == "cri-o")
 }
@@ -139,7 +135,9 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     if killed || processes.is_empty() || is_new {
         return None;
     }
-    let stop_loop = is_crio(view) && view.is_overdue_by(STOP_LOOP_MS);
+    // CRI-O's stop loop sends SIGKILL after the grace period, and the kubelet's call ends two minutes later.
+    let is_late = cause::CRIO_STOP_LOOP_STUCK.patience.ms().is_some_and(|ms| view.is_overdue_by(ms));
+    let stop_loop = is_crio(view) && is_late;
     let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
     let mut found = runtime::named(view, Found::new(cause, GATE).after(head)).probable();
     for process in processes.iter().take(3) {

@@ -24,6 +24,8 @@ pub mod pinned;
 pub mod runtime;
 pub mod sandbox;
 pub mod shim;
+pub mod staged;
+pub mod static_pod;
 pub mod stray;
 #[cfg(test)]
 mod tests;
@@ -40,3 +42,7 @@ pub mod volume;
 pub mod words;
 
 use build::Found;
+use findings::CauseRef;
+
+/// Whether this cause is at work cannot be told just now, so what was told of it before still counts.
+pub struct NotLookedFor(pub CauseRef);

@@ -9,12 +9,10 @@ use crate::{
     observation::{MountCopy, Observation, UnstagedVolume},
 };
 
-/// The driver and the kubelet get this long to finish with a staging directory.
-const QUIET_MS: u64 = 120_000;
-
 /// The copies that keep the devices of unstaged volumes in use.
 pub fn find(seen: &Facts<'_>) -> Vec<Finding> {
-    let is_lasting = |volume: &&UnstagedVolume| seen.at_ms.saturating_sub(volume.changed_ms) >= QUIET_MS;
+    let patience = cause::DEVICE_PINNED_BY_PRIVATE_COPY.patience;
+    let is_lasting = |volume: &&UnstagedVolume| patience.has_passed(seen.at_ms.saturating_sub(volume.changed_ms));
     let lasting: Vec<&UnstagedVolume> = seen.unstaged.iter().filter(is_lasting).collect();
     // Only where a staging directory without a mount meets a file system that lives on without one are
     // the other namespaces searched.

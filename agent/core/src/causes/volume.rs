@@ -93,8 +93,10 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
         found.extend(multipath::stale(view, mount, &head));
         found.extend(holder::find(view, volume, mount, &head));
     }
-    if found.is_empty() {
+    // Without its driver the kubelet does not even come to the mount.
+    if found.iter().all(|finding| finding.cause.is_outranked_by(&cause::CSI_DRIVER_NOT_REGISTERED)) {
         found.extend(csi::not_registered(view, volume, &head));
+        Finding::drop_outranked(&mut found);
     }
     if found.is_empty() {
         found.extend(mounts::hidden(view, target, &head));

@@ -1,21 +1,15 @@
 //! States of the node that hold many pods, each told once.
 
-use findings::{
-    CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, Placeholder, PodReport, PodUid, Verdict, cause,
-};
+use findings::{CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, PodReport, Verdict};
 
 use crate::{
-    causes::{block, kubelet, network, pinned, runtime, words},
+    causes::{NotLookedFor, block, kubelet, network, pinned, runtime, staged, static_pod},
     evidence::Facts,
-    observation::{Container, ContainerState, Observation, Seen, VolData},
+    observation::{Observation, Seen},
     view::{KubeletMinor, RETRY_WINDOW_MS, told_minor},
 };
 
 const RETRY_WINDOW: i64 = RETRY_WINDOW_MS as i64;
-/// A volume is staged before it is mounted into a pod, and unstaged after: while pods come and go,
-/// a staging mount without a pod is nothing to speak of.
-const STAGING_QUIET_MS: u64 = 120_000;
-
 /// What is so of the node itself.
 pub struct Judged {
     /// States of the node.
@@ -48,18 +42,15 @@ pub fn judge(seen: &Facts<'_>, pods: &mut [PodReport]) -> Judged {
             found.push(hold(finding, pods, |_| true));
         }
     }
-    let left = [(&cause::GLOBAL_MOUNT_LEFT, staging_left(seen)), (&cause::LOOP_DEVICE_LEFT, loops_left(seen))];
     let mut not_looked_for = Vec::new();
-    for (cause, findings) in left {
-        match findings {
-            Some(findings) => {
-                found.extend(findings.into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }))
-            }
-            None => not_looked_for.push(CauseRef(cause)),
+    let mut without_pods = [pinned::find(seen), static_pod::find(seen)].concat();
+    for looked_for in [staged::find(seen), block::find(seen)] {
+        match looked_for {
+            Ok(findings) => without_pods.extend(findings),
+            Err(NotLookedFor(cause)) => not_looked_for.push(cause),
         }
     }
-    found.extend(pinned::find(seen).into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
-    found.extend(static_names(seen).into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
+    found.extend(without_pods.into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
     found.extend(shared_roots(pods));
     notes.extend(namespace_note(seen));
     notes.extend(kubelet::not_believed(seen));
@@ -70,11 +61,7 @@ pub fn judge(seen: &Facts<'_>, pods: &mut [PodReport]) -> Judged {
 /// Whether a finding of the node says by itself that something is stuck. What is only probable and
 /// holds no pod does not.
 pub fn is_stuck(found: &NodeFinding) -> bool {
-    // They hold a volume back from other nodes.
-    let detach = [&cause::GLOBAL_MOUNT_LEFT, &cause::DEVICE_PINNED_BY_PRIVATE_COPY];
-    found.finding.confidence == Confidence::Proven
-        || !found.pods.is_empty()
-        || detach.iter().any(|cause| cause.id == found.finding.cause.id)
+    found.finding.confidence == Confidence::Proven || !found.pods.is_empty() || found.finding.cause.keeps_attached
 }
 
 fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> bool) -> NodeFinding {
@@ -109,97 +96,6 @@ fn shared_roots(pods: &[PodReport]) -> Vec<NodeFinding> {
         }
     }
     shared
-}
-
-/// A staging mount that no pod on this node uses: the volume cannot be detached.
-/// None when it cannot be told just now.
-fn staging_left(seen: &Observation) -> Option<Vec<Finding>> {
-    let volumes = seen.pod_dirs.get().into_iter().flatten().flat_map(|dir| dir.volumes.get().into_iter().flatten());
-    let used: Vec<(&str, &str)> = volumes
-        .filter_map(|volume| match &volume.vol_data {
-            VolData::Read(data) => Some((data.driver.as_str(), data.handle.as_str())),
-            _ => None,
-        })
-        .collect();
-    // Pods that were not looked into may use it; their mounts tell.
-    let is_left = |staging: &&crate::observation::StagingMount| {
-        let by_data = match &staging.vol_data {
-            VolData::Read(data) => used.contains(&(data.driver.as_str(), data.handle.as_str())),
-            _ => false,
-        };
-        staging.used_by.is_empty() && !by_data
-    };
-    let busy = seen
-        .pod_dirs
-        .get()
-        .into_iter()
-        .flatten()
-        .any(|dir| seen.at_ms.saturating_sub(dir.changed_ms) < STAGING_QUIET_MS);
-    if busy || seen.pod_dirs.get().is_none() {
-        return None;
-    }
-    let cause = &cause::GLOBAL_MOUNT_LEFT;
-    let finding = |staging: &crate::observation::StagingMount| {
-        runtime::finding(seen, cause, None, |found| {
-            found
-                .probable()
-                .blame(words::place(&staging.path), "staged for no pod of this node")
-                .evidence(
-                    "mountinfo of the kubelet",
-                    format!("{} on {}, shown nowhere below pods/", staging.path.show(), staging.dev),
-                )
-                .name_if(Placeholder::Path, staging.path.as_str())
-                .name(Placeholder::Driver, &staging.driver)
-                .root(staging.path.show())
-        })
-    };
-    Some(seen.staging.iter().filter(is_left).map(finding).collect())
-}
-
-/// A loop device on a block volume of a pod that is gone; none when it cannot be told just now.
-fn loops_left(seen: &Observation) -> Option<Vec<Finding>> {
-    // The kubelet names the bind mount after the pod: …/volumeDevices/<volume>/dev/<pod uid>. Only
-    // of a pod that nobody knows any more is it certain that the device is left.
-    let (Some(api), Some(runtime)) = (seen.api.get().filter(|api| api.stale.is_none()), seen.runtime.get()) else {
-        return None;
-    };
-    let is_known = |uid: &PodUid| {
-        api.pods.iter().any(|pod| pod.uid == *uid)
-            || runtime.sandboxes.iter().any(|sandbox| sandbox.pod.uid == *uid && sandbox.ready)
-    };
-    let is_left = |device: &&crate::observation::LoopDevice| {
-        let uid = device.file.as_path().file_name().and_then(|name| name.to_str()).and_then(PodUid::parse);
-        let is_volume = device.file.show().contains("/volumeDevices/");
-        is_volume && uid.is_some_and(|uid| !uid.is_static() && !is_known(&uid))
-    };
-    Some(seen.loops.iter().filter(is_left).map(|device| block::loop_left(seen, device, None)).collect())
-}
-
-/// A static pod was changed, and the containers of its old manifest still run: the new one may not
-/// start before the old uid has let the name go (`allowStaticPodStart`).
-fn static_names(seen: &Observation) -> Vec<Finding> {
-    let Some(runtime) = seen.runtime.get() else { return Vec::new() };
-    let running = |c: &&Container| c.state == ContainerState::Running && c.pod.uid.is_static();
-    let running: Vec<&Container> = runtime.containers.iter().filter(running).collect();
-    let is_older = |one: &Container, other: &Container| {
-        one.pod.uid != other.pod.uid
-            && (&one.pod.namespace, &one.pod.name) == (&other.pod.namespace, &other.pod.name)
-            && one.created_ms < other.created_ms
-    };
-    let held = running.iter().filter(|one| running.iter().any(|other| is_older(one, other)));
-    let cause = &cause::STATIC_POD_NAME_HELD;
-    let finding = |container: &&Container| {
-        runtime::finding(seen, cause, None, |found| {
-            found
-                .probable()
-                .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
-                .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
-                .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
-                .name(Placeholder::Container, &container.id)
-                .root(&container.pod.uid)
-        })
-    };
-    held.map(finding).collect()
 }
 
 /// What the judgement of pods depends on.

@@ -1,6 +1,6 @@
 //! One pod through the gates.
 
-use findings::{Confidence, Finding, Gate, GateState, GateView, PodReport, Unknown, Verdict};
+use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodReport, Unknown, Verdict};
 
 use super::rights::Lacking;
 use crate::{
@@ -103,15 +103,9 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
         Some(_) if !view.is_overdue_by(UNMOUNT_RETRY_MS) => Verdict::Progressing,
         // Without the API server it may as well be a pod that is about to start again.
         Some(_) if view.why == Why::Ended => Verdict::CannotTell,
-        Some(_) if findings.iter().any(|finding| !waits_for_next_try(finding)) => Verdict::Stuck,
+        Some(_) if findings.iter().any(|finding| finding.cause.patience != Patience::NextTry) => Verdict::Stuck,
         Some(_) => Verdict::CannotTell,
     }
-}
-
-/// Nothing is known to be wrong: the kubelet's next try may well succeed.
-fn waits_for_next_try(finding: &Finding) -> bool {
-    let patient = [&findings::cause::VOLUME_MOUNTED_NO_HOLDER, &findings::cause::KUBELET_REMEMBERS_VOLUME];
-    patient.iter().any(|cause| cause.id == finding.cause.id)
 }
 
 fn gone_because(view: &PodView) -> String {

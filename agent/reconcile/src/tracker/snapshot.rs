@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agent_core::observation::{Observation, Seen};
-use findings::{Finding, Gate, GateState, NodeReport, PodRef, PodReport, PodUid, Verdict, cause};
+use findings::{Finding, Gate, GateState, NodeReport, PodRef, PodReport, PodUid, Verdict};
 
 use super::{Key, entry::Entry};
 use crate::Instant;
@@ -143,6 +143,5 @@ fn next_blocked(pod: &PodReport) -> Option<Gate> {
 /// States of the node that hold no pod here are reported only when they hold a volume back from other
 /// nodes.
 fn is_reported(finding: &Finding, pods: &[PodRef]) -> bool {
-    let detach = [&cause::GLOBAL_MOUNT_LEFT, &cause::LOOP_DEVICE_LEFT, &cause::DEVICE_PINNED_BY_PRIVATE_COPY];
-    !pods.is_empty() || detach.iter().any(|cause| cause.id == finding.cause.id)
+    !pods.is_empty() || finding.cause.keeps_attached
 }

@@ -160,10 +160,9 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         // The machine lives, and its agent may know why the kubelet is not ready or silent.
         let words = diagnosis.words.clone();
         let told = agent::findings(lister, diagnosis, case.target, case.pod, on, &words);
-        let kubelet = [cause::KUBELET_NOT_RUNNING.id, cause::KUBELET_SYNC_LOOP_HUNG.id];
-        let is_kubelet = told.iter().any(|found| kubelet.contains(&found.cause.id));
+        let is_why = told.iter().any(|found| cause::NODE_NOT_READY.is_outranked_by(found.cause));
         diagnosis.causes.extend(told);
-        if is_kubelet {
+        if is_why {
             return;
         }
     }

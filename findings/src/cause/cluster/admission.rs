@@ -4,7 +4,8 @@ use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
 const READ_CONFIGURATION: Advice = step("Read what the webhook is asked about and where it is called")
     .run("kubectl get {configuration} -o yaml")
-    .typed();
+    .typed()
+    .if_known();
 
 const FINALIZE: Danger = Danger::new(
     "Emptying spec.finalizers of the namespace (PUT /finalize)",
@@ -22,7 +23,7 @@ causes! {
             are not evaluated: with them, and without such a condition, it is probable.")
         .safe(&[
             READ_CONFIGURATION,
-            step("Bring its backend, Service {service}, back; the deletion then goes on within a minute"),
+            step("Bring its backend, Service {service}, back; the deletion then goes on within a minute").if_known(),
             step("If the product was removed for good, its configuration is dead policy that refuses everything: \
                 remove it")
                 .run("kubectl delete {configuration}"),
@@ -120,8 +121,10 @@ causes! {
         .proof("status.storedVersions of the CRD names a version that spec.versions does not have, or an error says: \
             request to convert CR from an invalid group/version.")
         .safe(&[
-            step("See which versions are stored and which are defined").run("kubectl get crd {crd} -o yaml").typed(),
-            step("Put the missing version back into the CRD (served: false is enough)").run("kubectl edit crd {crd}"),
+            step("See which versions are stored and which are defined").run("kubectl get crd {crd} -o yaml").typed()
+                .if_known(),
+            step("Put the missing version back into the CRD (served: false is enough)").run("kubectl edit crd {crd}")
+                .if_known(),
             step("Then store every object anew (storage version migration) and drop the version for good"),
         ])
         .danger(FINALIZE)

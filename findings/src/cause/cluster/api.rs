@@ -47,7 +47,7 @@ causes! {
             step("See which pods should serve it and why none is ready")
                 .run("kubectl -n {namespace} get endpointslices,deployments,pods -o wide").typed(),
             step("Start {workload} again, if it was scaled to zero")
-                .run("kubectl -n {namespace} scale {workload} --replicas=1"),
+                .run("kubectl -n {namespace} scale {workload} --replicas=1").if_known(),
             step("Repair what keeps its pods from being ready: image, scheduling, probe, node; if there are none, \
                 install the add-on again"),
             GOES_BY_ITSELF,
@@ -112,7 +112,7 @@ causes! {
         .proof("A dial error to a ready endpoint whose node is Ready. That it is the route is an inference, so this is \
             never more than probable.")
         .safe(&[
-            step("Look for the route of {pod_cidr} to node {node} in the cloud's route table"),
+            step("Look for the route of {pod_cidr} to node {node} in the cloud's route table").if_known(),
             step("Read the cloud controller manager's log: the route controller cannot repair what its cloud \
                 permissions do not let it read or write")
                 .run("kubectl -n kube-system logs -l k8s-app=cloud-controller-manager --tail=200"),

@@ -4,7 +4,8 @@ use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
 const SET_BY: Advice = step("See who set the finalizer {finalizer} (managedFields)")
     .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields")
-    .typed();
+    .typed()
+    .if_known();
 
 /// For every finalizer whose clean-up matters.
 pub(super) const BY_HAND: Danger = Danger::new(
@@ -45,7 +46,7 @@ causes! {
         .safe(&[
             SET_BY,
             step("Start the controller again, if it was scaled down")
-                .run("kubectl -n {workload_namespace} scale {workload} --replicas=1"),
+                .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").if_known(),
             step("If it was uninstalled, install the same version again and let it finish; then uninstall it in the \
                 right order: objects first"),
             step("If it cannot come back: find out what it would have cleaned up and do that by hand, before anything \

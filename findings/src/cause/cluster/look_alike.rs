@@ -32,7 +32,7 @@ causes! {
             answers, or a namespaced owner of a cluster-wide object; and no deletion timestamp.")
         .safe(&[
             step("Look at the owner references of the object")
-                .run("kubectl get {type} {name} -n {namespace} -o yaml").typed(),
+                .run("kubectl get {type} {name} -n {namespace} -o yaml").typed().if_known(),
             step("Delete the object itself, if it should go, or take the reference off"),
         ])
         .danger(Danger::new(

@@ -2,6 +2,7 @@
 
 use super::pod::FORCE;
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::{KUBELET_NOT_RUNNING, KUBELET_SYNC_LOOP_HUNG};
 
 const SEE_NODE: Advice = step("Look at the node's conditions and taints").run("kubectl describe node {node}").typed();
 
@@ -55,6 +56,7 @@ causes! {
         ))
         .sources(&["reference: telling kubelet, machine and network apart"])
         .event_reason("NodeKubeletSilent")
+        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Observation);
 
     /// The cloud says that the machine is stopped.
@@ -111,6 +113,7 @@ causes! {
         .danger(FORCE)
         .sources(&["kubernetes#45419"])
         .event_reason("NodeNotReadyHoldsPods")
+        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Observation);
 
     /// Out of service, and nothing happens.

@@ -146,7 +146,7 @@ causes! {
             probable.")
         .safe(&[
             step("See whether the controller part of {driver} runs, and read the log of csi-attacher")
-                .run("kubectl get pods,leases -A -o wide").typed(),
+                .run("kubectl get pods,leases -A -o wide").typed().if_known(),
             step("Bring the driver's controller part back; it detaches by itself"),
         ])
         .danger(PATCH_ATTACHMENT)

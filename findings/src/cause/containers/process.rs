@@ -41,11 +41,11 @@ causes! {
             mounts, or a holder that is not being killed, make it only probable.")
         .safe(&[
             step("If {server} (pid {server_pid}) is only stopped (state T), let it run again")
-                .run("kill -CONT {server_pid}"),
+                .run("kill -CONT {server_pid}").if_known(),
             step("Make the FUSE server answer: restore what it waits for (its network, its storage) or restart it"),
             step("If it cannot answer any more, abort FUSE connection {connection}: every waiting request fails, every \
                 user of its mount gets errors, and writes the server has not stored are lost")
-                .run("echo 1 > /sys/fs/fuse/connections/{connection}/abort").lab("dstate-fuse"),
+                .run("echo 1 > /sys/fs/fuse/connections/{connection}/abort").lab("dstate-fuse").if_known(),
         ])
         .danger(Danger::new(
             "umount -l of the FUSE mount, or kubectl delete pod --force",
@@ -57,6 +57,7 @@ causes! {
             "reference: experiments on Linux 6.18 (FUSE waits, abort)",
         ])
         .event_reason("PodProcessUninterruptible")
+        .outranked_by(&[&crate::cause::CSI_DRIVER_NOT_REGISTERED])
         .diagnosis(Proven::Lab("dstate-fuse"));
 
     /// An NFS server does not answer and a task waits for it.
@@ -71,7 +72,7 @@ causes! {
             step("Bring the NFS server, or the network to it, back: the waiting tasks then go on by themselves"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
-                .run("umount -f {mount}"),
+                .run("umount -f {mount}").if_known(),
             step("If a task stays in D after that, drain and reboot the node"),
         ])
         .danger(Danger::new(
@@ -123,11 +124,11 @@ causes! {
         .safe(&[
             step("End the parent that does not reap, {comm} (pid {parent_pid}), unless it is a shim, the runtime or \
                 the kubelet: the zombie then goes to a process that reaps it")
-                .run("kill {parent_pid}").lab("zombie-foreign-parent"),
+                .run("kill {parent_pid}").lab("zombie-foreign-parent").if_known(),
             step("If the parent outside is the shim, the runtime or the kubelet, restart that one in its own way; \
                 otherwise end the exec or nsenter session that started it"),
             step("If pid {parent_pid} does not react, kill it; work it has not finished is lost")
-                .run("kill -9 {parent_pid}"),
+                .run("kill -9 {parent_pid}").if_known(),
         ])
         .danger(Danger::new(
             "kill -9 on the zombie or on the container's init",
@@ -176,9 +177,9 @@ causes! {
             step("Find out who froze the cgroup (a paused container, a checkpoint, a runc that died halfway) and let \
                 it finish if it still works"),
             step("Thaw the cgroup (v1); pending signals are delivered at once")
-                .run("echo THAWED > {freezer_state}").lab("frozen-v1"),
+                .run("echo THAWED > {freezer_state}").lab("frozen-v1").if_known(),
             step("Thaw the cgroup (v2); the stop signal is handled at once")
-                .run("echo 0 > {cgroup_freeze}").lab("frozen-v2"),
+                .run("echo 0 > {cgroup_freeze}").lab("frozen-v2").if_known(),
         ])
         .danger(Danger::new(
             "kill -9 on the frozen processes (v1), or kubectl delete pod --force",
@@ -198,8 +199,7 @@ causes! {
         .proof("A process in the pod's cgroup still has the comm runc:[1:CHILD] or runc:[2:INIT] although the pod's \
             deadline has passed.")
         .safe(&[
-            step("Thaw the cgroup if it is frozen (v1); runc init then dies or goes on")
-                .run("echo THAWED > {freezer_state}"),
+            step("If its cgroup is frozen, thaw it; runc init then dies or goes on"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("If it is in state D, repair the memory, disk or file system it waits for"),
             step("If it is not in state D, kill it; no application has started in it").run("kill -9 {pid}"),

@@ -1,7 +1,7 @@
 //! The shim, the runtime or its bookkeeping keeps a container from ending.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The shim of the sandbox is stopped or hangs.
@@ -91,8 +91,8 @@ causes! {
             outside the container has its cwd, root, exe, an fd or a mapping on that mount.")
         .safe(&[
             step("End or restart {comm} (pid {pid}), which holds the root file system")
-                .run("kill {pid}").lab("rootfs-busy"),
-            step("The holder belongs to {owner}: stop its habit of entering other containers' file systems"),
+                .run("kill {pid}").lab("rootfs-busy").if_known(),
+            step("The holder belongs to {owner}: stop its habit of entering other containers' file systems").if_known(),
             step("When the holder is gone, wait: the runtime retries after 1 s up to 5 min"),
         ])
         .danger(Danger::new(
@@ -142,6 +142,7 @@ causes! {
         ))
         .sources(&["cri-o#6699", "cri-o#9754", "cri-o#6865"])
         .event_reason("PodRuntimeStopStuck")
+        .patience(Patience::Seconds(180))
         .diagnosis(Proven::Observation);
 
     /// conmon and the container process are both gone.
@@ -243,7 +244,7 @@ causes! {
             step("Stop the container in the orderly way, with 30 s to finish")
                 .run("crictl stop --timeout 30 {container}"),
             step("If it does not stop, kill its init, pid {pid}; what it has only in memory is lost")
-                .run("kill -9 {pid}").lab("force-deleted"),
+                .run("kill -9 {pid}").lab("force-deleted").if_known(),
         ])
         .danger(Danger::new(
             "Letting the replacement run on, or forcing the next delete",

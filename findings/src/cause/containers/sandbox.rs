@@ -17,7 +17,7 @@ causes! {
             step("Ask the runtime once more and read its answer").run("crictl stopp {sandbox}"),
             step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
             step("Kill the shim of this sandbox, pid {shim_pid}; no application process is left under it")
-                .run("kill -9 {shim_pid}"),
+                .run("kill -9 {shim_pid}").if_known(),
         ])
         .danger(Danger::new(
             "crictl rmp -f of the sandbox",
@@ -105,7 +105,7 @@ causes! {
             sandbox still exists, and /proc/<other>/mountinfo shows it mounted in another mount namespace.")
         .safe(&[
             step("Let the kernel detach such mounts (RHEL and CentOS 7)").run("sysctl -w fs.may_detach_mounts=1"),
-            step("Restart {owner} (pid {pid}), whose mount namespace holds the copy"),
+            step("Restart {owner} (pid {pid}), whose mount namespace holds the copy").if_known(),
             step("Upgrade to a newer kernel"),
         ])
         .danger(Danger::new(
@@ -127,7 +127,7 @@ causes! {
         .safe(&[
             step("Bring the DRA driver of the claim back (its DaemonSet pod on this node); the kubelet asks again \
                 within 15 s"),
-            step("The driver is {driver}; the claim is {claim}"),
+            step("See which driver the claim {claim} was allocated from").if_known(),
             step("If the driver is there and answers, restart the kubelet: 1.34 can be stuck with an idle connection \
                 (kubernetes#133920); containers keep running")
                 .run("systemctl restart {kubelet_unit}"),

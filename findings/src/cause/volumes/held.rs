@@ -1,7 +1,7 @@
 //! Somebody uses the mount, or something is mounted on it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// A process of the host has an fd, cwd, root or exe on the volume.
@@ -14,10 +14,10 @@ causes! {
             /proc/<pid>/fdinfo of a process in the same mount namespace points to that mount.")
         .safe(&[
             step("End {comm} (pid {pid}) in its own way; a plain SIGTERM lets it write its data")
-                .run("kill {pid}").lab("open-fd"),
-            step("The process belongs to {owner}: stop or restart that instead, if it would start it again"),
+                .run("kill {pid}").lab("open-fd").if_known(),
+            step("The process belongs to {owner}: stop or restart that instead, if it would start it again").if_known(),
             step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
-            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}"),
+            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
         ])
         .danger(Danger::new(
             "umount -l of the volume",
@@ -37,9 +37,10 @@ causes! {
         .proof("/proc/<pid>/map_files (or maps), read in the disposable child with a deadline, names a file on the \
             mount's device; no fd, cwd, root or exe of that process does.")
         .safe(&[
-            step("End or restart {comm} (pid {pid}), which has the file mapped").run("kill {pid}").lab("mapped-file"),
+            step("End or restart {comm} (pid {pid}), which has the file mapped").run("kill {pid}").lab("mapped-file")
+                .if_known(),
             step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
-            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}"),
+            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
         ])
         .danger(Danger::new(
             "umount -l of the volume",
@@ -79,9 +80,9 @@ causes! {
         .proof("/proc/<pid>/mountinfo of another mount namespace has the same major:minor and root, joined by shared: \
             or master: to the kubelet's mount, and an fd, cwd, root, exe or mapping of a process there is on it.")
         .safe(&[
-            step("The holder belongs to {owner}: restart that pod or service"),
+            step("The holder belongs to {owner}: restart that pod or service").if_known(),
             step("End {comm} (pid {pid}); its container is restarted if it is the main process")
-                .run("kill {pid}").lab("propagated-copy"),
+                .run("kill {pid}").lab("propagated-copy").if_known(),
             step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
         ])
         .danger(Danger::new(
@@ -105,7 +106,7 @@ causes! {
         .safe(&[
             step("Let the kernel detach such copies when their directory is removed")
                 .run("sysctl -w fs.may_detach_mounts=1"),
-            step("Restart {owner} (pid {pid}), whose mount namespace holds the copy"),
+            step("Restart {owner} (pid {pid}), whose mount namespace holds the copy").if_known(),
             step("Upgrade to a newer kernel"),
         ])
         .danger(Danger::new(
@@ -127,7 +128,8 @@ causes! {
             listed in /sys/fs and its major:minor is not in the kubelet's mountinfo. Why the driver does not finish is \
             not seen, so it is only probable.")
         .safe(&[
-            step("Restart {owner} (pid {pid}): its mount namespace takes the copy with it").lab("device-pinned"),
+            step("Restart {owner} (pid {pid}): its mount namespace takes the copy with it").lab("device-pinned")
+                .if_known(),
             step("Give such agents their hostPath with mountPropagation: HostToContainer, so that unmounts reach them"),
         ])
         .danger(Danger::new(
@@ -136,6 +138,8 @@ causes! {
         ))
         .sources(&["reference: experiment, block device after umount with a private copy elsewhere"])
         .event_reason("PodDeviceInUse")
+        .patience(Patience::Seconds(120))
+        .keeps_attached()
         .diagnosis(Proven::Lab("device-pinned"));
 
     /// Something is mounted below the volume.
@@ -210,7 +214,8 @@ causes! {
         .proof("mountinfo has a mount at pods/<uid>/volume-subpaths/<volume>/<container>/<index> and a process holds \
             it by fd, cwd, root, exe or mapping. The kubelet's message is: error cleaning subPath mounts … busy.")
         .safe(&[
-            step("End or restart {comm} (pid {pid}), which uses the subPath").run("kill {pid}").lab("subpath-busy"),
+            step("End or restart {comm} (pid {pid}), which uses the subPath").run("kill {pid}").lab("subpath-busy")
+                .if_known(),
             step("When the holder is gone, wait: the kubelet unmounts the subPath and then the volume"),
             step("If nobody holds it any more and it stays, unmount the subPath").run("umount {path}"),
         ])
@@ -309,5 +314,6 @@ causes! {
         ))
         .sources(&["reference: kubelet volume reconciler back-off", "trident#572"])
         .event_reason("PodVolumeStillMounted")
+        .patience(Patience::NextTry)
         .diagnosis(Proven::Observation);
 }

@@ -1,7 +1,7 @@
 //! The driver, or what the kubelet knows about the volume, is at fault.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The FUSE server of a volume has died.
@@ -24,6 +24,7 @@ causes! {
         ))
         .sources(&["fluid#4002", "kubernetes#96361", "kadalu#1003", "kadalu#913", "juicefs#907", "gcs-fuse#50"])
         .event_reason("PodVolumeServerGone")
+        .outranked_by(&[&CSI_DRIVER_NOT_REGISTERED])
         .diagnosis(Proven::Lab("fuse-dead"));
 
     /// The CSI driver is not registered on this node.
@@ -106,7 +107,7 @@ causes! {
         .safe(&[
             step("Write the file again from the PV and leave the mount directory in place: at the next try the driver \
                 unpublishes and the pod goes")
-                .run("printf '%s' {json} > {vol_data}").lab("vol-data-missing"),
+                .run("printf '%s' {json} > {vol_data}").lab("vol-data-missing").if_known(),
             step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
                 driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
         ])
@@ -129,7 +130,7 @@ causes! {
             says failed to parse volume data file.")
         .safe(&[
             step("Write the file again from the PV: at the next try the driver unpublishes and the pod goes")
-                .run("printf '%s' {json} > {vol_data}").lab("vol-data-empty"),
+                .run("printf '%s' {json} > {vol_data}").lab("vol-data-empty").if_known(),
             step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
                 driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
         ])
@@ -209,5 +210,6 @@ causes! {
         ))
         .sources(&["reference: kubelet HasPossiblyMountedVolumesForPod, ReduceCPULimits"])
         .event_reason("PodVolumeRemembered")
+        .patience(Patience::NextTry)
         .diagnosis(Proven::Observation);
 }

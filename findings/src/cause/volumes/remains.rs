@@ -1,7 +1,7 @@
 //! Directories, files and devices that an unmount has left.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// A volume directory that is not mounted stays.
@@ -69,6 +69,7 @@ causes! {
         ))
         .sources(&["kubernetes#119608", "longhorn#6919", "longhorn#2474", "kubernetes#109132"])
         .event_reason("PodBlockDeviceBusy")
+        .keeps_attached()
         .diagnosis(Proven::Lab("loop-left"));
 
     /// Something is built on the pod's raw block device.
@@ -131,7 +132,7 @@ causes! {
         .safe(&[
             step("Make sure that no pod on this node uses the volume, and that its CSI driver runs: the kubelet then \
                 unstages it by itself"),
-            step("Look for other mounts of the same file system (same SOURCE)").run("findmnt {mount}"),
+            step("Look for other mounts of the same file system (same SOURCE)").run("findmnt {path}"),
             step("If nothing uses it and the kubelet does not act, unmount it; umount writes everything back")
                 .run("umount {path}").lab("globalmount-left"),
         ])
@@ -142,6 +143,8 @@ causes! {
         ))
         .sources(&["kubernetes#122342", "reference: kubelet GetDeviceMountRefs, globalmount layout since 1.24"])
         .event_reason("NodeVolumeStillStaged")
+        .patience(Patience::Seconds(120))
+        .keeps_attached()
         .diagnosis(Proven::Lab("globalmount-left"));
 
     /// A regular file stands where the kubelet expects plugin directories.
