@@ -4,6 +4,7 @@ use findings::{
     PodRef,
     event::{ACTION, ANNOTATION, CONTROLLER, Carried, EventName, NAMESPACE},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Whose Events: the node's name and uid.
@@ -38,35 +39,86 @@ pub struct Draft {
     pub carried: Carried,
 }
 
+/// What says who speaks of whom. None of it can be changed once the Event stands, and unlike the note and
+/// the time an agent would always say the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Identity {
+    /// `Warning` or `Normal`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The cause's.
+    pub reason: String,
+    /// [`ACTION`].
+    pub action: String,
+    /// [`CONTROLLER`].
+    pub reporting_controller: String,
+    /// At most 128 characters; the node's name, not the agent's pod's, so that a restarted agent goes on.
+    pub reporting_instance: String,
+    /// The Node.
+    pub regarding: Reference,
+    /// The pod, when it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub related: Option<Reference>,
+}
+
+/// An `ObjectReference`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[allow(missing_docs, reason = "the API's own fields")]
+pub struct Reference {
+    pub api_version: String,
+    pub kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_path: Option<String>,
+}
+
+impl Identity {
+    /// As the agent of this node writes it.
+    pub fn new(of: &NodeRef, warning: bool, reason: &str, related: Option<&PodRef>) -> Self {
+        let reference =
+            |kind: &str| Reference { api_version: "v1".to_owned(), kind: kind.to_owned(), ..Reference::default() };
+        Identity {
+            kind: if warning { "Warning" } else { "Normal" }.to_owned(),
+            reason: reason.to_owned(),
+            action: ACTION.to_owned(),
+            reporting_controller: CONTROLLER.to_owned(),
+            reporting_instance: of.node.chars().take(128).collect(),
+            regarding: Reference { name: Some(of.node.clone()), uid: Some(of.uid.clone()), ..reference("Node") },
+            related: related.map(|pod| {
+                let (namespace, name) = pod.namespace.clone().zip(pod.name.clone()).unzip();
+                Reference { namespace, name, uid: Some(pod.uid.to_string()), ..reference("Pod") }
+            }),
+        }
+    }
+}
+
 impl Draft {
+    /// Who speaks of whom.
+    pub fn identity(&self) -> Identity {
+        Identity::new(&self.of, self.warning, &self.reason, self.related.as_ref())
+    }
+
     /// The object, whole: with server-side apply what is left out would be removed.
     pub fn to_json(&self) -> Value {
-        let mut event = json!({
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {
-                "name": self.name.as_str(),
-                "namespace": NAMESPACE,
-                "annotations": {ANNOTATION: self.carried.to_annotation()},
-            },
-            "eventTime": self.event_time,
-            "type": if self.warning { "Warning" } else { "Normal" },
-            "reason": self.reason,
-            "action": ACTION,
-            "note": self.note,
-            "regarding": {"apiVersion": "v1", "kind": "Node", "name": self.of.node, "uid": self.of.uid},
-            "reportingController": CONTROLLER,
-            // At most 128 characters; the node's name, not the agent's pod's, so that a restarted
-            // agent goes on.
-            "reportingInstance": self.of.node.chars().take(128).collect::<String>(),
+        let mut event = json!(self.identity());
+        event["apiVersion"] = json!("events.k8s.io/v1");
+        event["kind"] = json!("Event");
+        event["metadata"] = json!({
+            "name": self.name.as_str(),
+            "namespace": NAMESPACE,
+            "annotations": {ANNOTATION: self.carried.to_annotation()},
         });
-        if let Some(pod) = &self.related {
-            event["related"] = json!({"apiVersion": "v1", "kind": "Pod", "uid": pod.uid});
-            if let (Some(namespace), Some(name)) = (&pod.namespace, &pod.name) {
-                event["related"]["namespace"] = json!(namespace);
-                event["related"]["name"] = json!(name);
-            }
-        }
+        event["eventTime"] = json!(self.event_time);
+        event["note"] = json!(self.note);
         if let Some((count, last)) = &self.series {
             event["series"] = json!({"count": count, "lastObservedTime": last});
         }

@@ -1,7 +1,7 @@
 //! Does what the reconciler decides: one loop that never blocks.
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher, RandomState},
     net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
@@ -104,11 +104,10 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Agents that start together are to spread, and one that starts again is not to fall into step.
+/// Agents that start together are to spread, and one that starts again is not to fall into step. Names of
+/// Events that nobody is to guess rest on it too: the standard library's hashers have keys of the system's randomness.
 fn seed(node: &str) -> u64 {
-    let mut hash = DefaultHasher::new();
-    (node, std::process::id(), clock::now().wall_ms).hash(&mut hash);
-    hash.finish()
+    RandomState::new().hash_one(node)
 }
 
 struct Controller {

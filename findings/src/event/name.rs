@@ -8,6 +8,8 @@ use crate::{Finding, PodUid};
 const MAX_NODE: usize = 200;
 /// Bytes of the hash that are shown, in hexadecimal twice as many characters.
 const HASH_BYTES: usize = 8;
+/// Of a salt as many.
+const SALT_BYTES: usize = 4;
 
 /// Whom a finding holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +39,23 @@ impl EventName {
             hash.update(part.as_bytes());
             hash.update([0]);
         }
-        let hash: String = hash.finalize()[..HASH_BYTES].iter().map(|byte| format!("{byte:02x}")).collect();
-        EventName(format!("{}.{hash}", short(node)))
+        EventName(format!("{}.{}", short(node), hex(&hash.finalize()[..HASH_BYTES])))
+    }
+
+    /// Another name for the same Event, for when under the first stands what somebody else has put there.
+    /// Nobody who does not know `secret` can have taken this one too, whatever salts were seen before.
+    pub fn salted(&self, secret: u64, attempt: u32) -> EventName {
+        let mut hash = Sha256::new();
+        hash.update(secret.to_le_bytes());
+        hash.update(attempt.to_le_bytes());
+        hash.update(self.0.as_bytes());
+        EventName(format!("{}-{}", self.0, hex(&hash.finalize()[..SALT_BYTES])))
+    }
+
+    /// Whether `other` is this name, or this name salted.
+    pub fn is_base_of(&self, other: &EventName) -> bool {
+        let is_salt = |salt: &str| salt.len() == 2 * SALT_BYTES && salt.bytes().all(|byte| byte.is_ascii_hexdigit());
+        other.0.strip_prefix(&self.0).is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_salt))
     }
 
     /// The name of an Event that was read from the API server.
@@ -62,6 +79,10 @@ impl std::fmt::Display for EventName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Node names are DNS subdomains; what is not is made one, because an invalid name would lose the
@@ -95,9 +116,19 @@ mod tests {
     }
 
     #[test]
+    fn a_salt_is_known_for_one_and_tells_nothing_of_the_next() {
+        let name = EventName::of("node-7", "u", Subjects::Node, &sample());
+        let salted = name.salted(7, 1);
+        assert!(name.is_base_of(&name) && name.is_base_of(&salted) && !salted.is_base_of(&name));
+        assert!(name.over(1).is_base_of(&name.over(1).salted(7, 1)) && !name.is_base_of(&name.over(1)));
+        assert!([name.salted(8, 1), name.salted(7, 2)].iter().all(|other| *other != salted));
+        assert!(!name.is_base_of(&EventName::from_api(&format!("{name}-mine"))));
+    }
+
+    #[test]
     fn it_is_a_dns_subdomain() {
         for node in ["node-7", "Node_7", "", &"n".repeat(253), "-.x.-"] {
-            let name = EventName::of(node, "u", Subjects::Node, &sample()).over(i64::MAX);
+            let name = EventName::of(node, "u", Subjects::Node, &sample()).salted(7, 1).over(i64::MAX).salted(7, 1);
             let text = name.as_str();
             assert!(text.len() <= 253, "{text}");
             let labels = text.split('.').all(|label| {

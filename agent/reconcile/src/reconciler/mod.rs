@@ -325,9 +325,9 @@ impl Reconciler {
             WriteOutcome::Differs => {
                 self.writes.succeeded();
                 self.tracker.was_not_taken(&write);
-                // Once; what differs even from what stands there is given up.
+                // Once; what differs even from what stands there is not to be had under this name.
                 if self.adopted.take().is_some_and(|key| key == write.key) {
-                    self.tracker.give_up(&write, now);
+                    self.tracker.rename(&write, now);
                 } else {
                     self.reading_existing = true;
                     self.writing = Some(write);
@@ -350,14 +350,16 @@ impl Reconciler {
         }
     }
 
-    fn existing(&mut self, existing: Result<Option<ExistingEvent>, String>, now: Instant) {
+    fn existing(&mut self, existing: Result<Option<Box<ExistingEvent>>, String>, now: Instant) {
         self.reading_existing = false;
         let Some(write) = self.writing.take() else { return };
         match existing {
+            Ok(Some(existing)) if existing.identity != write.draft.identity() => self.tracker.rename(&write, now),
             Ok(Some(existing)) => match write.kind {
+                Kind::Over if existing.note != write.draft.note => self.tracker.rename(&write, now),
                 Kind::Over | Kind::Merge => self.tracker.give_up(&write, now),
                 Kind::Open | Kind::Update | Kind::Renew => {
-                    self.tracker.adopt(&write, existing, now);
+                    self.tracker.adopt(&write, *existing, now);
                     self.adopted = Some(write.key);
                 }
             },

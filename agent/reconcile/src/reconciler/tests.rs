@@ -5,8 +5,15 @@ use agent_core::{
     observation::{ApiPod, Deletion, Fault, Observation, Seen, sample},
 };
 
+use findings::event::EventName;
+
 use super::*;
-use crate::{event::Draft, index::NodeInfo, instant::tests::at, tracker::ExistingEvent};
+use crate::{
+    event::{Draft, Identity},
+    index::NodeInfo,
+    instant::tests::at,
+    tracker::ExistingEvent,
+};
 
 /// A node, an API server and what goes wrong with them.
 struct World {
@@ -23,6 +30,8 @@ struct World {
     wall_offset_ms: i64,
     /// The API server refuses the Event of the first pod, and only that.
     poison: bool,
+    /// Under these names stand Events that somebody else has put there.
+    is_taken: fn(&str) -> bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,6 +78,7 @@ impl World {
             node_uid: "7b0c".into(),
             wall_offset_ms: 0,
             poison: false,
+            is_taken: |_| false,
         };
         if api != Api::Down {
             world.tell_list();
@@ -128,12 +138,16 @@ impl World {
             Command::ReadOwn if down => Input::OwnEvents(Err(refused())),
             Command::ReadOwn => Input::OwnEvents(Ok(Vec::new())),
             Command::Write(draft) => Input::Wrote(self.write(*draft)),
-            Command::ReadExisting(_) => Input::Existing(Ok(Some(ExistingEvent {
+            Command::ReadExisting(name) => Input::Existing(Ok(Some(Box::new(ExistingEvent {
+                identity: match self.writes.last() {
+                    Some((_, draft)) if !(self.is_taken)(name.as_str()) => draft.identity(),
+                    _ => Identity::default(),
+                },
                 event_time: "2026-01-01T00:00:00.000000Z".into(),
                 note: "other words".into(),
                 count: 7,
                 since_s: None,
-            }))),
+            })))),
         };
         self.answer(answer);
     }
@@ -142,6 +156,9 @@ impl World {
         self.writes.push((self.now, draft.clone()));
         if self.poison && draft.related.as_ref().is_some_and(|pod| pod.name.as_deref() == Some("db-0")) {
             return WriteOutcome::Refused;
+        }
+        if (self.is_taken)(draft.name.as_str()) {
+            return WriteOutcome::Differs;
         }
         match self.api {
             Api::Down => WriteOutcome::Unknown { after: None },
@@ -489,22 +506,100 @@ fn only_events_that_bear_our_name_are_gone_on_with() {
     let mut world = World::new(held(), Api::Up);
     world.until(300);
     let draft = world.stored[0].clone();
-    let own = |name: &str| OwnEvent {
-        name: findings::event::EventName::from_api(name),
-        node_uid: "7b0c".into(),
-        has_related: true,
-        warning: true,
-        existing: ExistingEvent { event_time: draft.event_time.clone(), note: "n".into(), count: 1, since_s: None },
+    let own = |name: &EventName, identity: Identity| OwnEvent {
+        name: name.clone(),
+        existing: ExistingEvent {
+            identity,
+            event_time: draft.event_time.clone(),
+            note: "n".into(),
+            count: 1,
+            since_s: None,
+        },
         written_s: at(100).wall_s(),
         carried: draft.carried.clone(),
         since_s: at(90).wall_s(),
     };
-    for (name, kept) in [(draft.name.as_str(), 1), ("node-7.0123456789abcdef", 0)] {
+    let ours = draft.identity();
+    let (name, salted) = (&draft.name, &draft.name.salted(1, 1));
+    let over = own(&salted.over(at(90).wall_s()).salted(2, 1), Identity { kind: "Normal".into(), ..ours.clone() });
+    let other = EventName::from_api("node-7.0123456789abcdef");
+    for (case, events, kept) in [
+        ("ours", vec![own(name, ours.clone())], 1),
+        ("of another finding", vec![own(&other, ours.clone())], 0),
+        ("salted by an earlier process", vec![own(salted, ours.clone())], 1),
+        ("ended by it", vec![own(salted, ours.clone()), over], 0),
+        ("cannot be renewed", vec![own(name, Identity { reason: "Other".into(), ..ours.clone() })], 0),
+        ("of another instance", vec![own(name, Identity { reporting_instance: "node-8".into(), ..ours })], 0),
+    ] {
+        let restored = events[0].name.clone();
         let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(300));
         reconciler.handle(Input::Node(Ok(Some(word("7b0c")))), at(300));
-        reconciler.handle(Input::OwnEvents(Ok(vec![own(name)])), at(300));
-        assert_eq!(reconciler.tracker().holding().count(), kept, "{name}");
+        reconciler.handle(Input::OwnEvents(Ok(events)), at(300));
+        assert_eq!(reconciler.tracker().holding().count(), kept, "{case}");
+        assert!(reconciler.tracker().holding().all(|entry| entry.name.salted.as_ref() == Some(&restored)), "{case}");
     }
+}
+
+/// Whether anybody can reckon this name: the node's, the hash and since when, without a salt.
+fn is_first(name: &str) -> bool {
+    !name.trim_start_matches("node-7").contains('-')
+}
+
+fn end(world: &mut World) {
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+}
+
+#[test]
+fn a_name_that_somebody_else_has_taken_silences_nobody() {
+    let mut world = World::new(held(), Api::Up);
+    world.is_taken = is_first;
+    world.until(400);
+    let names: Vec<&str> = world.writes.iter().map(|(_, draft)| draft.name.as_str()).collect();
+    assert!(matches!(names[..], [first, other] if is_first(first) && !is_first(other)), "{names:?}");
+    let other = world.stored[0].name.clone();
+    world.until(3600);
+    end(&mut world);
+    world.until(4000);
+    let stored: Vec<_> = world.stored.iter().map(|draft| (draft.warning, draft.name.clone())).collect();
+    assert_eq!(stored[..2], [(true, other.clone()), (true, other.clone())], "it is renewed under the same name");
+    assert!(!stored[2].0 && stored[2].1.as_str().starts_with(&format!("{other}.")), "{stored:?}");
+}
+
+#[test]
+fn an_end_whose_name_is_taken_is_told_under_another() {
+    let mut world = World::new(held(), Api::Up);
+    world.is_taken = |name| is_first(name) && name.matches('.').count() == 2;
+    world.until(400);
+    end(&mut world);
+    world.until(1000);
+    let [first, over] = &world.stored[..] else { panic!("{:?}", world.stored) };
+    assert!(is_first(first.name.as_str()) && !over.warning, "{over:?}");
+    let since: jiff::Timestamp = first.carried.since.parse().unwrap();
+    assert!(first.name.over(since.as_second()).is_base_of(&over.name));
+    assert_eq!(world.writes.len(), 3);
+}
+
+#[test]
+fn an_event_that_somebody_replaced_is_told_anew() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(400);
+    world.is_taken = is_first;
+    world.until(3600);
+    let counts: Vec<_> = world.stored.iter().map(|draft| draft.series.as_ref().map(|series| series.0)).collect();
+    assert_eq!(counts, [None, None], "a new Event, not the second of the old");
+    assert_eq!(world.stored[0].carried.since, world.stored[1].carried.since);
+}
+
+#[test]
+fn who_takes_every_name_makes_no_storm() {
+    let mut world = World::new(held(), Api::Up);
+    world.is_taken = |_| true;
+    world.until(3600);
+    end(&mut world);
+    world.until(7200);
+    assert!((8..=12).contains(&world.writes.len()), "{}", world.writes.len());
+    assert_eq!(world.reconciler.unwritten(), 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use findings::{
 
 use crate::{
     Instant,
-    event::{Draft, NodeRef},
+    event::{Draft, Identity, NodeRef},
     index::{NodeInfo, WatchEvent},
     tracker::{ExistingEvent, Tracker, Written},
 };
@@ -33,7 +33,7 @@ pub enum Input {
     /// To [`Command::Write`].
     Wrote(WriteOutcome),
     /// To [`Command::ReadExisting`]; none when there is none.
-    Existing(Result<Option<ExistingEvent>, String>),
+    Existing(Result<Option<Box<ExistingEvent>>, String>),
 }
 
 /// Something is to be done. Each is answered once.
@@ -115,12 +115,6 @@ impl WriteOutcome {
 pub struct OwnEvent {
     /// `metadata.name`.
     pub name: EventName,
-    /// `regarding.uid`.
-    pub node_uid: String,
-    /// Whether it is about one pod.
-    pub has_related: bool,
-    /// Whether it is a Warning.
-    pub warning: bool,
     /// Everything of it that cannot be changed.
     pub existing: ExistingEvent,
     /// When it was last written, in seconds since the epoch.
@@ -133,16 +127,18 @@ pub struct OwnEvent {
 
 /// Goes on with those that hold: Warnings about this Node that no Normal event has ended.
 ///
-/// Others may write Events in that namespace too: only those that bear the name which this agent
-/// would have given them are taken for its own.
+/// Others may write Events in that namespace too. Only what this agent could renew is taken for its own: it
+/// says in every part that cannot be changed what this agent would say, and bears the name that this agent
+/// would have given it, or that name with a salt.
 pub(super) fn restore(tracker: &mut Tracker, events: Vec<OwnEvent>, of: &NodeRef, now: Instant) {
-    let ended: BTreeSet<EventName> =
-        events.iter().filter(|event| !event.warning).map(|event| event.name.clone()).collect();
-    let holds = |event: &OwnEvent| {
-        let is_ours = event.warning && event.node_uid == of.uid && event.carried.phase == Phase::Holds;
-        is_ours && event.name == name_of(event, of) && !ended.contains(&event.name.over(event.since_s))
+    let (holding, ended): (Vec<OwnEvent>, Vec<OwnEvent>) =
+        events.into_iter().partition(|event| event.existing.identity.kind == "Warning");
+    let is_ended = |event: &OwnEvent| {
+        let over = event.name.over(event.since_s);
+        ended.iter().any(|end| over.is_base_of(&end.name))
     };
-    for event in events.into_iter().filter(holds) {
+    for event in holding.into_iter().filter(|event| is_ours(event, of) && !is_ended(event)) {
+        let is_of_pod = event.existing.identity.related.is_some();
         let written = Written {
             at: now.at_wall(event.written_s),
             event_time: event.existing.event_time,
@@ -151,14 +147,16 @@ pub(super) fn restore(tracker: &mut Tracker, events: Vec<OwnEvent>, of: &NodeRef
             note: event.existing.note,
             may_stand: true,
         };
-        tracker.restore(event.carried, event.has_related, written, now.at_wall(event.since_s));
+        tracker.restore(event.name, event.carried, is_of_pod, written, now.at_wall(event.since_s));
     }
 }
 
-fn name_of(event: &OwnEvent, of: &NodeRef) -> EventName {
-    let subjects = match event.carried.pods.first().filter(|_| event.has_related) {
-        Some(pod) => Subjects::Pod(&pod.uid),
-        None => Subjects::Node,
-    };
-    EventName::of(&of.node, &of.uid, subjects, &event.carried.finding)
+fn is_ours(event: &OwnEvent, of: &NodeRef) -> bool {
+    let OwnEvent { name, existing, carried, .. } = event;
+    let pod = carried.pods.first().filter(|_| existing.identity.related.is_some());
+    let first =
+        EventName::of(&of.node, &of.uid, pod.map_or(Subjects::Node, |pod| Subjects::Pod(&pod.uid)), &carried.finding);
+    carried.phase == Phase::Holds
+        && existing.identity == Identity::new(of, true, carried.finding.cause.event_reason, pod)
+        && first.is_base_of(name)
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Confidence, Finding, Gate, PodRef, PodUid, Thing};
+use findings::{Confidence, Finding, Gate, PodRef, PodUid, Thing, event::EventName};
 
-use crate::Instant;
+use crate::{Instant, event::Identity};
 
 /// What makes two findings the same: whom they hold, where, by what.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +44,17 @@ pub struct Entry {
     pub stage: Stage,
     /// It is not written before, because the API server did not take it.
     pub not_before: Option<Instant>,
+    /// What its Event is called.
+    pub name: Name,
+}
+
+/// What an Event is called when it is not by its first name, which anybody can reckon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Name {
+    /// The salted one.
+    pub salted: Option<EventName>,
+    /// Names under which something else stood.
+    pub taken: u32,
 }
 
 /// Whether a finding has been seen often enough to be reported.
@@ -84,6 +95,8 @@ pub struct Written {
 /// An Event that stands where ours is to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExistingEvent {
+    /// Who speaks of whom.
+    pub identity: Identity,
     /// `eventTime`.
     pub event_time: String,
     /// `note`.
@@ -98,7 +111,7 @@ impl Entry {
     /// Seen for the first time.
     pub fn first(finding: Finding, pods: Vec<PodRef>, now: Instant) -> Self {
         let stage = Stage::Suspected { scans: 0, counted: now };
-        Entry { finding, pods, since: now, seen: now, stage, not_before: None }
+        Entry { finding, pods, since: now, seen: now, stage, not_before: None, name: Name::default() }
     }
 
     /// Whether it is reported.

@@ -14,9 +14,12 @@ use std::{
     time::Duration,
 };
 
-use findings::{Finding, PodRef, event::Carried};
+use findings::{
+    Finding, PodRef,
+    event::{Carried, EventName},
+};
 
-pub use entry::{Entry, ExistingEvent, Key, RestsOn, Stage, Written};
+pub use entry::{Entry, ExistingEvent, Key, Name, RestsOn, Stage, Written};
 pub use snapshot::{Outcome, Snapshot};
 pub use write::{Kind, Write};
 
@@ -61,6 +64,8 @@ struct Ending {
     at: Instant,
     /// None when it was merged.
     ended_by: Option<String>,
+    /// What the Event of the end is called.
+    name: Name,
     /// It is not written before, because the API server did not take it.
     not_before: Option<Instant>,
 }
@@ -129,7 +134,14 @@ impl Tracker {
                 None => Transition::Merged(entry.clone()),
             });
             if entry.written().is_some() {
-                self.endings.push_back(Ending { key, entry, at: snapshot.at, ended_by, not_before: None });
+                self.endings.push_back(Ending {
+                    key,
+                    entry,
+                    at: snapshot.at,
+                    ended_by,
+                    name: Name::default(),
+                    not_before: None,
+                });
                 if self.endings.len() > self.rules.capacity {
                     self.endings.pop_front();
                     self.dropped += 1;
@@ -147,9 +159,10 @@ impl Tracker {
         }
     }
 
-    /// Goes on with an Event that an earlier run of the agent wrote. `pod` is told apart from the
-    /// node's by the Event itself (`related`).
-    pub fn restore(&mut self, carried: Carried, is_of_pod: bool, written: Written, since: Instant) {
+    /// Goes on with an Event that an earlier run of the agent wrote under this name. A pod's is told apart
+    /// from the node's by the Event itself (`related`).
+    pub fn restore(&mut self, name: EventName, carried: Carried, is_of_pod: bool, written: Written, since: Instant) {
+        let name = Name { salted: Some(name), taken: 0 };
         let key = match carried.pods.first().filter(|_| is_of_pod) {
             Some(pod) => Key::of_pod(&pod.uid, &carried.finding),
             None => Key::of_node(&carried.finding),
@@ -161,6 +174,7 @@ impl Tracker {
             seen: written.at,
             stage: Stage::Holds { written: Some(written.clone()) },
             not_before: None,
+            name: name.clone(),
         };
         if self.entries.len() >= self.rules.capacity && !self.entries.contains_key(&key) {
             self.dropped += 1;
@@ -170,7 +184,7 @@ impl Tracker {
         // It was seen again before the old Events could be read: both say the same. What was reported
         // is more than suspected, or its end would never be reported.
         if known.written().is_none() {
-            (known.stage, known.since) = (Stage::Holds { written: Some(written) }, since);
+            (known.stage, known.since, known.name) = (Stage::Holds { written: Some(written) }, since, name);
         }
     }
 
@@ -178,6 +192,7 @@ impl Tracker {
     pub fn forget_written(&mut self) {
         self.endings.clear();
         for entry in self.entries.values_mut() {
+            entry.name = Name::default();
             if let Stage::Holds { written } = &mut entry.stage {
                 *written = None;
             }

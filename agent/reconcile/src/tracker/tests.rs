@@ -219,7 +219,13 @@ fn a_restarted_agent_goes_on_with_its_own() {
             note: first.draft.note.clone(),
             may_stand: true,
         };
-        tracker.restore(first.draft.carried.clone(), true, written, at(seconds).at_wall(at(0).wall_s()));
+        tracker.restore(
+            first.draft.name.clone(),
+            first.draft.carried.clone(),
+            true,
+            written,
+            at(seconds).at_wall(at(0).wall_s()),
+        );
         tracker
     };
     let mut same = restored(100);
@@ -241,7 +247,7 @@ fn a_restarted_agent_goes_on_with_its_own() {
         note: "as it was said".into(),
         may_stand: true,
     };
-    late.restore(first.draft.carried.clone(), true, written, at(0));
+    late.restore(first.draft.name.clone(), first.draft.carried.clone(), true, written, at(0));
     assert!(write_all(&mut late, 60).is_empty());
     assert_eq!(write_all(&mut late, 2300)[0].draft.series.as_ref().unwrap().0, 5);
 }
@@ -263,7 +269,7 @@ fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now()
         note: "as it was said".into(),
         may_stand: true,
     };
-    tracker.restore(first.draft.carried.clone(), true, written, at(0));
+    tracker.restore(first.draft.name.clone(), first.draft.carried.clone(), true, written, at(0));
     take(&mut tracker, &sample::node(), 130);
     let over = write_all(&mut tracker, 130);
     assert_eq!(kinds(&over), [Kind::Over]);
@@ -276,6 +282,7 @@ fn an_event_that_says_something_else_is_gone_on_with() {
     take(&mut tracker, &stuck(), 0);
     let write = tracker.next_write(&of(), at(0)).unwrap();
     let existing = ExistingEvent {
+        identity: write.draft.identity(),
         event_time: "2026-01-01T00:00:00.000000Z".into(),
         note: "older words".into(),
         count: 3,

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Ending, Entry, ExistingEvent, Key, Stage, Tracker, Written, one_pod};
+use super::{Ending, Entry, ExistingEvent, Key, Name, Stage, Tracker, Written, one_pod};
 use crate::{
     Instant,
     event::{Draft, NodeRef},
@@ -15,6 +15,10 @@ use findings::{
     PodUid,
     event::{EventName, Phase, Subjects, Whom},
 };
+
+/// Of so many names that were taken one Event is given up until its renewal: who takes names that cannot be
+/// guessed may do what it likes with Events.
+const MOST_TAKEN: u32 = 3;
 
 /// Why something is written. In the order of importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -172,11 +176,41 @@ impl Tracker {
         self.was_written(write, now.micro_stamp(), now);
     }
 
+    /// Under this name stands what is not ours. Anybody who may write Events can put something under a name
+    /// that can be reckoned, so it is written under one that cannot.
+    pub fn rename(&mut self, write: &Write, now: Instant) {
+        let secret = self.seed;
+        let next = |name: &mut Name, first: EventName| {
+            let may = name.taken < MOST_TAKEN;
+            if may {
+                name.taken += 1;
+                name.salted = Some(first.salted(secret, name.taken));
+            }
+            may
+        };
+        let is_renamed = match write.kind {
+            Kind::Open | Kind::Update | Kind::Renew => self.entries.get_mut(&write.key).is_some_and(|entry| {
+                entry.stage = Stage::Holds { written: None };
+                let first = first_name(&write.key, entry, &write.draft.of);
+                next(&mut entry.name, first)
+            }),
+            Kind::Over => self.endings.iter_mut().find(|ending| is_end(ending, write)).is_some_and(|ending| {
+                let first = name(&ending.key, &ending.entry, &write.draft.of).over(ending.entry.since.wall_s());
+                next(&mut ending.name, first)
+            }),
+            // The Warning itself: there is none of ours any more.
+            Kind::Merge => false,
+        };
+        if !is_renamed {
+            self.give_up(write, now);
+        }
+    }
+
     /// The API server has an Event of this name that says something else in the parts that cannot
     /// be changed: go on with those.
     pub fn adopt(&mut self, write: &Write, existing: ExistingEvent, now: Instant) {
         let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds()) else { return };
-        let ExistingEvent { event_time, note, count, since_s } = existing;
+        let ExistingEvent { event_time, note, count, since_s, identity: _ } = existing;
         if let Some(since_s) = since_s {
             entry.since = entry.since.min(now.at_wall(since_s));
         }
@@ -259,14 +293,14 @@ fn note(key: &Key, entry: &Entry) -> String {
 }
 
 fn end(ending: &Ending, of: &NodeRef) -> Write {
-    let Ending { key, entry, at, ended_by, .. } = ending;
+    let Ending { key, entry, at, ended_by, name: over, .. } = ending;
     let pod = one_pod(key, &entry.pods);
     let name = name(key, entry, of);
     match ended_by {
         Some(why) => {
             let lasted = at.since(entry.since).as_secs();
             let draft = Draft {
-                name: name.over(entry.since.wall_s()),
+                name: over.salted.clone().unwrap_or_else(|| name.over(entry.since.wall_s())),
                 of: of.clone(),
                 warning: false,
                 reason: whom(key, entry).reason_over().to_owned(),
@@ -306,6 +340,10 @@ fn whom<'a>(key: &Key, entry: &'a Entry) -> Whom<'a> {
 }
 
 fn name(key: &Key, entry: &Entry, of: &NodeRef) -> EventName {
+    entry.name.salted.clone().unwrap_or_else(|| first_name(key, entry, of))
+}
+
+fn first_name(key: &Key, entry: &Entry, of: &NodeRef) -> EventName {
     let subjects = key.pod.as_ref().map_or(Subjects::Node, Subjects::Pod);
     EventName::of(&of.node, &of.uid, subjects, &entry.finding)
 }

@@ -13,7 +13,7 @@ use kube::{
 };
 
 use super::{Cluster, Failure, in_time, read::ALL_PAGES};
-use reconcile::{reconciler::OwnEvent, tracker::ExistingEvent};
+use reconcile::{event::Identity, reconciler::OwnEvent, tracker::ExistingEvent};
 
 /// Events of the first page; with large ones there are fewer on the next.
 const EVENTS: u32 = 25;
@@ -88,10 +88,10 @@ impl Cluster {
     }
 
     /// The Event that stands under this name.
-    pub async fn existing(&self, name: &EventName) -> Result<Option<ExistingEvent>, String> {
+    pub async fn existing(&self, name: &EventName) -> Result<Option<Box<ExistingEvent>>, String> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), NAMESPACE);
         let found = in_time(api.get_opt(name.as_str())).await.map_err(Failure::into_words)?;
-        Ok(found.map(|event| existing(&event)))
+        Ok(found.map(|event| Box::new(existing(&event))))
     }
 }
 
@@ -102,14 +102,15 @@ fn own(event: Event) -> Option<OwnEvent> {
     let last = event.series.as_ref().map(|series| &series.last_observed_time).or(event.event_time.as_ref())?;
     Some(OwnEvent {
         name: EventName::from_api(&event.name_any()),
-        node_uid: event.regarding.as_ref()?.uid.clone().unwrap_or_default(),
-        has_related: event.related.is_some(),
-        warning: event.type_.as_deref() == Some("Warning"),
         written_s: last.0.as_second(),
         existing: existing(&event),
         carried,
         since_s,
     })
+}
+
+fn identity(event: &Event) -> Identity {
+    serde_json::to_value(event).and_then(serde_json::from_value).unwrap_or_default()
 }
 
 fn since_s(carried: &Carried) -> Option<i64> {
@@ -119,6 +120,7 @@ fn since_s(carried: &Carried) -> Option<i64> {
 fn existing(event: &Event) -> ExistingEvent {
     let time = event.event_time.as_ref().map(|time| time.0.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string());
     ExistingEvent {
+        identity: identity(event),
         event_time: time.unwrap_or_default(),
         note: event.note.clone().unwrap_or_default(),
         count: event.series.as_ref().map_or(1, |series| series.count),
