@@ -113,7 +113,7 @@ impl Draft {
         for object in way.iter().filter_map(|step| step.object.as_ref()) {
             let Some(diagnosis) = graph.objects.get(object) else { continue };
             let behind: Vec<String> =
-                diagnosis.behind.iter().filter(|one| !root.behind.contains(one)).cloned().collect();
+                diagnosis.waiting.iter().filter(|one| !root.behind.contains(one)).cloned().collect();
             root.behind.extend(behind);
             if diagnosis.terminating && self.known.insert((index, object.clone())) {
                 root.on_the_way.push(object.clone());

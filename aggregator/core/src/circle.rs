@@ -38,7 +38,7 @@ fn explained(graph: &Graph) -> BTreeSet<ObjectRef> {
         }
     }
     let is_start = |object: &&ObjectRef| {
-        graph.objects.get(*object).is_some_and(|diagnosis| !diagnosis.causes.is_empty() || diagnosis.open)
+        graph.objects.get(*object).is_some_and(|diagnosis| !diagnosis.causes.is_empty() || diagnosis.pending)
     };
     let mut known: BTreeSet<ObjectRef> = graph.objects.keys().filter(is_start).cloned().collect();
     let mut queue: Vec<ObjectRef> = known.iter().cloned().collect();

@@ -1,7 +1,8 @@
 //! What is being deleted, among many that are not.
 //!
 //! No server selects by it. The first page is asked for as it is, and most lists end there. Of the others the
-//! metadata is enough to see which objects go, and these are then asked for by name.
+//! metadata is enough to see which objects go, and these are then asked for by name. Where most objects go, as when a
+//! large namespace is deleted, the whole list takes fewer requests.
 
 use futures::StreamExt as _;
 
@@ -26,9 +27,13 @@ pub async fn ask(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bo
         Answer::Seen(page) => page,
         other => return (other.map(|(page, _)| page.facts), false),
     };
+    let all = facts.count();
     facts.keep_terminating();
     if next.is_empty() {
         return (Answer::Seen(facts), false);
+    }
+    if facts.count() * 2 > all {
+        return list(server, question).await;
     }
     pages.came(bytes, next);
     let (names, cut) = match names(&mut pages).await {

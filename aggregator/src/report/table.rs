@@ -34,8 +34,8 @@ pub fn table(report: &ClusterReport, headers: bool, width: Option<usize>, style:
 }
 
 fn row(root: &Root) -> [String; 5] {
-    let things: Vec<&ObjectRef> = root.victims.iter().map(|victim| &victim.held.thing).collect();
-    let kind = match things.as_slice() {
+    let objects: Vec<&ObjectRef> = root.victims.iter().map(|victim| &victim.held.thing).collect();
+    let kind = match objects.as_slice() {
         [only] => clean(&only.kind, 63),
         _ => root.finding.chain.last().map_or(String::new(), |link| kind_of(&link.subject)),
     };
@@ -44,14 +44,14 @@ fn row(root: &Root) -> [String; 5] {
         (Verdict::Progressing, _) | (_, None) => "-".to_owned(),
         (_, Some(seconds)) => duration(seconds),
     };
-    let victims = match things.as_slice() {
+    let victims = match objects.as_slice() {
         [_] => counted(root.on_the_way.iter()),
         several => counted(several.iter().copied().chain(&root.on_the_way)),
     };
     let link = root.finding.chain.last();
     let place = root.told_by.as_ref().map_or(String::new(), |by| format!(" on {}", clean(&by.node, 253)));
     let cause = link.map_or(String::new(), |link| format!("{}{place}: {}", link.subject, link.state));
-    [namespace(&things), kind, stuck, victims, cause]
+    [namespace(&objects), kind, stuck, victims, cause]
 }
 
 fn unexplained(held: &Held) -> [String; 5] {
@@ -60,13 +60,13 @@ fn unexplained(held: &Held) -> [String; 5] {
 }
 
 /// The one namespace of all, or `*`.
-fn namespace(things: &[&ObjectRef]) -> String {
-    let of = |thing: &ObjectRef| match &thing.namespace {
+fn namespace(objects: &[&ObjectRef]) -> String {
+    let of = |object: &ObjectRef| match &object.namespace {
         Some(namespace) => clean(namespace, 63),
-        None if thing.is(known::NAMESPACES) => clean(&thing.name, 63),
+        None if object.is(known::NAMESPACES) => clean(&object.name, 63),
         None => "-".to_owned(),
     };
-    let mut all: Vec<String> = things.iter().map(|thing| of(thing)).collect();
+    let mut all: Vec<String> = objects.iter().map(|object| of(object)).collect();
     all.sort_unstable();
     all.dedup();
     match all.as_slice() {
@@ -76,8 +76,8 @@ fn namespace(things: &[&ObjectRef]) -> String {
 }
 
 /// `1 Pod`, `12 Namespaces`, or a plain number when they differ.
-fn counted<'a>(things: impl Iterator<Item = &'a ObjectRef>) -> String {
-    let kinds: Vec<&str> = things.map(|thing| thing.kind.as_str()).collect();
+fn counted<'a>(objects: impl Iterator<Item = &'a ObjectRef>) -> String {
+    let kinds: Vec<&str> = objects.map(|object| object.kind.as_str()).collect();
     let Some(first) = kinds.first() else { return "-".to_owned() };
     match kinds.len() {
         1 => format!("1 {first}"),

@@ -415,7 +415,7 @@ fn whoever_could_have_written_it_is_told() {
     assert!(why.unwrap().contains("no policy") && asked == 1);
     let (why, _) = doubt(dstate().policy(5));
     assert!(why.unwrap().contains("older than the policy"));
-    let (why, asked) = doubt(dstate().policy(86_400).refuse(POLICIES, 403, "forbidden"));
+    let (why, asked) = doubt(dstate().policy(86_400).refuse(&format!("{POLICIES}ybindings"), 403, "forbidden"));
     assert!(why.unwrap().contains("not visible to us") && asked == 1);
     let changed = |path: &str, change: fn(&mut Value)| {
         doubt(dstate().policy(86_400).change(&format!("{POLICIES}{path}"), "why-terminating-findings", change)).0

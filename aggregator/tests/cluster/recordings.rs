@@ -47,6 +47,7 @@ fn the_same_on_a_server_without_endpoint_slices() {
     let world = recording("discovery-failure").change_groups(|groups| {
         groups.retain(|group| group["metadata"]["name"] != "discovery.k8s.io");
     });
+    let world = world.refuse("/apis/discovery.k8s.io", 404, "404 page not found");
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["ApiServiceWithoutEndpoints"], "{:#?}", looked.report);
     assert!(looked.requests.iter().any(|path| path.ends_with("/endpoints/metrics-server")), "{:#?}", looked.requests);

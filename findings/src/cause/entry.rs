@@ -284,8 +284,8 @@ impl Danger {
 pub enum Proven {
     /// By this lab scenario, on a real kernel with a real runtime.
     Lab(&'static str),
-    /// Its command only reads: the real kubectl typed it, and got what it asks for from a fake of
-    /// the API server that answers as recorded.
+    /// Its command only reads: the real kubectl typed it, and got what it asks for from the fake
+    /// API server that answers as recorded.
     Typed,
     /// By judging what a real API server answered in this recorded situation.
     Recording(&'static str),

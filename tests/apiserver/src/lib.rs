@@ -37,5 +37,5 @@ pub use faults::{Fault, Faults, Rule};
 pub use prepared::Prepared;
 pub use recording::recordings;
 pub use requests::Request;
-pub use server::serve;
+pub use server::{serve, service};
 pub use store::Store;

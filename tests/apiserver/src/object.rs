@@ -165,24 +165,35 @@ pub(crate) fn render(out: &mut String, resource: &Resource, object: &Object, for
 
 /// An event of events.k8s.io/v1 in the form of the core group.
 fn core_event(event: &Value) -> Value {
-    const RENAMED: &[(&str, &str)] = &[
-        ("regarding", "involvedObject"),
-        ("note", "message"),
-        ("reportingController", "reportingComponent"),
-        ("deprecatedSource", "source"),
-        ("deprecatedFirstTimestamp", "firstTimestamp"),
-        ("deprecatedLastTimestamp", "lastTimestamp"),
-        ("deprecatedCount", "count"),
-    ];
-    let fields = event.as_object().into_iter().flatten().map(|(name, value)| {
-        let new = RENAMED.iter().find(|(old, _)| old == name).map_or(name.as_str(), |(_, new)| new);
-        (new.to_owned(), value.clone())
-    });
-    let mut fields: Map<String, Value> = fields.collect();
+    let mut fields = renamed(event, |(stored, core)| (stored, core));
     for always_there in ["reportingComponent", "reportingInstance"] {
         fields.entry(always_there).or_insert_with(|| json!(""));
     }
     Value::Object(fields)
+}
+
+/// An event of the core group, as it is stored.
+pub(crate) fn stored_event(core: &Value) -> Value {
+    Value::Object(renamed(core, |(stored, core)| (core, stored)))
+}
+
+/// What events.k8s.io and the core group call the fields of an event.
+const EVENT_FIELDS: &[(&str, &str)] = &[
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("reportingController", "reportingComponent"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+];
+
+type Names = (&'static str, &'static str);
+
+fn renamed(event: &Value, from_to: impl Fn(Names) -> Names) -> Map<String, Value> {
+    let new = |name: &str| EVENT_FIELDS.iter().copied().map(&from_to).find(|(old, _)| *old == name).map(|(_, new)| new);
+    let fields = event.as_object().into_iter().flatten();
+    fields.map(|(name, value)| (new(name).unwrap_or(name).to_owned(), value.clone())).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,10 @@ use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{catalog::Catalog, object::Object};
+use crate::{
+    catalog::Catalog,
+    object::{Object, stored_event},
+};
 
 /// The recordings of this repository, by the name of their scenario.
 pub fn recordings() -> anyhow::Result<BTreeMap<String, PathBuf>> {
@@ -101,15 +104,18 @@ impl Recording {
             let Some((group_version, plural)) = path.trim_start_matches("/apis/").rsplit_once('/') else { continue };
             let group_version = group_version.trim_start_matches("/api/");
             let Some(resource) = catalog.find(group_version, plural) else { continue };
-            // The older form of what is recorded in the newer one too.
-            if catalog.home(resource) != resource {
-                continue;
-            }
+            let home = catalog.home(resource);
             for item in value["items"].as_array().into_iter().flatten() {
                 let text = |field: &str| item["metadata"][field].as_str().unwrap_or_default().to_owned();
                 let key = (text("namespace"), text("name"));
                 let version = text("resourceVersion").parse().unwrap_or_default();
-                objects[resource].insert(key.clone(), Arc::new(Object::new(item.clone(), &key, version)));
+                // A real server has the older form of an Event in the newer one too.
+                if home == resource {
+                    objects[home].insert(key.clone(), Arc::new(Object::new(item.clone(), &key, version)));
+                } else {
+                    let item = || Arc::new(Object::new(stored_event(item), &key, version));
+                    objects[home].entry(key.clone()).or_insert_with(item);
+                }
             }
         }
         objects

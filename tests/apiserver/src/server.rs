@@ -50,11 +50,21 @@ pub(crate) struct Server {
     version: String,
 }
 
+/// What answers as the server does, for a client in the same process. Files that are written are seen with the next
+/// request.
+pub fn service(store: &Store, version: &str) -> anyhow::Result<Router> {
+    Ok(router(Arc::new(Server::new(store, version.to_owned())?)))
+}
+
+fn router(server: Arc<Server>) -> Router {
+    Router::new().fallback(handle).with_state(server)
+}
+
 /// Serves `store` on `listener` until the process ends. `version` is the server's `gitVersion`.
 pub async fn serve(listener: TcpListener, store: Store, version: String) -> anyhow::Result<()> {
     let server = Arc::new(Server::new(&store, version)?);
     let descriptor = server.world().descriptor()?;
-    let router = Router::new().fallback(handle).with_state(Arc::clone(&server));
+    let router = router(Arc::clone(&server));
     let listener = listener.tap_io(|connection| {
         // Without it each answer of two packets waits for the client's delayed acknowledgement.
         if let Err(error) = connection.set_nodelay(true) {

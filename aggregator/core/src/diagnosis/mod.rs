@@ -52,13 +52,13 @@ pub struct Diagnosis {
     /// What its own fields say: evidence of every chain that leads through it.
     pub evidence: Vec<Evidence>,
     /// Objects that wait behind this one and are no problem of their own.
-    pub behind: BTreeSet<String>,
+    pub waiting: BTreeSet<String>,
     /// What could not be looked at.
     pub unknown: Vec<NotSeen>,
     /// What a reader may wrongly believe, set right.
     pub notes: BTreeSet<String>,
     /// Whether an answer that may change this is still out.
-    pub open: bool,
+    pub pending: bool,
 }
 
 impl Diagnosis {
@@ -68,7 +68,7 @@ impl Diagnosis {
     }
 
     /// Takes the answer apart: what could not be had is noted with what that hides.
-    pub fn see<T>(&mut self, source: impl Into<String>, hides: &str, answer: Answer<T>) -> Option<T> {
+    pub fn required<T>(&mut self, source: impl Into<String>, hides: &str, answer: Answer<T>) -> Option<T> {
         match self.split(answer) {
             Ok(value) => value,
             Err(fault) => {
@@ -80,7 +80,7 @@ impl Diagnosis {
 
     /// Takes apart an answer that only adds to what is known without it: when it could not be had, a
     /// note says so and the verdict stands.
-    pub fn glance<T>(&mut self, source: impl AsRef<str>, adds: &str, answer: Answer<T>) -> Option<T> {
+    pub fn optional<T>(&mut self, source: impl AsRef<str>, adds: &str, answer: Answer<T>) -> Option<T> {
         let why = match self.split(answer) {
             Ok(value) => return value,
             Err(fault) => fault.brief(),
@@ -89,12 +89,17 @@ impl Diagnosis {
         None
     }
 
+    /// Takes apart an answer whose lack needs no word.
+    pub fn silently<T>(&mut self, answer: Answer<T>) -> Option<T> {
+        self.split(answer).unwrap_or_default()
+    }
+
     fn split<T>(&mut self, answer: Answer<T>) -> Result<Option<T>, Fault> {
         match answer {
             Answer::Seen(value) => Ok(Some(value)),
             Answer::Missing => Ok(None),
             Answer::Unasked => {
-                self.open = true;
+                self.pending = true;
                 Ok(None)
             }
             Answer::Failed(fault) => Err(fault),
@@ -111,7 +116,7 @@ impl Diagnosis {
 
     /// Whether something that may count could not be seen.
     pub fn is_blind(&self) -> bool {
-        self.open || !self.unknown.is_empty()
+        self.pending || !self.unknown.is_empty()
     }
 
     /// Whether there is something that holds it.
@@ -137,8 +142,8 @@ impl Diagnosis {
     }
 
     /// Says what waits behind this object.
-    pub fn behind(&mut self, words: impl AsRef<str>) {
-        self.behind.insert(clean(words.as_ref(), 300));
+    pub fn also_waits(&mut self, words: impl AsRef<str>) {
+        self.waiting.insert(clean(words.as_ref(), 300));
     }
 
     /// Says something that is no cause.

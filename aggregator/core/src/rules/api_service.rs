@@ -16,7 +16,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(service) = diagnosis.see(target.to_string(), "why this API does not answer", answer) else {
+    let Some(service) = diagnosis.required(target.to_string(), "why this API does not answer", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -34,7 +34,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 fn serves(lister: &Lister, target: &ObjectRef, service: &ApiService, diagnosis: &mut Diagnosis) {
     diagnosis.words = "is said to be available".to_owned();
     let ApiServiceSpec { group, version, .. } = &service.spec;
-    let Some(discovery) = diagnosis.see("API discovery", "whether its resources can be listed", lister.discovery())
+    let Some(discovery) =
+        diagnosis.required("API discovery", "whether its resources can be listed", lister.discovery())
     else {
         return;
     };
@@ -93,7 +94,7 @@ fn unavailable(
             let found = by_message(lister, diagnosis, target, available, node, &base, &shown);
             diagnosis.causes.push(found);
         }
-        Backend::Unknown if diagnosis.open => {}
+        Backend::Unknown if diagnosis.pending => {}
         Backend::Unknown => {
             let found = base(&cause::API_SERVICE_UNAVAILABLE).at_itself(target, available.message.to_string());
             diagnosis.causes.push(found.probable());
@@ -128,7 +129,7 @@ fn by_message(
         return base(&cause::API_SERVICE_UNREACHABLE).step(Step::about(service, path));
     };
     let answer = lister.get::<Node>(known::NODES, None, &name);
-    let on = diagnosis.see(format!("node {name}"), "whether the node behind it is well", answer);
+    let on = diagnosis.required(format!("node {name}"), "whether the node behind it is well", answer);
     let is_ready = on.is_some_and(|on| is_true(&on.status.conditions, "Ready"));
     // Refused is an answer: somebody was reached.
     if is_ready && failure == Failure::Unreachable {

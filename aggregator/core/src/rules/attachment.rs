@@ -17,7 +17,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(attachment) = diagnosis.see(target.to_string(), "why it is not detached", answer) else {
+    let Some(attachment) = diagnosis.required(target.to_string(), "why it is not detached", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -76,7 +76,7 @@ fn lost_secret(
 ) -> Option<RootCause> {
     let name = &attachment.spec.source.persistent_volume_name;
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, name);
-    let volume = diagnosis.see(format!("PersistentVolume {name}"), "which Secret a detach needs", answer)?;
+    let volume = diagnosis.required(format!("PersistentVolume {name}"), "which Secret a detach needs", answer)?;
     let secret = volume.spec.csi.as_ref()?.controller_publish_secret_ref.as_ref()?;
     let found = lister.namespace(&secret.namespace);
     let is_lost = found.is_missing() || lister.is_namespace_terminating(&secret.namespace);
@@ -122,7 +122,9 @@ fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, d
         diagnosis.words.push_str("; the node does not exist");
         return;
     }
-    let Some(on) = diagnosis.see(format!("Node {name}"), "whether it still uses the volume", answer) else { return };
+    let Some(on) = diagnosis.required(format!("Node {name}"), "whether it still uses the volume", answer) else {
+        return;
+    };
     if !is_true(&on.status.conditions, "Ready") {
         diagnosis.wait_for(ObjectRef::node(name));
         return;
@@ -130,7 +132,7 @@ fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, d
     let volume = &attachment.spec.source.persistent_volume_name;
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
     let handle = diagnosis
-        .see(format!("PersistentVolume {volume}"), "what its driver calls it", answer)
+        .required(format!("PersistentVolume {volume}"), "what its driver calls it", answer)
         .and_then(|volume| Some(volume.spec.csi.as_ref()?.volume_handle.clone()));
     let in_use = |listed: &&String| handle.as_ref().is_some_and(|handle| listed.ends_with(handle.as_str()));
     if let Some(listed) = on.status.volumes_in_use.iter().find(in_use) {

@@ -37,7 +37,7 @@ pub fn look(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) ->
         return Backend::NoService;
     }
     let shown = format!("Service {service}");
-    let Some(found) = diagnosis.see(&shown, "who should serve this", answer) else { return Backend::Unknown };
+    let Some(found) = diagnosis.required(&shown, "who should serve this", answer) else { return Backend::Unknown };
     match ready(lister, diagnosis, service) {
         Ready::Unknown => return Backend::Unknown,
         Ready::On(node) => return Backend::Ready { node: node.filter(|node| !node.is_empty()) },
@@ -49,7 +49,7 @@ pub fn look(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) ->
         let steps = vec![Step::about(&service, "has no selector, and nobody wrote a ready endpoint for it")];
         return Backend::NoEndpoint { steps, workload: None, node: None };
     }
-    behind(lister, diagnosis, &service, selector)
+    pods_of(lister, diagnosis, &service, selector)
 }
 
 /// Where a Service has a ready endpoint.
@@ -70,16 +70,16 @@ fn ready(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Re
         if answer.is_missing() {
             return Ready::Nowhere;
         }
-        let Some(endpoints) = diagnosis.see(source, "who serves this", answer) else { return Ready::Unknown };
+        let Some(endpoints) = diagnosis.required(source, "who serves this", answer) else { return Ready::Unknown };
         let first = endpoints.subsets.iter().flat_map(|subset| &subset.addresses).next();
         return first.map_or(Ready::Nowhere, |address| Ready::On(Some(address.node_name.clone())));
     }
-    let Some(slices) = diagnosis.see(source, "who serves this", slices) else { return Ready::Unknown };
+    let Some(slices) = diagnosis.required(source, "who serves this", slices) else { return Ready::Unknown };
     let first = slices.iter().flat_map(|slice| &slice.endpoints).find(|endpoint| endpoint.is_ready());
     first.map_or(Ready::Nowhere, |endpoint| Ready::On(Some(endpoint.node_name.clone())))
 }
 
-fn behind(
+fn pods_of(
     lister: &Lister,
     diagnosis: &mut Diagnosis,
     service: &ObjectRef,
@@ -88,7 +88,7 @@ fn behind(
     let namespace = service.namespace.as_deref().unwrap_or_default();
     let labels = selector.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
     let answer = lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.clone()));
-    let pods = diagnosis.see(format!("pods of {service}"), "why no pod serves it", answer).unwrap_or_default();
+    let pods = diagnosis.required(format!("pods of {service}"), "why no pod serves it", answer).unwrap_or_default();
     let mut steps = Vec::new();
     let (workload, words) = workload(lister, diagnosis, namespace, selector);
     let none = pods.is_empty();
@@ -122,7 +122,7 @@ fn workload(
 ) -> (Option<String>, Option<String>) {
     for (known, word) in [(known::DEPLOYMENTS, "deployment"), (known::STATEFUL_SETS, "statefulset")] {
         let answer = lister.list::<Workload>(known, within(namespace));
-        let all = diagnosis.see(known.plural, "which workload should serve this", answer).unwrap_or_default();
+        let all = diagnosis.required(known.plural, "which workload should serve this", answer).unwrap_or_default();
         let is_it = |workload: &&&Workload| {
             selector.iter().all(|(key, value)| workload.spec.template.metadata.labels.get(key) == Some(value))
         };
@@ -142,7 +142,7 @@ fn lost(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> bool {
     if answer.is_missing() {
         return true;
     }
-    let node = diagnosis.see(format!("node {name}"), "whether its node is well", answer);
+    let node = diagnosis.required(format!("node {name}"), "whether its node is well", answer);
     node.is_some_and(|node| condition(&node.status.conditions, "Ready").is_some_and(|ready| ready.status != "True"))
 }
 

@@ -19,7 +19,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(claim) = diagnosis.see(target.to_string(), "what holds it", answer) else {
+    let Some(claim) = diagnosis.required(target.to_string(), "what holds it", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -38,7 +38,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         }
     }
     if !claim.spec.volume_name.is_empty() {
-        diagnosis.behind(format!("PersistentVolume {} (goes or is released after it)", claim.spec.volume_name));
+        diagnosis.also_waits(format!("PersistentVolume {} (goes or is released after it)", claim.spec.volume_name));
     }
     diagnosis
 }
@@ -47,7 +47,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mut Diagnosis) {
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let answer = lister.list::<Pod>(known::PODS, within(namespace));
-    let Some(pods) = diagnosis.see(format!("pods of {namespace}"), "which pods use it", answer) else { return };
+    let Some(pods) = diagnosis.required(format!("pods of {namespace}"), "which pods use it", answer) else { return };
     let users: Vec<&Pod> = pods.into_iter().filter(|pod| pod.holds(&claim.metadata)).collect();
     for user in &users {
         let who = ObjectRef::pod(namespace, &user.metadata.name);
@@ -69,7 +69,7 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
             diagnosis.causes.push(base(&cause::PVC_USED_BY_POD).step(Step::about(&who, words)));
         }
     }
-    if users.is_empty() && !diagnosis.open {
+    if users.is_empty() && !diagnosis.pending {
         let found = match control_plane::silent(lister, diagnosis, target) {
             Some(found) => found,
             None if finalizer::refused(lister, target, &claim.metadata, diagnosis) => return,
@@ -96,11 +96,12 @@ fn local_on_lost_node(
         return None;
     }
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
-    let volume = diagnosis.see(format!("PersistentVolume {}", claim.spec.volume_name), "where its data is", answer)?;
+    let volume =
+        diagnosis.required(format!("PersistentVolume {}", claim.spec.volume_name), "where its data is", answer)?;
     let name = volume.only_node()?;
     let answer = lister.get::<Node>(known::NODES, None, name);
     let is_gone = answer.is_missing();
-    let on = diagnosis.see(format!("Node {name}"), "whether its node is well", answer);
+    let on = diagnosis.required(format!("Node {name}"), "whether its node is well", answer);
     let is_lost = on.is_some_and(|on| !is_true(&on.status.conditions, "Ready"));
     (is_gone || is_lost).then(|| {
         RootCause::below(&cause::LOCAL_VOLUME_ON_LOST_NODE, target)

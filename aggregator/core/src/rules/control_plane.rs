@@ -12,8 +12,7 @@ const MANAGER: &str = "kube-controller-manager";
 /// Whether nobody judges nodes, so that what a Node says of itself may be old.
 pub fn is_silent(lister: &Lister, diagnosis: &mut Diagnosis) -> bool {
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), MANAGER);
-    diagnosis.open |= matches!(answer, Answer::Unasked);
-    answer.seen().is_some_and(|lease| lease.expired_for(lister.state.at).is_some())
+    diagnosis.silently(answer).is_some_and(|lease| lease.expired_for(lister.state.at).is_some())
 }
 
 /// What an error of etcd means.
@@ -41,7 +40,7 @@ pub fn storage_fails(diagnosis: &Diagnosis, target: &ObjectRef) -> Option<RootCa
 pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> Option<RootCause> {
     let name = MANAGER;
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), name);
-    let lease = diagnosis.see(format!("Lease kube-system/{name}"), "whether the controllers run", answer)?;
+    let lease = diagnosis.required(format!("Lease kube-system/{name}"), "whether the controllers run", answer)?;
     let age = lease.expired_for(lister.state.at)?;
     let words = format!("has not renewed its Lease for {} (held by {})", duration(age), lease.spec.holder_identity);
     Some(

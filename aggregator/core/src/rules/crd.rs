@@ -14,7 +14,7 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// The CRD that defines this kind.
 pub fn crd_of(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, kind: &str) -> Option<ObjectRef> {
     let answer = lister.list::<Crd>(known::CRDS, Scope::All);
-    let all = diagnosis.see(known::CRDS.plural, "who converts custom resources", answer)?;
+    let all = diagnosis.required(known::CRDS.plural, "who converts custom resources", answer)?;
     let found = all.into_iter().find(|crd| crd.spec.group == group && crd.spec.names.kind == kind)?;
     Some(ObjectRef::cluster_wide(known::CRDS, &found.metadata.name))
 }
@@ -22,7 +22,7 @@ pub fn crd_of(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, kind: &st
 /// Whether the CRD tells why its objects cannot be converted.
 pub fn is_explained(lister: &Lister, crd: &ObjectRef) -> bool {
     let its = explain(lister, crd);
-    its.open || its.is_explained()
+    its.pending || its.is_explained()
 }
 
 /// Explains a CRD.
@@ -32,7 +32,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(crd) = diagnosis.see(target.to_string(), "why it stays", answer) else {
+    let Some(crd) = diagnosis.required(target.to_string(), "why it stays", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -98,7 +98,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     if let Some(version) = served {
         let resource = Resource::new(&crd.spec.group, &version.name, &crd.spec.names.plural);
         let answer = lister.metadata(&resource, Scope::All);
-        for object in diagnosis.see(resource.to_string(), "which instances remain", answer).unwrap_or_default() {
+        for object in diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default() {
             if object.metadata.deletion_timestamp.is_some() {
                 held += 1;
                 diagnosis.wait_for(ObjectRef {
@@ -114,7 +114,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     }
     let says = condition(&crd.status.conditions, "Terminating");
     let blind = diagnosis.unknown.len() > before;
-    if held == 0 && diagnosis.causes.is_empty() && !diagnosis.open && (free > 0 || blind) {
+    if held == 0 && diagnosis.causes.is_empty() && !diagnosis.pending && (free > 0 || blind) {
         let words = match free {
             0 => "instances remain that cannot be listed by us".to_owned(),
             free => format!("{free} instances remain that nobody asked to go"),

@@ -62,7 +62,7 @@ fn find(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagno
         return None;
     }
     let answer = lister.discovery();
-    let discovery = diagnosis.glance("API discovery", "whether the kinds of its owners are served", answer)?;
+    let discovery = diagnosis.optional("API discovery", "whether the kinds of its owners are served", answer)?;
     let mut lost = Vec::new();
     for owner in meta.owner_references.iter().take(MOST_OWNERS) {
         match where_is(lister, target, owner, discovery, diagnosis) {
@@ -71,7 +71,7 @@ fn find(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagno
             Place::Fine => {}
         }
     }
-    if !diagnosis.open && lost.len() == meta.owner_references.len() && meta.deletion_timestamp.is_none() {
+    if !diagnosis.pending && lost.len() == meta.owner_references.len() && meta.deletion_timestamp.is_none() {
         diagnosis.note(format!(
             "Its owner does not exist (any more): {}. The garbage collector deletes such an object by itself, within \
              minutes.",
@@ -132,7 +132,7 @@ fn where_is(
         return Place::Odd(Odd { cause, words, source, says: event.message.to_string() });
     }
     let answer = lister.namesakes(&resource, name);
-    let namesakes = diagnosis.glance(format!("{resource} of other namespaces"), "whether its owner is there", answer);
+    let namesakes = diagnosis.optional(format!("{resource} of other namespaces"), "whether its owner is there", answer);
     // Only the uid makes it the owner: names repeat from namespace to namespace.
     let mut elsewhere = namesakes.into_iter().flatten().filter(|one| !uid.is_empty() && one.metadata.uid == *uid);
     match elsewhere.next().and_then(|one| one.metadata.namespace.as_deref()) {
@@ -147,7 +147,7 @@ fn where_is(
 
 fn exists(diagnosis: &mut Diagnosis, owner: &Owner, answer: Answer<&Object>) -> Place {
     let is_missing = answer.is_missing();
-    match diagnosis.glance(format!("{} {}", owner.kind, owner.name), "whether its owner exists", answer) {
+    match diagnosis.optional(format!("{} {}", owner.kind, owner.name), "whether its owner exists", answer) {
         Some(object) if object.metadata.uid == owner.uid => Place::Fine,
         // Another one of the same name.
         Some(_) => Place::Nowhere,
@@ -161,6 +161,7 @@ fn event<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis)
     let namespace = target.namespace.as_deref()?;
     let about = format!("involvedObject.name={},reason=OwnerRefInvalidNamespace", target.name);
     let answer = lister.select::<Event>(known::EVENTS, within(namespace), Select::Fields(about));
-    let events = diagnosis.glance(format!("events of {target}"), "whether the garbage collector deletes it", answer)?;
+    let events =
+        diagnosis.optional(format!("events of {target}"), "whether the garbage collector deletes it", answer)?;
     events.into_iter().find(|event| event.involved_object.kind == target.kind)
 }

@@ -20,7 +20,7 @@ const MOST_CLAIMS: usize = 8;
 pub fn explain(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
     diagnosis.words = "is not being deleted".to_owned();
     invalid_owner::of_live(lister, target, &pod.metadata, diagnosis);
-    if !diagnosis.causes.is_empty() || diagnosis.open {
+    if !diagnosis.causes.is_empty() || diagnosis.pending {
         return;
     }
     if !on_silent_node(lister, target, pod, diagnosis) {
@@ -39,7 +39,7 @@ fn on_silent_node(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mu
         return false;
     }
     let answer = lister.get::<Node>(known::NODES, None, name);
-    let Some(on) = diagnosis.glance(format!("Node {name}"), "whether its node is well", answer) else { return false };
+    let Some(on) = diagnosis.optional(format!("Node {name}"), "whether its node is well", answer) else { return false };
     if is_true(&on.status.conditions, "Ready") {
         return false;
     }
@@ -57,7 +57,7 @@ fn on_silent_node(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mu
             .step(Step::about(&ObjectRef::node(name), &suspended.words))
             .not_stuck();
         diagnosis.causes.push(suspended.prove(found));
-    } else if !diagnosis.open {
+    } else if !diagnosis.pending {
         diagnosis.note(format!(
             "Pods on {name} are asked to go when it has had the taint NoExecute (node.kubernetes.io/unreachable or \
              not-ready) for as long as they tolerate it: mostly five minutes."
@@ -98,7 +98,7 @@ fn earlier(
     let namespace = target.namespace.as_deref()?;
     let about = Select::Fields(format!("involvedObject.kind=Pod,involvedObject.name={}", target.name));
     let answer = lister.select::<Event>(known::EVENTS, within(namespace), about);
-    let events = diagnosis.glance(format!("events of {target}"), "whether another pod had this name", answer);
+    let events = diagnosis.optional(format!("events of {target}"), "whether another pod had this name", answer);
     let uid = &pod.metadata.uid;
     let is_other = |event: &&&Event| !event.involved_object.uid.is_empty() && event.involved_object.uid != *uid;
     if let Some(event) = events.iter().flatten().find(is_other) {
@@ -106,7 +106,7 @@ fn earlier(
         return Some((says, true));
     }
     let answer = lister.get::<Workload>(known::STATEFUL_SETS, Some(namespace), &set.name);
-    let set = diagnosis.glance(format!("StatefulSet {namespace}/{}", set.name), "since when it has pods", answer)?;
+    let set = diagnosis.optional(format!("StatefulSet {namespace}/{}", set.name), "since when it has pods", answer)?;
     let (made, begun) = pod.metadata.creation_timestamp.zip(set.metadata.creation_timestamp)?;
     // A set makes its pods one after the other; a later one may also come from a larger scale.
     let is_later = made.as_second().saturating_sub(begun.as_second()) > 10 * 60;
@@ -136,14 +136,14 @@ fn local_data(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Di
     let Some(namespace) = target.namespace.as_deref().filter(|_| is_why) else { return Vec::new() };
     for name in pod.claims().into_iter().take(MOST_CLAIMS) {
         let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), &name);
-        let claim = diagnosis.glance(format!("PersistentVolumeClaim {name}"), "which volume it needs", answer);
+        let claim = diagnosis.optional(format!("PersistentVolumeClaim {name}"), "which volume it needs", answer);
         let Some(volume) = claim.map(|claim| &claim.spec.volume_name).filter(|name| !name.is_empty()) else { continue };
         let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
         let shown = ObjectRef::cluster_wide(known::VOLUMES, volume);
-        let volume = diagnosis.glance(shown.to_string(), "where its data is", answer);
+        let volume = diagnosis.optional(shown.to_string(), "where its data is", answer);
         let Some(on) = volume.and_then(PersistentVolume::only_node) else { continue };
         let answer = lister.get::<Node>(known::NODES, None, on);
-        let words = match diagnosis.glance(format!("Node {on}"), "whether it is well", answer.clone()) {
+        let words = match diagnosis.optional(format!("Node {on}"), "whether it is well", answer.clone()) {
             None if answer.is_missing() => "does not exist any more",
             Some(node) if !is_true(&node.status.conditions, "Ready") => "is not ready",
             _ => continue,

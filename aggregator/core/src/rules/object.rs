@@ -15,7 +15,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return invalid_owner::of_missing(lister, target);
     }
-    let Some(object) = diagnosis.see(target.to_string(), "what holds it", answer) else {
+    let Some(object) = diagnosis.required(target.to_string(), "what holds it", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };

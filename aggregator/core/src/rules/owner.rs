@@ -15,7 +15,7 @@ const USUAL_GROUPS: &[&str] = &["apps", "batch"];
 /// `foregroundDeletion`: the garbage collector takes it off when no dependent blocks any more.
 pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
     let dependents = dependents(lister, target, meta, diagnosis);
-    if diagnosis.open {
+    if diagnosis.pending {
         return;
     }
     let mut free = Vec::new();
@@ -54,7 +54,9 @@ fn dependents<'a>(
     meta: &Meta,
     diagnosis: &mut Diagnosis,
 ) -> Vec<(ObjectRef, &'a Meta)> {
-    let Some(discovery) = diagnosis.see("API discovery", "what it owns", lister.discovery()) else { return Vec::new() };
+    let Some(discovery) = diagnosis.required("API discovery", "what it owns", lister.discovery()) else {
+        return Vec::new();
+    };
     let all = discovery.deletable_namespaced();
     let is_usual = |resource: &Resource| {
         USUAL_GROUPS.contains(&resource.group.as_str())
@@ -64,7 +66,7 @@ fn dependents<'a>(
     };
     let (usual, others): (Vec<Resource>, Vec<Resource>) = all.into_iter().partition(is_usual);
     let found = owned(lister, target, meta, diagnosis, &usual);
-    if !found.is_empty() || diagnosis.open {
+    if !found.is_empty() || diagnosis.pending {
         return found;
     }
     owned(lister, target, meta, diagnosis, &others)
@@ -82,7 +84,7 @@ fn owned<'a>(
     for resource in resources.iter().filter(|resource| resource.plural != "secrets" && resource.plural != "events") {
         let answer = lister.metadata(resource, scope.clone());
         let hides = format!("which {resource} it owns");
-        for object in diagnosis.see(resource.to_string(), &hides, answer).unwrap_or_default() {
+        for object in diagnosis.required(resource.to_string(), &hides, answer).unwrap_or_default() {
             if object.metadata.owner_references.iter().any(|owner| owner.uid == meta.uid) {
                 let served = lister.discovery().seen().and_then(|it| it.find(&resource.group, &resource.plural));
                 found.push((
@@ -116,7 +118,7 @@ pub fn notes(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut D
                 owner.kind, owner.name
             ));
         } else if let Some(set) = answer.seen() {
-            diagnosis.behind(format!("{} {} (waits for its pod)", owner.kind, owner.name));
+            diagnosis.also_waits(format!("{} {} (waits for its pod)", owner.kind, owner.name));
             // More of its pods than this one.
             if owner.kind == "StatefulSet" && set.ready() + 1 < set.wanted() {
                 let namespace = target.namespace.as_deref().unwrap_or_default();

@@ -41,7 +41,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(pod) = diagnosis.see(target.to_string(), "what holds it", answer) else {
+    let Some(pod) = diagnosis.required(target.to_string(), "what holds it", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -99,8 +99,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             );
             // The answer does not rest on the node; it only leads to what its agent says.
             let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
-            diagnosis.open |= matches!(answer, Answer::Unasked);
-            if let Some(on) = answer.seen() {
+            if let Some(on) = diagnosis.silently(answer) {
                 let told = agent::findings(lister, diagnosis, target, pod, on, &words);
                 diagnosis.causes.extend(told);
             }
@@ -147,8 +146,8 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         without_node(lister, case, diagnosis);
         return;
     }
-    let Some(on) = diagnosis.see(format!("Node {name}"), "whether its node is well", answer) else {
-        if !diagnosis.open {
+    let Some(on) = diagnosis.required(format!("Node {name}"), "whether its node is well", answer) else {
+        if !diagnosis.pending {
             unseen_node(case, diagnosis);
         }
         return;
@@ -156,7 +155,7 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     let said = condition(&on.status.conditions, "Ready").map(|ready| ready.status.as_str());
     let ready = said == Some("True");
     let is_settling = diagnosis.is_younger_than(SETTLING);
-    if !ready && !is_settling && (said == Some("False") || node::agent_is_heard(lister, on, diagnosis)) {
+    if !ready && !is_settling && (said == Some("False") || node::agent_spoke_since(lister, on, diagnosis)) {
         // The machine lives, and its agent may know why the kubelet is not ready or silent.
         let words = diagnosis.words.clone();
         let told = agent::findings(lister, diagnosis, case.target, case.pod, on, &words);
@@ -191,7 +190,7 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     }
     let about = Select::Fields(format!("involvedObject.kind=Node,involvedObject.name={name}"));
     let answer = lister.select::<Event>(known::EVENTS, within("default"), about);
-    let events = diagnosis.see(format!("events of Node {name}"), "when the node went", answer).unwrap_or_default();
+    let events = diagnosis.required(format!("events of Node {name}"), "when the node went", answer).unwrap_or_default();
     let removed = events.iter().filter(|event| event.reason == "RemovingNode").filter_map(|event| event.last_timestamp);
     let removed = removed.max();
     let base = |cause| {
@@ -243,7 +242,7 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
         diagnosis.causes.extend(told);
         return;
     }
-    if (pod.has_ended() && missing_driver(lister, case, diagnosis)) || diagnosis.open {
+    if (pod.has_ended() && missing_driver(lister, case, diagnosis)) || diagnosis.pending {
         return;
     }
     let found = case
@@ -287,15 +286,15 @@ fn missing_driver(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bo
         return false;
     }
     let answer = lister.list::<Claim>(known::CLAIMS, within(case.namespace()));
-    let all = diagnosis.see(format!("persistentvolumeclaims of {}", case.namespace()), "its volumes", answer);
+    let all = diagnosis.required(format!("persistentvolumeclaims of {}", case.namespace()), "its volumes", answer);
     let bound = all.unwrap_or_default().into_iter().filter(|one| claims.contains(&one.metadata.name));
     for one in bound.filter(|one| !one.spec.volume_name.is_empty()) {
         let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &one.spec.volume_name);
-        let volume = diagnosis.see(format!("PersistentVolume {}", one.spec.volume_name), "its driver", answer);
+        let volume = diagnosis.required(format!("PersistentVolume {}", one.spec.volume_name), "its driver", answer);
         let Some(csi) = volume.and_then(|volume| volume.spec.csi.as_ref()) else { continue };
         let answer = lister.get::<CsiNode>(known::CSI_NODES, None, name);
         let is_gone = answer.is_missing();
-        let drivers = diagnosis.see(format!("CSINode {name}"), "which drivers the node has", answer);
+        let drivers = diagnosis.required(format!("CSINode {name}"), "which drivers the node has", answer);
         let lists = drivers.is_some_and(|node| node.spec.drivers.iter().any(|driver| driver.name == csi.driver));
         if lists || (drivers.is_none() && !is_gone) {
             continue;

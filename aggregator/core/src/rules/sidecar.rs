@@ -35,7 +35,7 @@ fn of(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> Sidecar {
     let name = lock_name(name);
     let about = Select::Fields(format!("metadata.name={name}"));
     let answer = lister.select::<Lease>(known::LEASES, Scope::All, about);
-    let leases = diagnosis.glance(format!("leases called {name}"), "whether the driver's controller runs", answer);
+    let leases = diagnosis.optional(format!("leases called {name}"), "whether the driver's controller runs", answer);
     // The driver may have lived in another namespace before.
     let latest = leases.into_iter().flatten().max_by_key(|lease| lease.spec.renew_time);
     let Some(lease) = latest else { return Sidecar::NotTold };

@@ -28,7 +28,8 @@ fn everything(lister: &Lister, only: Option<&str>, about: &mut Diagnosis) -> Vec
         None => {
             let terminating = Select::Fields("status.phase=Terminating".to_owned());
             let answer = lister.select::<Namespace>(known::NAMESPACES, Scope::All, terminating);
-            for namespace in about.see("namespaces", "which namespaces are being deleted", answer).into_iter().flatten()
+            for namespace in
+                about.required("namespaces", "which namespaces are being deleted", answer).into_iter().flatten()
             {
                 found.push(ObjectRef::cluster_wide(known::NAMESPACES, &namespace.metadata.name));
             }
@@ -58,7 +59,7 @@ fn terminating(lister: &Lister, known: Known, scope: Scope, about: &mut Diagnosi
         _ => metas(lister.select::<Node>(known, scope, Select::Terminating)),
     };
     let hides = format!("which {} are being deleted", known.plural);
-    let seen = about.see(known.plural, &hides, metas).unwrap_or_default();
+    let seen = about.required(known.plural, &hides, metas).unwrap_or_default();
     let target = |meta: &Meta| ObjectRef {
         kind: known.kind.to_owned(),
         resource: known.into(),
@@ -94,7 +95,7 @@ fn object(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut 
         Some(known) => return vec![ObjectRef::cluster_wide(known, name)],
         None => {}
     }
-    let Some(discovery) = about.see("API discovery", "what this word means", lister.discovery()) else {
+    let Some(discovery) = about.required("API discovery", "what this word means", lister.discovery()) else {
         return Vec::new();
     };
     match discovery.named(word) {
@@ -140,7 +141,7 @@ fn unknown_word(word: &str, discovery: &Discovery, about: &mut Diagnosis) {
 
 /// A node: what is being deleted on it.
 fn on_node(lister: &Lister, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
-    let pods = about.see("pods", "what this node holds", pods_on(lister, name));
+    let pods = about.required("pods", "what this node holds", pods_on(lister, name));
     let is_terminating = |pod: &&&Pod| pod.metadata.deletion_timestamp.is_some();
     let terminating: Vec<&Pod> = pods.iter().flatten().filter(is_terminating).copied().collect();
     let mut found: Vec<ObjectRef> = terminating

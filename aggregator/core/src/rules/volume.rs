@@ -17,7 +17,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(volume) = diagnosis.see(target.to_string(), "what holds it", answer) else {
+    let Some(volume) = diagnosis.required(target.to_string(), "what holds it", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -70,7 +70,7 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
     let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
     let is_gone = answer.is_missing();
     let bound =
-        diagnosis.see(format!("PersistentVolumeClaim {namespace}/{name}"), "whether it is being deleted", answer);
+        diagnosis.required(format!("PersistentVolumeClaim {namespace}/{name}"), "whether it is being deleted", answer);
     let who = ObjectRef::claim(namespace, name);
     match bound {
         // Another claim of that name is another claim.
@@ -108,7 +108,7 @@ fn backend(
     let about =
         format!("involvedObject.kind=PersistentVolume,involvedObject.name={},reason=VolumeFailedDelete", target.name);
     let answer = lister.select::<Event>(known::EVENTS, within("default"), Select::Fields(about));
-    let events = diagnosis.glance(format!("events of {target}"), "why its disk is not deleted", answer);
+    let events = diagnosis.optional(format!("events of {target}"), "why its disk is not deleted", answer);
     let last = events.into_iter().flatten().max_by_key(|event| event.last_timestamp.max(event.event_time));
     let said = match last {
         Some(event) => &event.message,
@@ -145,13 +145,13 @@ fn policy(volume: &PersistentVolume) -> &str {
 /// Held while an attachment of it exists, whatever its state.
 fn attachments(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: &mut Diagnosis) {
     let answer = lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
-    let all = diagnosis.see("volumeattachments", "where it is attached", answer).unwrap_or_default();
+    let all = diagnosis.required("volumeattachments", "where it is attached", answer).unwrap_or_default();
     let own: Vec<&Attachment> =
         all.into_iter().filter(|one| one.spec.source.persistent_volume_name == target.name).collect();
     for one in &own {
         diagnosis.wait_for(ObjectRef::cluster_wide(known::ATTACHMENTS, &one.metadata.name));
     }
-    if own.is_empty() && !diagnosis.open {
+    if own.is_empty() && !diagnosis.pending {
         let words = format!("{}; nothing is attached, and {finalizer} is left", diagnosis.words);
         diagnosis.causes.push(
             RootCause::here(&cause::VOLUME_ATTACHER_GONE, target, words)

@@ -6,12 +6,12 @@ mod says;
 mod world;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use aggregator::client::{Bounds, gather};
 use aggregator_core::chain::judge;
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::{State, Subject};
+use apiserver::Store;
 use kube::Client;
 
 pub use build::*;
@@ -53,25 +53,31 @@ pub struct Looked {
 pub fn look(world: World, subject: Subject) -> Looked {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut state = State::new(subject, world.at);
-    let world = Arc::new(world);
-    let service = {
-        let world = Arc::clone(&world);
-        tower::service_fn(move |request: http::Request<kube::client::Body>| {
-            let world = Arc::clone(&world);
-            async move { Ok::<_, std::convert::Infallible>(world.answer(&request)) }
-        })
-    };
+    let dir = tempfile::tempdir().unwrap();
+    world.write(dir.path());
+    let store = Store::new(dir.path()).with_recording(dir.path());
+    let server = apiserver::service(&store, apiserver::VERSION).unwrap();
     runtime.block_on(async {
-        let client = Client::new(service, "default");
+        let client = Client::new(server, "default");
         gather(&client, &mut state, Bounds::default(), |_, _| {}).await;
     });
     let report = judge(&state);
-    let looked = Looked { state, report, requests: world.requests() };
+    let looked = Looked { state, report, requests: requests(&store) };
     for command in looked.commands() {
         let destroys = ["delete namespace", "delete crd", "--force", "patch", "--grace-period"];
         assert!(!destroys.iter().any(|word| command.contains(word)), "{command}");
     }
     looked
+}
+
+/// What was asked, with the query.
+pub fn requests(store: &Store) -> Vec<String> {
+    let all = store.requests().unwrap();
+    assert!(all.iter().all(|request| matches!(request.verb.as_str(), "get" | "list")), "only reading: {all:#?}");
+    let is_bounded = |request: &&apiserver::Request| request.verb == "get" || request.query.contains("limit=");
+    assert!(all.iter().all(|request| is_bounded(&request)), "a list without a limit: {all:#?}");
+    let query = |query: &str| if query.is_empty() { String::new() } else { format!("?{query}") };
+    all.into_iter().map(|request| request.path + &query(&request.query)).collect()
 }
 
 impl Looked {

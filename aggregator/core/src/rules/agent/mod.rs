@@ -41,7 +41,7 @@ pub fn findings(
     let answer = lister.agent_events(name);
     let is_open = matches!(answer, Answer::Unasked);
     let is_missing = answer.is_missing();
-    let events = match diagnosis.see("Events of the agents", "what the agents of the nodes say", answer) {
+    let events = match diagnosis.required("Events of the agents", "what the agents of the nodes say", answer) {
         Some(events) => events,
         // A server without this group has no Events of an agent.
         None if is_missing => Vec::new(),
@@ -87,7 +87,7 @@ pub fn findings(
 /// must be an agent's, and of this Node. `None` when its Events could not be seen.
 pub fn last_word(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Option<Timestamp>> {
     let answer = lister.agent_events(&on.metadata.name);
-    let events = diagnosis.glance("Events of the agents", "whether its agent reaches the API server", answer)?;
+    let events = diagnosis.optional("Events of the agents", "whether its agent reaches the API server", answer)?;
     let is_its = |event: &&&AgentEvent| {
         let is_by_now = event.said().is_ok_and(|carried| claim::is_by_now(lister, event, carried));
         event.regarding.uid == on.metadata.uid && is_by_now

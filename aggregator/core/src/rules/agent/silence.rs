@@ -12,7 +12,7 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, node: &str) {
     let agents = match lister.agents() {
         Answer::Seen(agents) => agents,
         Answer::Unasked => {
-            diagnosis.open = true;
+            diagnosis.pending = true;
             return;
         }
         // Most people may not list the pods of all namespaces, and the answer does not rest on it.

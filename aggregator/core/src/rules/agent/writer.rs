@@ -64,7 +64,7 @@ fn told<T>(diagnosis: &mut Diagnosis, answer: Answer<T>) -> Result<T, Policy> {
             "whoever may write Events in default may have said it (no policy keeps others out, see deploy/)".to_owned()
         }
         Answer::Unasked => {
-            diagnosis.open = true;
+            diagnosis.pending = true;
             "not asked yet".to_owned()
         }
         Answer::Failed(fault) => format!("whether a policy keeps others from saying it is unknown ({})", fault.brief()),

@@ -47,17 +47,17 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, target: &ObjectRef
     rights.of_cluster(lister, diagnosis, &target.resource);
     let mut workloads = workloads(lister, diagnosis, &rights.accounts);
     let is_served = |workloads: &[(_, &Workload)]| workloads.iter().any(|(_, object)| object.ready() > 0);
-    if let (false, false, Some(own)) = (diagnosis.open, is_served(&workloads), &target.namespace) {
+    if let (false, false, Some(own)) = (diagnosis.pending, is_served(&workloads), &target.namespace) {
         rights.within(lister, diagnosis, &target.resource, Scope::Namespace(own.clone()));
         workloads = self::workloads(lister, diagnosis, &rights.accounts);
     }
     // Roles are many in a large cluster. Those of the object's own namespace may have been deleted before it;
     // the same of other namespaces then still tell.
-    if !diagnosis.open && workloads.is_empty() && target.namespace.is_some() {
+    if !diagnosis.pending && workloads.is_empty() && target.namespace.is_some() {
         rights.within(lister, diagnosis, &target.resource, Scope::All);
         workloads = self::workloads(lister, diagnosis, &rights.accounts);
     }
-    match (diagnosis.open, workloads.into_iter().max_by_key(|(_, object)| object.ready()), rights.accounts.first()) {
+    match (diagnosis.pending, workloads.into_iter().max_by_key(|(_, object)| object.ready()), rights.accounts.first()) {
         (true, ..) => Controller::Open,
         (_, Some((target, object)), _) => Controller::Workload { target, object },
         _ if diagnosis.unknown.len() > blind => Controller::NotVisible,
@@ -99,7 +99,7 @@ impl Rights {
 
     fn bind(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, known: Known, scope: Scope) {
         let answer = lister.list::<Binding>(known, scope);
-        for binding in diagnosis.see(known.plural, HIDES, answer).unwrap_or_default() {
+        for binding in diagnosis.required(known.plural, HIDES, answer).unwrap_or_default() {
             let Binding { role_ref, subjects, metadata } = binding;
             let is_named = if role_ref.kind == "ClusterRole" {
                 self.cluster_roles.contains(&role_ref.name)
@@ -125,7 +125,7 @@ fn naming<'a>(
     scope: Scope,
 ) -> impl Iterator<Item = &'a Role> {
     let answer = lister.list::<Role>(known, scope);
-    let all = diagnosis.see(known.plural, HIDES, answer).unwrap_or_default();
+    let all = diagnosis.required(known.plural, HIDES, answer).unwrap_or_default();
     all.into_iter().filter(|role| role.names_finalizers_of(&resource.group, &resource.plural))
 }
 
@@ -164,12 +164,14 @@ fn workloads<'a>(
         // Operators are Deployments, mostly. When nothing of theirs is ready, one list of pods says whether
         // anything else is worth looking for.
         let is_served = found.iter().any(|(_, object): &(_, &Workload)| object.ready() > 0);
-        if diagnosis.open || is_served || (!found.is_empty() && !anything_may_run(lister, diagnosis, accounts, &scopes))
+        if diagnosis.pending
+            || is_served
+            || (!found.is_empty() && !anything_may_run(lister, diagnosis, accounts, &scopes))
         {
             break;
         }
         let answers = scopes.iter().map(|scope| lister.list::<Workload>(known, scope.clone())).collect::<Vec<_>>();
-        let see = |answer| diagnosis.see(known.plural, "whether the controller runs", answer).unwrap_or_default();
+        let see = |answer| diagnosis.required(known.plural, "whether the controller runs", answer).unwrap_or_default();
         for workload in answers.into_iter().flat_map(see) {
             let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
             if is_one_of(accounts, namespace, &workload.spec.template.spec.service_account_name) {
@@ -203,7 +205,7 @@ fn anything_may_run(
         Scope::Namespace(_) => match lister.list::<Pod>(known::PODS, scope.clone()) {
             Answer::Seen(pods) => pods.iter().any(is_one),
             Answer::Unasked => {
-                diagnosis.open = true;
+                diagnosis.pending = true;
                 false
             }
             Answer::Missing | Answer::Failed(_) => true,

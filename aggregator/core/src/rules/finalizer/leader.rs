@@ -39,10 +39,10 @@ pub fn of(lister: &Lister, diagnosis: &mut Diagnosis, workload: &ObjectRef, obje
         return Leader::NotTold;
     }
     let answer = lister.list::<Lease>(known::LEASES, within(namespace));
-    let leases = diagnosis.glance(format!("leases of {namespace}"), "whether the controller leads", answer);
+    let leases = diagnosis.optional(format!("leases of {namespace}"), "whether the controller leads", answer);
     let answer = lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.join(",")));
-    let pods = diagnosis.glance(format!("pods of {workload}"), "which of them leads", answer);
-    if diagnosis.open {
+    let pods = diagnosis.optional(format!("pods of {workload}"), "which of them leads", answer);
+    if diagnosis.pending {
         return Leader::Open;
     }
     let (Some(leases), Some(pods)) = (leases, pods) else { return Leader::NotTold };

@@ -44,7 +44,7 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, resource: &Resourc
     let shown = format!("CustomResourceDefinition {name}");
     let answer = lister.get::<Crd>(known::CRDS, None, &name);
     let is_aggregated = answer.is_missing();
-    let crd = diagnosis.glance(&shown, "who installed the kind", answer);
+    let crd = diagnosis.optional(&shown, "who installed the kind", answer);
     // The strongest link first: who serves the kind's objects knows them, who was installed with the CRD may not.
     let mut found = None;
     let mut known_of_it = Vec::new();
@@ -61,7 +61,7 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, resource: &Resourc
         found = found.or(best(installed(lister, diagnosis, meta, &shown, &mut known_of_it)));
     }
     match found {
-        _ if diagnosis.open => Operator::Open,
+        _ if diagnosis.pending => Operator::Open,
         Some((target, object, link)) => Operator::Workload { target, object, link },
         None => Operator::Nobody(known_of_it),
     }
@@ -88,7 +88,7 @@ fn converter(crd: Option<&Crd>, shown: &str) -> Vec<Link> {
 fn server(lister: &Lister, diagnosis: &mut Diagnosis, resource: &Resource) -> Option<Link> {
     let name = format!("{}.{}", resource.version, resource.group);
     let answer = lister.get::<ApiService>(known::API_SERVICES, None, &name);
-    let served = diagnosis.glance(format!("APIService {name}"), "who serves the kind", answer)?;
+    let served = diagnosis.optional(format!("APIService {name}"), "who serves the kind", answer)?;
     let service = served.spec.service.clone()?;
     let says = format!("served by Service {service}");
     Some((service, (format!("APIService {name}"), says)))
@@ -99,7 +99,8 @@ fn callees(lister: &Lister, diagnosis: &mut Diagnosis, group: &str) -> Vec<Link>
     let mut found = Vec::new();
     for known in [known::VALIDATING, known::MUTATING] {
         let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
-        let all = diagnosis.glance(known.plural, "whose webhooks are asked about the kind", answer).unwrap_or_default();
+        let all =
+            diagnosis.optional(known.plural, "whose webhooks are asked about the kind", answer).unwrap_or_default();
         for configuration in all {
             for webhook in configuration.webhooks.iter().filter(|webhook| webhook.is_only_about(group)) {
                 let Some(service) = webhook.client_config.service.clone() else { continue };
@@ -117,7 +118,7 @@ fn callees(lister: &Lister, diagnosis: &mut Diagnosis, group: &str) -> Vec<Link>
 
 fn selector(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Option<BTreeMap<String, String>> {
     let answer = lister.get::<Service>(known::SERVICES, Some(&service.namespace), &service.name);
-    let found = diagnosis.glance(format!("Service {service}"), "who stands behind it", answer)?;
+    let found = diagnosis.optional(format!("Service {service}"), "who stands behind it", answer)?;
     Some(found.spec.selector.clone()).filter(|selector| !selector.is_empty())
 }
 
@@ -170,7 +171,7 @@ fn workloads<'a>(
     for known in super::controller::WORKLOADS {
         let answer = lister.list::<Workload>(known, within(namespace));
         let source = format!("{} of {namespace}", known.plural);
-        for one in diagnosis.glance(source, "whether the controller runs", answer).unwrap_or_default() {
+        for one in diagnosis.optional(source, "whether the controller runs", answer).unwrap_or_default() {
             if is_it(one) {
                 found.push((ObjectRef::namespaced(known, namespace, &one.metadata.name), one, says.clone()));
             }

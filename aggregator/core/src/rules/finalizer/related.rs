@@ -19,7 +19,7 @@ pub fn job(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Dia
     }
     let answer = lister.get::<Job>(known::JOBS, target.namespace.as_deref(), &owner.name);
     let shown = format!("Job {}", owner.name);
-    let job = diagnosis.glance(&shown, "who counts the pod", answer)?;
+    let job = diagnosis.optional(&shown, "who counts the pod", answer)?;
     let manager = &job.spec.managed_by;
     let is_foreign = !manager.is_empty() && manager != "kubernetes.io/job-controller";
     is_foreign.then(|| (shown, format!("spec.managedBy {manager}: that controller counts its pods")))
@@ -31,14 +31,14 @@ pub fn ingress_class(lister: &Lister, target: &ObjectRef, finalizer: &str, diagn
         return None;
     }
     let answer = lister.get::<Ingress>(known::INGRESSES, target.namespace.as_deref(), &target.name);
-    let class = &diagnosis.glance(target.to_string(), "its class", answer)?.spec.ingress_class_name;
+    let class = &diagnosis.optional(target.to_string(), "its class", answer)?.spec.ingress_class_name;
     if class.is_empty() {
         return None;
     }
     let resource = Resource::new("networking.k8s.io", "v1", "ingressclasses");
     let answer = lister.object(&resource, None, class);
     let is_gone = answer.is_missing();
-    diagnosis.glance(format!("IngressClass {class}"), "whether the Ingress may be updated", answer);
+    diagnosis.optional(format!("IngressClass {class}"), "whether the Ingress may be updated", answer);
     is_gone.then(|| {
         let says = "does not exist: the controller's own webhook refuses every update of the Ingress until it does";
         (format!("IngressClass {class}"), says.to_owned())

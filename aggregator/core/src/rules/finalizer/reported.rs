@@ -21,7 +21,7 @@ pub struct Reported {
 /// Reads the object's conditions and the warnings about it.
 pub fn of(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Reported {
     let answer = lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
-    let object = diagnosis.see(target.to_string(), "what its controller reports", answer);
+    let object = diagnosis.required(target.to_string(), "what its controller reports", answer);
     let conditions = object.into_iter().flat_map(|object| &object.status.conditions);
     let bad = conditions.filter(|one| one.status == "False").map(|one| {
         let says = format!("{} is False, {} {}", one.kind, one.reason, one.message);
@@ -61,7 +61,7 @@ fn warnings<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnos
     let about = Select::Fields(format!("involvedObject.kind={},type=Warning", target.kind));
     let answer = lister.select::<Event>(known::EVENTS, within(namespace), about);
     let source = format!("events about {} in {namespace}", target.kind);
-    let all = diagnosis.glance(source, "what its controller reports", answer).unwrap_or_default();
+    let all = diagnosis.optional(source, "what its controller reports", answer).unwrap_or_default();
     let mut own: Vec<&Event> = all.into_iter().filter(|event| event.involved_object.name == target.name).collect();
     own.sort_by_key(|event| std::cmp::Reverse(event.last_timestamp.max(event.event_time)));
     own

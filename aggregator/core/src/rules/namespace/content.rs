@@ -38,7 +38,7 @@ pub fn look<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis) -> 
 fn pods<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>) -> usize {
     let answer = lister.list::<Pod>(known::PODS, within(case.name));
     let hides = format!("whether pods remain in {}; its conditions do not tell", case.name);
-    let pods = diagnosis.see(format!("pods of {}", case.name), &hides, answer).unwrap_or_default();
+    let pods = diagnosis.required(format!("pods of {}", case.name), &hides, answer).unwrap_or_default();
     for one in &pods {
         sort(case, diagnosis, left, ObjectRef::pod(case.name, &one.metadata.name), &one.metadata);
     }
@@ -49,13 +49,14 @@ fn pods<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &
 fn claims<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, pods: usize) {
     let answer = lister.list::<Claim>(known::CLAIMS, within(case.name));
     let hides = format!("whether claims remain in {}", case.name);
-    let claims = diagnosis.see(format!("persistentvolumeclaims of {}", case.name), &hides, answer).unwrap_or_default();
+    let claims =
+        diagnosis.required(format!("persistentvolumeclaims of {}", case.name), &hides, answer).unwrap_or_default();
     for one in claims {
         let target = ObjectRef::claim(case.name, &one.metadata.name);
         if pods > 0 && one.metadata.deletion_timestamp.is_none() {
-            diagnosis.behind(format!("{target} (not asked to go while pods remain)"));
+            diagnosis.also_waits(format!("{target} (not asked to go while pods remain)"));
             if !one.spec.volume_name.is_empty() {
-                diagnosis.behind(format!("PersistentVolume {} (bound to it)", one.spec.volume_name));
+                diagnosis.also_waits(format!("PersistentVolume {} (bound to it)", one.spec.volume_name));
             }
         } else {
             sort(case, diagnosis, left, target, &one.metadata);
@@ -81,7 +82,7 @@ fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<Resourc
     if names.is_empty() {
         return Vec::new();
     }
-    let Some(discovery) = diagnosis.see("API discovery", "where to list what remains", lister.discovery()) else {
+    let Some(discovery) = diagnosis.required("API discovery", "where to list what remains", lister.discovery()) else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -105,7 +106,7 @@ fn objects<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, reso
     }
     let answer = lister.metadata(resource, within(case.name));
     let hides = format!("which {resource} remain in {}", case.name);
-    let objects = diagnosis.see(format!("{resource} of {}", case.name), &hides, answer).unwrap_or_default();
+    let objects = diagnosis.required(format!("{resource} of {}", case.name), &hides, answer).unwrap_or_default();
     let kind = lister.discovery().seen().and_then(|discovery| discovery.find(&resource.group, &resource.plural));
     let kind = kind.map_or(resource.plural.clone(), |(_, served)| served.kind.clone());
     for object in objects {
@@ -160,12 +161,13 @@ fn sort<'a>(case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, target:
 /// still there.
 pub fn needs_sweep(case: &Case, diagnosis: &Diagnosis, left: &Left) -> bool {
     let nothing = left.terminating == 0 && left.not_asked.is_empty();
-    case.has_own_finalizer() && nothing && !diagnosis.is_explained() && !diagnosis.open
+    case.has_own_finalizer() && nothing && !diagnosis.is_explained() && !diagnosis.pending
 }
 
 /// Lists every kind that a namespace can hold.
 pub fn sweep<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>) {
-    let Some(discovery) = diagnosis.see("API discovery", "what could remain in a namespace", lister.discovery()) else {
+    let Some(discovery) = diagnosis.required("API discovery", "what could remain in a namespace", lister.discovery())
+    else {
         return;
     };
     for resource in discovery.deletable_namespaced() {

@@ -14,7 +14,7 @@ use crate::state::*;
 pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
     recreated(case, left, diagnosis);
     foreign_finalizers(lister, case, diagnosis);
-    if diagnosis.is_explained() || diagnosis.open {
+    if diagnosis.is_explained() || diagnosis.pending {
         return;
     }
     if left.not_asked.is_empty() {
@@ -23,7 +23,7 @@ pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosi
         refused(lister, left, diagnosis);
     }
     let is_young = diagnosis.is_younger_than(YOUNG);
-    if !diagnosis.is_explained() && is_young && !diagnosis.open {
+    if !diagnosis.is_explained() && is_young && !diagnosis.pending {
         let words = format!("{}; being emptied", diagnosis.words);
         let found = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words)
             .name(Placeholder::Namespace, case.name);
@@ -82,7 +82,7 @@ fn foreign_finalizers(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 /// APIs that cannot be listed hold every namespace, whether the conditions say so or not.
 fn dead_apis(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
-    let services = diagnosis.see("apiservices", "whether an API is dead", answer).unwrap_or_default();
+    let services = diagnosis.required("apiservices", "whether an API is dead", answer).unwrap_or_default();
     let mut any = false;
     for service in services {
         let available = condition(&service.status.conditions, "Available");
@@ -91,7 +91,7 @@ fn dead_apis(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             any = true;
         }
     }
-    if !any && let Some(discovery) = diagnosis.see("API discovery", "whether an API is dead", lister.discovery()) {
+    if !any && let Some(discovery) = diagnosis.required("API discovery", "whether an API is dead", lister.discovery()) {
         for stale in discovery.stale().filter(|stale| !stale.group.is_empty()) {
             diagnosis.wait_for(ObjectRef::api_service(&stale.group, &stale.version));
             any = true;

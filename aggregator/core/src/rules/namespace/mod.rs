@@ -23,7 +23,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(namespace) = diagnosis.see(target.to_string(), "whether it is being deleted", answer) else {
+    let Some(namespace) = diagnosis.required(target.to_string(), "whether it is being deleted", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -44,7 +44,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     pointers::follow(lister, &case, &mut diagnosis);
     let mut left = content::look(lister, &case, &mut diagnosis);
     // What they point to is looked at first.
-    let points_nowhere = !diagnosis.is_explained() && !diagnosis.open;
+    let points_nowhere = !diagnosis.is_explained() && !diagnosis.pending;
     let says_nothing = namespace.status.conditions.is_empty() || points_nowhere;
     if says_nothing && case.has_own_finalizer() {
         finish::control_plane(lister, &case, &mut diagnosis);

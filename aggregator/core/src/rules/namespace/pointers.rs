@@ -65,7 +65,7 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
         Obstacle::WebhookCall { webhook, error } => {
             let called = webhook::called(lister, diagnosis, &webhook);
             // Its Service has a ready endpoint, or it is outside of the cluster: the path is cut, or it is slow.
-            if !called.is_explained && !diagnosis.open {
+            if !called.is_explained && !diagnosis.pending {
                 let words = format!("cannot be called: {error}");
                 let found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
                 diagnosis
@@ -92,7 +92,7 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
         Obstacle::Conversion { group, kind, error } => {
             match crd::crd_of(lister, diagnosis, &group, &kind) {
                 Some(crd) if crd::is_explained(lister, &crd) => diagnosis.wait_for(crd),
-                None if diagnosis.open => {}
+                None if diagnosis.pending => {}
                 _ => diagnosis.causes.push(found(
                     &cause::CONVERSION_WEBHOOK_UNAVAILABLE,
                     &format!("Conversion of {kind}.{group}"),

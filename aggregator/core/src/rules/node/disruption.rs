@@ -48,7 +48,7 @@ impl Disruption {
     /// Looks at the heartbeats of all nodes, which are small, and at nodes only when many are silent.
     pub fn look(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Disruption> {
         let answer = lister.list::<Lease>(known::LEASES, within("kube-node-lease"));
-        let leases = diagnosis.glance("leases of kube-node-lease", "whether other nodes are silent too", answer)?;
+        let leases = diagnosis.optional("leases of kube-node-lease", "whether other nodes are silent too", answer)?;
         let silent = leases.iter().filter(|lease| lease.expired_for(lister.state.at).is_some()).count();
         let all = leases.len();
         if all == 0 {
@@ -69,7 +69,7 @@ impl Disruption {
             Some(zone) => lister.select::<Node>(known::NODES, Scope::All, Select::Labels(format!("{ZONE}={zone}"))),
             None => lister.list::<Node>(known::NODES, Scope::All),
         };
-        let nodes = diagnosis.glance("nodes", "how many of the zone are silent", answer)?;
+        let nodes = diagnosis.optional("nodes", "how many of the zone are silent", answer)?;
         let counted: Vec<&Node> = nodes
             .into_iter()
             .filter(|node| node.metadata.labels.get(ZONE) == zone && !node.metadata.labels.contains_key(NOT_COUNTED))
@@ -147,7 +147,7 @@ pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Optio
     };
     let manager = "kube-controller-manager";
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), manager);
-    let lease = diagnosis.glance(format!("Lease kube-system/{manager}"), "whether the node controller runs", answer);
+    let lease = diagnosis.optional(format!("Lease kube-system/{manager}"), "whether the node controller runs", answer);
     if let Some(age) = lease.and_then(|lease| lease.expired_for(lister.state.at)) {
         diagnosis.note(format!("Nothing is evicted while {manager} is silent, for {} now.", duration(age)));
         return None;

@@ -17,7 +17,7 @@ pub struct Heartbeat {
     /// Its kubelet's last word: the later of status and Lease.
     pub last: Option<Timestamp>,
     /// Whether the Events of its agent could be seen.
-    pub is_heard: bool,
+    pub agent_is_visible: bool,
     /// When its agent spoke, later than its kubelet could have been silent by chance.
     pub agent: Option<Timestamp>,
 }
@@ -30,14 +30,14 @@ impl Heartbeat {
         let heartbeat = condition(&on.status.conditions, "Ready").and_then(|ready| ready.last_heartbeat_time);
         // The list also says who else is silent.
         let answer = lister.from_list::<Lease>(known::LEASES, "kube-node-lease", name);
-        let lease = diagnosis.see(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer);
+        let lease = diagnosis.required(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer);
         let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
         let good_for = lease.map_or(MISSED, |lease| lease.spec.lease_duration_seconds.max(MISSED));
         let word = agent::last_word(lister, on, diagnosis);
         let spoke = last
             .zip(word.flatten())
             .and_then(|(last, spoke)| (spoke.as_second() > last.as_second().saturating_add(good_for)).then_some(spoke));
-        Heartbeat { last, is_heard: word.is_some(), agent: spoke }
+        Heartbeat { last, agent_is_visible: word.is_some(), agent: spoke }
     }
 
     /// `silent for 5m (last heard of at …)`.

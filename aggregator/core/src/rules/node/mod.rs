@@ -52,7 +52,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(node) = diagnosis.see(target.to_string(), "whether it is well", answer) else {
+    let Some(node) = diagnosis.required(target.to_string(), "whether it is well", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -89,12 +89,11 @@ pub fn is_frozen(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> boo
         return false;
     }
     let answer = lister.from_list::<Lease>(known::LEASES, "kube-node-lease", &node.metadata.name);
-    diagnosis.open |= matches!(answer, Answer::Unasked);
-    answer.seen().is_some_and(|lease| lease.expired_for(lister.state.at).is_some())
+    diagnosis.silently(answer).is_some_and(|lease| lease.expired_for(lister.state.at).is_some())
 }
 
 /// Whether an agent on a node whose kubelet is silent has spoken since.
-pub fn agent_is_heard(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
+pub fn agent_spoke_since(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
     Heartbeat::look(lister, node, diagnosis).agent.is_some()
 }
 
@@ -111,7 +110,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
     }
     let kubelet_talks = case.ready.filter(|ready| ready.status == "False");
     let heartbeat = match kubelet_talks {
-        Some(_) => Heartbeat { last: None, is_heard: false, agent: None },
+        Some(_) => Heartbeat { last: None, agent_is_visible: false, agent: None },
         None => Heartbeat::look(lister, case.node, diagnosis),
     };
     if let Some(taint) = taint.filter(|taint| heartbeat.spoke_after(taint.time_added)) {
@@ -162,7 +161,7 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
         }
         None => {
             let root = format!("{words}; kubelet down, machine off and cut network look alike from here");
-            let heard = match heartbeat.is_heard {
+            let heard = match heartbeat.agent_is_visible {
                 true => "none since then; an agent writes only while something is stuck",
                 false => "could not be seen",
             };
@@ -251,12 +250,13 @@ fn volume_of<'a>(
 ) -> Option<&'a PersistentVolume> {
     let hides = "which volumes are on its disks";
     let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
-    let volume = &diagnosis.see(format!("PersistentVolumeClaim {namespace}/{name}"), hides, answer)?.spec.volume_name;
+    let volume =
+        &diagnosis.required(format!("PersistentVolumeClaim {namespace}/{name}"), hides, answer)?.spec.volume_name;
     if volume.is_empty() {
         return None;
     }
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
-    diagnosis.see(format!("PersistentVolume {volume}"), hides, answer)
+    diagnosis.required(format!("PersistentVolume {volume}"), hides, answer)
 }
 
 /// Data that is only on this node's disk.
@@ -265,7 +265,7 @@ fn local_volumes(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis)
         Some(claims) => claims.iter().filter_map(|(at, name)| volume_of(lister, diagnosis, at, name)).collect(),
         None => {
             let answer = lister.list::<PersistentVolume>(known::VOLUMES, Scope::All);
-            diagnosis.see("persistentvolumes", "which volumes are on its disks", answer).unwrap_or_default()
+            diagnosis.required("persistentvolumes", "which volumes are on its disks", answer).unwrap_or_default()
         }
     };
     let local = volumes.iter().filter(|volume| volume.only_node() == Some(target.name.as_str()));

@@ -38,7 +38,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 
 fn configurations<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, known: Known) -> Vec<&'a WebhookConfiguration> {
     let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
-    diagnosis.see(known.plural, "which webhooks must agree", answer).unwrap_or_default()
+    diagnosis.required(known.plural, "which webhooks must agree", answer).unwrap_or_default()
 }
 
 fn words(webhooks: &[&str]) -> String {
