@@ -1,0 +1,33 @@
+//! Static pods, which the kubelet knows by name.
+
+use findings::{Finding, Placeholder, cause};
+
+use super::runtime;
+use crate::observation::{Container, ContainerState, Observation};
+
+/// A static pod was changed, and the containers of its old manifest still run: the new one may not
+/// start before the old uid has let the name go (`allowStaticPodStart`).
+pub fn find(seen: &Observation) -> Vec<Finding> {
+    let Some(runtime) = seen.runtime.get() else { return Vec::new() };
+    let running = |c: &&Container| c.state == ContainerState::Running && c.pod.uid.is_static();
+    let running: Vec<&Container> = runtime.containers.iter().filter(running).collect();
+    let is_older = |one: &Container, other: &Container| {
+        one.pod.uid != other.pod.uid
+            && (&one.pod.namespace, &one.pod.name) == (&other.pod.namespace, &other.pod.name)
+            && one.created_ms < other.created_ms
+    };
+    let held = running.iter().filter(|one| running.iter().any(|other| is_older(one, other)));
+    let cause = &cause::STATIC_POD_NAME_HELD;
+    let finding = |container: &&Container| {
+        runtime::finding(seen, cause, None, |found| {
+            found
+                .probable()
+                .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
+                .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
+                .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
+                .name(Placeholder::Container, &container.id)
+                .root(&container.pod.uid)
+        })
+    };
+    held.map(finding).collect()
+}
