@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         }
     };
     let code = match cli::run(args.command) {
-        Ok(exit) => exit as i32,
+        Ok(code) => i32::from(code),
         Err(error) => {
             eprintln!("why-terminating-agent: {error:#}");
             1

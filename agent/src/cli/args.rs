@@ -11,11 +11,7 @@ use crate::{host::scan::PodFilter, run::logs};
 ///
 /// It reads and explains; it never deletes, unmounts or kills.
 #[derive(Debug, Parser)]
-#[command(
-    version,
-    about,
-    after_help = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 cannot tell"
-)]
+#[command(version, about, after_help = findings::render::EXIT_CODES)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]

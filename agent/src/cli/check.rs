@@ -1,13 +1,12 @@
 //! `check`, `judge` and `causes`.
 
-use std::{
-    io::{IsTerminal, Write},
-    sync::mpsc,
-    time::Duration,
-};
+use std::{sync::mpsc, time::Duration};
 
 use anyhow::{Context, bail};
-use findings::{NodeReport, Style, Verdict};
+use findings::{
+    NodeReport, Verdict,
+    render::{self, Detail, Style},
+};
 
 use super::{
     ApiMode, Command, Output,
@@ -20,7 +19,7 @@ use crate::{
         scan::{self, PodFilter},
     },
     observation::Observation,
-    report::{self, Detail},
+    report,
 };
 
 /// After this long the person at the terminal is told what is going on.
@@ -29,64 +28,24 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// such as a local disk that does not answer.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// The process's exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// Nothing is stuck.
-    Clear = 0,
-    /// Something is stuck.
-    Stuck = 2,
-    /// It cannot be told.
-    CannotTell = 3,
-}
-
-impl From<Verdict> for Exit {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Clear | Verdict::Progressing => Exit::Clear,
-            Verdict::Stuck => Exit::Stuck,
-            Verdict::CannotTell => Exit::CannotTell,
-        }
-    }
-}
-
-/// Runs one command.
-pub fn run(command: Command) -> anyhow::Result<Exit> {
+/// Runs one command, and says what the process is to end with.
+pub fn run(command: Command) -> anyhow::Result<u8> {
     match command {
         Command::Check(args) => check(args),
-        Command::Run(args) => super::run::run(&args).map(|()| Exit::Clear),
+        Command::Run(args) => super::run::run(&args).map(|()| render::exit_code(Verdict::Clear)),
         Command::Judge(JudgeArgs { file, pod, output }) => answer(&scan::load(&file)?, pod.as_ref(), output),
-        Command::Causes { id: None } => {
-            let list: String =
-                findings::cause::all().map(|cause| format!("{:<28} {}\n", cause.id, cause.title)).collect();
-            print(&list)
-        }
-        Command::Causes { id: Some(id) } => {
-            match findings::cause::all().find(|cause| cause.id.eq_ignore_ascii_case(&id)) {
-                Some(cause) => print(&report::explain(cause)),
-                None => bail!(
-                    "no cause is called {:?}; `why-terminating-agent causes` lists them all",
-                    findings::clean(&id, 60)
-                ),
-            }
+        Command::Causes { id } => {
+            print(&render::causes(id.as_deref())?)?;
+            Ok(render::exit_code(Verdict::Clear))
         }
     }
 }
 
-fn print(text: &str) -> anyhow::Result<Exit> {
-    write(text)?;
-    Ok(Exit::Clear)
+fn print(text: &str) -> anyhow::Result<()> {
+    render::print(text, std::io::stdout()).context("writing the answer")
 }
 
-/// Writes to standard output; a reader that has gone away (`| head`) is no failure.
-fn write(text: &str) -> anyhow::Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("writing the answer"),
-        _ => Ok(()),
-    }
-}
-
-fn check(args: CheckArgs) -> anyhow::Result<Exit> {
+fn check(args: CheckArgs) -> anyhow::Result<u8> {
     let CheckArgs { pod, output, api, kubeconfig, node_name, kubelet_root, cri_endpoint, host_root, save_observation } =
         args;
     if !rustix::process::geteuid().is_root() {
@@ -133,7 +92,7 @@ fn look_in_time(options: scan::Options) -> anyhow::Result<Observation> {
         .context("starting the runtime")
 }
 
-fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyhow::Result<Exit> {
+fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyhow::Result<u8> {
     let mut report = gates::judge(seen);
     if let Some(only) = only {
         narrow(&mut report, seen, only);
@@ -141,18 +100,21 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
         if let ([], true, false, Some(note)) =
             (report.pods.as_slice(), all_seen, output == Output::Json, report.notes.last())
         {
-            write(&format!("{note}\n"))?;
-            return Ok(report.verdict.into());
+            print(&format!("{note}\n"))?;
+            return Ok(render::exit_code(report.verdict));
         }
     }
-    let style = Style::choose(std::io::stdout().is_terminal(), std::env::var_os("NO_COLOR").as_deref());
+    let style = match anstream::AutoStream::choice(&std::io::stdout()) {
+        anstream::ColorChoice::Never => Style::Plain,
+        _ => Style::Coloured,
+    };
     let text = match output {
         Output::Table => report::tree(&report, Detail::Short, style),
         Output::Wide => report::tree(&report, Detail::Wide, style),
-        Output::Json => report::json(&report).context("writing JSON")?,
+        Output::Json => render::json(&report).context("writing JSON")?,
     };
-    write(&text)?;
-    Ok(report.verdict.into())
+    print(&text)?;
+    Ok(render::exit_code(report.verdict))
 }
 
 /// Leaves one pod and what holds it.

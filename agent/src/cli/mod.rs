@@ -5,4 +5,4 @@ mod check;
 mod run;
 
 pub use args::{ApiMode, Args, Command, Output};
-pub use check::{Exit, run};
+pub use check::run;

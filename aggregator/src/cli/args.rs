@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand, ValueEnum};
     bin_name = "kubectl why-terminating",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 cannot tell"
+    after_help = findings::render::EXIT_CODES
 )]
 pub struct Args {
     /// What to do instead of looking at the cluster.

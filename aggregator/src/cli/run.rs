@@ -1,19 +1,19 @@
 //! Looks at the cluster, judges, answers.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{CommandFactory as _, Parser as _};
-use findings::{Style, Verdict, cause};
+use findings::render::{self, Detail, Style};
 use jiff::Timestamp;
 
 use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
 use super::complete;
 use crate::client::{Bounds, Connection, Unreachable, connect, gather, reach, words};
-use crate::report::{self, Depth};
+use crate::report;
 use aggregator_core::chain::judge;
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::{State, Subject};
@@ -27,7 +27,15 @@ pub async fn main() -> ExitCode {
     if typed.next().is_some_and(|name| Path::new(&name).ends_with(complete::NAME)) {
         return complete::main(&typed.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()).await;
     }
-    match run(Args::parse()).await {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // clap's own code for a usage error is 2, which here means "something is stuck".
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
+    };
+    match run(args).await {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {}", words(error.as_ref()));
@@ -38,7 +46,10 @@ pub async fn main() -> ExitCode {
 
 async fn run(args: Args) -> Result<ExitCode> {
     match args.command {
-        Some(Command::Causes { id }) => causes(id.as_deref()),
+        Some(Command::Causes { id }) => {
+            print(&render::causes(id.as_deref())?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Some(Command::Completion { shell }) => {
             clap_complete::generate(shell, &mut Args::command(), "kubectl-why_terminating", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)
@@ -143,21 +154,17 @@ fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
     let style = style(flags.color);
     let width = width();
     let text = match flags.output {
-        Output::Tree => report::tree(report, Depth::Short, width.unwrap_or(100).min(120), style),
-        Output::Wide => report::tree(report, Depth::Wide, width.unwrap_or(100).min(120), style),
+        Output::Tree => report::tree(report, Detail::Short, width.unwrap_or(100).min(120), style),
+        Output::Wide => report::tree(report, Detail::Wide, width.unwrap_or(100).min(120), style),
         Output::Table => report::table(report, !flags.no_headers, width, style),
-        Output::Json => serde_json::to_string_pretty(report)? + "\n",
+        Output::Json => render::json(report)?,
         Output::Yaml => serde_saphyr::to_string(report)?,
         Output::Name => report::name(report),
         Output::Dot => report::dot(report),
         Output::Mermaid => report::mermaid(report),
     };
     print(&text)?;
-    Ok(ExitCode::from(match report.verdict {
-        Verdict::Clear | Verdict::Progressing => 0,
-        Verdict::Stuck => 2,
-        Verdict::CannotTell => 3,
-    }))
+    Ok(ExitCode::from(render::exit_code(report.verdict)))
 }
 
 /// The columns of the terminal, if there is one.
@@ -168,27 +175,13 @@ fn width() -> Option<usize> {
 fn style(colour: Colour) -> Style {
     match colour {
         Colour::Always => Style::Coloured,
-        Colour::Auto => Style::choose(std::io::stdout().is_terminal(), std::env::var_os("NO_COLOR").as_deref()),
-        Colour::Never => Style::Plain,
+        Colour::Auto if anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never => {
+            Style::Coloured
+        }
+        Colour::Auto | Colour::Never => Style::Plain,
     }
 }
 
-fn causes(id: Option<&str>) -> Result<ExitCode> {
-    let text = match id {
-        None => cause::all().map(|cause| format!("{:<32} {}\n", cause.id, cause.title)).collect(),
-        Some(id) => match cause::all().find(|cause| cause.id.eq_ignore_ascii_case(id)) {
-            Some(cause) => crate::report::explain(cause),
-            None => bail!("no cause is called {id:?}; `kubectl why-terminating causes` lists them"),
-        },
-    };
-    print(&text)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// A reader that has seen enough (`| head`) is no failure.
 fn print(text: &str) -> Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("writing the answer"),
-    }
+    render::print(text, std::io::stdout()).context("writing the answer")
 }

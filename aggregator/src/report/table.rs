@@ -1,36 +1,16 @@
 //! One line per root cause.
 
-use findings::{Verdict, clean, duration};
-
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{ObjectRef, known};
-use findings::Style;
+use findings::render::{Style, Table, cut};
+use findings::{Verdict, clean, duration};
 
 /// Writes the table; `width` cuts its last column, and no width leaves it whole.
 pub fn table(report: &ClusterReport, headers: bool, width: Option<usize>, style: Style) -> String {
     let mut rows: Vec<[String; 5]> = report.roots.iter().map(row).collect();
     rows.extend(report.unexplained.iter().filter(|held| held.verdict > Verdict::Clear).map(unexplained));
-    if rows.is_empty() {
-        return String::new();
-    }
-    if headers {
-        rows.insert(0, ["NAMESPACE", "KIND", "STUCK", "VICTIMS", "ROOT CAUSE"].map(str::to_owned));
-    }
-    let longest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths = [longest(0), longest(1), longest(2), longest(3)];
-    let mut text = String::new();
-    for (index, row) in rows.iter().enumerate() {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            line.push_str(&format!("{cell:<width$}   "));
-        }
-        let room = width.map(|width| width.saturating_sub(line.chars().count()).max(20));
-        line.push_str(&room.map_or(row[4].clone(), |room| cut(&row[4], room)));
-        let is_head = headers && index == 0;
-        text.push_str(&if is_head { style.strong(line.trim_end()) } else { line.trim_end().to_owned() });
-        text.push('\n');
-    }
-    text
+    let head = ["NAMESPACE", "KIND", "STUCK", "VICTIMS", "ROOT CAUSE"];
+    Table::new(headers.then_some(head), rows).render(width, style)
 }
 
 fn row(root: &Root) -> [String; 5] {
@@ -89,11 +69,4 @@ fn counted<'a>(objects: impl Iterator<Item = &'a ObjectRef>) -> String {
 /// `Node` of `Node node-b`, `CSI driver` of `CSI driver x`; a subject without a name is its own kind.
 fn kind_of(subject: &str) -> String {
     cut(subject.rsplit_once(' ').map_or(subject, |(kind, _)| kind), 24)
-}
-
-fn cut(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }

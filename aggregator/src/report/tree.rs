@@ -1,40 +1,31 @@
 //! The answer for a person at a terminal: each root cause with the chain that leads to it, what it
 //! holds, and what to type next.
 
-use findings::{Confidence, Finding, Link, Unknown, Verdict, clean, duration};
-
-use super::page::{Page, wrap};
 use aggregator_core::diagnosis::ToldBy;
 use aggregator_core::report::{ClusterReport, Held, Root};
-use findings::Style;
+use findings::render::{self, Detail, Page, Style};
+use findings::{Unknown, Verdict, clean, duration};
 
-/// How much to tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    /// What holds it and what to do.
-    Short,
-    /// Also the evidence.
-    Wide,
-}
-
+/// How the reader calls this program.
+const PROGRAM: &str = "kubectl why-terminating";
 /// More names are counted.
 const MOST_NAMES: usize = 12;
 
 /// Writes the whole report.
-pub fn tree(report: &ClusterReport, depth: Depth, width: usize, style: Style) -> String {
-    let mut page = Page::new(width);
+pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) -> String {
+    let mut page = Page::new(width, style);
     page.line(&summary(report, style));
     for root in &report.roots {
         page.gap();
-        one_root(&mut page, root, depth, style);
+        one_root(&mut page, root, detail);
     }
     for held in &report.unexplained {
         page.gap();
-        unexplained(&mut page, held, style);
+        unexplained(&mut page, held);
     }
     for same in by_reason(&report.unknown) {
         page.gap();
-        not_seen(&mut page, &same, style);
+        not_seen(&mut page, &same);
     }
     for note in &report.notes {
         page.gap();
@@ -89,7 +80,8 @@ fn verdict(held: &Held, style: Style) -> String {
     }
 }
 
-fn one_root(page: &mut Page, root: &Root, depth: Depth, style: Style) {
+fn one_root(page: &mut Page, root: &Root, detail: Detail) {
+    let style = page.style;
     match root.victims.as_slice() {
         [only] => page.line(&format!("{}: {}", style.strong(&only.held.thing.to_string()), verdict(&only.held, style))),
         several => {
@@ -101,12 +93,7 @@ fn one_root(page: &mut Page, root: &Root, depth: Depth, style: Style) {
         }
     }
     page.gap();
-    for (depth, link) in root.finding.chain.iter().enumerate() {
-        one_link(page, depth, link, root.finding.cause.id, style);
-    }
-    if root.finding.confidence == Confidence::Probable {
-        page.line("  Probable: a part of the proof could not be had.");
-    }
+    render::finding(page, &root.finding);
     if let Some(by) = &root.told_by {
         page.gap();
         page.filled("  ", &said_by(by));
@@ -122,14 +109,12 @@ fn one_root(page: &mut Page, root: &Root, depth: Depth, style: Style) {
         let behind: Vec<&str> = root.behind.iter().map(String::as_str).collect();
         page.filled("  Waits behind it: ", &behind.join("; "));
     }
-    if depth == Depth::Wide {
+    if detail == Detail::Wide {
         page.gap();
-        for evidence in &root.finding.evidence {
-            page.filled("  Seen   ", &format!("{}: {}", evidence.source, evidence.says));
-        }
+        render::evidence(page, &root.finding);
     }
     page.gap();
-    remedy(page, &root.finding, style);
+    render::remedy(page, &root.finding, PROGRAM);
 }
 
 /// Whose word it is, and how fresh.
@@ -161,54 +146,8 @@ fn some(names: Vec<String>) -> String {
     shown
 }
 
-/// Two columns where they fit, else the state below its subject.
-fn one_link(page: &mut Page, depth: usize, link: &Link, cause: &str, style: Style) {
-    let column = page.width() / 2 - 3;
-    let lead = if depth == 0 { "  ".to_owned() } else { format!("  {}└─ ", "   ".repeat(depth - 1)) };
-    let subject = format!("{lead}{}", link.subject);
-    let used = subject.chars().count();
-    let beside = used + 2 <= column;
-    let start = if beside { column } else { lead.chars().count() + 3 };
-    let state = if link.root { format!("ROOT CAUSE {cause}: {}", link.state) } else { link.state.clone() };
-    let mark = |text: &str| match text.strip_prefix("ROOT CAUSE").filter(|_| link.root) {
-        Some(rest) => format!("{}{rest}", style.bad("ROOT CAUSE")),
-        None => text.to_owned(),
-    };
-    let mut lines = wrap(&state, page.width().saturating_sub(start)).into_iter();
-    if beside {
-        let first = lines.next().unwrap_or_default();
-        page.line(&format!("{subject}{}{}", " ".repeat(start - used), mark(&first)));
-    } else {
-        page.line(&subject);
-    }
-    for rest in lines {
-        page.line(&format!("{}{}", " ".repeat(start), mark(&rest)));
-    }
-}
-
-fn remedy(page: &mut Page, finding: &Finding, style: Style) {
-    let steps = &finding.remedy.steps;
-    let is_any_tested = steps.iter().any(|step| step.tested);
-    for (index, step) in steps.iter().enumerate() {
-        // The order counts: the safest is first, and some steps prepare the next.
-        let number = if steps.len() > 1 { format!("{}. ", index + 1) } else { String::new() };
-        let head = format!("  {:<7}{number}", if index == 0 { "Do" } else { "" });
-        let colon = if step.command.is_some() { ":" } else { "" };
-        let untested = if is_any_tested && !step.tested { " (untested)" } else { "" };
-        page.filled(&head, &format!("{}{untested}{colon}", step.text));
-        if let Some(command) = &step.command {
-            // Never wrapped: it is pasted.
-            page.line(&format!("              {}", style.strong(command)));
-        }
-    }
-    if !steps.is_empty() && !is_any_tested {
-        page.filled("         ", "(No test of this project has executed these steps.)");
-    }
-    page.filled("  Don't  ", &format!("{}: {}", finding.remedy.dont, finding.remedy.breaks));
-    page.line(&format!("  More   kubectl why-terminating causes {}", finding.cause.id));
-}
-
-fn unexplained(page: &mut Page, held: &Held, style: Style) {
+fn unexplained(page: &mut Page, held: &Held) {
+    let style = page.style;
     if held.verdict == Verdict::Clear {
         page.filled("", &format!("{} {}", style.strong(&held.thing.to_string()), held.words));
         return;
@@ -232,7 +171,7 @@ fn by_reason(unknown: &[Unknown]) -> Vec<Vec<&Unknown>> {
     groups
 }
 
-fn not_seen(page: &mut Page, same: &[&Unknown], style: Style) {
+fn not_seen(page: &mut Page, same: &[&Unknown]) {
     let joined = |words: fn(&Unknown) -> &str, between: &str| {
         let mut all: Vec<&str> = same.iter().map(|one| words(one)).filter(|words| !words.is_empty()).collect();
         all.dedup();
@@ -240,7 +179,5 @@ fn not_seen(page: &mut Page, same: &[&Unknown], style: Style) {
     };
     let sources = joined(|one| &one.source, ", ");
     let hides = joined(|one| &one.hides, "; ");
-    let hides = if hides.is_empty() { String::new() } else { format!(" This hides {hides}.") };
-    let why = same.first().map_or("", |one| one.why.trim_end_matches('.'));
-    page.filled("Unknown  ", &format!("{}: {why}.{hides}", style.doubtful(&sources)));
+    render::unknown(page, &sources, same.first().map_or("", |one| &one.why), &hides);
 }

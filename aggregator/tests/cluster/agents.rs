@@ -1,8 +1,9 @@
 //! What the agents of the nodes say, joined into the cluster's answer.
 
-use aggregator::report::{Depth, dot, table, tree};
+use aggregator::report::{dot, table, tree};
 use findings::event::Phase;
-use findings::{Confidence, Style, Verdict};
+use findings::render::{Detail, Style};
+use findings::{Confidence, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -81,7 +82,7 @@ fn word_for_word() {
     for (name, world) in [("joined-dstate-fuse", dstate().told(Says::fuse(&[POD]))), ("joined-volumes-busy", both)] {
         let looked = look(world, everything());
         for width in [80, 120] {
-            let text = tree(&looked.report, Depth::Short, width, Style::Plain);
+            let text = tree(&looked.report, Detail::Short, width, Style::Plain);
             crate::golden::assert_golden(&format!("{name}.{width}.txt"), &text);
         }
     }
@@ -110,7 +111,7 @@ fn an_old_word_is_told_as_old() {
     let late = joined(Says::fuse(&[POD]).at(50 * 60));
     let root = &late.report.roots[0];
     assert_eq!((root.finding.cause.id, root.finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
-    let text = tree(&late.report, Depth::Short, 200, Style::Plain);
+    let text = tree(&late.report, Detail::Short, 200, Style::Plain);
     assert!(text.contains("said so 50m ago") && text.contains("it may be gone"), "{text}");
     let expired = joined(Says::fuse(&[POD]).at(70 * 60));
     is_as_without(&expired);
@@ -185,7 +186,7 @@ fn hostile_text_steers_nothing_and_advises_nothing() {
     let looked = joined(says);
     assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
     let text = [
-        tree(&looked.report, Depth::Wide, 80, Style::Plain),
+        tree(&looked.report, Detail::Wide, 80, Style::Plain),
         table(&looked.report, true, None, Style::Plain),
         dot(&looked.report),
         serde_json::to_string(&looked.report).unwrap().replace("\\u001b", "\u{1b}"),
@@ -212,7 +213,7 @@ proptest! {
         }
         let looked = joined(says);
         prop_assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
-        let text = tree(&looked.report, Depth::Wide, 80, Style::Plain);
+        let text = tree(&looked.report, Detail::Wide, 80, Style::Plain);
         prop_assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{:?}", text);
         prop_assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/40/abort"]);
         let forged = joined(Says::forged(&[POD], "FuseServerNotResponding", json!({"connection": words[3]})));

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use aggregator::report::{Depth, dot, mermaid, name, table, tree};
-use findings::Style;
+use aggregator::report::{dot, mermaid, name, table, tree};
+use findings::render::{Detail, Style};
 
 use crate::support::*;
 
@@ -33,7 +33,7 @@ fn trees_of_80_and_120_columns() {
     for recording_name in RECORDINGS {
         let looked = look(recording(recording_name), everything());
         for width in [80, 120] {
-            let text = tree(&looked.report, Depth::Short, width, Style::Plain);
+            let text = tree(&looked.report, Detail::Short, width, Style::Plain);
             let is_command = |line: &str| line.starts_with("              ");
             let too_long = text.lines().find(|line| line.chars().count() > width && !is_command(line));
             assert_eq!(too_long, None, "{recording_name} at {width}");
@@ -55,7 +55,7 @@ fn json() {
 fn every_other_form() {
     let looked = look(recording("finalizer-and-webhook"), everything());
     let report = &looked.report;
-    assert_golden("finalizer-and-webhook.wide.txt", &tree(report, Depth::Wide, 100, Style::Plain));
+    assert_golden("finalizer-and-webhook.wide.txt", &tree(report, Detail::Wide, 100, Style::Plain));
     assert_golden("finalizer-and-webhook.table.txt", &table(report, true, Some(140), Style::Plain));
     assert_golden("finalizer-and-webhook.name.txt", &name(report));
     assert_golden("finalizer-and-webhook.dot", &dot(report));

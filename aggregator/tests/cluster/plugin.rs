@@ -33,6 +33,8 @@ fn exit_codes_and_forms() {
     assert!(text(&yaml).contains("cause: CsiDriverNotOnNode"), "{}", text(&yaml));
     let refused = run(&["judge", "/nonexistent"]);
     assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(run(&["--no-such-flag"]).status.code(), Some(1), "2 would say that something is stuck");
+    assert_eq!(run(&["--version"]).status.code(), Some(0));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! No cluster makes the judgement loop or panic, and what was not seen is never "nothing is stuck".
 
-use aggregator::report::{Depth, dot, mermaid, name, table, tree};
+use aggregator::report::{dot, mermaid, name, table, tree};
 use aggregator_core::chain::judge;
 use aggregator_core::state::{Answer, State};
-use findings::FaultKind;
-use findings::{Style, Verdict};
+use findings::render::{Detail, Style};
+use findings::{FaultKind, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn subjects() -> impl Strategy<Value = aggregator_core::state::Subject> {
 
 fn draw(report: &aggregator_core::report::ClusterReport) {
     let shown = [
-        tree(report, Depth::Wide, 80, Style::Plain),
+        tree(report, Detail::Wide, 80, Style::Plain),
         table(report, true, Some(80), Style::Plain),
         dot(report),
         mermaid(report),
@@ -83,7 +83,7 @@ fn draw(report: &aggregator_core::report::ClusterReport) {
 
 /// The answers of a recording.
 fn answered(name: &str) -> State {
-    look(recording(name), everything()).state
+    look_at_anything(recording(name), everything()).state
 }
 
 proptest! {
@@ -92,7 +92,7 @@ proptest! {
     #[test]
     fn no_cluster_makes_it_loop_or_panic(objects in objects(), subject in subjects()) {
         let world = healthy().with(json!([{"kind": "Namespace", "metadata": {"name": "a", "uid": "n"}}])).with(objects.into());
-        let looked = look(world, subject);
+        let looked = look_at_anything(world, subject);
         draw(&looked.report);
         prop_assert!(looked.requests.len() < 200, "{} requests", looked.requests.len());
     }

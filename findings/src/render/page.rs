@@ -2,20 +2,24 @@
 
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
+use super::Style;
+
 /// Text for a terminal, line by line.
 pub struct Page {
     text: String,
     width: usize,
+    /// How it emphasises.
+    pub style: Style,
 }
 
 impl Page {
-    /// An empty page of this many columns.
-    pub fn new(width: usize) -> Self {
-        Page { text: String::new(), width: width.max(40) }
+    /// An empty page of this many columns, and no fewer than 40.
+    pub fn new(width: usize, style: Style) -> Self {
+        Page { text: String::new(), width: width.max(40), style }
     }
 
     /// The columns.
-    pub fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         self.width
     }
 
@@ -48,11 +52,29 @@ impl Page {
 }
 
 /// Breaks at spaces only: a name or an address that is cut cannot be copied.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let options = Options::new(width.max(20))
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .break_words(false);
     textwrap::wrap(text, options).into_iter().map(|line| line.into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn breaks_at_spaces_only() {
+        assert_eq!(wrap("twenty columns at the least", 20), ["twenty columns at", "the least"]);
+        assert_eq!(wrap("/a/path/longer-than-a-line x", 20), ["/a/path/longer-than-a-line", "x"]);
+        assert_eq!(wrap("", 20), [""]);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_takes_no_column() {
+        let red = Style::Coloured.bad("twenty columns");
+        assert_eq!(wrap(&format!("{red} at the least"), 20), [format!("{red} at"), "the least".to_owned()]);
+    }
 }

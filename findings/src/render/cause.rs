@@ -1,0 +1,55 @@
+//! The registry at a terminal: all causes, or the page of one.
+
+use super::{Page, Style};
+use crate::{Cause, cause, clean};
+
+/// As wide as the pages of the answers.
+const WIDTH: usize = 100;
+
+/// No entry has this id.
+#[derive(Debug, thiserror::Error)]
+#[error("no cause is called {0:?}; without a name, all of them are listed")]
+pub struct NoSuchCause(String);
+
+/// All causes, one a line, or all that the entry of this id says.
+pub fn causes(id: Option<&str>) -> Result<String, NoSuchCause> {
+    let Some(id) = id else {
+        return Ok(cause::all().map(|cause| format!("{:<32} {}\n", cause.id, cause.title)).collect());
+    };
+    let known = cause::all().find(|cause| cause.id.eq_ignore_ascii_case(id));
+    known.map(explain).ok_or_else(|| NoSuchCause(clean(id, 60)))
+}
+
+fn explain(cause: &Cause) -> String {
+    let mut page = Page::new(WIDTH, Style::Plain);
+    page.line(&format!("{}: {}", cause.id, cause.title));
+    page.filled("  Means    ", cause.meaning);
+    page.filled("  Proof    ", cause.proof);
+    for (index, advice) in cause.safe.iter().enumerate() {
+        let untested = if advice.is_tested() { "" } else { " (untested)" };
+        let head = if index == 0 { "  Do       " } else { "           " };
+        page.filled(head, &format!("{}. {}{untested}", index + 1, advice.text));
+        if let Some(command) = advice.command {
+            page.line(&format!("                {command}"));
+        }
+    }
+    page.filled("  Don't    ", &format!("{}: {}", cause.danger.action, cause.danger.breaks));
+    page.filled("  Seen in  ", &cause.sources.join("; "));
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_is_listed_and_found_however_it_is_typed() {
+        let list = causes(None).unwrap();
+        for cause in cause::all() {
+            assert!(list.contains(&format!("{} ", cause.id)), "{}", cause.id);
+            let page = causes(Some(&cause.id.to_lowercase())).unwrap();
+            assert!(page.starts_with(&format!("{}: {}\n", cause.id, cause.title)), "{page}");
+        }
+        assert_eq!(causes(Some("x\u{1b}")).unwrap_err().0, "x\\u{1b}");
+    }
+}

@@ -1,0 +1,80 @@
+//! One finding: the chain down to its root, its evidence, and what to type next.
+
+use super::{Page, page::wrap};
+use crate::{Confidence, Finding, Link};
+
+/// Where a command starts: below the text of its step.
+const COMMAND_COLUMN: usize = 14;
+
+/// The chain, and whether it is proven.
+pub fn finding(page: &mut Page, finding: &Finding) {
+    for (depth, link) in finding.chain.iter().enumerate() {
+        one_link(page, depth, link, finding.cause.id);
+    }
+    if finding.confidence == Confidence::Probable {
+        page.line(&page.style.faint("  Probable: a part of the proof could not be had."));
+    }
+}
+
+/// Two columns where they fit, else the state below its subject.
+fn one_link(page: &mut Page, depth: usize, link: &Link, cause: &str) {
+    let column = page.width() / 2 - 3;
+    let lead = if depth == 0 { "  ".to_owned() } else { format!("  {}└─ ", "   ".repeat(depth - 1)) };
+    let subject = format!("{lead}{}", link.subject);
+    let used = subject.chars().count();
+    let beside = used + 2 <= column;
+    let start = if beside { column } else { lead.chars().count() + 3 };
+    let state = if link.root { format!("ROOT CAUSE {cause}: {}", link.state) } else { link.state.clone() };
+    let style = page.style;
+    let mark = |text: &str| match text.strip_prefix("ROOT CAUSE").filter(|_| link.root) {
+        Some(rest) => format!("{}{rest}", style.bad("ROOT CAUSE")),
+        None => text.to_owned(),
+    };
+    let mut lines = wrap(&state, page.width().saturating_sub(start)).into_iter();
+    if beside {
+        let first = lines.next().unwrap_or_default();
+        page.line(&format!("{subject}{}{}", " ".repeat(start - used), mark(&first)));
+    } else {
+        page.line(&subject);
+    }
+    for rest in lines {
+        page.line(&format!("{}{}", " ".repeat(start), mark(&rest)));
+    }
+}
+
+/// Which source said what.
+pub fn evidence(page: &mut Page, finding: &Finding) {
+    for evidence in &finding.evidence {
+        page.filled("  Seen   ", &format!("{}: {}", evidence.source, evidence.says));
+    }
+}
+
+/// The steps, what not to do, and where more is said: `program` is how the reader calls this program.
+pub fn remedy(page: &mut Page, finding: &Finding, program: &str) {
+    let steps = &finding.remedy.steps;
+    let is_any_tested = steps.iter().any(|step| step.tested);
+    for (index, step) in steps.iter().enumerate() {
+        // The order counts: the safest is first, and some steps prepare the next.
+        let number = if steps.len() > 1 { format!("{}. ", index + 1) } else { String::new() };
+        let head = format!("  {:<7}{number}", if index == 0 { "Do" } else { "" });
+        let colon = if step.command.is_some() { ":" } else { "" };
+        let untested = if is_any_tested && !step.tested { " (untested)" } else { "" };
+        page.filled(&head, &format!("{}{untested}{colon}", step.text));
+        if let Some(command) = &step.command {
+            // Never wrapped: it is pasted.
+            page.line(&format!("{}{}", " ".repeat(COMMAND_COLUMN), page.style.strong(command)));
+        }
+    }
+    if !steps.is_empty() && !is_any_tested {
+        page.filled("         ", "(No test of this project has executed these steps.)");
+    }
+    page.filled("  Don't  ", &format!("{}: {}", finding.remedy.dont, finding.remedy.breaks));
+    page.line(&format!("  More   {program} causes {}", finding.cause.id));
+}
+
+/// What could not be looked at; `hides` may be empty.
+pub fn unknown(page: &mut Page, source: &str, why: &str, hides: &str) {
+    let hides = if hides.is_empty() { String::new() } else { format!(" This hides {hides}.") };
+    let source = page.style.doubtful(source);
+    page.filled("Unknown  ", &format!("{source}: {}.{hides}", why.trim_end_matches('.')));
+}
