@@ -24,7 +24,7 @@ pub enum WatchEvent {
     /// A pod is gone.
     Delete(PodUid),
     /// The watch is broken; it is being tried again.
-    Failed(String),
+    Failed(Fault),
 }
 
 /// A pod and when its time is up.
@@ -42,12 +42,12 @@ pub struct Index {
     pods: BTreeMap<PodUid, Known>,
     listing: Option<BTreeMap<PodUid, Known>>,
     synced: bool,
-    broken: Option<(Instant, String)>,
+    broken: Option<(Instant, Fault)>,
     node: Option<NodeInfo>,
 }
 
 /// What the API server says of the Node itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeInfo {
     /// `metadata.uid`.
     pub uid: String,
@@ -99,8 +99,8 @@ impl Index {
                     .into_iter()
                     .collect();
             }
-            WatchEvent::Failed(why) => {
-                self.broken.get_or_insert((now, why));
+            WatchEvent::Failed(fault) => {
+                self.broken.get_or_insert((now, fault));
             }
         }
         Vec::new()
@@ -162,7 +162,7 @@ impl Index {
     /// The API server's word for a scan of the node. Deadlines are put where the steady clock says
     /// that they are, so that a clock that was set does not make a pod overdue.
     pub fn facts(&self, now: Instant) -> Seen<ApiFacts> {
-        let why = self.broken.as_ref().map_or("it has not answered yet", |(_, why)| why);
+        let why = self.broken.as_ref().map_or("it has not answered yet", |(_, fault)| &fault.says);
         if !self.synced {
             return Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::Stale, why)));
         }
@@ -210,6 +210,10 @@ mod tests {
     use super::*;
     use crate::instant::tests::at;
     use agent_core::observation::sample;
+
+    fn fault(says: &str) -> Fault {
+        Fault::new(Source::ApiServer, (FaultKind::Refused, says))
+    }
 
     fn pod(deadline: Option<Instant>) -> ApiPod {
         let Seen::Seen(facts) = sample::deleted().api else { unreachable!() };
@@ -268,7 +272,7 @@ mod tests {
         let (mut index, _) = listed(vec![pod(None)], at(0));
         for second in (10..60).step_by(5) {
             index.take(WatchEvent::Init, at(second));
-            index.take(WatchEvent::Failed("refused".into()), at(second));
+            index.take(WatchEvent::Failed(fault("refused")), at(second));
         }
         assert!(!index.is_fresh(at(60)));
         index.take(WatchEvent::Init, at(61));
@@ -293,12 +297,12 @@ mod tests {
     fn a_broken_watch_makes_the_word_old_and_no_word_is_a_fault() {
         let mut index = Index::default();
         assert!(index.facts(at(0)).fault().is_some());
-        index.take(WatchEvent::Failed("refused".into()), at(0));
+        index.take(WatchEvent::Failed(fault("refused")), at(0));
         assert_eq!(index.facts(at(0)).fault().unwrap().says, "refused");
         let (mut index, _) = listed(vec![], at(0));
-        index.take(WatchEvent::Failed("refused".into()), at(0));
+        index.take(WatchEvent::Failed(fault("refused")), at(0));
         assert!(index.is_fresh(at(5)), "a watch is renewed every few minutes");
-        index.take(WatchEvent::Failed("still refused".into()), at(60));
+        index.take(WatchEvent::Failed(fault("still refused")), at(60));
         let Seen::Seen(facts) = index.facts(at(60)) else { unreachable!() };
         assert_eq!(facts.stale.unwrap().says, "refused");
         index.take(WatchEvent::Init, at(61));

@@ -25,7 +25,10 @@ use super::{
     scanner,
     serve::{self, Health},
 };
-use crate::host::{api::Credentials, scan};
+use crate::{
+    host::{api::Credentials, scan},
+    observation::{Fault, FaultKind, Source},
+};
 
 /// Inputs that wait to be handled. The list of a full node is longer; whoever sends waits then.
 const WAITING: usize = 64;
@@ -163,7 +166,8 @@ impl Controller {
             }
             Input::Listed(list) => self.asked.take("the list of pods", list.as_ref().err()),
             Input::Node(Ok(None)) => {
-                self.asked.take("the Node", Some(&"there is none of this name; is --node-name right?".to_owned()));
+                let none = (FaultKind::Gone, "there is none of this name; is --node-name right?");
+                self.asked.take("the Node", Some(&Fault::new(Source::ApiServer, none)));
             }
             Input::Node(node) => self.asked.take("the Node", node.as_ref().err()),
             Input::OwnEvents(own) => self.asked.take("the Events of before", own.as_ref().err()),

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, io::IsTerminal};
 
+use crate::observation::Fault;
 use clap::ValueEnum;
 use findings::Unknown;
 use reconcile::tracker::{Entry, Transition};
@@ -79,9 +80,9 @@ pub struct Asked(BTreeSet<&'static str>);
 
 impl Asked {
     /// Takes in one answer: why there is none, if there is none.
-    pub fn take(&mut self, what: &'static str, failed: Option<&String>) {
+    pub fn take(&mut self, what: &'static str, failed: Option<&Fault>) {
         match failed {
-            Some(why) if self.0.insert(what) => {
+            Some(Fault { says: why, .. }) if self.0.insert(what) => {
                 tracing::warn!(what, %why, "the API server was asked in vain; going on with what the node shows");
             }
             None if self.0.remove(what) => tracing::info!(what, "the API server answers again"),

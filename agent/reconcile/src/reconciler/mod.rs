@@ -8,6 +8,7 @@ mod types;
 
 use std::{collections::BTreeSet, time::Duration};
 
+use agent_core::observation::{ApiPod, Fault};
 use findings::{PodUid, Verdict};
 
 use crate::event::NodeRef;
@@ -231,7 +232,7 @@ impl Reconciler {
         }
     }
 
-    fn listed(&mut self, list: Result<Vec<agent_core::observation::ApiPod>, String>, now: Instant) {
+    fn listed(&mut self, list: Result<Vec<ApiPod>, Fault>, now: Instant) {
         self.listing = false;
         match list {
             Ok(pods) => {
@@ -252,8 +253,8 @@ impl Reconciler {
                     }
                 }
             }
-            Err(why) => {
-                self.watched(WatchEvent::Failed(why), now);
+            Err(fault) => {
+                self.watched(WatchEvent::Failed(fault), now);
                 if let Some(mut scanned) = self.unconfirmed.take() {
                     let forgotten = std::mem::take(&mut scanned.forgotten);
                     scanned.report.pods.retain(|pod| !forgotten.contains(&pod.pod.uid));
@@ -264,7 +265,7 @@ impl Reconciler {
         }
     }
 
-    fn node(&mut self, node: Result<Option<super::index::NodeInfo>, String>, now: Instant) {
+    fn node(&mut self, node: Result<Option<super::index::NodeInfo>, Fault>, now: Instant) {
         match node {
             Ok(Some(node)) => {
                 self.node_asked.succeeded();
@@ -279,7 +280,7 @@ impl Reconciler {
         }
     }
 
-    fn own(&mut self, own: Result<Vec<OwnEvent>, String>, now: Instant) {
+    fn own(&mut self, own: Result<Vec<OwnEvent>, Fault>, now: Instant) {
         match own {
             Ok(events) => {
                 self.own_read = true;
@@ -350,7 +351,7 @@ impl Reconciler {
         }
     }
 
-    fn existing(&mut self, existing: Result<Option<Box<ExistingEvent>>, String>, now: Instant) {
+    fn existing(&mut self, existing: Result<Option<Box<ExistingEvent>>, Fault>, now: Instant) {
         self.reading_existing = false;
         let Some(write) = self.writing.take() else { return };
         match existing {

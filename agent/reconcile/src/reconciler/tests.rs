@@ -2,10 +2,8 @@
 
 use agent_core::{
     gates::judge,
-    observation::{ApiPod, Deletion, Fault, Observation, Seen, sample},
+    observation::{ApiPod, Deletion, Fault, FaultKind, Observation, Seen, Source, sample},
 };
-
-use findings::event::EventName;
 
 use super::*;
 use crate::{
@@ -14,6 +12,8 @@ use crate::{
     instant::tests::at,
     tracker::ExistingEvent,
 };
+
+mod names;
 
 /// A node, an API server and what goes wrong with them.
 struct World {
@@ -43,6 +43,10 @@ enum Api {
     TooManyRequests(u64),
     Forbidden,
     Immutable,
+}
+
+fn fault(says: &str) -> Fault {
+    Fault::new(Source::ApiServer, (FaultKind::Refused, says))
 }
 
 fn word(uid: &str) -> NodeInfo {
@@ -108,7 +112,7 @@ impl World {
         if command == Command::GetNode {
             self.asked_for_node.push(self.now);
         }
-        let refused = || "connection refused".to_owned();
+        let refused = || fault("connection refused");
         let answer = match command {
             Command::Scan(facts) => {
                 self.scans.push(self.now);
@@ -219,7 +223,7 @@ fn an_hour_without_the_api_server_loses_nothing_and_makes_no_storm() {
     let mut world = World::new(held(), Api::Up);
     world.until(50);
     world.api = Api::Down;
-    world.answer(Input::Watch(WatchEvent::Failed("refused".into())));
+    world.answer(Input::Watch(WatchEvent::Failed(fault("refused"))));
     world.until(3700);
     assert!(world.stored.is_empty());
     // The finding rests on the API server's word, which has grown old: nothing is claimed by it.
@@ -253,7 +257,7 @@ fn an_api_server_that_flaps_sees_each_state_once() {
     for round in 0..60 {
         world.api = if round % 2 == 0 { Api::Down } else { Api::Up };
         if world.api == Api::Down {
-            world.answer(Input::Watch(WatchEvent::Failed("reset".into())));
+            world.answer(Input::Watch(WatchEvent::Failed(fault("reset"))));
         }
         world.until(60 + round * 60);
     }
@@ -438,7 +442,7 @@ fn a_forgotten_pod_is_not_over_while_the_api_server_is_away() {
     assert!(!world.stored.is_empty(), "it is told");
     let before = world.transitions.len();
     world.api = Api::Down;
-    world.answer(Input::Watch(WatchEvent::Failed("refused".into())));
+    world.answer(Input::Watch(WatchEvent::Failed(fault("refused"))));
     world.until(6000);
     world.api = Api::Up;
     world.until(8000);
@@ -450,7 +454,7 @@ fn a_forgotten_pod_is_not_over_while_the_api_server_is_away() {
 fn a_list_that_is_older_than_the_watch_takes_nothing_back() {
     let pod = pods(&held())[0].clone();
     let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
-    reconciler.handle(Input::Watch(WatchEvent::Failed("reset".into())), at(0));
+    reconciler.handle(Input::Watch(WatchEvent::Failed(fault("reset"))), at(0));
     let commands = (0..200).flat_map(|second| reconciler.handle(Input::Tick, at(second))).collect::<Vec<_>>();
     assert!(commands.iter().any(|command| matches!(command, Command::List { .. })), "{commands:?}");
     reconciler.handle(Input::Watch(WatchEvent::Apply(pod.clone())), at(200));
@@ -502,107 +506,6 @@ fn a_sent_write_without_an_answer_may_stand_whatever_is_answered_later() {
 }
 
 #[test]
-fn only_events_that_bear_our_name_are_gone_on_with() {
-    let mut world = World::new(held(), Api::Up);
-    world.until(300);
-    let draft = world.stored[0].clone();
-    let own = |name: &EventName, identity: Identity| OwnEvent {
-        name: name.clone(),
-        existing: ExistingEvent {
-            identity,
-            event_time: draft.event_time.clone(),
-            note: "n".into(),
-            count: 1,
-            since_s: None,
-        },
-        written_s: at(100).wall_s(),
-        carried: draft.carried.clone(),
-        since_s: at(90).wall_s(),
-    };
-    let ours = draft.identity();
-    let (name, salted) = (&draft.name, &draft.name.salted(1, 1));
-    let over = own(&salted.over(at(90).wall_s()).salted(2, 1), Identity { kind: "Normal".into(), ..ours.clone() });
-    let other = EventName::from_api("node-7.0123456789abcdef");
-    for (case, events, kept) in [
-        ("ours", vec![own(name, ours.clone())], 1),
-        ("of another finding", vec![own(&other, ours.clone())], 0),
-        ("salted by an earlier process", vec![own(salted, ours.clone())], 1),
-        ("ended by it", vec![own(salted, ours.clone()), over], 0),
-        ("cannot be renewed", vec![own(name, Identity { reason: "Other".into(), ..ours.clone() })], 0),
-        ("of another instance", vec![own(name, Identity { reporting_instance: "node-8".into(), ..ours })], 0),
-    ] {
-        let restored = events[0].name.clone();
-        let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(300));
-        reconciler.handle(Input::Node(Ok(Some(word("7b0c")))), at(300));
-        reconciler.handle(Input::OwnEvents(Ok(events)), at(300));
-        assert_eq!(reconciler.tracker().holding().count(), kept, "{case}");
-        assert!(reconciler.tracker().holding().all(|entry| entry.name.salted.as_ref() == Some(&restored)), "{case}");
-    }
-}
-
-/// Whether anybody can reckon this name: the node's, the hash and since when, without a salt.
-fn is_first(name: &str) -> bool {
-    !name.trim_start_matches("node-7").contains('-')
-}
-
-fn end(world: &mut World) {
-    world.seen = sample::node();
-    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
-}
-
-#[test]
-fn a_name_that_somebody_else_has_taken_silences_nobody() {
-    let mut world = World::new(held(), Api::Up);
-    world.is_taken = is_first;
-    world.until(400);
-    let names: Vec<&str> = world.writes.iter().map(|(_, draft)| draft.name.as_str()).collect();
-    assert!(matches!(names[..], [first, other] if is_first(first) && !is_first(other)), "{names:?}");
-    let other = world.stored[0].name.clone();
-    world.until(3600);
-    end(&mut world);
-    world.until(4000);
-    let stored: Vec<_> = world.stored.iter().map(|draft| (draft.warning, draft.name.clone())).collect();
-    assert_eq!(stored[..2], [(true, other.clone()), (true, other.clone())], "it is renewed under the same name");
-    assert!(!stored[2].0 && stored[2].1.as_str().starts_with(&format!("{other}.")), "{stored:?}");
-}
-
-#[test]
-fn an_end_whose_name_is_taken_is_told_under_another() {
-    let mut world = World::new(held(), Api::Up);
-    world.is_taken = |name| is_first(name) && name.matches('.').count() == 2;
-    world.until(400);
-    end(&mut world);
-    world.until(1000);
-    let [first, over] = &world.stored[..] else { panic!("{:?}", world.stored) };
-    assert!(is_first(first.name.as_str()) && !over.warning, "{over:?}");
-    let since: jiff::Timestamp = first.carried.since.parse().unwrap();
-    assert!(first.name.over(since.as_second()).is_base_of(&over.name));
-    assert_eq!(world.writes.len(), 3);
-}
-
-#[test]
-fn an_event_that_somebody_replaced_is_told_anew() {
-    let mut world = World::new(held(), Api::Up);
-    world.until(400);
-    world.is_taken = is_first;
-    world.until(3600);
-    let counts: Vec<_> = world.stored.iter().map(|draft| draft.series.as_ref().map(|series| series.0)).collect();
-    assert_eq!(counts, [None, None], "a new Event, not the second of the old");
-    assert_eq!(world.stored[0].carried.since, world.stored[1].carried.since);
-}
-
-#[test]
-fn who_takes_every_name_makes_no_storm() {
-    let mut world = World::new(held(), Api::Up);
-    world.is_taken = |_| true;
-    world.until(3600);
-    end(&mut world);
-    world.until(7200);
-    assert!((8..=12).contains(&world.writes.len()), "{}", world.writes.len());
-    assert_eq!(world.reconciler.unwritten(), 0);
-}
-
-#[test]
 fn an_end_that_is_refused_is_not_lost() {
     let mut world = World::new(held(), Api::Up);
     world.until(300);
@@ -620,7 +523,7 @@ fn an_end_that_is_refused_is_not_lost() {
 #[test]
 fn a_watch_that_only_begins_again_does_not_make_a_list_old() {
     let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
-    reconciler.handle(Input::Watch(WatchEvent::Failed("reset".into())), at(0));
+    reconciler.handle(Input::Watch(WatchEvent::Failed(fault("reset"))), at(0));
     let asked = (0..200).any(|second| {
         reconciler.handle(Input::Tick, at(second)).iter().any(|command| matches!(command, Command::List { .. }))
     });

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use agent_core::observation::{ApiFacts, ApiPod, Seen};
+use agent_core::observation::{ApiFacts, ApiPod, Fault, Seen};
 use findings::{
     NodeReport, PodUid,
     event::{Carried, EventName, Phase, Subjects},
@@ -23,17 +23,17 @@ pub enum Input {
     /// The watch has reported something.
     Watch(WatchEvent),
     /// To [`Command::List`].
-    Listed(Result<Vec<ApiPod>, String>),
+    Listed(Result<Vec<ApiPod>, Fault>),
     /// To [`Command::GetNode`]; none when there is no such Node.
-    Node(Result<Option<NodeInfo>, String>),
+    Node(Result<Option<NodeInfo>, Fault>),
     /// To [`Command::ReadOwn`].
-    OwnEvents(Result<Vec<OwnEvent>, String>),
+    OwnEvents(Result<Vec<OwnEvent>, Fault>),
     /// To [`Command::Scan`].
     Scanned(Box<Scan>),
     /// To [`Command::Write`].
     Wrote(WriteOutcome),
     /// To [`Command::ReadExisting`]; none when there is none.
-    Existing(Result<Option<Box<ExistingEvent>>, String>),
+    Existing(Result<Option<Box<ExistingEvent>>, Fault>),
 }
 
 /// Something is to be done. Each is answered once.

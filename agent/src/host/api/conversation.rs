@@ -9,8 +9,8 @@ use kube::{
 use tokio::sync::{mpsc, oneshot};
 use tower::{BoxError, ServiceBuilder, retry::RetryLayer, service_fn};
 
-use super::{Credentials, DEADLINE, config};
-use crate::observation::{Fault, FaultKind, Reason, Seen, Source};
+use super::{ApiClient, CHECK, Credentials, fault};
+use crate::observation::{Fault, FaultKind, Seen, Source};
 
 /// The API server, over one connection.
 #[derive(Clone)]
@@ -18,13 +18,13 @@ pub(super) struct Server {
     /// Its address, for messages.
     pub url: String,
     /// Asks again when the server says that it is busy.
-    pub patient: Client,
+    pub patient: ApiClient,
     /// Asks once.
-    pub once: Client,
+    pub once: ApiClient,
 }
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Question = Box<dyn FnOnce(Result<Server, Reason>) -> Task + Send>;
+type Question = Box<dyn FnOnce(Result<Server, Fault>) -> Task + Send>;
 
 /// A thread and a runtime of its own: a credential plugin in a kubeconfig is waited for without
 /// yielding, and must not hold up the other sources.
@@ -52,50 +52,40 @@ impl Conversation {
     pub(super) async fn ask<T, F>(&self, talk: impl FnOnce(Server) -> F + Send + 'static) -> Seen<T>
     where
         T: Send + 'static,
-        F: Future<Output = anyhow::Result<T>> + Send,
+        F: Future<Output = Result<T, Fault>> + Send,
     {
         let (sender, answer) = oneshot::channel();
-        let question = move |server: Result<Server, Reason>| -> Task {
+        let question = move |server: Result<Server, Fault>| -> Task {
             Box::pin(async move {
                 let answer = match server {
-                    Ok(server) => talk(server).await.map_err(|error| reason(&error)),
-                    Err(reason) => Err(reason),
+                    Ok(server) => talk(server).await,
+                    Err(fault) => Err(fault),
                 };
                 // Nobody listens any more when it took too long.
                 let _ = sender.send(answer);
             })
         };
-        let failed = |reason: Reason| Seen::Failed(Fault::new(Source::ApiServer, reason));
+        let failed = |kind: FaultKind, says: String| Seen::Failed(Fault::new(Source::ApiServer, (kind, says)));
         // If the thread has ended the question is dropped, which the answer tells.
         let _ = self.questions.send(Box::new(question));
-        match tokio::time::timeout(DEADLINE, answer).await {
+        match tokio::time::timeout(CHECK.answer, answer).await {
             Ok(Ok(Ok(facts))) => Seen::Seen(facts),
-            Ok(Ok(Err(reason))) => failed(reason),
-            Ok(Err(_)) => failed(Reason::new(FaultKind::Failed, "the question was dropped")),
-            Err(_) => failed(Reason::new(FaultKind::TimedOut, format!("did not answer within {DEADLINE:?}"))),
+            Ok(Ok(Err(fault))) => Seen::Failed(fault),
+            Ok(Err(_)) => failed(FaultKind::Failed, "the question was dropped".to_owned()),
+            Err(_) => failed(FaultKind::TimedOut, format!("did not answer within {:?}", CHECK.answer)),
         }
     }
 }
 
 async fn answer(credentials: Credentials, mut asked: mpsc::UnboundedReceiver<Question>) {
-    let server = connect(credentials).await.map_err(|error| reason(&error));
+    let server = connect(credentials).await.map_err(fault);
     while let Some(question) = asked.recv().await {
         question(server.clone()).await;
     }
 }
 
-fn reason(error: &anyhow::Error) -> Reason {
-    let of_server = error.chain().find_map(|cause| match cause.downcast_ref::<kube::Error>()? {
-        kube::Error::Api(status) => Some(FaultKind::of_status(status.code)),
-        _ => None,
-    });
-    let of_system = || error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>().map(FaultKind::of_io));
-    Reason::new(of_server.or_else(of_system).unwrap_or_default(), findings::clean(&format!("{error:#}"), 300))
-}
-
 async fn connect(credentials: Credentials) -> anyhow::Result<Server> {
-    let mut config = config(credentials).await?;
-    config.default_retry = false;
+    let config = credentials.config(CHECK).await?;
     let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
     let once = Client::try_from(config)?;
     let asking = once.clone();
@@ -104,5 +94,6 @@ async fn connect(credentials: Credentials) -> anyhow::Result<Server> {
         async move { asking.send(request).await.map_err(BoxError::from) }
     });
     let retrying = ServiceBuilder::new().layer(RetryLayer::new(RetryPolicy::server_retry())).service(ask);
-    Ok(Server { url, patient: Client::new(retrying, namespace), once })
+    let patient = Client::new(retrying, namespace);
+    Ok(Server { url, patient: ApiClient::new(patient, CHECK), once: ApiClient::new(once, CHECK) })
 }

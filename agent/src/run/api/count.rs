@@ -65,7 +65,7 @@ where
 }
 
 /// Whether it asks to be told of changes.
-pub(super) fn is_watch<A>(request: &Request<A>) -> bool {
+fn is_watch<A>(request: &Request<A>) -> bool {
     *request.method() == Method::GET && request.uri().query().is_some_and(|query| query.contains("watch=true"))
 }
 

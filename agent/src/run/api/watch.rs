@@ -1,49 +1,124 @@
 //! The one watch: the pods of this node, into small types.
+//!
+//! kube's own watcher reads a list and a line of any length: whoever makes pods here could end the agent.
 
-use std::pin::pin;
+use std::time::Duration;
 
-use futures::StreamExt;
-use kube::{Api, runtime::watcher};
-use tokio::sync::mpsc::Sender;
-
+use findings::FaultKind;
+use kube::core::WatchEvent as Change;
 use reconcile::{Backoff, index::WatchEvent, reconciler::Input};
+use tokio::{
+    sync::mpsc::Sender,
+    time::{Instant, sleep, sleep_until},
+};
 
 use super::Cluster;
 use crate::{
-    host::api::{LitePod, pod},
+    host::api::{Freshness, Pod, of_node},
+    observation::Fault,
     run::clock,
 };
 
+/// Between the beginnings of two watches: one may be answered and ended at once, as by a proxy without a
+/// server behind it.
+const APART: Duration = Duration::from_secs(1);
+
+/// Nobody listens any more.
+struct Closed;
+
 /// Watches for ever; ends when nobody listens any more.
 pub async fn watch(cluster: Cluster, inputs: Sender<Input>) {
-    let config = watcher::Config::default().fields(&format!("spec.nodeName={}", cluster.node)).any_semantic();
-    let mut events = pin!(watcher(Api::<LitePod>::all(cluster.client), config));
-    // kube's own back-off begins anew with each list that begins, also when every list fails.
-    let mut backoff = Backoff::new(clock::now().wall_ms);
-    while let Some(event) = events.next().await {
-        match &event {
-            Err(_) => {
-                backoff.failed(None, clock::now());
-                tokio::time::sleep(backoff.wait(clock::now())).await;
-            }
-            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
-            Ok(_) => backoff.succeeded(),
-        }
-        if let Some(event) = reduced(event)
-            && inputs.send(Input::Watch(event)).await.is_err()
-        {
-            return;
-        }
-    }
+    // Only this may end it.
+    let Closed = Watcher { cluster, inputs, version: None, next: Instant::now() }.run().await;
 }
 
-fn reduced(event: watcher::Result<watcher::Event<LitePod>>) -> Option<WatchEvent> {
-    Some(match event {
-        Ok(watcher::Event::Init) => WatchEvent::Init,
-        Ok(watcher::Event::InitApply(object)) => WatchEvent::InitApply(pod(object)?),
-        Ok(watcher::Event::InitDone) => WatchEvent::InitDone,
-        Ok(watcher::Event::Apply(object)) => WatchEvent::Apply(pod(object)?),
-        Ok(watcher::Event::Delete(object)) => WatchEvent::Delete(pod(object)?.uid),
-        Err(error) => WatchEvent::Failed(findings::clean(&error.to_string(), 300)),
-    })
+struct Watcher {
+    cluster: Cluster,
+    inputs: Sender<Input>,
+    /// What has been seen; none when the pods are to be listed.
+    version: Option<String>,
+    /// No watch begins before.
+    next: Instant,
+}
+
+impl Watcher {
+    async fn run(mut self) -> Closed {
+        let mut backoff = Backoff::new(clock::now().wall_ms);
+        loop {
+            let step = match self.version.is_none() {
+                true => self.list().await,
+                false => self.follow().await,
+            };
+            match step {
+                Err(Closed) => return Closed,
+                Ok(Ok(())) => backoff.succeeded(),
+                Ok(Err(fault)) => {
+                    // Of what was not understood nobody knows what it has changed.
+                    if matches!(fault.kind, FaultKind::Gone | FaultKind::TooLarge | FaultKind::Malformed) {
+                        self.version = None;
+                    }
+                    if self.send(WatchEvent::Failed(fault)).await.is_err() {
+                        return Closed;
+                    }
+                    backoff.failed(None, clock::now());
+                    sleep(backoff.wait(clock::now())).await;
+                }
+            }
+        }
+    }
+
+    async fn list(&mut self) -> Result<Result<(), Fault>, Closed> {
+        let (pods, version) = match self.cluster.api.pods(&self.cluster.node, None, Freshness::Cached).await {
+            Ok(listed) => listed,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        self.send(WatchEvent::Init).await?;
+        for pod in pods {
+            self.send(WatchEvent::InitApply(pod)).await?;
+        }
+        self.send(WatchEvent::InitDone).await?;
+        self.version = Some(version);
+        Ok(Ok(()))
+    }
+
+    /// One watch, until it ends.
+    async fn follow(&mut self) -> Result<Result<(), Fault>, Closed> {
+        sleep_until(self.next).await;
+        self.next = Instant::now() + APART;
+        let version = self.version.clone().unwrap_or_default();
+        let mut changes = match self.cluster.api.watch::<Pod>(&of_node(&self.cluster.node), &version).await {
+            Ok(changes) => changes,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        loop {
+            let closed = self.inputs.clone();
+            let change = tokio::select! {
+                change = changes.next() => change,
+                () = closed.closed() => return Err(Closed),
+            };
+            let event = match change {
+                Ok(None) => return Ok(Ok(())),
+                Err(fault) => return Ok(Err(fault)),
+                Ok(Some(Change::Added(pod) | Change::Modified(pod))) => self.seen(pod).reduce().map(WatchEvent::Apply),
+                Ok(Some(Change::Deleted(pod))) => self.seen(pod).reduce().map(|pod| WatchEvent::Delete(pod.uid)),
+                Ok(Some(Change::Bookmark(bookmark))) => {
+                    self.version = Some(bookmark.metadata.resource_version);
+                    None
+                }
+                Ok(Some(Change::Error(_))) => None,
+            };
+            if let Some(event) = event {
+                self.send(event).await?;
+            }
+        }
+    }
+
+    fn seen(&mut self, pod: Pod) -> Pod {
+        self.version = Some(pod.version().to_owned());
+        pod
+    }
+
+    async fn send(&self, event: WatchEvent) -> Result<(), Closed> {
+        self.inputs.send(Input::Watch(event)).await.map_err(|_| Closed)
+    }
 }

@@ -6,7 +6,7 @@ use findings::event::NAMESPACE;
 use http::{HeaderMap, Request, StatusCode, header};
 use kube::client::Body;
 
-use super::{Cluster, DEADLINE};
+use super::Cluster;
 use reconcile::{event::Draft, reconciler::WriteOutcome};
 
 /// `fieldManager`.
@@ -17,7 +17,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 impl Cluster {
     /// Writes it. kube's own `patch` would do, but does not show `Retry-After`.
     pub async fn write(&self, draft: &Draft) -> WriteOutcome {
-        match tokio::time::timeout(DEADLINE, self.apply(draft)).await {
+        match tokio::time::timeout(self.api.deadlines().answer, self.apply(draft)).await {
             Ok(Ok((StatusCode::OK | StatusCode::CREATED, _))) => {
                 WriteOutcome::Done { event_time: draft.event_time.clone() }
             }
@@ -37,7 +37,7 @@ impl Cluster {
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
             .body(Body::from(serde_json::to_vec(&draft.to_json())?))?;
-        let (head, _) = self.client.send(request).await?.into_parts();
+        let (head, _) = self.api.http().send(request).await?.into_parts();
         Ok((head.status, head.headers))
     }
 }

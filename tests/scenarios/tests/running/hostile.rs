@@ -23,6 +23,8 @@ const LIMIT: u64 = 32 << 20;
 const BINDS: &str = "1 2 3 4 5 6 7 8 9 10 11 12";
 const EVENTS: usize = 500;
 const EVENT_BYTES: usize = 250_000;
+const POD_BYTES: usize = 250_000;
+const PODS: usize = 400;
 const DRIVERS: usize = 60;
 
 /// On a node of its own on which this scenario is staged.
@@ -100,6 +102,36 @@ pub fn events() -> anyhow::Result<()> {
         eprintln!("with {EVENTS} fat Events: {}, {}", most_resident(&agent)?, cgroup::times_limited(&group)?);
         agent.terminate().map(drop)
     })
+}
+
+/// Four hundred pods of this node have 250 kB of annotations each, and all of them change at once.
+pub fn pods() -> anyhow::Result<()> {
+    on("vol-data-missing", |node| {
+        let cluster = Cluster::beside(node, "fat-pods")?;
+        let put = |phase: &str| (0..PODS).try_for_each(|number| fat_pod(&cluster, number, phase));
+        put("Pending")?;
+        let (agent, group) = limited(node, &cluster.kubeconfig(), LIMIT)?;
+        agent.wait_held("VolDataMissing")?;
+        agent.wait("an Event is written", || Ok((!cluster.writes()?.is_empty()).then_some(())))?;
+        put("Running")?;
+        agent.wait_looks(3)?;
+        eprintln!("with {PODS} fat pods: {}, {}", most_resident(&agent)?, cgroup::times_limited(&group)?);
+        agent.terminate().map(drop)
+    })
+}
+
+fn fat_pod(cluster: &Cluster, number: usize, phase: &str) -> anyhow::Result<()> {
+    let name = format!("fat-{number}");
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": name, "namespace": "tenant", "uid": format!("96fb425e-919e-44f9-8b42-{number:012x}"),
+            "annotations": {"example.com/fat": "x".repeat(POD_BYTES)},
+        },
+        "spec": {"nodeName": NODE_NAME, "containers": []},
+        "status": {"phase": phase},
+    });
+    cluster.store().put("pods", Some("tenant"), &name, &pod)
 }
 
 /// Sixty registration sockets answer without end.

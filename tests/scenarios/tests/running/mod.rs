@@ -1,6 +1,6 @@
 //! `run` as a process, while something goes wrong around it.
 //!
-//! What takes hours is tested in virtual time, with the agent's brain alone. Here the real agent
+//! What takes hours is tested in virtual time, with the agent's reconciler alone. Here the real agent
 //! looks at really stuck pods and tells a fake API server.
 
 mod agent;
@@ -40,6 +40,7 @@ pub fn on_a_node_of_its_own() -> Vec<Trial> {
         trial("run-in-64-mib", memory::small),
         trial("run-in-32-mib-beside-a-huge-mount-table", hostile::mount_table),
         trial("run-in-32-mib-with-fat-events", hostile::events),
+        trial("run-in-32-mib-with-fat-pods", hostile::pods),
         trial("run-in-32-mib-with-endless-answers", hostile::drivers),
         trial("run-is-no-leak", leak::none),
     ]

@@ -1,0 +1,205 @@
+//! Objects, cut down to what is needed: what is not named here is skipped while it is read, however long.
+
+use findings::PodUid;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1 as core;
+use reconcile::index::NodeInfo;
+use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::observation::{ApiPod, Deletion, PersistentVolume};
+
+/// Of the names in one list of a pod so many are kept: who makes a pod chooses how many it has.
+const MOST_NAMES: usize = 100;
+/// And so many bytes of each; no name that the API server takes is longer.
+const LONGEST_NAME: usize = 320;
+
+/// A small type, and the resource that it is read from.
+pub trait Small: DeserializeOwned {
+    /// Where it is.
+    type Of: kube::Resource<DynamicType = ()>;
+}
+
+impl Small for Pod {
+    type Of = core::Pod;
+}
+
+impl Small for Node {
+    type Of = core::Node;
+}
+
+impl Small for Volume {
+    type Of = core::PersistentVolume;
+}
+
+/// A pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Pod {
+    metadata: PodMeta,
+    spec: PodSpec,
+    status: PodStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PodMeta {
+    namespace: String,
+    name: String,
+    uid: String,
+    resource_version: String,
+    annotations: PodAnnotations,
+    deletion_timestamp: Option<Timestamp>,
+    deletion_grace_period_seconds: Option<u64>,
+    finalizers: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct PodAnnotations {
+    #[serde(rename = "kubernetes.io/config.mirror")]
+    mirror: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PodSpec {
+    resource_claims: Vec<Named>,
+    volumes: Vec<Named>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Named {
+    name: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct PodStatus {
+    phase: String,
+}
+
+impl Pod {
+    /// `metadata.resourceVersion`.
+    pub fn version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+
+    /// What of it the judgement needs; none without a uid.
+    pub fn reduce(self) -> Option<ApiPod> {
+        let Pod { metadata, spec, status } = self;
+        // The node knows a static pod by the hash of its manifest, not by its mirror's uid.
+        let mirrored = metadata.annotations.mirror;
+        let uid = mirrored.as_deref().and_then(PodUid::parse).or_else(|| PodUid::parse(&metadata.uid))?;
+        let deletion = metadata.deletion_timestamp.map(|time| Deletion {
+            deadline_ms: u64::try_from(time.as_millisecond()).unwrap_or(0),
+            grace_s: metadata.deletion_grace_period_seconds.unwrap_or(0),
+        });
+        let names = |list: Vec<Named>| bounded(list.into_iter().map(|named| named.name));
+        Some(ApiPod {
+            uid,
+            deletion,
+            mirror: mirrored.is_some(),
+            namespace: metadata.namespace,
+            name: metadata.name,
+            phase: status.phase,
+            finalizers: bounded(metadata.finalizers),
+            claims: names(spec.resource_claims),
+            volumes: names(spec.volumes),
+        })
+    }
+}
+
+fn bounded(names: impl IntoIterator<Item = String>) -> Vec<String> {
+    names.into_iter().filter(|name| name.len() <= LONGEST_NAME).take(MOST_NAMES).collect()
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Node {
+    metadata: NodeMeta,
+    status: NodeStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeMeta {
+    uid: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeStatus {
+    node_info: SystemInfo,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SystemInfo {
+    kubelet_version: Option<String>,
+    #[serde(rename = "bootID")]
+    boot_id: Option<String>,
+}
+
+impl From<Node> for NodeInfo {
+    fn from(node: Node) -> Self {
+        let SystemInfo { kubelet_version, boot_id } = node.status.node_info;
+        NodeInfo { uid: node.metadata.uid, kubelet_version, boot_id: boot_id.filter(|id| !id.is_empty()) }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Volume {
+    spec: VolumeSpec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct VolumeSpec {
+    csi: Option<Csi>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Csi {
+    driver: String,
+    volume_handle: String,
+}
+
+impl Volume {
+    /// The CSI part, if it is CSI's.
+    pub fn reduce(self, name: String) -> Option<PersistentVolume> {
+        self.spec.csi.map(|csi| PersistentVolume { name, driver: csi.driver, handle: csi.volume_handle })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mirror_pod_has_the_uid_of_its_manifest() {
+        let json = serde_json::json!({
+            "metadata": {
+                "name": "etcd-node-a", "namespace": "kube-system", "uid": "96fb425e-919e-44f9-8b42-b1254a602ba1",
+                "annotations": {"kubernetes.io/config.mirror": "0123456789abcdef0123456789abcdef"},
+                "deletionTimestamp": "2026-08-01T10:00:00Z", "deletionGracePeriodSeconds": 30
+            },
+            "spec": {"volumes": [{"name": "data", "emptyDir": {}}]}, "status": {"phase": "Running"}
+        });
+        let seen = serde_json::from_value::<Pod>(json).unwrap().reduce().unwrap();
+        assert_eq!(seen.uid.as_str(), "0123456789abcdef0123456789abcdef");
+        assert!(seen.mirror);
+        assert_eq!(seen.deletion, Some(Deletion { deadline_ms: 1_785_578_400_000, grace_s: 30 }));
+        assert_eq!(seen.volumes, ["data"]);
+    }
+
+    #[test]
+    fn a_pod_has_as_many_names_as_are_kept() {
+        let finalizers: Vec<String> = (0..5000).map(|n| format!("example.com/{n}")).chain(["x".repeat(999)]).collect();
+        let uid = "96fb425e-919e-44f9-8b42-b1254a602ba1";
+        let json = serde_json::json!({"metadata": {"uid": uid, "finalizers": finalizers}});
+        assert_eq!(serde_json::from_value::<Pod>(json).unwrap().reduce().unwrap().finalizers.len(), MOST_NAMES);
+    }
+}
