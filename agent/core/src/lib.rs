@@ -10,6 +10,7 @@
 //! [`observation::Observation`] gives the same answer on any machine.
 
 pub mod causes;
+pub mod distribution;
 pub mod evidence;
 pub mod gates;
 pub mod observation;
