@@ -12,6 +12,7 @@
 pub mod causes;
 pub mod distribution;
 pub mod evidence;
+pub mod file_system;
 pub mod gates;
 pub mod observation;
 pub mod parse;

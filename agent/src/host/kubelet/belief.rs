@@ -4,6 +4,7 @@
 use std::{io, time::Duration};
 
 use crate::{
+    file_system,
     host::child::{Executable, Prober},
     observation::{Disbelief, Fault, Owner, Seen},
     parse,
@@ -14,9 +15,6 @@ use crate::{
 const EXECUTABLE: Duration = Duration::from_millis(300);
 /// Longest `/proc/<pid>/status` and `cgroup`.
 const MEDIUM: usize = 64 << 10;
-/// The `f_type` (statfs(2)) of file systems whose server decides who owns a file: FUSE, NFS, 9p, CIFS, SMB2,
-/// Ceph, AFS.
-const SERVED: [u32; 7] = [0x6573_5546, 0x6969, 0x0102_1997, 0xff53_4d42, 0xfe53_4d42, 0x00c3_6400, 0x5346_414f];
 
 /// Why the process at `dir` is not believed, `Missing` when it has gone meanwhile.
 pub(super) fn disbelief(pid: u32, dir: &ProcDir, prober: &Prober) -> Seen<Option<Disbelief>> {
@@ -56,7 +54,7 @@ fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelie
 fn of_executable(executable: Executable) -> Option<Disbelief> {
     let Executable { owner, others_write, file_system } = executable;
     match () {
-        () if SERVED.contains(&file_system) => Some(Disbelief::ExecutableServed),
+        () if file_system::magic_needs_server(file_system) => Some(Disbelief::ExecutableServed),
         () if owner != 0 => Some(Disbelief::ExecutableOf(owner)),
         () if others_write => Some(Disbelief::ExecutableWritable),
         () => None,
@@ -156,7 +154,7 @@ mod tests {
     fn a_program_that_a_server_may_change_is_not_believed() {
         let local = Executable { owner: 0, others_write: false, file_system: 0xef53 };
         assert_eq!(of_executable(local), None);
-        for file_system in SERVED {
+        for file_system in [0x6573_5546, 0x6969] {
             assert_eq!(of_executable(Executable { file_system, ..local }), Some(Disbelief::ExecutableServed));
         }
     }
