@@ -2,9 +2,13 @@
 
 mod belief;
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
-use super::{HostView, child::Prober, healthz, processes};
+use super::{
+    HostView,
+    child::{ONE_FILE, Prober},
+    healthz, processes,
+};
 use crate::{
     distribution::{self, Distribution},
     observation::{
@@ -14,8 +18,6 @@ use crate::{
     sys::{self, ProcDir},
 };
 
-/// How long the disposable child may take for the kubelet's command line.
-const COMMAND_LINE: Duration = Duration::from_millis(300);
 const MAX_CONFIG: usize = 1 << 20;
 
 /// A kubelet that was found, before it is asked anything.
@@ -92,7 +94,7 @@ fn none_found(refused: &[FalseKubelet]) -> Seen<Found> {
 
 fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option<Found> {
     let dir = ProcDir::open(pid).ok()?;
-    let stat = parse::stat(&dir.read("stat", 4096).ok()?)?;
+    let stat = parse::stat(&dir.read("stat", sys::limits::LINE).ok()?)?;
     if !distribution::is_kubelet(&stat.comm) || stat.state == 'Z' {
         return None;
     }
@@ -111,7 +113,7 @@ fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option
 
 /// Kernel threads live in the first pid namespace only; `kthreadd` is always its second process.
 pub(super) fn sees_the_host() -> bool {
-    let second = ProcDir::open(2).and_then(|dir| dir.read("stat", 4096)).ok();
+    let second = ProcDir::open(2).and_then(|dir| dir.read("stat", sys::limits::LINE)).ok();
     second.and_then(|bytes| parse::stat(&bytes)).is_some_and(|stat| stat.is_kernel_thread())
 }
 
@@ -126,7 +128,8 @@ fn is_systemd(mount: &CgroupMount) -> bool {
 /// Read one unit after the other, as far as they are asked for.
 fn unit_processes(mount: &CgroupMount, view: &HostView) -> impl Iterator<Item = u32> + use<> {
     let slice = view.at(&mount.mount_point).join("system.slice");
-    let procs = move |unit: &str| sys::read_text(&slice.join(unit).join("cgroup.procs"), 64 << 10).ok();
+    let procs =
+        move |unit: &str| sys::read_text(&slice.join(unit).join("cgroup.procs"), sys::limits::CGROUP_PROCS).ok();
     let pids = |text: String| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>();
     let mut units: Vec<&str> = distribution::kubelets().map(|kubelet| kubelet.unit).collect();
     units.dedup();
@@ -186,7 +189,7 @@ impl Settings {
 /// Reads the settings: the command line in the disposable child (a kubelet in D may hold its
 /// memory lock), the file through the kubelet's own view.
 pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Vec<Fault>) -> Settings {
-    let flags = match prober.command_line(found.pid, COMMAND_LINE) {
+    let flags = match prober.command_line(found.pid, ONE_FILE) {
         Seen::Seen(arguments) => parse::kubelet_flags(&arguments),
         Seen::Failed(fault) => {
             faults.push(fault);

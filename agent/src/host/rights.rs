@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use crate::{
     observation::{Rights, Seen},
     parse,
-    sys::ProcDir,
+    sys::{ProcDir, limits::LINES},
 };
 
 /// Bits of the effective set (`linux/capability.h`).
@@ -13,13 +13,11 @@ const DAC_OVERRIDE: u32 = 1;
 const DAC_READ_SEARCH: u32 = 2;
 const SYS_PTRACE: u32 = 19;
 const SYS_ADMIN: u32 = 21;
-/// Longest `/proc/<pid>/status`.
-const STATUS: usize = 64 << 10;
 
 /// Our rights. The kubelet is the process on which the right to look is tried: a security module may
 /// refuse what the capability grants.
 pub fn rights(kubelet: Option<u32>) -> Seen<Rights> {
-    let own = ProcDir::open(std::process::id()).and_then(|dir| dir.read("status", STATUS));
+    let own = ProcDir::open(std::process::id()).and_then(|dir| dir.read("status", LINES));
     super::seen(own.map(|bytes| {
         let capabilities = parse::status(&bytes).capabilities;
         let has = |bit: u32| capabilities & (1 << bit) != 0;

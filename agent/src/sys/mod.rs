@@ -6,6 +6,7 @@ mod clock;
 mod descriptors;
 mod dir;
 mod heap;
+pub mod limits;
 mod listmount;
 mod own_mounts;
 mod proc_dir;

@@ -1,26 +1,24 @@
 //! Which of the processes with a kubelet's name is the node's. A name is free to choose, and what the
 //! kubelet says is acted upon: its files are read as root, its identity is used at the API server.
 
-use std::{io, time::Duration};
+use std::io;
 
 use crate::{
     file_system,
-    host::child::{Executable, Prober},
+    host::child::{Executable, ONE_FILE, Prober},
     observation::{Disbelief, Fault, Owner, Seen},
     parse,
-    sys::{self, ProcDir},
+    sys::{
+        self, ProcDir,
+        limits::{LINE, LINES},
+    },
 };
-
-/// How long the disposable child may take to look at a program.
-const EXECUTABLE: Duration = Duration::from_millis(300);
-/// Longest `/proc/<pid>/status` and `cgroup`.
-const MEDIUM: usize = 64 << 10;
 
 /// Why the process at `dir` is not believed, `Missing` when it has gone meanwhile.
 pub(super) fn disbelief(pid: u32, dir: &ProcDir, prober: &Prober) -> Seen<Option<Disbelief>> {
     match judge(pid, dir, prober) {
         // If the process that was opened still lives, nobody else had its pid meanwhile.
-        Ok(why) => match dir.read("stat", MEDIUM) {
+        Ok(why) => match dir.read("stat", LINE) {
             Ok(_) => Seen::Seen(why),
             Err(_) => Seen::Missing,
         },
@@ -31,10 +29,10 @@ pub(super) fn disbelief(pid: u32, dir: &ProcDir, prober: &Prober) -> Seen<Option
 
 /// From the kernel's own words to those of a file system, which are only asked of a process of root.
 fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelief>> {
-    if matches!(parse::owner(&parse::cgroup_lines(&dir.read("cgroup", MEDIUM)?)), Owner::Pod { .. }) {
+    if matches!(parse::owner(&parse::cgroup_lines(&dir.read("cgroup", LINES)?)), Owner::Pod { .. }) {
         return Ok(Some(Disbelief::InPod));
     }
-    let ids = parse::ids(&dir.read("status", MEDIUM)?);
+    let ids = parse::ids(&dir.read("status", LINES)?);
     if let Some(id) = ids.iter().find(|id| **id != 0) {
         return Ok(Some(Disbelief::NotRoot(*id)));
     }
@@ -44,7 +42,7 @@ fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelie
     if dir.namespace("user")? != ProcDir::open(std::process::id())?.namespace("user")? {
         return Ok(Some(Disbelief::OtherUserNamespace));
     }
-    Ok(match prober.executable(pid, EXECUTABLE) {
+    Ok(match prober.executable(pid, ONE_FILE) {
         Seen::Seen(executable) => of_executable(executable),
         Seen::Failed(fault) => Some(Disbelief::Untold(fault)),
         Seen::Missing | Seen::NotAsked => return Err(io::ErrorKind::NotFound.into()),

@@ -334,6 +334,6 @@ mod tests {
     #[test]
     fn one_call_has_one_deadline() {
         assert_eq!(Question::PersistentVolume("pv".into()).deadline(), Some(api::DEADLINE));
-        assert_eq!(Question::RuntimeConditions.deadline(), Some(runtime::DEADLINE));
+        assert_eq!(Question::RuntimeConditions.deadline(), Some(agent_core::evidence::CALL));
     }
 }
