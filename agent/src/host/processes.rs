@@ -121,7 +121,10 @@ mod tests {
     use super::*;
     use std::{process::Command, time::Duration};
 
-    use rustix::process::{Pid, Signal, kill_process};
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
 
     #[test]
     fn sees_a_sleeping_child() {
@@ -155,7 +158,7 @@ mod tests {
         };
         let seen = found.as_ref().map(names);
         for pid in found.iter().flatten().copied().chain([child.id()]) {
-            let _ = kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL);
+            let _ = kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL);
         }
         child.wait().unwrap();
         if tells_children() {

@@ -67,7 +67,7 @@ mod tests {
         process::{Child, Command},
     };
 
-    use rustix::thread::{UnshareFlags, unshare_unsafe};
+    use nix::sched::{CloneFlags, unshare};
 
     use super::*;
     use crate::host::child::tests::prober;
@@ -128,7 +128,7 @@ mod tests {
             #[allow(unsafe_code)]
             unsafe {
                 command.pre_exec(|| {
-                    unshare_unsafe(UnshareFlags::NEWUSER)?;
+                    unshare(CloneFlags::CLONE_NEWUSER)?;
                     // What is root inside is root here as well.
                     std::fs::write("/proc/self/uid_map", "0 0 1")?;
                     std::fs::write("/proc/self/setgroups", "deny")?;

@@ -160,14 +160,20 @@ mod tests {
         time::Duration,
     };
 
-    use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+    use nix::{
+        sys::{
+            signal::{Signal, kill},
+            wait::waitpid,
+        },
+        unistd::{Pid, gettid},
+    };
 
     /// A thread that has made a copy with CLONE_VFORK waits in D until the copy runs a program or ends.
     #[test]
     #[allow(unsafe_code)]
     fn a_thread_in_d_is_seen_beside_the_leader() {
         static COPY: AtomicI32 = AtomicI32::new(0);
-        let tid = || rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let tid = || gettid().as_raw().unsigned_abs();
         let (sender, receiver) = mpsc::channel();
         let (stop, stopped) = mpsc::channel::<()>();
         let told = sender.clone();
@@ -182,7 +188,7 @@ mod tests {
                     libc::sleep(60);
                     libc::_exit(0)
                 },
-                pid => waitpid(Pid::from_raw(pid.try_into().unwrap()), WaitOptions::empty()),
+                pid => waitpid(Pid::from_raw(pid.try_into().unwrap()), None),
             }
         });
         let (me, blocked_tid) = (std::process::id(), receiver.recv().unwrap());
@@ -194,7 +200,7 @@ mod tests {
             process.threads.iter().map(|thread| thread.tid).collect::<Vec<u32>>()
         };
         let (some, all) = (tids(Depth::Blocked), tids(Depth::Threads));
-        kill_process(Pid::from_raw(COPY.load(Ordering::SeqCst)).unwrap(), Signal::KILL).unwrap();
+        kill(Pid::from_raw(COPY.load(Ordering::SeqCst)), Signal::SIGKILL).unwrap();
         blocked.join().unwrap().unwrap();
         drop(stop);
         asleep.join().unwrap().unwrap().unwrap_err();
