@@ -17,4 +17,4 @@ pub mod report;
 pub mod run;
 pub mod sys;
 
-use agent_core::{gates, observation, parse, view};
+use agent_core::{distribution, file_system, gates, observation, parse, view};

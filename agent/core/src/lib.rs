@@ -10,7 +10,9 @@
 //! [`observation::Observation`] gives the same answer on any machine.
 
 pub mod causes;
+pub mod distribution;
 pub mod evidence;
+pub mod file_system;
 pub mod gates;
 pub mod observation;
 pub mod parse;

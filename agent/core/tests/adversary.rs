@@ -29,8 +29,6 @@ const KNOWN_WRONG: &[(&str, &str)] = &[
     ("J-empty-csi-dir-finalizer", "the finalizer; a directory without mount is skipped by the kubelet"),
     ("J2-csi-dir-without-mount-finalizer", "the finalizer"),
     ("J3-emptydir-left-finalizer", "the finalizer; the directory at most Probable"),
-    ("K-rke2-units", "the unit of the kubelet's cgroup"),
-    ("K2-microk8s-units", "the unit of the kubelet's cgroup"),
     ("MS-sidecar-waits", "ordered termination of sidecars"),
     ("NA-late-learnt", "Progressing until first seen + grace"),
     ("PP-inline-vs-pv", "no step that writes another volume's JSON"),

@@ -9,9 +9,6 @@ use crate::{
     sys,
 };
 
-/// Files here hold one line; a path may be a page long.
-const LINE_CAP: usize = 8 << 10;
-
 /// Loop devices with a backing file at or below the kubelet's directory.
 pub fn loops(view: &HostView, kubelet_root: &HostPath) -> Seen<Vec<LoopDevice>> {
     all_loops(view).map(|loops| loops.into_iter().filter(|device| device.file.is_within(kubelet_root)).collect())
@@ -41,7 +38,7 @@ fn files_in(block: &Path) -> io::Result<Vec<LoopFile>> {
     let names = entries.iter().filter_map(|entry| entry.name.to_str()).filter(|name| name.starts_with("loop"));
     let file = |name: &str| {
         // One that is not in use has no such file.
-        let line = sys::read_capped(&block.join(name).join("loop/backing_file"), LINE_CAP).ok()?;
+        let line = sys::read_capped(&block.join(name).join("loop/backing_file"), sys::limits::LINE).ok()?;
         let (path, deleted) = backing_file(&line);
         Some((name.to_owned(), path, deleted))
     };
@@ -59,7 +56,7 @@ fn backing_file(line: &[u8]) -> (HostPath, bool) {
 
 fn device(block: &Path, (name, file, deleted): LoopFile) -> Option<LoopDevice> {
     let of = block.join(&name);
-    let number = sys::read_text(&of.join("dev"), LINE_CAP).ok()?;
+    let number = sys::read_text(&of.join("dev"), sys::limits::LINE).ok()?;
     let (major, minor) = number.trim().split_once(':')?;
     let dev = Dev { major: major.parse().ok()?, minor: minor.parse().ok()? };
     let holders = sys::list(&of.join("holders")).unwrap_or_default();

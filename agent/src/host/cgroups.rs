@@ -22,8 +22,6 @@ use crate::{
 
 /// A nested runtime can make many cgroups; more than this in one pod are not looked at.
 const MAX_NODES: usize = 1000;
-/// `cgroup.procs` of one cgroup.
-const MAX_PROCS_FILE: usize = 1 << 20;
 
 /// The v1 controllers runc knows and therefore removes (`libcontainer/cgroups/fs`).
 const KNOWN_TO_RUNC: [&str; 14] = [
@@ -199,7 +197,7 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
     let mut open = vec![PathBuf::new()];
     while let Some(below) = open.pop() {
         let path = top.join(&below);
-        let procs = match sys::read_capped(&path.join("cgroup.procs"), MAX_PROCS_FILE) {
+        let procs = match sys::read_capped(&path.join("cgroup.procs"), sys::limits::CGROUP_PROCS) {
             Ok(bytes) => numbers(&bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             // A threaded cgroup refuses this file; its threads' processes stand in its parent.
@@ -246,7 +244,7 @@ fn freezer(path: &Path, hierarchy: &str) -> Freezer {
 
 fn freezer_v2(path: &Path) -> Freezer {
     let is = |file: &str, line: &str| {
-        sys::read_text(&path.join(file), 4096).is_ok_and(|text| text.lines().any(|l| l.trim() == line))
+        sys::read_text(&path.join(file), sys::limits::LINES).is_ok_and(|text| text.lines().any(|l| l.trim() == line))
     };
     match (is("cgroup.events", "frozen 1"), is("cgroup.freeze", "1")) {
         (true, true) => Freezer::Frozen,

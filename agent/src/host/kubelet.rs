@@ -2,10 +2,15 @@
 
 mod belief;
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
-use super::{HostView, child::Prober, healthz};
+use super::{
+    HostView,
+    child::{ONE_FILE, Prober},
+    healthz, processes,
+};
 use crate::{
+    distribution::{self, Distribution},
     observation::{
         CgroupDriver, CgroupMount, Disbelief, FalseKubelet, Fault, FaultKind, HostPath, KubeletFacts, Reason, Seen,
     },
@@ -13,23 +18,6 @@ use crate::{
     sys::{self, ProcDir},
 };
 
-/// Where the kubelet keeps its pods unless told otherwise.
-pub const DEFAULT_ROOT: &str = "/var/lib/kubelet";
-/// The units a kubelet runs in: plain, k3s, RKE2, microk8s, k0s.
-const UNITS: [&str; 8] = [
-    "kubelet.service",
-    "k3s.service",
-    "k3s-agent.service",
-    "rke2-server.service",
-    "rke2-agent.service",
-    "snap.microk8s.daemon-kubelite.service",
-    "k0scontroller.service",
-    "k0sworker.service",
-];
-/// The names of processes that are or contain a kubelet.
-const NAMES: [&str; 5] = ["kubelet", "kubelite", "k3s-server", "k3s-agent", "hyperkube"];
-/// How long the disposable child may take for the kubelet's command line.
-const COMMAND_LINE: Duration = Duration::from_millis(300);
 const MAX_CONFIG: usize = 1 << 20;
 
 /// A kubelet that was found, before it is asked anything.
@@ -39,6 +27,8 @@ pub struct Found {
     pub pid: u32,
     /// Its name.
     pub comm: String,
+    /// The systemd service it runs in.
+    pub unit: Option<String>,
     /// Its state letter.
     pub state: char,
     /// Milliseconds since it started.
@@ -104,8 +94,8 @@ fn none_found(refused: &[FalseKubelet]) -> Seen<Found> {
 
 fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option<Found> {
     let dir = ProcDir::open(pid).ok()?;
-    let stat = parse::stat(&dir.read("stat", 4096).ok()?)?;
-    if !NAMES.contains(&stat.comm.as_str()) || stat.state == 'Z' {
+    let stat = parse::stat(&dir.read("stat", sys::limits::LINE).ok()?)?;
+    if !distribution::is_kubelet(&stat.comm) || stat.state == 'Z' {
         return None;
     }
     match belief::disbelief(pid, &dir, prober) {
@@ -117,17 +107,18 @@ fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option
         _ => return None,
     }
     let age_ms = sys::uptime_ms().saturating_sub(stat.start_ticks * 1000 / sys::ticks_per_second());
-    Some(Found { pid, state: stat.state, age_ms, comm: stat.comm })
+    let unit = processes::owner(&dir, false).service().map(str::to_owned);
+    Some(Found { pid, state: stat.state, age_ms, comm: stat.comm, unit })
 }
 
 /// Kernel threads live in the first pid namespace only; `kthreadd` is always its second process.
 pub(super) fn sees_the_host() -> bool {
-    let second = ProcDir::open(2).and_then(|dir| dir.read("stat", 4096)).ok();
+    let second = ProcDir::open(2).and_then(|dir| dir.read("stat", sys::limits::LINE)).ok();
     second.and_then(|bytes| parse::stat(&bytes)).is_some_and(|stat| stat.is_kernel_thread())
 }
 
 fn has_name(pid: u32) -> bool {
-    sys::comm_of(pid).is_ok_and(|comm| NAMES.iter().any(|name| comm == name.as_bytes()))
+    sys::comm_of(pid).is_ok_and(|comm| str::from_utf8(&comm).is_ok_and(distribution::is_kubelet))
 }
 
 fn is_systemd(mount: &CgroupMount) -> bool {
@@ -137,65 +128,36 @@ fn is_systemd(mount: &CgroupMount) -> bool {
 /// Read one unit after the other, as far as they are asked for.
 fn unit_processes(mount: &CgroupMount, view: &HostView) -> impl Iterator<Item = u32> + use<> {
     let slice = view.at(&mount.mount_point).join("system.slice");
-    let procs = move |unit: &&str| sys::read_text(&slice.join(unit).join("cgroup.procs"), 64 << 10).ok();
+    let procs =
+        move |unit: &str| sys::read_text(&slice.join(unit).join("cgroup.procs"), sys::limits::CGROUP_PROCS).ok();
     let pids = |text: String| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>();
-    UNITS.iter().filter_map(procs).flat_map(pids)
-}
-
-/// Distributions that build the kubelet into a program of their own, with places of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Flavour {
-    /// A kubelet as such.
-    #[default]
-    Plain,
-    /// k3s.
-    K3s,
-    /// microk8s.
-    Microk8s,
-}
-
-impl Flavour {
-    fn of(comm: &str) -> Self {
-        match comm {
-            "k3s-server" | "k3s-agent" => Flavour::K3s,
-            "kubelite" => Flavour::Microk8s,
-            _ => Flavour::Plain,
-        }
-    }
-
-    /// The runtime it brings along.
-    pub fn runtime_socket(self) -> Option<&'static str> {
-        match self {
-            Flavour::Plain => None,
-            Flavour::K3s => Some("/run/k3s/containerd/containerd.sock"),
-            Flavour::Microk8s => Some("/var/snap/microk8s/common/run/containerd.sock"),
-        }
-    }
-
-    /// Its directory unless told otherwise.
-    fn root_dir(self) -> &'static str {
-        match self {
-            Flavour::Plain | Flavour::K3s => DEFAULT_ROOT,
-            Flavour::Microk8s => "/var/snap/microk8s/common/var/lib/kubelet",
-        }
-    }
+    let mut units: Vec<&str> = distribution::kubelets().map(|kubelet| kubelet.unit).collect();
+    units.dedup();
+    units.into_iter().filter_map(procs).flat_map(pids)
 }
 
 /// The kubelet's settings, merged from its flags and its file; flags win, as in the kubelet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Which distribution's kubelet it is.
-    pub flavour: Flavour,
+    pub distribution: &'static Distribution,
     /// Its flags.
     pub flags: KubeletFlags,
     /// Its configuration file.
     pub config: KubeletConfig,
 }
 
+impl Default for Settings {
+    fn default() -> Self {
+        let distribution = Distribution::of(None, None, None);
+        Settings { distribution, flags: KubeletFlags::default(), config: KubeletConfig::default() }
+    }
+}
+
 impl Settings {
     /// `--root-dir`.
     pub fn root_dir(&self) -> HostPath {
-        HostPath::from(self.flags.root_dir.as_deref().unwrap_or(self.flavour.root_dir()))
+        HostPath::from(self.flags.root_dir.as_deref().unwrap_or(self.distribution.kubelet_root))
     }
 
     /// The runtime's socket, when it is set.
@@ -227,7 +189,7 @@ impl Settings {
 /// Reads the settings: the command line in the disposable child (a kubelet in D may hold its
 /// memory lock), the file through the kubelet's own view.
 pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Vec<Fault>) -> Settings {
-    let flags = match prober.command_line(found.pid, COMMAND_LINE) {
+    let flags = match prober.command_line(found.pid, ONE_FILE) {
         Seen::Seen(arguments) => parse::kubelet_flags(&arguments),
         Seen::Failed(fault) => {
             faults.push(fault);
@@ -239,7 +201,8 @@ pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Ve
         Some(path) => read_config(&view.at(&HostPath::from(path.as_str())), faults),
         None => KubeletConfig::default(),
     };
-    Settings { flavour: Flavour::of(&found.comm), flags, config }
+    let distribution = Distribution::of(Some(&found.comm), found.unit.as_deref(), None);
+    Settings { distribution, flags, config }
 }
 
 fn read_config(path: &Path, faults: &mut Vec<Fault>) -> KubeletConfig {
@@ -263,6 +226,7 @@ pub async fn look(found: &Found, settings: &Settings) -> KubeletFacts {
     KubeletFacts {
         pid: found.pid,
         comm: found.comm.clone(),
+        unit: found.unit.clone(),
         state: found.state,
         age_ms: found.age_ms,
         mount_ns: dir.and_then(|dir| dir.namespace("mnt").ok()),
@@ -301,6 +265,6 @@ mod tests {
         let settings = Settings { flags, config, ..Default::default() };
         assert_eq!(settings.cgroup_root(), "/lab");
         assert_eq!(settings.runtime_socket(), Some(HostPath::from("/run/crio/crio.sock")));
-        assert_eq!(settings.root_dir(), HostPath::from(DEFAULT_ROOT));
+        assert_eq!(settings.root_dir(), HostPath::from(distribution::DEFAULT_ROOT));
     }
 }

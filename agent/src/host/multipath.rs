@@ -8,8 +8,6 @@ use crate::{
     sys,
 };
 
-/// Files here hold one line.
-const LINE_CAP: usize = 4 << 10;
 /// A partition or a logical volume on a map, and one more in between.
 const DEPTH: usize = 4;
 /// A device is built on fewer.
@@ -56,7 +54,7 @@ fn state(sysfs: &Path, device: &str) -> Option<String> {
 }
 
 fn line(path: &Path) -> Option<String> {
-    sys::read_text(path, LINE_CAP).ok().map(|text| text.trim().to_owned()).filter(|line| !line.is_empty())
+    sys::read_text(path, sys::limits::LINE).ok().map(|text| text.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
 #[cfg(test)]

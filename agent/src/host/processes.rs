@@ -12,13 +12,9 @@ use threads::{Standing, others};
 use crate::{
     observation::{Fault, Owner, Process, Seen, Source, Thread},
     parse,
-    sys::{self, ProcDir},
+    sys::{self, ProcDir, limits::LINES},
 };
 
-/// Longest `/proc/<pid>/stat` and its like.
-const SMALL: usize = 4 << 10;
-/// Longest `/proc/<pid>/status` and `stack`.
-const MEDIUM: usize = 64 << 10;
 /// From here on a look at every process of the node is cheaper than a walk.
 const MAX_DESCENDANTS: usize = 500;
 
@@ -61,7 +57,7 @@ fn read(pid: u32, depth: Depth) -> io::Result<Process> {
 
 /// Whom a process belongs to.
 pub(super) fn owner(dir: &ProcDir, exiting: bool) -> Owner {
-    let Ok(bytes) = dir.read("cgroup", MEDIUM) else { return Owner::Unknown };
+    let Ok(bytes) = dir.read("cgroup", LINES) else { return Owner::Unknown };
     match parse::owner(&parse::cgroup_lines(&bytes)) {
         // On cgroup v1 a task that has begun to exit is shown in the root cgroup.
         Owner::Host if exiting => Owner::Unknown,
@@ -77,7 +73,7 @@ fn mount_namespace(pid: u32, leader: &ProcDir, threads: &[Thread]) -> Option<u64
 
 /// Whether a SIGKILL is pending for a process or its leader: one read, to pick few among many.
 pub fn is_killed(pid: u32) -> bool {
-    let status = ProcDir::open(pid).and_then(|dir| dir.read("status", MEDIUM)).map(|bytes| parse::status(&bytes));
+    let status = ProcDir::open(pid).and_then(|dir| dir.read("status", LINES)).map(|bytes| parse::status(&bytes));
     status.is_ok_and(|status| status.kill_pending_process || status.kill_pending_thread)
 }
 
@@ -87,7 +83,7 @@ pub fn children(pid: u32) -> Vec<u32> {
     let Ok(dir) = ProcDir::open(pid) else { return Vec::new() };
     let threads = dir.list("task").unwrap_or_default();
     let tids = threads.iter().filter_map(|entry| entry.name.to_str()?.parse::<u32>().ok());
-    let lists = tids.filter_map(|tid| dir.read(&format!("task/{tid}/children"), MEDIUM).ok());
+    let lists = tids.filter_map(|tid| dir.read(&format!("task/{tid}/children"), LINES).ok());
     let numbers = lists.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     numbers.flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
 }
@@ -117,7 +113,7 @@ pub fn descendants(roots: &BTreeSet<u32>) -> Option<BTreeSet<u32>> {
 
 fn tells_children() -> bool {
     let me = std::process::id();
-    ProcDir::open_thread(me, me).and_then(|dir| dir.read("children", MEDIUM)).is_ok()
+    ProcDir::open_thread(me, me).and_then(|dir| dir.read("children", LINES)).is_ok()
 }
 
 #[cfg(test)]
@@ -125,7 +121,10 @@ mod tests {
     use super::*;
     use std::{process::Command, time::Duration};
 
-    use rustix::process::{Pid, Signal, kill_process};
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
 
     #[test]
     fn sees_a_sleeping_child() {
@@ -159,7 +158,7 @@ mod tests {
         };
         let seen = found.as_ref().map(names);
         for pid in found.iter().flatten().copied().chain([child.id()]) {
-            let _ = kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::KILL);
+            let _ = kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL);
         }
         child.wait().unwrap();
         if tells_children() {

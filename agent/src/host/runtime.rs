@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use agent_core::evidence::CALL;
 use cri_api::{RpcError, RuntimeReader};
 use findings::{PodRef, PodUid};
 use info::{network_of, pid_of};
@@ -21,9 +22,6 @@ use crate::{
     sys,
 };
 
-/// How long the runtime may take for one answer. The kubelet gives it two minutes; a list takes
-/// milliseconds on a healthy node.
-pub const DEADLINE: Duration = Duration::from_millis(1500);
 /// Labels of sandboxes and containers (`pkg/kubelet/types/labels.go`).
 const POD_UID: &str = "io.kubernetes.pod.uid";
 const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
@@ -39,7 +37,7 @@ pub struct Runtime {
 impl Runtime {
     /// Asks nothing yet.
     pub fn new(socket: &Path) -> Result<Self, Fault> {
-        let reader = RuntimeReader::new(socket, DEADLINE).map_err(|error| fault(socket, &error))?;
+        let reader = RuntimeReader::new(socket, CALL).map_err(|error| fault(socket, &error))?;
         Ok(Runtime { socket: socket.to_owned(), reader })
     }
 
@@ -156,6 +154,7 @@ pub fn listener(socket: &Path) -> Seen<RuntimeProcess> {
     super::processes::process(pid, super::processes::Depth::Leader).map(|process| RuntimeProcess {
         pid: process.pid,
         comm: process.comm,
+        unit: process.owner.service().map(str::to_owned),
         state: process.state,
     })
 }
@@ -267,7 +266,7 @@ mod tests {
         let before = std::time::Instant::now();
         let seen = look(&path).await;
         assert!(seen.fault().unwrap().says.contains("did not answer within"), "{seen:?}");
-        assert!(before.elapsed() < DEADLINE * 2);
+        assert!(before.elapsed() < CALL * 2);
     }
 
     #[tokio::test]

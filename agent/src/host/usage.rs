@@ -20,11 +20,11 @@ pub struct Usage {
 /// Reads it; none when `/proc` does not answer as expected.
 pub fn usage() -> Option<Usage> {
     let dir = ProcDir::open(std::process::id()).ok()?;
-    let stat = Stat::from_read(dir.read("stat", 4096).ok()?.as_slice()).ok()?;
+    let stat = Stat::from_read(dir.read("stat", sys::limits::LINE).ok()?.as_slice()).ok()?;
     let ticks = sys::ticks_per_second();
     let age_ms = sys::uptime_ms().saturating_sub(stat.starttime * 1000 / ticks);
     Some(Usage {
-        resident: stat.rss * u64::try_from(rustix::param::page_size()).ok()?,
+        resident: stat.rss * sys::page_size(),
         cpu: (stat.utime + stat.stime) as f64 / ticks as f64,
         started: sys::now_ms().saturating_sub(age_ms) as f64 / 1000.0,
         descriptors: u64::try_from(dir.list("fd").ok()?.len()).ok()?,

@@ -7,7 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
+use nix::{
+    errno::Errno,
+    fcntl::{OFlag, open},
+    sys::{
+        socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt::PeerCredentials},
+        stat::Mode,
+    },
+};
 
 use super::read::named;
 
@@ -30,8 +37,8 @@ impl SocketPath {
         }
         let parent = path.parent().unwrap_or(Path::new("/"));
         let name = path.file_name().unwrap_or(OsStr::new("."));
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(parent, flags, Mode::empty()).map_err(|error| named(parent, error.into()))?;
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let fd = open(parent, flags, Mode::empty()).map_err(|error| named(parent, error.into()))?;
         let short = PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd())).join(name);
         Ok(SocketPath { path: short, _directory: Some(fd) })
     }
@@ -50,23 +57,19 @@ pub fn listens(path: &Path) -> io::Result<bool> {
 /// Who listens on the unix socket at `path`, `None` when nobody does; never waits. The pid is that
 /// of the process that called `listen`, 0 when its queue is full and the kernel does not say.
 pub fn listener(path: &Path) -> io::Result<Option<u32>> {
-    use rustix::{
-        io::Errno,
-        net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with},
-    };
     let short = SocketPath::new(path)?;
     let error = |error: Errno| named(path, error.into());
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(error)?;
-    let address = SocketAddrUnix::new(short.path()).map_err(error)?;
-    match connect(&socket, &address) {
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None).map_err(error)?;
+    let address = UnixAddr::new(short.path()).map_err(error)?;
+    match connect(socket.as_raw_fd(), &address) {
         Ok(()) => {
-            let peer = rustix::net::sockopt::socket_peercred(&socket).map_err(error)?;
-            Ok(Some(u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0)))
+            let peer = getsockopt(&socket, PeerCredentials).map_err(error)?;
+            Ok(Some(u32::try_from(peer.pid()).unwrap_or(0)))
         }
         // A full queue: it listens, and does not accept.
-        Err(Errno::AGAIN) => Ok(Some(0)),
-        Err(Errno::CONNREFUSED) => Ok(None),
+        Err(Errno::EAGAIN) => Ok(Some(0)),
+        Err(Errno::ECONNREFUSED) => Ok(None),
         Err(other) => Err(error(other)),
     }
 }
@@ -74,6 +77,7 @@ pub fn listener(path: &Path) -> io::Result<Option<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::socket::{Backlog, bind, listen};
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -95,10 +99,9 @@ mod tests {
     fn a_full_queue_does_not_block() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
-        let socket =
-            rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::STREAM, None).unwrap();
-        rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(&path).unwrap()).unwrap();
-        rustix::net::listen(&socket, 0).unwrap();
+        let socket = socket(AddressFamily::Unix, SockType::Stream, SockFlag::empty(), None).unwrap();
+        bind(socket.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
+        listen(&socket, Backlog::new(0).unwrap()).unwrap();
         let _first = std::os::unix::net::UnixStream::connect(&path).unwrap();
         assert!(listens(&path).unwrap());
     }

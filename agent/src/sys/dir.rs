@@ -8,9 +8,15 @@ use std::{
     path::Path,
 };
 
-use rustix::fs::{FileType, Mode, OFlags, RawDir};
+use nix::{
+    fcntl::{OFlag, open},
+    sys::stat::Mode,
+};
 
-use super::read::named;
+use super::{
+    linux::{FileType, RawDir},
+    read::named,
+};
 
 /// One entry, as the directory itself describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +47,8 @@ pub fn list(path: &Path) -> io::Result<Vec<Entry>> {
 
 /// The first `cap` entries of `path`.
 pub fn list_capped(path: &Path, cap: usize) -> io::Result<Vec<Entry>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let fd = open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
     entries(&fd, cap).map_err(|error| named(path, error))
 }
 

@@ -9,9 +9,15 @@ use std::{
     path::Path,
 };
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+use nix::{
+    fcntl::{OFlag, open},
+    sys::stat::Mode,
+};
 
-use super::read::named;
+use super::{
+    linux::{AtFlags, CWD, StatxFlags, statx},
+    read::named,
+};
 
 /// `struct mnt_id_req` of `include/uapi/linux/mount.h`, version 1.
 #[repr(C)]
@@ -36,7 +42,7 @@ const STATX_MNT_ID_UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 /// Asks no server, but walks the path: not for NFS and its like.
 pub fn unique_mount_id(path: &Path) -> io::Result<u64> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
-    let answer = rustix::fs::statx(CWD, path, flags, STATX_MNT_ID_UNIQUE).map_err(|error| named(path, error.into()))?;
+    let answer = statx(CWD, path, flags, STATX_MNT_ID_UNIQUE).map_err(|error| named(path, error.into()))?;
     if answer.stx_mask & STATX_MNT_ID_UNIQUE.bits() == 0 {
         return Err(named(path, io::Error::from(io::ErrorKind::Unsupported)));
     }
@@ -47,7 +53,7 @@ pub fn unique_mount_id(path: &Path) -> io::Result<u64> {
 pub fn has_mount_after(pid: u32, after: u64) -> io::Result<bool> {
     let path = format!("/proc/{pid}/ns/mnt");
     let path = Path::new(&path);
-    let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let fd = open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty());
     let fd = fd.map_err(|error| named(path, error.into()))?;
     let request = Request { size: size(), spare: 0, mnt_id: ROOT, param: after, mnt_ns_id: namespace_id(fd.as_fd())? };
     let mut found = [0_u64; 1];

@@ -6,6 +6,8 @@ mod clock;
 mod descriptors;
 mod dir;
 mod heap;
+pub mod limits;
+pub mod linux;
 mod listmount;
 mod own_mounts;
 mod proc_dir;
@@ -14,7 +16,7 @@ mod read;
 mod statx;
 
 pub use anchor::{SocketPath, listener, listens};
-pub use clock::{now_ms, thread_cpu_ms, ticks_per_second, uptime_ms};
+pub use clock::{now_ms, page_size, thread_cpu_ms, ticks_per_second, uptime_ms};
 pub use descriptors::{close_all_but_stdio, close_range};
 pub use dir::{Entry, EntryKind, list, list_capped};
 pub use heap::share_one_heap;

@@ -4,14 +4,19 @@
 use std::{
     io,
     mem::MaybeUninit,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::ffi::OsStringExt},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{CWD, Mode, OFlags};
+use nix::{
+    fcntl::{OFlag, open, openat, readlinkat},
+    sys::stat::Mode,
+    unistd::read,
+};
 
 use super::{
     dir::{Entry, entries},
+    linux::{CWD, readlink_into},
     proc_list::ProcList,
     read::{named, read_all, read_lines},
 };
@@ -34,8 +39,8 @@ impl ProcDir {
     }
 
     fn at(path: PathBuf) -> io::Result<Self> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| named(&path, error.into()))?;
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let fd = open(&path, flags, Mode::empty()).map_err(|error| named(&path, error.into()))?;
         Ok(ProcDir { fd, path })
     }
 
@@ -48,8 +53,8 @@ impl ProcDir {
     /// (`cmdline`, `maps`, …) wait for the process's memory lock, which a task in D may hold.
     pub fn read(&self, file: &str, cap: usize) -> io::Result<Vec<u8>> {
         debug_assert!(may_be_read(file), "{file} can block for ever");
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(&self.fd, file, flags, Mode::empty());
+        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+        let opened = openat(&self.fd, file, flags, Mode::empty());
         let opened = opened.map_err(|error| named(&self.path.join(file), error.into()))?;
         read_all(&opened, cap).map_err(|error| named(&self.path.join(file), error))
     }
@@ -57,10 +62,10 @@ impl ProcDir {
     /// The first line of one of its files and perhaps some more, as far as 256 bytes go.
     pub fn read_beginning(&self, file: &str) -> io::Result<Vec<u8>> {
         debug_assert!(may_be_read(file), "{file} can block for ever");
-        let opened = rustix::fs::openat(&self.fd, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let opened = openat(&self.fd, file, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty());
         let opened = opened.map_err(|error| named(&self.path.join(file), error.into()))?;
         let mut first = vec![0; 256];
-        let length = rustix::io::read(&opened, &mut first)?;
+        let length = read(&opened, &mut first)?;
         first.truncate(length);
         Ok(first)
     }
@@ -68,27 +73,27 @@ impl ProcDir {
     /// Its mount table, of at most `cap` bytes.
     pub fn mountinfo(&self, cap: usize) -> io::Result<Vec<u8>> {
         let named = |error| named(&self.path.join("mountinfo"), error);
-        let opened = rustix::fs::openat(&self.fd, "mountinfo", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let opened = openat(&self.fd, "mountinfo", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty());
         read_lines(&opened.map_err(|error| named(error.into()))?, cap).map_err(named)
     }
 
     /// Where one of its links points (`cwd`, `fd/3`, `ns/mnt`), without following it.
     pub fn link(&self, name: &str) -> io::Result<Vec<u8>> {
-        let target = rustix::fs::readlinkat(&self.fd, name, Vec::with_capacity(256));
-        target.map(|target| target.into_bytes()).map_err(|error| named(&self.path.join(name), error.into()))
+        let target = readlinkat(&self.fd, name);
+        target.map(OsStringExt::into_vec).map_err(|error| named(&self.path.join(name), error.into()))
     }
 
     /// Opens one of its directories, to read several links in it without walking the path again.
     pub fn open_list(&self, name: &str) -> io::Result<ProcList> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty());
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let fd = openat(&self.fd, name, flags, Mode::empty());
         fd.map(ProcList::new).map_err(|error| named(&self.path.join(name), error.into()))
     }
 
     /// Lists one of its directories (`fd`, `fdinfo`, `task`).
     pub fn list(&self, name: &str) -> io::Result<Vec<Entry>> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty());
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let fd = openat(&self.fd, name, flags, Mode::empty());
         let fd = fd.map_err(|error| named(&self.path.join(name), error.into()))?;
         entries(&fd, usize::MAX).map_err(|error| named(&self.path.join(name), error))
     }
@@ -104,17 +109,17 @@ pub fn namespace_of(pid: u32, kind: &str) -> io::Result<u64> {
     let path = format!("/proc/{pid}/ns/{kind}");
     let mut target = [MaybeUninit::uninit(); 64];
     // The bare error: most that fail are gone, and nobody reads a path of them.
-    let (link, _) = rustix::fs::readlinkat_raw(CWD, path.as_str(), &mut target)?;
+    let link = readlink_into(CWD, path.as_str(), &mut target)?;
     namespace_number(link).ok_or_else(odd_namespace)
 }
 
 /// The name of a process, with as few calls as can be: for questions to many processes.
 pub fn comm_of(pid: u32) -> io::Result<Vec<u8>> {
     let path = format!("/proc/{pid}/comm");
-    let file = rustix::fs::open(path.as_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let file = open(path.as_str(), OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
     // The kernel gives all of it, 16 bytes at most, at once.
     let mut comm = vec![0; 64];
-    let length = rustix::io::read(&file, &mut comm)?;
+    let length = read(&file, &mut comm)?;
     comm.truncate(length);
     comm.truncate(comm.trim_ascii_end().len());
     Ok(comm)

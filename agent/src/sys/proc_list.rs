@@ -2,7 +2,9 @@
 
 use std::{io, mem::MaybeUninit, os::fd::OwnedFd};
 
-use rustix::{fs::RawDir, path::DecInt};
+use nix::sys::stat::fstat;
+
+use super::linux::{DecInt, RawDir, readlink_into};
 
 /// An open directory of links, `fd`.
 pub struct ProcList {
@@ -35,7 +37,7 @@ impl ProcList {
     /// reading the links. Tries the numbers from 0 on until all have been seen that the kernel has
     /// counted (Linux ≥ 6.2); the next number if there may be others.
     fn first_links(&self, see: &mut impl FnMut(u32, &[u8])) -> io::Result<Option<u32>> {
-        let mut left = rustix::fs::fstat(&self.fd)?.st_size;
+        let mut left = fstat(&self.fd)?.st_size;
         let mut gaps = 0;
         for number in 0.. {
             if left <= 0 || gaps > MOST_GAPS {
@@ -54,7 +56,7 @@ impl ProcList {
     /// Whether there is such a link.
     fn link(&self, number: u32, see: &mut impl FnMut(u32, &[u8])) -> bool {
         let mut target = [MaybeUninit::uninit(); LONGEST_LINK];
-        let Ok((link, _)) = rustix::fs::readlinkat_raw(&self.fd, DecInt::new(number), &mut target) else {
+        let Ok(link) = readlink_into(&self.fd, DecInt::new(number), &mut target) else {
             return false;
         };
         see(number, link);
@@ -71,20 +73,23 @@ const LONGEST_LINK: usize = 4096;
 mod tests {
     use std::os::fd::AsRawFd;
 
+    use nix::fcntl::{FcntlArg, fcntl};
+
     use crate::sys::ProcDir;
 
     #[test]
     fn sees_every_descriptor_whatever_its_number() {
         let file = std::fs::File::open("/proc/self/stat").unwrap();
-        let far = rustix::io::fcntl_dupfd_cloexec(&file, 700).unwrap();
+        let far = fcntl(&file, FcntlArg::F_DUPFD_CLOEXEC(700)).unwrap();
         let me = ProcDir::open(std::process::id()).unwrap();
         let mut seen = Vec::new();
         me.open_list("fd").unwrap().each_link(|fd, link| seen.push((fd, link.to_vec()))).unwrap();
         let numbers: Vec<u32> = seen.iter().map(|(fd, _)| *fd).collect();
-        for fd in [0, u32::try_from(file.as_raw_fd()).unwrap(), u32::try_from(far.as_raw_fd()).unwrap()] {
+        for fd in [0, u32::try_from(file.as_raw_fd()).unwrap(), u32::try_from(far).unwrap()] {
             assert_eq!(numbers.iter().filter(|number| **number == fd).count(), 1, "{fd} of {numbers:?}");
         }
         let (_, link) = seen.iter().find(|(fd, _)| *fd >= 700).unwrap();
         assert!(link.ends_with(b"/stat"));
+        nix::unistd::close(far).unwrap();
     }
 }

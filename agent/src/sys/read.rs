@@ -4,20 +4,25 @@ use std::{
     io,
     os::{
         fd::{AsRawFd, OwnedFd},
-        unix::ffi::OsStrExt,
+        unix::ffi::{OsStrExt, OsStringExt},
     },
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{FileType, Mode, OFlags};
+use nix::{
+    errno::Errno,
+    fcntl::{OFlag, open, readlink},
+    sys::stat::{Mode, SFlag, fstat},
+    unistd::read,
+};
 
 /// Reads at most `cap` bytes of the file at `path`. More than that is an error, not a truncation:
 /// half a mount table would be a wrong fact.
 ///
 /// The file is opened without blocking and without becoming a controlling terminal.
 pub fn read_capped(path: &Path, cap: usize) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
     read_all(&file, cap).map_err(|error| named(path, error))
 }
 
@@ -29,12 +34,12 @@ pub fn read_text(path: &Path, cap: usize) -> io::Result<String> {
 /// Like [`read_text`], but only of a regular file that belongs to root and that nobody else may write. It is
 /// looked at before it is opened: opening a device or a pipe may do something.
 pub fn read_text_of_root(path: &Path, cap: usize) -> io::Result<String> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let found = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
-    let facts = rustix::fs::fstat(&found).map_err(|error| named(path, error.into()))?;
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let found = open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
+    let facts = fstat(&found).map_err(|error| named(path, error.into()))?;
     let refuse = |why: &str| Err(named(path, io::Error::other(why)));
     match () {
-        () if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile => refuse("is no regular file"),
+        () if facts.st_mode & SFlag::S_IFMT.bits() != SFlag::S_IFREG.bits() => refuse("is no regular file"),
         () if facts.st_uid != 0 => refuse("does not belong to root"),
         () if facts.st_mode & 0o022 != 0 => refuse("may be written by others than root"),
         () => read_text(Path::new(&format!("/proc/self/fd/{}", found.as_raw_fd())), cap)
@@ -44,8 +49,8 @@ pub fn read_text_of_root(path: &Path, cap: usize) -> io::Result<String> {
 
 /// Where the link at `path` points, without following it.
 pub fn read_link(path: &Path) -> io::Result<Vec<u8>> {
-    let target = rustix::fs::readlink(path, Vec::with_capacity(256)).map_err(|error| named(path, error.into()))?;
-    Ok(target.into_bytes())
+    let target = readlink(path).map_err(|error| named(path, error.into()))?;
+    Ok(target.into_vec())
 }
 
 /// Reads an open file to its end, at most `cap` bytes.
@@ -60,10 +65,10 @@ pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
             }
             bytes.resize((length * 2).min(cap + 1), 0);
         }
-        match rustix::io::read(file, &mut bytes[length..]) {
+        match read(file, &mut bytes[length..]) {
             Ok(0) => break,
             Ok(n) => length += n,
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -79,7 +84,7 @@ pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
 pub(super) fn read_lines(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
     let (mut bytes, mut piece) = (Vec::new(), [0; 16 << 10]);
     loop {
-        match rustix::io::read(file, &mut piece) {
+        match read(file, &mut piece) {
             Ok(0) => break,
             Ok(n) if bytes.len() + n > cap => {
                 let lines = memchr::memchr_iter(b'\n', &bytes).count();
@@ -87,7 +92,7 @@ pub(super) fn read_lines(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
             }
             Ok(n) => bytes.extend_from_slice(&piece[..n]),
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -137,7 +142,7 @@ mod tests {
     fn a_fifo_does_not_block() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("fifo");
-        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, Mode::from(0o600), 0).unwrap();
+        nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
         assert_eq!(read_capped(&path, 10).unwrap(), b"");
     }
 

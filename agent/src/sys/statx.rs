@@ -2,9 +2,12 @@
 
 use std::{io, path::Path};
 
-use rustix::fs::{AtFlags, CWD, FileType, StatxAttributes, StatxFlags};
+use nix::sys::stat::SFlag;
 
-use super::read::named;
+use super::{
+    linux::{AtFlags, CWD, StatxAttributes, StatxFlags, statx},
+    read::named,
+};
 
 /// Whether the kernel says that `path` is the root of a mount (`STATX_ATTR_MOUNT_ROOT`, Linux
 /// ≥ 5.8). `None` when this kernel does not tell.
@@ -13,7 +16,7 @@ use super::read::named;
 /// whose path walk may ask the server.
 pub fn is_mount_root(path: &Path) -> io::Result<Option<bool>> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
-    let answer = rustix::fs::statx(CWD, path, flags, StatxFlags::empty());
+    let answer = statx(CWD, path, flags, StatxFlags::empty());
     let answer = answer.map_err(|error| named(path, error.into()))?;
     if !answer.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) {
         return Ok(None);
@@ -27,7 +30,7 @@ pub fn may_have_subdirectories(path: &Path) -> bool {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
     // Its own name and its `.`; each directory in it adds a `..`.
     const NONE: u32 = 2;
-    !rustix::fs::statx(CWD, path, flags, StatxFlags::NLINK).is_ok_and(|facts| facts.stx_nlink == NONE)
+    !statx(CWD, path, flags, StatxFlags::NLINK).is_ok_and(|facts| facts.stx_nlink == NONE)
 }
 
 /// What a file is.
@@ -46,13 +49,13 @@ pub struct FileFacts {
 /// What the file at `path` is, from what the kernel has in its cache. Only for local file systems.
 pub fn file_facts(path: &Path) -> io::Result<FileFacts> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
-    let answer = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::SIZE | StatxFlags::MTIME);
+    let answer = statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::SIZE | StatxFlags::MTIME);
     let answer = answer.map_err(|error| named(path, error.into()))?;
-    let kind = FileType::from_raw_mode(answer.stx_mode.into());
+    let kind = u32::from(answer.stx_mode) & SFlag::S_IFMT.bits();
     let changed = answer.stx_mtime;
     Ok(FileFacts {
-        is_directory: kind == FileType::Directory,
-        is_file: kind == FileType::RegularFile,
+        is_directory: kind == SFlag::S_IFDIR.bits(),
+        is_file: kind == SFlag::S_IFREG.bits(),
         length: answer.stx_size,
         changed_ms: u64::try_from(changed.tv_sec).unwrap_or(0) * 1000 + u64::from(changed.tv_nsec) / 1_000_000,
     })

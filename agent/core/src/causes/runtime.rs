@@ -4,6 +4,7 @@ use findings::{FaultKind, Finding, Placeholder, cause};
 
 use super::{Found, words};
 use crate::{
+    distribution::{Distribution, RUNTIMES, Runtime},
     evidence::{Facts, Question},
     observation::Observation,
     view::PodView,
@@ -16,24 +17,36 @@ pub(super) fn named(view: &PodView, found: Found) -> Found {
 
 /// Fills in the node and the units of kubelet and runtime.
 pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
-    let comm = seen.node.kubelet.get().map_or("kubelet", |kubelet| kubelet.comm.as_str());
-    let kubelet_unit = match comm {
-        "kubelite" => "snap.microk8s.daemon-kubelite",
-        "k3s-agent" => "k3s-agent",
-        "k3s-server" => "k3s",
-        _ => "kubelet",
-    };
-    let socket = seen.node.cri_socket.get().map(|socket| socket.show()).unwrap_or_default();
-    let runtime_unit = match () {
-        () if socket.contains("crio") => "crio",
-        () if socket.contains("cri-dockerd") => "cri-docker",
-        () if socket.contains("k3s") || socket.contains("k0s") => kubelet_unit,
-        () => "containerd",
-    };
+    let kubelet_unit = kubelet_unit(seen);
+    let runtime_unit = runtime_unit(seen, kubelet_unit);
     found
         .name(Placeholder::Node, &seen.node.name)
-        .name(Placeholder::KubeletUnit, kubelet_unit)
-        .name(Placeholder::RuntimeUnit, runtime_unit)
+        .name_if(Placeholder::KubeletUnit, kubelet_unit.map(short))
+        .name_if(Placeholder::RuntimeUnit, runtime_unit.map(short))
+}
+
+/// The unit the kernel says it runs in, else that of its distribution.
+fn kubelet_unit(seen: &Observation) -> Option<&str> {
+    let kubelet = seen.node.kubelet.get();
+    let comm = kubelet.map(|kubelet| kubelet.comm.as_str());
+    let socket = seen.node.cri_socket.get().map(|socket| socket.show());
+    let told = kubelet.and_then(|kubelet| kubelet.unit.as_deref());
+    told.or_else(|| Distribution::of(comm, None, socket.as_deref()).kubelet_unit(comm))
+}
+
+/// The same of the runtime: its distribution is known by its socket.
+fn runtime_unit<'a>(seen: &'a Observation, kubelet_unit: Option<&'a str>) -> Option<&'a str> {
+    let told = seen.node.runtime_process.get().and_then(|process| process.unit.as_deref());
+    told.or_else(|| {
+        let socket = seen.node.cri_socket.get().map(|socket| socket.show());
+        let runtime = socket.as_deref().and_then(Runtime::at).unwrap_or(&RUNTIMES[0]);
+        runtime.unit.or(kubelet_unit)
+    })
+}
+
+/// As people write it.
+fn short(unit: &str) -> &str {
+    unit.strip_suffix(".service").unwrap_or(unit)
 }
 
 /// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any

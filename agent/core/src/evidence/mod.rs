@@ -11,7 +11,7 @@ mod question;
 pub(crate) mod tests;
 
 pub use facts::Facts;
-pub use question::{Cost, Depth, Hazard, Question};
+pub use question::{CALL, Cost, Depth, Hazard, Question};
 
 use crate::{gates, observation::Observation};
 

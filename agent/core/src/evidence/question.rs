@@ -112,8 +112,9 @@ pub enum Hazard {
 /// The runtime's status calls, all of a round together: the kubelet gives one two minutes, a healthy runtime
 /// needs milliseconds.
 const STATUS: Duration = Duration::from_millis(800);
-/// One call of the runtime or of the API server.
-const CALL: Duration = Duration::from_millis(1500);
+/// One call of the runtime or of the API server. The kubelet gives the runtime two minutes; a list takes
+/// milliseconds on a healthy node.
+pub const CALL: Duration = Duration::from_millis(1500);
 /// Registration sockets answer at once or not at all.
 const REGISTRATION: Duration = Duration::from_millis(500);
 /// The search for holders, mappings included.

@@ -236,11 +236,12 @@ fn a_network_that_could_not_be_seen_is_not_torn_down() {
 fn a_runtime_that_is_only_slow_is_probable() {
     let mut seen = sample::deleted();
     seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer within 1.5s")));
-    let process = RuntimeProcess { pid: 90, comm: "containerd".into(), state: 'S' };
+    let process = RuntimeProcess { pid: 90, comm: "containerd".into(), unit: None, state: 'S' };
     seen.node.runtime_process = Seen::Seen(process);
     let confidence = |seen: &Observation| judge(seen).node_findings[0].finding.confidence;
     assert_eq!(confidence(&seen), findings::Confidence::Probable);
-    seen.node.runtime_process = Seen::Seen(RuntimeProcess { pid: 90, comm: "containerd".into(), state: 'T' });
+    seen.node.runtime_process =
+        Seen::Seen(RuntimeProcess { pid: 90, comm: "containerd".into(), unit: None, state: 'T' });
     assert_eq!(confidence(&seen), findings::Confidence::Proven);
     // Alone, and with nothing held, it is a doubt and no fact.
     seen.node.runtime_process = Seen::Missing;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{HostPath, Seen};
+use crate::file_system;
 
 /// A device number, as in mountinfo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,30 +50,13 @@ pub struct Mount {
 impl Mount {
     /// The number of the FUSE connection behind it.
     pub fn fuse_connection(&self) -> Option<u32> {
-        (self.fs_type == "fuse" || self.fs_type == "fuseblk" || self.fs_type.starts_with("fuse."))
-            .then_some(self.dev.minor)
+        file_system::is_fuse(self.fs_type.as_bytes()).then_some(self.dev.minor)
     }
 
     /// Whether some process or machine must answer before this file system does: no path on it
     /// may be touched.
     pub fn needs_server(&self) -> bool {
-        const NETWORK: [&str; 14] = [
-            "nfs",
-            "nfs4",
-            "cifs",
-            "smb3",
-            "smbfs",
-            "ceph",
-            "9p",
-            "afs",
-            "glusterfs",
-            "lustre",
-            "ocfs2",
-            "gfs2",
-            "beegfs",
-            "virtiofs",
-        ];
-        self.fuse_connection().is_some() || NETWORK.contains(&self.fs_type.as_str())
+        file_system::needs_server(self.fs_type.as_bytes())
     }
 
     /// Whether it is the root file system the runtime made for this container.

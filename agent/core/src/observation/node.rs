@@ -43,6 +43,9 @@ pub struct KubeletFacts {
     pub pid: u32,
     /// Its name: `kubelet`, or `k3s`, `kubelite`, … where it is built in.
     pub comm: String,
+    /// The systemd service it runs in, from its cgroup.
+    #[serde(default)]
+    pub unit: Option<String>,
     /// Its state letter, `T` when somebody stopped it.
     pub state: char,
     /// Milliseconds since it started.
@@ -96,6 +99,9 @@ pub struct RuntimeProcess {
     pub pid: u32,
     /// Its name.
     pub comm: String,
+    /// The systemd service it runs in, from its cgroup.
+    #[serde(default)]
+    pub unit: Option<String>,
     /// Its state letter; `T` is stopped.
     pub state: char,
 }

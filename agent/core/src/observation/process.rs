@@ -135,3 +135,13 @@ pub enum Owner {
     /// The cgroup could not be read, or says `/` because the process is exiting (v1).
     Unknown,
 }
+
+impl Owner {
+    /// The systemd service it runs in; a scope is nothing that can be started again.
+    pub fn service(&self) -> Option<&str> {
+        match self {
+            Owner::Unit(unit) if unit.ends_with(".service") => Some(unit),
+            _ => None,
+        }
+    }
+}

@@ -26,6 +26,7 @@ pub fn node() -> Observation {
     let kubelet = KubeletFacts {
         pid: 77,
         comm: "kubelet".into(),
+        unit: None,
         state: 'S',
         age_ms: 900_000_000,
         mount_ns: Some(1),

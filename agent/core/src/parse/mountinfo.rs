@@ -5,7 +5,10 @@
 
 use std::borrow::Cow;
 
-use crate::observation::{Dev, HostPath, Mount};
+use crate::{
+    file_system,
+    observation::{Dev, HostPath, Mount},
+};
 
 /// The mounts that were kept of one table.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -62,9 +65,7 @@ impl<'a> RawMount<'a> {
 
     /// Whether this is a type for which [`Mount::needs_server`] holds.
     pub fn needs_server(&self) -> bool {
-        // `Mount` has the one list of types; only few lines come so far.
-        const LOCAL: [&[u8]; 8] = [b"overlay", b"tmpfs", b"proc", b"sysfs", b"ext4", b"xfs", b"cgroup", b"cgroup2"];
-        !LOCAL.contains(&self.fs_type) && self.to_mount().needs_server()
+        file_system::needs_server(self.fs_type)
     }
 
     /// Copies it.

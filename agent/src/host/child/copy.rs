@@ -8,15 +8,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::{
-    fs::{AtFlags, CWD, Mode, OFlags, StatxFlags},
-    io::Errno,
-    pipe::{PipeFlags, pipe_with},
-    process::{Pid, Signal, set_parent_process_death_signal, setpgid},
+use nix::{
+    errno::Errno,
+    fcntl::{OFlag, open},
+    sys::{
+        prctl::set_pdeathsig,
+        signal::Signal,
+        stat::{Mode, fstat},
+        statfs::fstatfs,
+        wait::WaitStatus,
+    },
+    unistd::{ForkResult, Pid, fork, pipe2, read as read_piece, setpgid, write},
 };
 
 use super::{gone::Running, listen::listen};
-use crate::sys;
+use crate::sys::{
+    self,
+    linux::{AtFlags, StatxFlags, statx},
+};
 
 /// What came of a child.
 pub(super) struct Outcome<T> {
@@ -52,25 +61,24 @@ pub(super) fn look_at(path: &CStr, deadline: Duration) -> io::Result<Outcome<Exe
 /// Has a child do `work`, which writes what it finds.
 fn run(deadline: Duration, work: impl FnOnce(&OwnedFd) -> Result<(), Errno>) -> io::Result<Outcome<Vec<u8>>> {
     let end = Instant::now() + deadline;
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (reader, writer) = pipe2(OFlag::O_CLOEXEC)?;
     // SAFETY: other threads may hold locks that are never released in the copy. `be_the_child` and each
     // `work` take none: they allocate nothing, call nothing but the kernel, and end without running anything else.
     #[allow(unsafe_code)]
-    let forked = match unsafe { libc::fork() } {
-        0 => unsafe { libc::_exit(be_the_child(work, &writer)) },
-        pid => pid,
+    let pid = match unsafe { fork() }? {
+        ForkResult::Child => unsafe { libc::_exit(be_the_child(work, &writer)) },
+        ForkResult::Parent { child } => child,
     };
-    let Some(pid) = Pid::from_raw(forked).filter(|_| forked > 0) else { return Err(io::Error::last_os_error()) };
     drop(writer);
     let running = Running::new(pid);
     let mut output = Vec::new();
     let said_all = listen(&reader, &mut output, end);
     // Its status says whether that was all. On a throttled processor it may end late.
     let ended = if matches!(said_all, Ok(true)) { running.ended_by(end) } else { None };
-    let answer = ended.map(|ended| match ended.and_then(|status| status.exit_status()) {
-        Some(0) => Ok(output),
-        Some(errno) => Err(io::Error::from_raw_os_error(errno)),
-        None => Err(io::Error::other("the child was killed")),
+    let answer = ended.map(|ended| match ended {
+        Some(WaitStatus::Exited(_, 0)) => Ok(output),
+        Some(WaitStatus::Exited(_, errno)) => Err(io::Error::from_raw_os_error(errno)),
+        _ => Err(io::Error::other("the child was killed")),
     });
     let abandoned = if answer.is_some() { None } else { running.get_rid_of() };
     said_all.map(|_| Outcome { answer, abandoned })
@@ -79,32 +87,32 @@ fn run(deadline: Duration, work: impl FnOnce(&OwnedFd) -> Result<(), Errno>) -> 
 /// The copy's whole life; the number it ends with is that of the error.
 fn be_the_child(work: impl FnOnce(&OwnedFd) -> Result<(), Errno>, writer: &OwnedFd) -> i32 {
     // A group of its own, as the terminal's signals are not for it, and it is not to outlive the agent.
-    let _ = setpgid(None, None);
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
+    let _ = set_pdeathsig(Signal::SIGKILL);
     // A copy that hangs must not keep open what the agent closes: a pipe to a pager, a connection.
     let kept = writer.as_raw_fd();
     sys::close_range(0, kept - 1);
     sys::close_range(kept + 1, i32::MAX);
     match work(writer) {
         Ok(()) => 0,
-        Err(error) => error.raw_os_error(),
+        Err(error) => error as i32,
     }
 }
 
 fn pass_on(path: &CStr, cap: usize, writer: &OwnedFd) -> Result<(), Errno> {
-    let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let file = open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
     let mut piece = [0; 4096];
     let mut left = cap;
     while left > 0 {
         let room = left.min(piece.len());
-        let length = rustix::io::read(&file, &mut piece[..room])?;
+        let length = read_piece(&file, &mut piece[..room])?;
         if length == 0 {
             break;
         }
         left -= length;
         let mut rest = &piece[..length];
         while !rest.is_empty() {
-            rest = &rest[rustix::io::write(writer, rest)?..];
+            rest = &rest[write(writer, rest)?..];
         }
     }
     Ok(())
@@ -112,17 +120,17 @@ fn pass_on(path: &CStr, cap: usize, writer: &OwnedFd) -> Result<(), Errno> {
 
 /// Twelve bytes, which a pipe takes at once: the owner, the mode, the file system.
 fn tell_facts(path: &CStr, writer: &OwnedFd) -> Result<(), Errno> {
-    let file = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let file_system = u32::try_from(rustix::fs::fstatfs(&file)?.f_type & 0xffff_ffff).unwrap_or(0);
+    let file = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?;
+    let file_system = u32::try_from(fstatfs(&file)?.filesystem_type().0 & 0xffff_ffff).unwrap_or(0);
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let (owner, mode) = match rustix::fs::statx(&file, c"", flags, StatxFlags::UID | StatxFlags::MODE) {
+    let (owner, mode) = match statx(&file, c"", flags, StatxFlags::UID | StatxFlags::MODE) {
         Ok(facts) => (facts.stx_uid, u32::from(facts.stx_mode)),
         // Linux < 4.11.
-        Err(Errno::NOSYS) => rustix::fs::fstat(&file).map(|facts| (facts.st_uid, facts.st_mode))?,
+        Err(Errno::ENOSYS) => fstat(&file).map(|facts| (facts.st_uid, facts.st_mode))?,
         Err(error) => return Err(error),
     };
     for number in [owner, mode, file_system] {
-        rustix::io::write(writer, &number.to_ne_bytes())?;
+        write(writer, &number.to_ne_bytes())?;
     }
     Ok(())
 }
@@ -167,7 +175,7 @@ mod tests {
         for (mode, others_write) in [(0o755, false), (0o775, true), (0o757, true)] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
             let told = look_at(&name, SOON).unwrap().answer.unwrap().unwrap();
-            let owner = rustix::process::geteuid().as_raw();
+            let owner = nix::unistd::geteuid().as_raw();
             assert_eq!(told, Executable { owner, others_write, file_system: 0x0102_1994 }, "{mode:o}");
         }
         assert!(look_at(c"/nothing-here", SOON).unwrap().answer.unwrap().is_err());
@@ -178,7 +186,7 @@ mod tests {
     fn one_that_hangs_is_killed_at_the_deadline() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("fifo");
-        rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::from(0o600), 0).unwrap();
+        nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
         let path = std::ffi::CString::new(path.into_os_string().into_encoded_bytes()).unwrap();
         let began = Instant::now();
         let outcome = super::read(&path, CAP, Duration::from_millis(200)).unwrap();
@@ -192,7 +200,7 @@ mod tests {
     /// In the copy this descriptor is closed before it is asked for.
     #[test]
     fn keeps_nothing_of_ours_open() {
-        let (_reader, ours) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let (_reader, ours) = pipe2(OFlag::O_CLOEXEC).unwrap();
         let path = std::ffi::CString::new(format!("/proc/self/fd/{}", ours.as_raw_fd())).unwrap();
         assert_eq!(read_all(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
     }

@@ -2,9 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::{
-    io::Errno,
-    process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, waitpid},
+use nix::{
+    errno::Errno,
+    sys::{
+        signal::{Signal, kill, killpg},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::Pid,
 };
 
 /// How long a killed child may take to be gone before it is abandoned. A child in D is never
@@ -27,10 +31,10 @@ impl Running {
     /// Whether it has ended.
     pub(super) fn ended(&self) -> Option<Ended> {
         loop {
-            match waitpid(Some(self.0), WaitOptions::NOHANG) {
-                Ok(None) => return None,
-                Ok(Some((_, status))) => return Some(Some(status)),
-                Err(Errno::INTR) => {}
+            match waitpid(self.0, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) => return None,
+                Ok(status) => return Some(Some(status)),
+                Err(Errno::EINTR) => {}
                 // It is no child of ours any more.
                 Err(_) => return Some(None),
             }
@@ -55,8 +59,8 @@ impl Running {
 
     /// Kills it and what it started; gives it back when it does not die.
     pub(super) fn get_rid_of(self) -> Option<Self> {
-        let _ = kill_process_group(self.0, Signal::KILL);
-        let _ = kill_process(self.0, Signal::KILL);
+        let _ = killpg(self.0, Signal::SIGKILL);
+        let _ = kill(self.0, Signal::SIGKILL);
         if self.ended_soon().is_some() { None } else { Some(self) }
     }
 }

@@ -6,8 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use rustix::io::Errno;
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    unistd::read,
+};
 
 /// More than this no child has to say, in bytes.
 const OUTPUT_CAP: usize = 4 << 20;
@@ -24,14 +27,14 @@ pub(super) fn listen(pipe: &impl AsFd, output: &mut Vec<u8>, end: Instant) -> io
         let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
         let mut fds = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
         match poll(&mut fds, timeout) {
-            Ok(0) | Err(nix::Error::EINTR) => continue,
+            Ok(0) | Err(Errno::EINTR) => continue,
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
-        match rustix::io::read(pipe, &mut piece) {
+        match read(pipe, &mut piece) {
             Ok(0) => return Ok(true),
             Ok(length) => output.extend_from_slice(&piece[..length]),
-            Err(Errno::INTR) => {}
+            Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -39,6 +39,8 @@ use crate::{
 
 /// How many children may run or hang at a time.
 pub const MOST_ABANDONED: usize = 4;
+/// How long a look at one file of `/proc` may take: it answers at once, or waits for a lock that may never be free.
+pub const ONE_FILE: Duration = Duration::from_millis(300);
 /// The longest argument list that is read, in bytes.
 const COMMAND_LINE_CAP: usize = 128 << 10;
 

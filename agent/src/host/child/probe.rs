@@ -5,10 +5,9 @@ use std::{
     io::{self, Read, Write},
 };
 
-use rustix::{
-    fs::{AtFlags, CWD, StatxFlags},
-    io::Errno,
-    process::{Signal, set_parent_process_death_signal},
+use nix::{
+    errno::Errno,
+    sys::{prctl::set_pdeathsig, signal::Signal},
 };
 
 use super::{
@@ -17,7 +16,10 @@ use super::{
 };
 use crate::{
     observation::{Dev, Fault, FuseProbe},
-    sys,
+    sys::{
+        self,
+        linux::{AtFlags, CWD, StatxFlags, statx},
+    },
 };
 
 /// The largest table of mappings that is read: 65,530 mappings is the kernel's default limit.
@@ -28,7 +30,7 @@ pub fn probe_main(args: &[String]) -> i32 {
     sys::close_all_but_stdio();
     // The probe is not to outlive the agent that waits for it. Without this it would still end
     // with its container.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let _ = set_pdeathsig(Signal::SIGKILL);
     let Some((kind, rest)) = args.split_first() else { return 2 };
     let done = match (kind.as_str(), rest) {
         ("stat", [path]) => stat(path),
@@ -49,8 +51,8 @@ fn say(line: &Line) -> io::Result<()> {
 }
 
 fn say_error(source: &str, error: &io::Error) -> io::Result<()> {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOENT | Errno::SRCH) => say(&Line::Missing),
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOENT | Errno::ESRCH) => say(&Line::Missing),
         _ => say(&Line::Failed(Fault::new(source, error))),
     }
 }
@@ -63,9 +65,9 @@ fn read(path: &str, cap: u64) -> io::Result<Vec<u8>> {
 
 fn stat(path: &str) -> io::Result<()> {
     // Attributes from the cache would make a hung server look alive.
-    match rustix::fs::statx(CWD, path, AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS) {
+    match statx(CWD, path, AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS) {
         Ok(_) => say(&Line::Stat(FuseProbe::Answers)),
-        Err(Errno::NOTCONN) => say(&Line::Stat(FuseProbe::Dead)),
+        Err(Errno::ENOTCONN) => say(&Line::Stat(FuseProbe::Dead)),
         Err(error) => say_error(path, &error.into()),
     }
 }
@@ -94,7 +96,7 @@ fn places(links: &[String]) -> io::Result<()> {
         let Ok(pid) = pid.parse() else { continue };
         let path = format!("/proc/{pid}/{link}");
         let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
-        match rustix::fs::statx(CWD, &path, flags, StatxFlags::MNT_ID) {
+        match statx(CWD, &path, flags, StatxFlags::MNT_ID) {
             Ok(facts) => {
                 let told = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
                 let mount_id = told.then(|| u32::try_from(facts.stx_mnt_id).ok()).flatten();

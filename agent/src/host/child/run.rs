@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::Pid;
+use nix::unistd::Pid;
 
 use super::{gone::Running, listen::listen};
 
@@ -31,7 +31,7 @@ pub(super) fn run(program: &Path, args: &[OsString], deadline: Duration) -> io::
     command.args(args).env_clear().current_dir("/").process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;
-    let running = Running::new(Pid::from_child(&child));
+    let running = Running::new(Pid::from_raw(child.id().cast_signed()));
     let mut output = Vec::new();
     let finished = match child.stdout.take() {
         Some(pipe) => listen(&pipe, &mut output, end),

@@ -57,8 +57,9 @@ fn stat_of_a_local_directory_answers() {
 #[test]
 fn finds_its_own_mappings() {
     let me = std::process::id();
-    let facts = rustix::fs::stat("/proc/self/exe").unwrap();
-    let dev = Dev { major: rustix::fs::major(facts.st_dev), minor: rustix::fs::minor(facts.st_dev) };
+    let dev = nix::sys::stat::stat("/proc/self/exe").unwrap().st_dev;
+    let number = |number: u64| u32::try_from(number).unwrap();
+    let dev = Dev { major: number(nix::sys::stat::major(dev)), minor: number(nix::sys::stat::minor(dev)) };
     let mappings = prober().mappings(dev, &[me], SOON);
     assert_eq!((mappings.looked_at, mappings.fault), (1, None));
     let exe = HostPath::from(std::env::current_exe().unwrap());

@@ -110,7 +110,7 @@ fn connections_of(dir: &ProcDir) -> BTreeSet<Option<u32>> {
         if !link.ends_with(b"/fuse") {
             return;
         }
-        let told = dir.read(&format!("fdinfo/{fd}"), 64 << 10).ok();
+        let told = dir.read(&format!("fdinfo/{fd}"), sys::limits::FDINFO).ok();
         let told = told.and_then(|bytes| parse::fdinfo(&bytes).fuse_connection);
         if told.is_some() || link == b"/dev/fuse" {
             numbers.insert(told);
@@ -120,7 +120,7 @@ fn connections_of(dir: &ProcDir) -> BTreeSet<Option<u32>> {
 }
 
 fn server(pid: u32, dir: &ProcDir) -> Option<FuseServer> {
-    let stat = parse::stat(&dir.read("stat", 4096).ok()?)?;
+    let stat = parse::stat(&dir.read("stat", sys::limits::LINE).ok()?)?;
     let started_ms = stat.start_ticks.saturating_mul(1000) / sys::ticks_per_second();
     Some(FuseServer {
         pid,

@@ -7,7 +7,7 @@ use crate::{
     host::processes::owner,
     observation::{Copy, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, Seen},
     parse::{self, Stat},
-    sys::ProcDir,
+    sys::{ProcDir, limits::LINE},
 };
 
 /// The most descriptors that are noted of one process for one mount.
@@ -111,7 +111,7 @@ impl Found {
 
 /// The state of the thread it was seen through, the leader's facts, and the owner.
 fn facts(who: &Who<'_>) -> Option<(Stat, Stat, Owner)> {
-    let read = |dir: &ProcDir| parse::stat(&dir.read("stat", 4096).ok()?);
+    let read = |dir: &ProcDir| parse::stat(&dir.read("stat", LINE).ok()?);
     let stat = read(who.dir)?;
     let leader = if stat.pid == who.pid { stat.clone() } else { read(&ProcDir::open(who.pid).ok()?)? };
     let owner = owner(who.dir, stat.exiting());

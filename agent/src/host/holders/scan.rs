@@ -85,7 +85,7 @@ pub(in crate::host) fn each_descriptor(dir: &ProcDir, mut see: impl FnMut(u32, &
 pub(super) fn mount_id(dir: &ProcDir, fd: u32) -> Option<u32> {
     // Some files print long lists here (epoll, inotify); the mount stands on top, but a part is
     // refused by the reader.
-    parse::fdinfo(&dir.read(&format!("fdinfo/{fd}"), 1 << 20).ok()?).mount_id
+    parse::fdinfo(&dir.read(&format!("fdinfo/{fd}"), sys::limits::FDINFO).ok()?).mount_id
 }
 
 /// The copies that are the mount `id`; ids are unique in the whole system.

@@ -1,28 +1,24 @@
 //! Which of the processes with a kubelet's name is the node's. A name is free to choose, and what the
 //! kubelet says is acted upon: its files are read as root, its identity is used at the API server.
 
-use std::{io, time::Duration};
+use std::io;
 
 use crate::{
-    host::child::{Executable, Prober},
+    file_system,
+    host::child::{Executable, ONE_FILE, Prober},
     observation::{Disbelief, Fault, Owner, Seen},
     parse,
-    sys::{self, ProcDir},
+    sys::{
+        self, ProcDir,
+        limits::{LINE, LINES},
+    },
 };
-
-/// How long the disposable child may take to look at a program.
-const EXECUTABLE: Duration = Duration::from_millis(300);
-/// Longest `/proc/<pid>/status` and `cgroup`.
-const MEDIUM: usize = 64 << 10;
-/// The `f_type` (statfs(2)) of file systems whose server decides who owns a file: FUSE, NFS, 9p, CIFS, SMB2,
-/// Ceph, AFS.
-const SERVED: [u32; 7] = [0x6573_5546, 0x6969, 0x0102_1997, 0xff53_4d42, 0xfe53_4d42, 0x00c3_6400, 0x5346_414f];
 
 /// Why the process at `dir` is not believed, `Missing` when it has gone meanwhile.
 pub(super) fn disbelief(pid: u32, dir: &ProcDir, prober: &Prober) -> Seen<Option<Disbelief>> {
     match judge(pid, dir, prober) {
         // If the process that was opened still lives, nobody else had its pid meanwhile.
-        Ok(why) => match dir.read("stat", MEDIUM) {
+        Ok(why) => match dir.read("stat", LINE) {
             Ok(_) => Seen::Seen(why),
             Err(_) => Seen::Missing,
         },
@@ -33,10 +29,10 @@ pub(super) fn disbelief(pid: u32, dir: &ProcDir, prober: &Prober) -> Seen<Option
 
 /// From the kernel's own words to those of a file system, which are only asked of a process of root.
 fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelief>> {
-    if matches!(parse::owner(&parse::cgroup_lines(&dir.read("cgroup", MEDIUM)?)), Owner::Pod { .. }) {
+    if matches!(parse::owner(&parse::cgroup_lines(&dir.read("cgroup", LINES)?)), Owner::Pod { .. }) {
         return Ok(Some(Disbelief::InPod));
     }
-    let ids = parse::ids(&dir.read("status", MEDIUM)?);
+    let ids = parse::ids(&dir.read("status", LINES)?);
     if let Some(id) = ids.iter().find(|id| **id != 0) {
         return Ok(Some(Disbelief::NotRoot(*id)));
     }
@@ -46,7 +42,7 @@ fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelie
     if dir.namespace("user")? != ProcDir::open(std::process::id())?.namespace("user")? {
         return Ok(Some(Disbelief::OtherUserNamespace));
     }
-    Ok(match prober.executable(pid, EXECUTABLE) {
+    Ok(match prober.executable(pid, ONE_FILE) {
         Seen::Seen(executable) => of_executable(executable),
         Seen::Failed(fault) => Some(Disbelief::Untold(fault)),
         Seen::Missing | Seen::NotAsked => return Err(io::ErrorKind::NotFound.into()),
@@ -56,7 +52,7 @@ fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelie
 fn of_executable(executable: Executable) -> Option<Disbelief> {
     let Executable { owner, others_write, file_system } = executable;
     match () {
-        () if SERVED.contains(&file_system) => Some(Disbelief::ExecutableServed),
+        () if file_system::magic_needs_server(file_system) => Some(Disbelief::ExecutableServed),
         () if owner != 0 => Some(Disbelief::ExecutableOf(owner)),
         () if others_write => Some(Disbelief::ExecutableWritable),
         () => None,
@@ -71,7 +67,7 @@ mod tests {
         process::{Child, Command},
     };
 
-    use rustix::thread::{UnshareFlags, unshare_unsafe};
+    use nix::sched::{CloneFlags, unshare};
 
     use super::*;
     use crate::host::child::tests::prober;
@@ -132,7 +128,7 @@ mod tests {
             #[allow(unsafe_code)]
             unsafe {
                 command.pre_exec(|| {
-                    unshare_unsafe(UnshareFlags::NEWUSER)?;
+                    unshare(CloneFlags::CLONE_NEWUSER)?;
                     // What is root inside is root here as well.
                     std::fs::write("/proc/self/uid_map", "0 0 1")?;
                     std::fs::write("/proc/self/setgroups", "deny")?;
@@ -156,7 +152,7 @@ mod tests {
     fn a_program_that_a_server_may_change_is_not_believed() {
         let local = Executable { owner: 0, others_write: false, file_system: 0xef53 };
         assert_eq!(of_executable(local), None);
-        for file_system in SERVED {
+        for file_system in [0x6573_5546, 0x6969] {
             assert_eq!(of_executable(Executable { file_system, ..local }), Some(Disbelief::ExecutableServed));
         }
     }

@@ -16,7 +16,7 @@ pub(crate) struct Namespace {
 impl Namespace {
     /// A new namespace.
     pub(crate) fn new() -> Self {
-        assert!(rustix::process::geteuid().is_root(), "this test makes mounts: run it as root");
+        assert!(nix::unistd::geteuid().is_root(), "this test makes mounts: run it as root");
         Self::start(Command::new("unshare").args(["-m", "sh"]))
     }
 

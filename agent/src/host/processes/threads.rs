@@ -2,12 +2,15 @@
 
 use std::io;
 
-use super::{Depth, MEDIUM, SMALL};
+use super::Depth;
 use crate::{
     host::seen,
     observation::{HostPath, OpenFile, Process, Seen, Syscall, Thread},
     parse::{self, Stat, Status},
-    sys::ProcDir,
+    sys::{
+        ProcDir,
+        limits::{FDINFO, LINE, LINES},
+    },
 };
 
 /// A process of a pod may have many threads; more than this are not looked at.
@@ -21,8 +24,8 @@ pub(super) struct Standing {
 
 impl Standing {
     pub(super) fn read(dir: &ProcDir) -> io::Result<Self> {
-        let stat = parse::stat(&dir.read("stat", SMALL)?).ok_or_else(|| odd(dir, "stat"))?;
-        Ok(Standing { stat, status: parse::status(&dir.read("status", MEDIUM)?) })
+        let stat = parse::stat(&dir.read("stat", LINE)?).ok_or_else(|| odd(dir, "stat"))?;
+        Ok(Standing { stat, status: parse::status(&dir.read("status", LINES)?) })
     }
 
     fn kill_pending(&self) -> bool {
@@ -74,7 +77,7 @@ pub(super) fn others(pid: u32, process: &ProcDir, depth: Depth) -> io::Result<Ve
 }
 
 fn is_uninterruptible(process: &ProcDir, tid: u32) -> bool {
-    let stat = process.read(&format!("task/{tid}/stat"), SMALL).ok();
+    let stat = process.read(&format!("task/{tid}/stat"), LINE).ok();
     stat.and_then(|bytes| parse::stat(&bytes)).is_some_and(|stat| stat.state == 'D')
 }
 
@@ -113,7 +116,7 @@ fn compare(before: &mut Thread, now: &Standing, dir: &ProcDir) {
 
 /// The kernel function the task sleeps in; empty when nobody tells.
 pub(in crate::host) fn wchan(dir: &ProcDir) -> Seen<String> {
-    let words = dir.read("wchan", SMALL).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
+    let words = dir.read("wchan", LINE).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
     // "0" is what a reader without the right to see it gets, what a running task shows, and what x86
     // kernels before 5.16 that unwind by ORC always say (get_wchan followed frame pointers only). The
     // stack begins with the same function.
@@ -124,14 +127,14 @@ pub(in crate::host) fn wchan(dir: &ProcDir) -> Seen<String> {
 }
 
 fn syscall(dir: &ProcDir) -> Seen<Syscall> {
-    match dir.read("syscall", SMALL) {
+    match dir.read("syscall", LINE) {
         Ok(bytes) => parse::syscall(&bytes).map_or(Seen::Missing, Seen::Seen),
         Err(error) => seen(Err(error)),
     }
 }
 
 fn stack(dir: &ProcDir) -> Seen<Vec<String>> {
-    match dir.read("stack", MEDIUM) {
+    match dir.read("stack", LINES) {
         Ok(bytes) => Seen::Seen(parse::stack(&bytes)),
         Err(error) => seen(Err(error)),
     }
@@ -140,7 +143,7 @@ fn stack(dir: &ProcDir) -> Seen<Vec<String>> {
 /// What a descriptor is, without touching the file behind it.
 fn open_file(dir: &ProcDir, fd: u32) -> Option<OpenFile> {
     let path = HostPath::new(dir.link(&format!("fd/{fd}")).ok()?);
-    let info = dir.read(&format!("fdinfo/{fd}"), SMALL).ok();
+    let info = dir.read(&format!("fdinfo/{fd}"), FDINFO).ok();
     let mount_id = info.and_then(|bytes| parse::fdinfo(&bytes).mount_id);
     Some(OpenFile { fd, path, mount_id })
 }
@@ -157,14 +160,20 @@ mod tests {
         time::Duration,
     };
 
-    use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+    use nix::{
+        sys::{
+            signal::{Signal, kill},
+            wait::waitpid,
+        },
+        unistd::{Pid, gettid},
+    };
 
     /// A thread that has made a copy with CLONE_VFORK waits in D until the copy runs a program or ends.
     #[test]
     #[allow(unsafe_code)]
     fn a_thread_in_d_is_seen_beside_the_leader() {
         static COPY: AtomicI32 = AtomicI32::new(0);
-        let tid = || rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let tid = || gettid().as_raw().unsigned_abs();
         let (sender, receiver) = mpsc::channel();
         let (stop, stopped) = mpsc::channel::<()>();
         let told = sender.clone();
@@ -179,7 +188,7 @@ mod tests {
                     libc::sleep(60);
                     libc::_exit(0)
                 },
-                pid => waitpid(Pid::from_raw(pid.try_into().unwrap()), WaitOptions::empty()),
+                pid => waitpid(Pid::from_raw(pid.try_into().unwrap()), None),
             }
         });
         let (me, blocked_tid) = (std::process::id(), receiver.recv().unwrap());
@@ -191,7 +200,7 @@ mod tests {
             process.threads.iter().map(|thread| thread.tid).collect::<Vec<u32>>()
         };
         let (some, all) = (tids(Depth::Blocked), tids(Depth::Threads));
-        kill_process(Pid::from_raw(COPY.load(Ordering::SeqCst)).unwrap(), Signal::KILL).unwrap();
+        kill(Pid::from_raw(COPY.load(Ordering::SeqCst)), Signal::SIGKILL).unwrap();
         blocked.join().unwrap().unwrap();
         drop(stop);
         asleep.join().unwrap().unwrap().unwrap_err();

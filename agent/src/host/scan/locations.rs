@@ -4,26 +4,13 @@
 use std::io::ErrorKind;
 
 use crate::{
+    distribution::{DEFAULT_ROOT, DISTRIBUTIONS, RUNTIMES},
     host::{HostView, kubelet},
     observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Seen, Source},
     sys::{self, ProcDir},
 };
 
 use super::Options;
-
-/// Sockets of runtimes, in the order in which they are tried: containerd, CRI-O, cri-dockerd,
-/// k3s and RKE2, microk8s, k0s.
-const CRI_SOCKETS: [&str; 6] = [
-    "/run/containerd/containerd.sock",
-    "/run/crio/crio.sock",
-    "/run/cri-dockerd.sock",
-    "/run/k3s/containerd/containerd.sock",
-    "/var/snap/microk8s/common/run/containerd.sock",
-    "/run/k0s/containerd.sock",
-];
-/// Pod directories of kubelets, for a node on which none runs.
-const KUBELET_ROOTS: [&str; 3] =
-    [kubelet::DEFAULT_ROOT, "/var/snap/microk8s/common/var/lib/kubelet", "/var/lib/k0s/kubelet"];
 
 /// The host through the kubelet's eyes, unless the agent stands in the same mount namespace.
 pub fn view(options: &Options, kubelet: Option<u32>) -> HostView {
@@ -50,11 +37,12 @@ pub fn node_name(options: &Options, settings: &kubelet::Settings) -> String {
 
 /// The kubelet's directory, with links followed: the mount table knows only real paths.
 pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, view: &HostView) -> HostPath {
-    let exists = |root: &&&str| sys::file_facts(&view.at(&HostPath::from(**root)).join("pods")).is_ok();
+    let exists = |root: &&str| sys::file_facts(&view.at(&HostPath::from(*root)).join("pods")).is_ok();
+    let mut usual = DISTRIBUTIONS.iter().map(|distribution| distribution.kubelet_root);
     let root = match (&options.kubelet_root, settings) {
         (Some(root), _) => HostPath::from(root.clone()),
         (None, Some(settings)) => settings.root_dir(),
-        (None, None) => HostPath::from(*KUBELET_ROOTS.iter().find(exists).unwrap_or(&kubelet::DEFAULT_ROOT)),
+        (None, None) => HostPath::from(usual.find(exists).unwrap_or(DEFAULT_ROOT)),
     };
     view.without_links(root)
 }
@@ -64,10 +52,10 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, view: &HostVi
     if let Some(told) = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket()) {
         return Seen::Seen(told);
     }
-    // k3s and microk8s bring a runtime of their own, whatever else is installed beside it.
-    let own = settings.flavour.runtime_socket();
+    // Some distributions bring a runtime of their own, whatever else is installed beside it.
+    let own = settings.distribution.runtime;
     let mut refused = Seen::Missing;
-    for socket in own.into_iter().chain(CRI_SOCKETS).map(HostPath::from) {
+    for socket in own.into_iter().chain(&RUNTIMES).map(|runtime| HostPath::from(runtime.socket)) {
         match sys::file_facts(&view.at(&socket)) {
             Ok(_) => return Seen::Seen(socket),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -83,7 +71,8 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, view: &HostVi
 /// that the kubelet waits.
 pub fn is_kubelets(options: &Options, settings: &kubelet::Settings) -> bool {
     let told = options.cri_socket.clone().map(HostPath::from);
-    told.is_none() || settings.runtime_socket().or(settings.flavour.runtime_socket().map(HostPath::from)) == told
+    let own = settings.distribution.runtime.map(|runtime| HostPath::from(runtime.socket));
+    told.is_none() || settings.runtime_socket().or(own) == told
 }
 
 /// An answer about another machine is worse than none: every pod here would seem forgotten. The

@@ -1,0 +1,195 @@
+//! What the distributions of Kubernetes call their kubelet and its runtime, and where they keep them.
+//!
+//! kubeadm, OpenShift and the clouds run the plain kubelet, and so does kind, within a container.
+
+/// One distribution.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Distribution {
+    /// The processes that are or contain its kubelet.
+    pub kubelets: &'static [Kubelet],
+    /// The kubelet's directory unless it is told otherwise.
+    pub kubelet_root: &'static str,
+    /// The runtime it brings along.
+    pub runtime: Option<&'static Runtime>,
+}
+
+/// A process that is or contains a kubelet.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kubelet {
+    /// Its name, as `/proc/<pid>/comm` has it.
+    pub comm: &'static str,
+    /// The systemd unit it runs in.
+    pub unit: &'static str,
+}
+
+/// A container runtime.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// Where it listens unless it is told otherwise.
+    pub socket: &'static str,
+    /// The systemd unit it runs in; `None` where the kubelet's unit contains it.
+    pub unit: Option<&'static str>,
+}
+
+/// The kubelet's directory as upstream has it.
+pub const DEFAULT_ROOT: &str = "/var/lib/kubelet";
+
+/// The runtimes in the order in which their sockets are tried: containerd, CRI-O, cri-dockerd, that of k3s and
+/// RKE2, that of microk8s, that of k0s.
+pub static RUNTIMES: [Runtime; 6] = [
+    Runtime { socket: "/run/containerd/containerd.sock", unit: Some("containerd.service") },
+    Runtime { socket: "/run/crio/crio.sock", unit: Some("crio.service") },
+    Runtime { socket: "/run/cri-dockerd.sock", unit: Some("cri-docker.service") },
+    Runtime { socket: "/run/k3s/containerd/containerd.sock", unit: None },
+    Runtime {
+        socket: "/var/snap/microk8s/common/run/containerd.sock",
+        unit: Some("snap.microk8s.daemon-containerd.service"),
+    },
+    Runtime { socket: "/run/k0s/containerd.sock", unit: None },
+];
+
+const CRIO: &Runtime = &RUNTIMES[1];
+const OF_K3S: &Runtime = &RUNTIMES[3];
+const OF_MICROK8S: &Runtime = &RUNTIMES[4];
+const OF_K0S: &Runtime = &RUNTIMES[5];
+
+/// All of them, the plain kubelet first.
+pub static DISTRIBUTIONS: [Distribution; 7] = [
+    Distribution {
+        kubelets: &[
+            Kubelet { comm: "kubelet", unit: "kubelet.service" },
+            Kubelet { comm: "hyperkube", unit: "kubelet.service" },
+        ],
+        kubelet_root: DEFAULT_ROOT,
+        runtime: None,
+    },
+    // k3s
+    Distribution {
+        kubelets: &[
+            Kubelet { comm: "k3s-server", unit: "k3s.service" },
+            Kubelet { comm: "k3s-agent", unit: "k3s-agent.service" },
+        ],
+        kubelet_root: DEFAULT_ROOT,
+        runtime: Some(OF_K3S),
+    },
+    // RKE2: a kubelet of its own process, below the supervisor.
+    Distribution {
+        kubelets: &[
+            Kubelet { comm: "kubelet", unit: "rke2-server.service" },
+            Kubelet { comm: "kubelet", unit: "rke2-agent.service" },
+        ],
+        kubelet_root: DEFAULT_ROOT,
+        runtime: Some(OF_K3S),
+    },
+    // microk8s
+    Distribution {
+        kubelets: &[Kubelet { comm: "kubelite", unit: "snap.microk8s.daemon-kubelite.service" }],
+        kubelet_root: "/var/snap/microk8s/common/var/lib/kubelet",
+        runtime: Some(OF_MICROK8S),
+    },
+    // k0s: a kubelet of its own process, below the supervisor.
+    Distribution {
+        kubelets: &[
+            Kubelet { comm: "kubelet", unit: "k0scontroller.service" },
+            Kubelet { comm: "kubelet", unit: "k0sworker.service" },
+        ],
+        kubelet_root: "/var/lib/k0s/kubelet",
+        runtime: Some(OF_K0S),
+    },
+    // MicroShift
+    Distribution {
+        kubelets: &[Kubelet { comm: "microshift", unit: "microshift.service" }],
+        kubelet_root: DEFAULT_ROOT,
+        runtime: Some(CRIO),
+    },
+    // KubeEdge
+    Distribution {
+        kubelets: &[Kubelet { comm: "edgecore", unit: "edgecore.service" }],
+        kubelet_root: DEFAULT_ROOT,
+        runtime: None,
+    },
+];
+
+/// The processes that are or contain a kubelet, of all distributions.
+pub fn kubelets() -> impl Iterator<Item = &'static Kubelet> {
+    DISTRIBUTIONS.iter().flat_map(|distribution| distribution.kubelets)
+}
+
+/// Whether a process of this name may be a kubelet. Names are free to choose.
+pub fn is_kubelet(comm: &str) -> bool {
+    kubelets().any(|kubelet| kubelet.comm == comm)
+}
+
+impl Distribution {
+    /// The one that fits what is known of the kubelet and the runtime's socket. A unit that none has is of no
+    /// account; where several fit it is the one that brings the runtime along, else the first.
+    pub fn of(comm: Option<&str>, unit: Option<&str>, socket: Option<&str>) -> &'static Distribution {
+        let unit = unit.filter(|unit| kubelets().any(|kubelet| kubelet.unit == *unit));
+        let is = |kubelet: &Kubelet| {
+            comm.is_none_or(|comm| kubelet.comm == comm) && unit.is_none_or(|unit| kubelet.unit == unit)
+        };
+        let runtime = socket.and_then(Runtime::at);
+        let mut fitting = DISTRIBUTIONS.iter().filter(|distribution| distribution.kubelets.iter().any(is));
+        let first = fitting.clone().next().unwrap_or(&DISTRIBUTIONS[0]);
+        fitting.find(|distribution| runtime.is_some() && distribution.runtime == runtime).unwrap_or(first)
+    }
+
+    /// The unit in which a kubelet of this name runs, unless there are several.
+    pub fn kubelet_unit(&self, comm: Option<&str>) -> Option<&'static str> {
+        let mut units = self.kubelets.iter().filter(|kubelet| comm.is_none_or(|comm| kubelet.comm == comm));
+        let first = units.next()?.unit;
+        units.all(|kubelet| kubelet.unit == first).then_some(first)
+    }
+}
+
+impl Runtime {
+    /// The one that listens at `socket`, else the first whose socket has the same name.
+    pub fn at(socket: &str) -> Option<&'static Runtime> {
+        // `/var/run` is `/run`.
+        let socket = socket.strip_prefix("/var").filter(|rest| rest.starts_with("/run/")).unwrap_or(socket);
+        let name = |socket: &str| socket.rsplit('/').next().map(str::to_owned);
+        let same = RUNTIMES.iter().find(|runtime| runtime.socket == socket);
+        same.or_else(|| RUNTIMES.iter().find(|runtime| name(runtime.socket) == name(socket)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(comm: &str, socket: &str) -> Option<&'static str> {
+        Distribution::of(Some(comm), None, Some(socket)).kubelet_unit(Some(comm))
+    }
+
+    #[test]
+    fn the_units_of_the_usual_kubelets() {
+        assert_eq!(unit("kubelet", "/run/containerd/containerd.sock"), Some("kubelet.service"));
+        assert_eq!(unit("kubelet", "/run/crio/crio.sock"), Some("kubelet.service"));
+        assert_eq!(unit("k3s-agent", "/run/containerd/containerd.sock"), Some("k3s-agent.service"));
+        assert_eq!(unit("kubelite", "/anything"), Some("snap.microk8s.daemon-kubelite.service"));
+        assert_eq!(unit("unheard-of", "/anything"), None);
+    }
+
+    #[test]
+    fn a_unit_that_may_be_one_of_two_is_not_named() {
+        assert_eq!(unit("kubelet", "/run/k3s/containerd/containerd.sock"), None, "RKE2 has a server and an agent");
+        assert_eq!(unit("kubelet", "/run/k0s/containerd.sock"), None);
+        assert_eq!(Distribution::of(None, None, Some("/run/k0s/containerd.sock")).kubelet_unit(None), None);
+    }
+
+    #[test]
+    fn the_unit_tells_the_distribution() {
+        let of = |unit| Distribution::of(Some("kubelet"), Some(unit), None);
+        assert_eq!(of("rke2-agent.service").runtime, Some(OF_K3S));
+        assert_eq!(of("k0sworker.service").kubelet_root, "/var/lib/k0s/kubelet");
+        assert_eq!(of("ours.service"), &DISTRIBUTIONS[0]);
+    }
+
+    #[test]
+    fn runtimes_by_their_sockets() {
+        assert_eq!(Runtime::at("/var/run/crio/crio.sock"), Some(CRIO));
+        assert_eq!(Runtime::at("/tmp/elsewhere/crio.sock"), Some(CRIO));
+        assert_eq!(Runtime::at("/var/snap/microk8s/common/run/containerd.sock"), Some(OF_MICROK8S));
+        assert_eq!(Runtime::at("/run/isulad.sock"), None);
+    }
+}

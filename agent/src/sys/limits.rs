@@ -1,0 +1,11 @@
+//! How much of the kernel's small files is read at most. More than that is an error, so that each stands well above
+//! what the kernel writes.
+
+/// Files of one line, `/proc/<pid>/stat` and most of sysfs among them; a path in one may be a page long.
+pub const LINE: usize = 8 << 10;
+/// `/proc/<pid>/status`, `cgroup`, `stack`, `children`: a few lines, more where hierarchies or children are many.
+pub const LINES: usize = 64 << 10;
+/// `/proc/<pid>/fdinfo/<fd>`: an epoll descriptor has a line for each that it watches.
+pub const FDINFO: usize = 1 << 20;
+/// `cgroup.procs`: a line for each process.
+pub const CGROUP_PROCS: usize = 1 << 20;

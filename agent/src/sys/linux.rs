@@ -1,0 +1,33 @@
+//! The calls to the kernel that nix lacks, from rustix, which the readers name nowhere else. All others go through
+//! nix, and the errors are nix's, too.
+
+use std::{mem::MaybeUninit, os::fd::AsFd};
+
+use nix::errno::Errno;
+use rustix::path::Arg;
+
+/// What [`statx`] is asked and answers; [`CWD`] begins a walk at the working directory.
+pub use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags};
+/// getdents64(2) into a buffer of the caller's. nix reads directories through the C library, which allocates 32 kB
+/// and takes the descriptor over; a node has ten thousands of directories in `/proc`.
+pub use rustix::fs::{FileType, RawDir};
+/// A number as a path, without the heap.
+pub use rustix::path::DecInt;
+#[cfg(test)]
+/// capget(2), to compare with.
+pub use rustix::thread::{CapabilitySet, capabilities};
+
+/// statx(2). nix has stat(2) only, which may ask a file's server for its attributes and does not know mounts.
+pub fn statx(directory: impl AsFd, path: impl Arg, flags: AtFlags, wanted: StatxFlags) -> nix::Result<Statx> {
+    rustix::fs::statx(directory, path, flags, wanted).map_err(errno)
+}
+
+/// readlinkat(2) into a buffer of the caller's; a longer target is cut off. nix allocates 4 kB for each link, and a
+/// node has ten thousands of descriptors.
+pub fn readlink_into(directory: impl AsFd, path: impl Arg, room: &mut [MaybeUninit<u8>]) -> nix::Result<&[u8]> {
+    rustix::fs::readlinkat_raw(directory, path, room).map(|(target, _)| &*target).map_err(errno)
+}
+
+fn errno(error: rustix::io::Errno) -> Errno {
+    Errno::from_raw(error.raw_os_error())
+}
