@@ -1,6 +1,7 @@
 //! The repository's own rules.
 
 mod diagnosis;
+mod finders;
 mod messages;
 mod openers;
 mod registry;
@@ -19,6 +20,7 @@ use sources::Source;
 pub fn run(root: &Path) -> Result<()> {
     let sources = sources::tracked(root)?;
     let mut broken = openers::check(&sources);
+    broken.extend(finders::check(&sources));
     broken.extend(size::check(&sources));
     broken.extend(registry::check());
     broken.extend(scenarios::check(&sources));
