@@ -4,6 +4,7 @@ mod diagnosis;
 mod finders;
 mod messages;
 mod openers;
+mod parity;
 mod registry;
 mod scenarios;
 mod size;
@@ -21,6 +22,7 @@ pub fn run(root: &Path) -> Result<()> {
     let sources = sources::tracked(root)?;
     let mut broken = openers::check(&sources);
     broken.extend(finders::check(&sources));
+    broken.extend(parity::check(&sources));
     broken.extend(size::check(&sources));
     broken.extend(registry::check());
     broken.extend(scenarios::check(&sources));
