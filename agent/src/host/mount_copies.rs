@@ -8,15 +8,15 @@ use super::{
     mounts::MountReader,
     processes::{self, Depth},
 };
-use crate::{observation::MountElsewhere, parse::mountinfo::mounts_with, sys};
+use crate::{observation::MountCopy, parse::mountinfo::mounts_with, sys};
 
 /// So many copies are kept.
 const AT_MOST: usize = 100;
 
 /// The mounts whose mount point ends with one of `ends` (whole components, such as
 /// `netns/cni-7`), in all namespaces but those in `own`.
-pub fn search(ends: &[String], own: &BTreeSet<u64>, census: &Census, reader: &mut MountReader) -> Vec<MountElsewhere> {
-    let mut found: Vec<MountElsewhere> = Vec::new();
+pub fn search(ends: &[String], own: &BTreeSet<u64>, census: &Census, reader: &mut MountReader) -> Vec<MountCopy> {
+    let mut found: Vec<MountCopy> = Vec::new();
     if ends.is_empty() {
         return found;
     }
@@ -30,7 +30,7 @@ pub fn search(ends: &[String], own: &BTreeSet<u64>, census: &Census, reader: &mu
                     continue;
                 };
                 let (pid, comm, state, owner) = (process.pid, process.comm, process.state, process.owner);
-                found.push(MountElsewhere { mount, ns: *ns, pid, comm, state, owner });
+                found.push(MountCopy { mount, ns: *ns, pid, comm, state, owner });
                 if found.len() == AT_MOST {
                     return found;
                 }

@@ -18,7 +18,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]
     }
     let root = &view.seen.node.kubelet_root;
     target.below(root).map(|end| view.seen.is_settled(Question::MountCopies(end)));
-    let copy = view.seen.elsewhere.iter().find(|copy| copy.is_copy_of(target, root))?;
+    let copy = view.seen.mount_copies.iter().find(|copy| copy.is_copy_of(target, root))?;
     let cause = &cause::MOUNT_COPIED_ON_OLD_KERNEL;
     let found = words::copy_named(runtime::named(view, Found::new(cause, GATE).after(head)), copy)
         .link(words::place(target), "cannot be removed: mounted elsewhere")

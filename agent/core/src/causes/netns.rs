@@ -5,7 +5,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 use super::{Found, api_side, runtime, volume::Left, words};
 use crate::{
     evidence::Question,
-    observation::{HostPath, MountElsewhere, NetworkNamespace, Sandbox},
+    observation::{HostPath, MountCopy, NetworkNamespace, Sandbox},
     view::{PodView, copies_block},
 };
 
@@ -64,24 +64,18 @@ fn missing(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, why: &
 }
 
 /// The file cannot be removed while it is mounted in another namespace, on kernels of old.
-fn busy<'a>(view: &PodView<'a>, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'a MountElsewhere)> {
+fn busy<'a>(view: &PodView<'a>, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'a MountCopy)> {
     let network = network(sandbox).filter(|network| !sandbox.ready && !network.missing)?;
     let above = HostPath::from(network.path.as_path().parent()?.parent()?.to_owned());
     if !copies_block(view.seen) {
         return None;
     }
     network.path.below(&above).map(|end| view.seen.is_settled(Question::MountCopies(end)));
-    let copy = view.seen.elsewhere.iter().find(|copy| copy.is_copy_of(&network.path, &above))?;
+    let copy = view.seen.mount_copies.iter().find(|copy| copy.is_copy_of(&network.path, &above))?;
     Some((network, copy))
 }
 
-fn is_busy(
-    view: &PodView,
-    sandbox: &Sandbox,
-    network: &NetworkNamespace,
-    copy: &MountElsewhere,
-    head: &[Link],
-) -> Finding {
+fn is_busy(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, copy: &MountCopy, head: &[Link]) -> Finding {
     let cause = &cause::NETNS_BUSY;
     words::copy_named(runtime::named(view, Found::new(cause, GATE).after(head)), copy)
         .link(words::place(&network.path).called("network namespace "), "cannot be removed: mounted elsewhere")

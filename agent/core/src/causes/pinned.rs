@@ -6,7 +6,7 @@ use findings::{Finding, Placeholder, cause};
 use super::{runtime, words};
 use crate::{
     evidence::{Facts, Question},
-    observation::{MountElsewhere, Observation, UnstagedVolume},
+    observation::{MountCopy, Observation, UnstagedVolume},
 };
 
 /// The copies that keep the devices of unstaged volumes in use.
@@ -23,18 +23,18 @@ pub fn find(seen: &Facts<'_>) -> Vec<Finding> {
     lasting.into_iter().filter_map(|volume| Some(finding(seen, volume, copy_of(seen, volume)?))).collect()
 }
 
-fn copy_of<'a>(seen: &'a Observation, volume: &UnstagedVolume) -> Option<&'a MountElsewhere> {
-    let is_pinning = |copy: &&MountElsewhere| {
+fn copy_of<'a>(seen: &'a Observation, volume: &UnstagedVolume) -> Option<&'a MountCopy> {
+    let is_pinning = |copy: &&MountCopy| {
         let mount = &copy.mount;
         let is_private = mount.shared.is_none() && mount.master.is_none();
         is_private
             && seen.unmounted_devices.contains(&mount.dev)
             && copy.is_copy_of(&volume.path, &seen.node.kubelet_root)
     };
-    seen.elsewhere.iter().find(is_pinning)
+    seen.mount_copies.iter().find(is_pinning)
 }
 
-fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountElsewhere) -> Finding {
+fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountCopy) -> Finding {
     let cause = &cause::DEVICE_PINNED_BY_PRIVATE_COPY;
     runtime::finding(seen, cause, None, |found| {
         words::copy_named(found, copy)

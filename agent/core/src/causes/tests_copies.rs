@@ -11,17 +11,10 @@ fn volume(seen: &mut Observation) -> &mut VolumeDir {
     &mut volumes[0]
 }
 
-fn copy(dev: &str, path: &str) -> MountElsewhere {
+fn copy(dev: &str, path: &str) -> MountCopy {
     let mut mount = mount(90, dev, path, "ext4");
     mount.shared = None;
-    MountElsewhere {
-        mount,
-        ns: 900,
-        pid: 700,
-        comm: "ntpd".into(),
-        state: 'S',
-        owner: Owner::Unit("ntpd.service".into()),
-    }
+    MountCopy { mount, ns: 900, pid: 700, comm: "ntpd".into(), state: 'S', owner: Owner::Unit("ntpd.service".into()) }
 }
 
 /// Unmounted on the host, still mounted in the namespace of a service.
@@ -31,7 +24,7 @@ fn unmounted() -> Observation {
     volume(&mut seen).mounted = Seen::Seen(false);
     seen.node.kernel = "3.10.0-1160.el7.x86_64".into();
     let path = format!("/rootfs/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~csi/pv-1/mount");
-    seen.elsewhere = vec![copy("8:16", &path)];
+    seen.mount_copies = vec![copy("8:16", &path)];
     seen
 }
 
@@ -50,8 +43,8 @@ fn a_copy_is_no_cause_without_each_part_of_the_proof() {
     assert!(is_claimed(|_| ()));
     assert!(!is_claimed(|seen| seen.node.kernel = "6.1.0".into()));
     assert!(!is_claimed(|seen| seen.node.may_detach_mounts = Seen::Seen(true)));
-    assert!(!is_claimed(|seen| seen.elsewhere.clear()));
-    assert!(!is_claimed(|seen| seen.elsewhere[0].mount.mount_point = HostPath::from("/rootfs/else/mount")));
+    assert!(!is_claimed(|seen| seen.mount_copies.clear()));
+    assert!(!is_claimed(|seen| seen.mount_copies[0].mount.mount_point = HostPath::from("/rootfs/else/mount")));
     assert!(!is_claimed(|seen| volume(seen).mounted = Seen::Failed(Fault::new("statx", (FaultKind::Failed, "?")))));
 }
 
@@ -61,7 +54,7 @@ fn unstaged() -> Observation {
     let dir = "plugins/kubernetes.io/csi/exam.csi/d2e8/globalmount";
     let path = HostPath::from(format!("/var/lib/kubelet/{dir}").as_str());
     seen.unstaged = vec![UnstagedVolume { driver: "exam.csi".into(), path, changed_ms: NOW - 3_600_000 }];
-    seen.elsewhere = vec![copy("8:16", &format!("/host/var/lib/kubelet/{dir}"))];
+    seen.mount_copies = vec![copy("8:16", &format!("/host/var/lib/kubelet/{dir}"))];
     seen.unmounted_devices = vec![Dev { major: 8, minor: 16 }];
     seen
 }
@@ -87,9 +80,9 @@ fn a_device_is_not_pinned_without_each_part_of_the_proof() {
     };
     nothing(|seen| seen.unstaged.clear());
     nothing(|seen| seen.unstaged[0].changed_ms = NOW - 5_000);
-    nothing(|seen| seen.elsewhere.clear());
-    nothing(|seen| seen.elsewhere[0].mount.shared = Some(7));
-    nothing(|seen| seen.elsewhere[0].mount.master = Some(7));
-    nothing(|seen| seen.elsewhere[0].mount.mount_point = HostPath::from("/host/d2e8/globalmount"));
+    nothing(|seen| seen.mount_copies.clear());
+    nothing(|seen| seen.mount_copies[0].mount.shared = Some(7));
+    nothing(|seen| seen.mount_copies[0].mount.master = Some(7));
+    nothing(|seen| seen.mount_copies[0].mount.mount_point = HostPath::from("/host/d2e8/globalmount"));
     nothing(|seen| seen.unmounted_devices.clear());
 }

@@ -64,23 +64,16 @@ fn cri_o_with_a_sandbox_that_has_lost_its_namespace() {
     assert_eq!(causes(&seen), ["SandboxNotStopped"]);
 }
 
-fn copy(path: &str) -> MountElsewhere {
+fn copy(path: &str) -> MountCopy {
     let mount = mount(90, "0:3", path, "proc");
-    MountElsewhere {
-        mount,
-        ns: 900,
-        pid: 700,
-        comm: "ntpd".into(),
-        state: 'S',
-        owner: Owner::Unit("ntpd.service".into()),
-    }
+    MountCopy { mount, ns: 900, pid: 700, comm: "ntpd".into(), state: 'S', owner: Owner::Unit("ntpd.service".into()) }
 }
 
 #[test]
 fn a_namespace_that_is_mounted_elsewhere_on_an_old_kernel() {
     let mut seen = sample::mounted("ext4");
     sandbox(&mut seen).network = network(false, false);
-    seen.elsewhere = vec![copy("/host/run/netns/cni-1")];
+    seen.mount_copies = vec![copy("/host/run/netns/cni-1")];
     assert!(!causes(&seen).contains(&"NetnsBusy"), "today's kernels detach it");
     seen.node.kernel = "3.10.0-1160.el7.x86_64".into();
     assert_eq!(causes(&seen), ["NetnsBusy"]);
@@ -89,9 +82,9 @@ fn a_namespace_that_is_mounted_elsewhere_on_an_old_kernel() {
     seen.node.may_detach_mounts = Seen::Seen(true);
     assert!(!causes(&seen).contains(&"NetnsBusy"));
     seen.node.may_detach_mounts = Seen::Seen(false);
-    seen.elsewhere = vec![copy("/host/run/netns/cni-10")];
+    seen.mount_copies = vec![copy("/host/run/netns/cni-10")];
     assert!(!causes(&seen).contains(&"NetnsBusy"), "it is another pod's");
-    seen.elsewhere = vec![copy("/host/run/netns/cni-1")];
+    seen.mount_copies = vec![copy("/host/run/netns/cni-1")];
     sandbox(&mut seen).network = network(false, true);
     assert!(!causes(&seen).contains(&"NetnsBusy"), "the file is gone");
 }

@@ -3,7 +3,7 @@
 use findings::{Placeholder, Subject, Thing, clean, duration};
 
 use super::Found;
-use crate::observation::{HostPath, Mount, MountElsewhere, Owner, Process, Thread};
+use crate::observation::{HostPath, Mount, MountCopy, Owner, Process, Thread};
 
 /// `pid 338 ls`, or `pid 338 (thread 341) java` for a thread that is not the leader.
 pub fn task(process: &Process, thread: &Thread) -> Subject {
@@ -121,12 +121,12 @@ pub fn stoppable_owner(owner: &Owner) -> Option<String> {
 }
 
 /// Whose mount namespace has a copy, and where.
-pub fn has_copy(copy: &MountElsewhere) -> String {
+pub fn has_copy(copy: &MountCopy) -> String {
     format!("its mount namespace has a copy at {}; {}", path(&copy.mount.mount_point), owner(&copy.owner))
 }
 
 /// Names the holder of a copy for the remedy.
-pub fn copy_named(found: Found, copy: &MountElsewhere) -> Found {
+pub fn copy_named(found: Found, copy: &MountCopy) -> Found {
     found
         .name(Placeholder::Pid, copy.pid)
         .name(Placeholder::Comm, &copy.comm)

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use super::{Depth, MAX_ROUNDS, Question, plan};
+use super::{Depth, Hazard, MAX_ROUNDS, Question, plan};
 use crate::{
     gates::judge,
     observation::{self, sample, *},
@@ -48,7 +48,7 @@ fn lists(whole: &Observation) -> Observation {
     seen.multipath.clear();
     seen.fuse.clear();
     seen.holders.clear();
-    seen.elsewhere.clear();
+    seen.mount_copies.clear();
     seen.unmounted_devices.clear();
     seen
 }
@@ -150,9 +150,9 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
             }
         }
         Holders(path) => copy_all(&whole.holders, &mut seen.holders, |search| search.mount_point == *path),
-        MountCopies(end) => {
-            copy_all(&whole.elsewhere, &mut seen.elsewhere, |copy| copy.mount.mount_point.as_path().ends_with(end))
-        }
+        MountCopies(end) => copy_all(&whole.mount_copies, &mut seen.mount_copies, |copy| {
+            copy.mount.mount_point.as_path().ends_with(end)
+        }),
         UnmountedDevices => seen.unmounted_devices = whole.unmounted_devices.clone(),
         FuseConnection(number) => {
             let from = whole.fuse.iter().filter(|connection| connection.number == *number).cloned();
@@ -285,4 +285,38 @@ fn an_observation_tells_what_was_asked() {
     let mut old = serde_json::to_value(sample::running()).unwrap();
     old.as_object_mut().unwrap().remove("asked");
     assert_eq!(serde_json::from_value::<Observation>(old).unwrap(), sample::running());
+}
+
+#[test]
+fn whoever_may_never_answer_has_a_deadline() {
+    let path = || HostPath::from("/m");
+    let questions = [
+        Question::KilledProcesses,
+        Question::ContainerStatus("c".into()),
+        Question::ContainerState("c".into()),
+        Question::SandboxStatus("s".into()),
+        Question::RuntimeConditions,
+        Question::RuntimeListener,
+        Question::CgroupTree(sample::pod().uid),
+        Question::PodVolumes(sample::pod().uid),
+        Question::DraState,
+        Question::Process { pid: 7, depth: Depth::Threads },
+        Question::PidNamespace(7),
+        Question::Children(7),
+        Question::WaitingThreads(7),
+        Question::MountTable { ns: 7, tid: 7 },
+        Question::RootFileSystem("c".into()),
+        Question::Holders(path()),
+        Question::MountCopies("m".into()),
+        Question::UnmountedDevices,
+        Question::FuseConnection(7),
+        Question::FuseAnswer { connection: 7, mount_point: path() },
+        Question::CsiDrivers,
+        Question::MultipathMap(Dev { major: 8, minor: 0 }),
+        Question::Shims("s".into()),
+        Question::PersistentVolume("v".into()),
+    ];
+    for question in questions {
+        assert_eq!(question.hazard() == Hazard::Direct, question.deadline().is_none(), "{question:?}");
+    }
 }

@@ -6,10 +6,10 @@
 mod api;
 mod cgroup;
 mod csi;
-mod elsewhere;
 mod fault;
 mod holder;
 mod mount;
+mod mount_copy;
 mod multipath;
 mod node;
 mod path;
@@ -31,10 +31,10 @@ use serde::{Deserialize, Serialize};
 pub use api::*;
 pub use cgroup::*;
 pub use csi::*;
-pub use elsewhere::*;
 pub use fault::{Fault, FaultKind, Reason, Source, errno};
 pub use holder::*;
 pub use mount::*;
+pub use mount_copy::*;
 pub use multipath::*;
 pub use node::*;
 pub use path::HostPath;
@@ -89,8 +89,8 @@ pub struct Observation {
     pub holders: Vec<HolderSearch>,
     /// Mounts in other mount namespaces of what should be gone here; looked for only where such a
     /// copy matters.
-    #[serde(default)]
-    pub elsewhere: Vec<MountElsewhere>,
+    #[serde(default, alias = "elsewhere")]
+    pub mount_copies: Vec<MountCopy>,
     /// The CSI drivers registered with the kubelet.
     pub csi: Seen<Vec<CsiDriver>>,
     /// CSI staging mounts (`globalmount`).

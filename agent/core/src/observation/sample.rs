@@ -74,7 +74,7 @@ pub fn node() -> Observation {
         multipath: Vec::new(),
         fuse: Vec::new(),
         holders: Vec::new(),
-        elsewhere: Vec::new(),
+        mount_copies: Vec::new(),
         csi: Seen::Missing,
         staging: Vec::new(),
         unstaged: Vec::new(),

@@ -182,7 +182,10 @@ mod tests {
         let path = std::ffi::CString::new(path.into_os_string().into_encoded_bytes()).unwrap();
         let began = Instant::now();
         let outcome = super::read(&path, CAP, Duration::from_millis(200)).unwrap();
-        assert!(outcome.answer.is_none() && outcome.abandoned.is_none());
+        assert!(outcome.answer.is_none());
+        // On a busy machine the scheduler may let it die later than it is waited for.
+        let is_gone = |child: Running| child.ended_by(began + Duration::from_secs(3)).is_some();
+        assert!(outcome.abandoned.is_none_or(is_gone));
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     }
 

@@ -277,7 +277,7 @@ impl Scan<'_> {
     fn mount_copies(&mut self, ends: &[String], seen: &mut Observation) {
         let own = seen.mounts.kubelet.get().map(|table| table.ns).into_iter().chain(seen.node.init_mount_ns);
         let census = self.census.get_or_init(Census::take);
-        seen.elsewhere.extend(mount_copies::search(ends, &own.collect(), census, &mut self.reader));
+        seen.mount_copies.extend(mount_copies::search(ends, &own.collect(), census, &mut self.reader));
     }
 
     fn unmounted_devices(&mut self, seen: &mut Observation) {

@@ -139,7 +139,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
         multipath: Vec::new(),
         fuse: Vec::new(),
         holders: Vec::new(),
-        elsewhere: Vec::new(),
+        mount_copies: Vec::new(),
         csi: Seen::NotAsked,
         staging,
         unstaged: unstaged.unwrap_or_default(),

@@ -6,7 +6,7 @@ use super::{HostPath, Mount, Owner};
 
 /// A mount in another mount namespace, of something that is to be unmounted or removed here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MountElsewhere {
+pub struct MountCopy {
     /// The mount as it stands there; the way to its mount point may begin differently.
     pub mount: Mount,
     /// Inode of the namespace.
@@ -21,7 +21,7 @@ pub struct MountElsewhere {
     pub owner: Owner,
 }
 
-impl MountElsewhere {
+impl MountCopy {
     /// Whether it is a copy of what is, or was, mounted at `path`: somebody else sees the directory
     /// `above` at another place, and what lies below it at the same place.
     pub fn is_copy_of(&self, path: &HostPath, above: &HostPath) -> bool {
