@@ -1,7 +1,7 @@
 //! The words that the agent and the aggregator share: gates, verdicts, causes, findings.
 //!
 //! Nothing here reads or writes anything. A [`Finding`] points to a [`Cause`] of the
-//! [registry](cause::REGISTRY); whatever names a cause (documents, metric labels, event reasons,
+//! [registry](mod@cause); whatever names a cause (documents, metric labels, event reasons,
 //! alert links) takes its words from there.
 
 pub mod cause;

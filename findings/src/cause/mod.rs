@@ -1,30 +1,21 @@
 //! The cause registry: everything the project can diagnose.
 //!
-//! One entry per cause, in one file per area. `docs/causes.md` is generated from here, the remedy
+//! One entry per cause, in a file of the same name as that of its finder. `docs/causes.md` is generated from here, the remedy
 //! a finding prints is a template of its entry with the names filled in, and event reasons, metric
 //! labels and runbook links are fields of it.
 
 #[macro_use]
 mod entry;
-mod cgroup;
 mod cluster;
-mod containers;
 mod node;
-mod volumes;
 
-pub use cgroup::*;
 pub use cluster::*;
-pub use containers::*;
 pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Proven, UnknownCause, step};
 pub use node::*;
-pub use volumes::*;
-
-/// Every cause the agent can name, in the order of the gates.
-pub static REGISTRY: &[&[&Cause]] = &[containers::ALL, volumes::ALL, cgroup::ALL, node::ALL];
 
 /// Every cause, flat: those of the node, then those of the cluster.
 pub fn all() -> impl Iterator<Item = &'static Cause> {
-    REGISTRY.iter().chain(cluster::ALL).flat_map(|area| area.iter().copied())
+    node::ALL.iter().chain(cluster::ALL).flat_map(|area| area.iter().copied())
 }
 
 /// The cause with this id.

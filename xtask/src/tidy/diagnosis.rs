@@ -52,7 +52,7 @@ fn broken_in(cause: &Cause, sources: &[Source]) -> Vec<String> {
 }
 
 /// `FuseServerGone` as the name of its static: `FUSE_SERVER_GONE`.
-fn screaming(id: &str) -> String {
+pub(super) fn screaming(id: &str) -> String {
     let mut name = String::new();
     for (index, c) in id.char_indices() {
         if c.is_ascii_uppercase() && index > 0 {

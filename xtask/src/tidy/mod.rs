@@ -1,8 +1,10 @@
 //! The repository's own rules.
 
 mod diagnosis;
+mod finders;
 mod messages;
 mod openers;
+mod parity;
 mod registry;
 mod scenarios;
 mod size;
@@ -19,6 +21,8 @@ use sources::Source;
 pub fn run(root: &Path) -> Result<()> {
     let sources = sources::tracked(root)?;
     let mut broken = openers::check(&sources);
+    broken.extend(finders::check(&sources));
+    broken.extend(parity::check(&sources));
     broken.extend(size::check(&sources));
     broken.extend(registry::check());
     broken.extend(scenarios::check(&sources));

@@ -1,12 +1,7 @@
-//! The control plane itself: nobody acts on the deletion, or nothing can be written.
+//! Whether the controllers act at all.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
-
-const BY_HAND: Danger = Danger::new(
-    "Deleting the objects by hand, or emptying spec.finalizers (PUT /finalize)",
-    "Nothing is wrong with the objects. What is removed by hand is not cleaned up, and an emptied namespace leaves its \
-        objects in etcd.",
-);
+use crate::cause::cluster::shared::CONTENT_BY_HAND;
+use crate::cause::entry::{Cause, ClusterArea, Proven, step};
 
 causes! {
     /// The controller manager does not renew its Lease.
@@ -21,26 +16,9 @@ causes! {
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
             step("Start kube-controller-manager on a control plane machine; its log says why it ended"),
         ])
-        .danger(BY_HAND)
+        .danger(CONTENT_BY_HAND)
         .sources(&["reference: a controller manager stopped with SIGTERM"])
         .event_reason("ControllerManagerSilent")
-        .diagnosis(Proven::Observation);
-
-    /// The namespace controller may not list or delete something.
-    NAMESPACE_CONTROLLER_FORBIDDEN = Cause::in_cluster(ClusterArea::ControlPlane, "NamespaceControllerForbidden")
-        .title("The namespace controller lacks a right")
-        .meaning("The namespace controller is refused by RBAC, so it cannot empty namespaces. Its ClusterRole is made \
-            by the API server at its start and must allow everything to be listed and deleted.")
-        .proof("NamespaceDeletionContentFailure holds: is forbidden: User \
-            \"system:serviceaccount:kube-system:namespace-controller\" cannot ….")
-        .safe(&[
-            step("Look at the role; it must grant delete, deletecollection, get, list and watch on everything")
-                .run("kubectl get clusterrole system:controller:namespace-controller -o yaml").typed(),
-            step("Restore it: restarting kube-apiserver writes the default roles again"),
-        ])
-        .danger(BY_HAND)
-        .sources(&["reference: namespace controller role"])
-        .event_reason("NamespaceControllerForbidden")
         .diagnosis(Proven::Observation);
 
     /// etcd is out of space.
@@ -54,7 +32,7 @@ causes! {
                 .run("etcdctl alarm list"),
             step("Find what filled it (events, a controller that writes without end)"),
         ])
-        .danger(BY_HAND)
+        .danger(CONTENT_BY_HAND)
         .sources(&["reference: etcd with a small quota"])
         .event_reason("EtcdSpaceExceeded")
         .diagnosis(Proven::Observation);
@@ -70,24 +48,8 @@ causes! {
                 .run("kubectl get --raw '/readyz/etcd'"),
             step("Repair etcd; deletions then go on by themselves"),
         ])
-        .danger(BY_HAND)
+        .danger(CONTENT_BY_HAND)
         .sources(&["reference: etcd stopped with SIGSTOP"])
         .event_reason("EtcdNotResponding")
-        .diagnosis(Proven::Observation);
-
-    /// The API server rejects the controllers' requests (429).
-    API_REQUESTS_REJECTED = Cause::in_cluster(ClusterArea::ControlPlane, "ApiRequestsRejected")
-        .title("The API server turns the namespace controller away")
-        .meaning("Priority and fairness rejects the namespace controller's requests, because its priority level is \
-            full. Deletions go on when the level has room again.")
-        .proof("NamespaceDeletionContentFailure holds: the server has received too many requests.")
-        .safe(&[
-            step("See which level is full and who fills it")
-                .run("kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"),
-            step("Slow down the client that fills it"),
-        ])
-        .danger(BY_HAND)
-        .sources(&["reference: 429 from priority and fairness"])
-        .event_reason("ApiRequestsRejected")
         .diagnosis(Proven::Observation);
 }

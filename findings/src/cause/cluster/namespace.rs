@@ -1,59 +1,7 @@
-//! The namespace object itself.
+//! Why a namespace is not empty, or does not go when it is.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+pub(super) mod finish;
+pub(super) mod pointers;
 
-causes! {
-    /// A finalizer of somebody else in spec.finalizers.
-    NAMESPACE_SPEC_FINALIZER = Cause::in_cluster(ClusterArea::Namespace, "NamespaceSpecFinalizer")
-        .title("A finalizer in the namespace's spec is left")
-        .meaning("The namespace controller has emptied the namespace and taken off its own entry. An entry of somebody \
-            else is left in spec.finalizers; only its owner may take it off, through /finalize. The conditions then \
-            all say that nothing is wrong.")
-        .proof("spec.finalizers holds an entry other than kubernetes, and no longer kubernetes itself.")
-        .safe(&[
-            step("Find the program that sets {finalizer}, and let it finish")
-                .run("kubectl get namespace {namespace} -o yaml --show-managed-fields").typed(),
-            step("If it is not installed any more, install it again until the namespace is gone"),
-        ])
-        .danger(Danger::new(
-            "PUT /finalize with an empty list",
-            "Whatever the owner of the finalizer cleans up outside of this namespace stays behind, and nobody knows of \
-                it any more.",
-        ))
-        .sources(&["reference: openshift.io/origin and the like"])
-        .event_reason("NamespaceSpecFinalizer")
-        .diagnosis(Proven::Observation);
-
-    /// The server did delete everything it could; what is left shrinks from look to look.
-    NAMESPACE_STILL_EMPTYING = Cause::in_cluster(ClusterArea::Namespace, "NamespaceStillEmptying")
-        .title("The namespace is still being emptied")
-        .meaning("The deletion was asked for moments ago, or many objects remain and become fewer. The namespace \
-            controller looks again after five seconds to a minute.")
-        .proof("The deletion is younger than a minute and no condition names a failure.")
-        .safe(&[step("Wait a minute and look again")])
-        .danger(Danger::new(
-            "Emptying spec.finalizers (PUT /finalize)",
-            "Objects that would have been removed a moment later stay in etcd for ever.",
-        ))
-        .sources(&["reference: requeue timings of the namespace controller"])
-        .event_reason("NamespaceStillEmptying")
-        .diagnosis(Proven::Observation);
-
-    /// An error of the deletion that no rule knows.
-    NAMESPACE_CONTENT_FAILURE = Cause::in_cluster(ClusterArea::Namespace, "NamespaceContentFailure")
-        .title("Deleting the content fails in a way this version does not know")
-        .meaning("The namespace controller reports an error while it deletes what the namespace holds. The error is \
-            shown as it was written; it names what to repair.")
-        .proof("NamespaceDeletionContentFailure is True, and its message matches no other cause.")
-        .safe(&[
-            step("Read the whole message").run("kubectl get namespace {namespace} -o yaml").typed(),
-            step("Repair what the message names"),
-        ])
-        .danger(Danger::new(
-            "Emptying spec.finalizers (PUT /finalize)",
-            "The objects that could not be deleted stay in etcd, and nobody can remove them.",
-        ))
-        .sources(&["reference: NamespaceDeletionContentFailure"])
-        .event_reason("NamespaceContentFailure")
-        .diagnosis(Proven::Observation);
-}
+pub use finish::*;
+pub use pointers::*;

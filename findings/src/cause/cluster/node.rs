@@ -1,6 +1,6 @@
-//! Nodes that do not let their pods go, as the API shows them.
+//! Why a node does not let its pods go.
 
-use super::pod::FORCE;
+use crate::cause::cluster::shared::FORCE;
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 use crate::cause::{KUBELET_NOT_RUNNING, KUBELET_SYNC_LOOP_HUNG};
 

@@ -1,13 +1,7 @@
-//! Pods as the API shows them.
+//! Why a pod does not go, as far as the API shows it.
 
+use crate::cause::cluster::shared::FORCE;
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
-
-/// For every pod whose node has not let it go.
-pub(super) const FORCE: Danger = Danger::new(
-    "kubectl delete pod --force",
-    "It removes the object only. What still runs goes on running and what is mounted stays mounted, and a replacement \
-        can write to the same data.",
-);
 
 const ASK_THE_AGENT: Advice =
     step("Read what the agent of the node says, if it is installed: it names the process, mount or cgroup")
@@ -200,29 +194,5 @@ causes! {
         .danger(FORCE)
         .sources(&["reference: podgc"])
         .event_reason("PodGcRefused")
-        .diagnosis(Proven::Observation);
-
-    /// Job tracking keeps a finished pod.
-    JOB_TRACKING_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "JobTrackingFinalizer")
-        .title("The Job controller has not counted the pod yet")
-        .meaning("batch.kubernetes.io/job-tracking keeps a Job's pod until the Job controller has counted it, which \
-            takes seconds. It stays when the controller manager is down, when a webhook refuses the change of the pod, \
-            or when the Job is managed by another controller.")
-        .proof("The pod has ended and only the finalizer batch.kubernetes.io/job-tracking is left.")
-        .safe(&[
-            step("See whether the controller manager runs")
-                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
-            step("See whether a webhook changes or refuses pods (mutating ones that add containers do)")
-                .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
-            step("See whether spec.managedBy of the Job names another controller, and whether that one runs")
-                .run("kubectl -n {namespace} get jobs -o yaml").typed().if_known(),
-        ])
-        .danger(Danger::new(
-            "Taking the finalizer off by hand",
-            "The Job counts wrong: it may run the work again or never finish. A refusing webhook refuses this change \
-                as well.",
-        ))
-        .sources(&["kubernetes#129473", "kubernetes#127917", "kubernetes#121828"])
-        .event_reason("JobTrackingFinalizer")
         .diagnosis(Proven::Observation);
 }

@@ -1,32 +1,9 @@
-//! The driver, or what the kubelet knows about the volume, is at fault.
+//! CSI: the file that remembers a volume, the driver that must unpublish it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
-    /// The FUSE server of a volume has died.
-    FUSE_SERVER_GONE = Cause::at(Gate::VolumesUnmounted, "FuseServerGone")
-        .title("The FUSE server of the volume has died")
-        .meaning("The volume is a FUSE mount and its server process is gone. Every access says \"transport endpoint is \
-            not connected\", and many drivers fail their unpublish with it. The dead mount stays, and for the kubelet \
-            it still counts as mounted.")
-        .proof("mountinfo has a fuse mount for the volume and /sys/fs/fuse/connections/<minor> is gone, or a look in \
-            the disposable child gives ENOTCONN; statx with AT_STATX_DONT_SYNC still says mount root.")
-        .safe(&[
-            step("Unmount the dead mount; what the server had not stored is lost already")
-                .run("umount {path}").lab("fuse-dead"),
-            step("Bring the driver's pod on this node back, so that the kubelet's next unpublish is answered"),
-        ])
-        .danger(Danger::new(
-            "umount -l, or rm -rf of the directory",
-            "A plain umount works on a dead server. The lazy one hides a mount that may be in use, and the removal \
-                deletes data if the driver mounts it again meanwhile.",
-        ))
-        .sources(&["fluid#4002", "kubernetes#96361", "kadalu#1003", "kadalu#913", "juicefs#907", "gcs-fuse#50"])
-        .event_reason("PodVolumeServerGone")
-        .outranked_by(&[&CSI_DRIVER_NOT_REGISTERED])
-        .diagnosis(Proven::Lab("fuse-dead"));
-
     /// The CSI driver is not registered on this node.
     CSI_DRIVER_NOT_REGISTERED = Cause::at(Gate::VolumesUnmounted, "CsiDriverNotRegistered")
         .title("The CSI driver is not registered on this node")
@@ -141,75 +118,4 @@ causes! {
         .sources(&["kubernetes#108217", "reference: tested on Kubernetes 1.36"])
         .event_reason("PodVolumeDataMissing")
         .diagnosis(Proven::Lab("vol-data-empty"));
-
-    /// After a restart the kubelet could not reconstruct the volume.
-    VOLUME_NOT_RECONSTRUCTED = Cause::at(Gate::VolumesUnmounted, "VolumeNotReconstructed")
-        .title("The kubelet lost the volume when it restarted")
-        .meaning("The kubelet was restarted and could not reconstruct this volume from the disk. It then tries to \
-            clean it up exactly once; that failed or did nothing. No further try follows, while the mount on disk \
-            keeps the pod in Terminating.")
-        .proof("The mount is older than the kubelet process, is seen below pods/<uid>/volumes, nothing holds it, and \
-            no operation for it is under way. The log has Could not construct volume information, or \
-            force_cleaned_failed_volume_operation_errors_total is above 0.")
-        .safe(&[
-            step("Restart the kubelet: it reconstructs again and makes its one try again; containers keep running")
-                .run("systemctl restart {kubelet_unit}"),
-            step("If it is a tmpfs of a secret, configuration or token, unmount it: it holds only copies")
-                .run("umount {path}"),
-            step("Upgrade the kubelet: 1.27 and 1.28 repaired much of the reconstruction"),
-        ])
-        .danger(Danger::new("rm -rf of the pod's directory", "The volume is still mounted in it: its data is deleted."))
-        .sources(&[
-            "kubernetes#96635", "kubernetes#70044", "kubernetes#110670", "kubernetes#72604", "kubernetes#116954",
-            "kubernetes#116925", "kubernetes#117019", "longhorn#4782",
-        ])
-        .event_reason("PodVolumeNotReconstructed")
-        .diagnosis(Proven::Observation);
-
-    /// This kubelet no longer has the volume's plugin.
-    VOLUME_PLUGIN_REMOVED = Cause::at(Gate::VolumesUnmounted, "VolumePluginRemoved")
-        .title("This kubelet no longer has the volume's plugin")
-        .meaning("The volume was mounted by an in-tree plugin that this kubelet version no longer has (rbd and cephfs \
-            are gone by 1.31). After the upgrade the kubelet makes one try to clean up and finds no plugin. The mount \
-            stays and nothing retries. This was derived from the source; no issue is known.")
-        .proof("A directory pods/<uid>/volumes/kubernetes.io~<plugin> with a mount exists for a plugin that this \
-            kubelet's version lacks. The log may say: no volume plugin matched name.")
-        .safe(&[
-            step("Make sure that no process uses the volume, then unmount it; umount writes everything back")
-                .run("umount {path}"),
-            step("Release the device in the way of the old plugin (rbd unmap and the like)"),
-            step("Before such an upgrade drain the node, so that the old kubelet unmounts its volumes"),
-        ])
-        .danger(Danger::new(
-            "rm -rf of the plugin's directory",
-            "The volume is still mounted in it: its data is deleted.",
-        ))
-        .sources(&["reference: kubelet \"no volume plugin matched name\" (derived from source)"])
-        .event_reason("PodVolumePluginRemoved")
-        .diagnosis(Proven::Observation);
-
-    /// The kubelet remembers a volume of which nothing is left on disk.
-    KUBELET_REMEMBERS_VOLUME = Cause::at(Gate::VolumesUnmounted, "KubeletRemembersVolume")
-        .title("The kubelet probably still remembers a volume that is not on disk")
-        .meaning("Nothing of the pod is mounted, yet the kubelet behaves as if its volumes were not gone. The likely \
-            reason is an entry marked uncertain in its memory, after an unmount that failed in the middle. This memory \
-            cannot be seen from outside, so it is a conclusion and not an observation.")
-        .proof("The API phase is terminal, no mount is below pods/<uid>/volumes, and the pod's cgroup has cpu.weight 1 \
-            (v1: cpu.shares 2), which the kubelet sets while it waits for volumes. A log line with the pod's UID \
-            confirms it.")
-        .safe(&[
-            step("Search the kubelet's log for the operation that keeps failing, and treat that")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
-            step("Check that the volume's CSI driver runs on this node and answers"),
-            step("Restart the kubelet: it builds its memory anew from the disk; containers keep running")
-                .run("systemctl restart {kubelet_unit}"),
-        ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
-            "The driver may not have been told that the volume is free; mounted elsewhere it can be damaged.",
-        ))
-        .sources(&["reference: kubelet HasPossiblyMountedVolumesForPod, ReduceCPULimits"])
-        .event_reason("PodVolumeRemembered")
-        .patience(Patience::NextTry)
-        .diagnosis(Proven::Observation);
 }

@@ -1,7 +1,7 @@
-//! The pod's cgroup stays, or only the API side is left.
+//! Gate `CgroupRemoved`: why `rmdir` of the pod's cgroup fails.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// A task in state D sits in the pod's cgroup.
@@ -130,48 +130,53 @@ causes! {
         .event_reason("PodCgroupBusy")
         .diagnosis(Proven::Observation);
 
-    /// The node is done, but the API has not taken the final status.
-    STATUS_NOT_REPORTED = Cause::at(Gate::StatusReported, "StatusNotReported")
-        .title("The kubelet's final status has not reached the API")
-        .meaning("Nothing of the pod is left on the node, but the API does not show its final phase. The kubelet \
-            cannot read or patch the status: its certificate has expired, it is not allowed to, a webhook refuses, or \
-            the API server cannot be reached. It tries again every 10 s.")
-        .proof("No container, sandbox, mount or cgroup of the pod is left, and the pod's phase in the API stays \
-            non-terminal for longer than a minute. The kubelet says Failed to update status for pod.")
+    /// The freezer holds the pod's tasks.
+    CGROUP_FROZEN = Cause::at(Gate::ContainersStopped, "CgroupFrozen")
+        .title("The pod's cgroup is frozen")
+        .meaning("The cgroup freezer holds the tasks of the pod. With cgroup v1 a frozen task does not even receive \
+            SIGKILL before it is thawed, so the container never ends. With cgroup v2 SIGKILL gets through, but the \
+            stop signal is not handled, so the container ends only after its whole grace period.")
+        .proof("v1: freezer.state of the cgroup or a parent says FROZEN or FREEZING (freezer.self_freezing and \
+            freezer.parent_freezing tell which). v2: cgroup.freeze is 1 and cgroup.events says frozen 1.")
         .safe(&[
-            step("Read the kubelet's reason")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep \"status for pod\""),
-            step("Check whether the node is Ready, whether the kubelet's client certificate is valid, and whether an \
-                admission webhook matches pods/status"),
-            step("Once that is repaired, wait 10 s: the kubelet reports by itself"),
+            step("Find out who froze the cgroup (a paused container, a checkpoint, a runc that died halfway) and let \
+                it finish if it still works"),
+            step("Thaw the cgroup (v1); pending signals are delivered at once")
+                .run("echo THAWED > {freezer_state}").lab("frozen-v1").if_known(),
+            step("Thaw the cgroup (v2); the stop signal is handled at once")
+                .run("echo 0 > {cgroup_freeze}").lab("frozen-v2").if_known(),
         ])
         .danger(Danger::new(
-            "kubectl delete pod --force on every stuck pod",
-            "The reason stays, so every later pod of this node is stuck too, and the next one may still run.",
+            "kill -9 on the frozen processes (v1), or kubectl delete pod --force",
+            "On v1 the signal waits for the thaw. After the forced delete the frozen processes stay; thawed later they \
+                run on beside a replacement and can write the same data.",
         ))
-        .sources(&["reference: kubelet status manager syncPod, API-side look-alikes"])
-        .event_reason("PodStatusNotReported")
-        .diagnosis(Proven::Observation);
+        .sources(&["runc#3217", "runc#3081", "runc#2105", "kubernetes#104280"])
+        .event_reason("PodCgroupFrozen")
+        .diagnosis(Proven::Lab("frozen-v1"));
 
-    /// The node is done; the object is kept by the API side.
-    FINALIZERS_REMAIN = Cause::at(Gate::ObjectRemoved, "FinalizersRemain")
-        .title("The node is done; the API side keeps the object")
-        .meaning("The kubelet has released everything and its final status is in the API. What keeps the object is on \
-            the API side: a finalizer that its controller has not removed, or a webhook that refuses the last delete. \
-            Nothing on this node can help.")
-        .proof("Nothing of the pod is left on the node, its phase is terminal, and metadata.finalizers is not empty \
-            (or the kubelet's log says Failed to delete status for pod).")
+    /// The kubelet remembers a volume of which nothing is left on disk.
+    KUBELET_REMEMBERS_VOLUME = Cause::at(Gate::VolumesUnmounted, "KubeletRemembersVolume")
+        .title("The kubelet probably still remembers a volume that is not on disk")
+        .meaning("Nothing of the pod is mounted, yet the kubelet behaves as if its volumes were not gone. The likely \
+            reason is an entry marked uncertain in its memory, after an unmount that failed in the middle. This memory \
+            cannot be seen from outside, so it is a conclusion and not an observation.")
+        .proof("The API phase is terminal, no mount is below pods/<uid>/volumes, and the pod's cgroup has cpu.weight 1 \
+            (v1: cpu.shares 2), which the kubelet sets while it waits for volumes. A log line with the pod's UID \
+            confirms it.")
         .safe(&[
-            step("Look at metadata.finalizers of the pod, find the controller that owns each, and bring it back; it \
-                removes its own finalizer when its work is done"),
-            step("Ask the API side what keeps {pod}: kubectl why-terminating"),
-            step("If there is no finalizer, look for an admission webhook that refuses DELETE of pods"),
+            step("Search the kubelet's log for the operation that keeps failing, and treat that")
+                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+            step("Check that the volume's CSI driver runs on this node and answers"),
+            step("Restart the kubelet: it builds its memory anew from the disk; containers keep running")
+                .run("systemctl restart {kubelet_unit}"),
         ])
         .danger(Danger::new(
-            "Patching the finalizers away",
-            "The work they stand for is never done: external resources, addresses or records leak.",
+            "kubectl delete pod --force",
+            "The driver may not have been told that the volume is free; mounted elsewhere it can be damaged.",
         ))
-        .sources(&["reference: kubelet canBeDeleted, API-side look-alikes"])
-        .event_reason("PodFinalizersRemain")
+        .sources(&["reference: kubelet HasPossiblyMountedVolumesForPod, ReduceCPULimits"])
+        .event_reason("PodVolumeRemembered")
+        .patience(Patience::NextTry)
         .diagnosis(Proven::Observation);
 }

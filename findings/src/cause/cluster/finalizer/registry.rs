@@ -1,9 +1,24 @@
-//! Finalizers that are known by name: what must be cleaned up first, and by whom.
+//! Finalizers that are known by name.
 
-use super::finalizer::BY_HAND;
+use crate::cause::cluster::shared::BY_HAND;
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
+    /// A finalizer of somebody else in the namespace's metadata.
+    NAMESPACE_METADATA_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "NamespaceMetadataFinalizer")
+        .title("A finalizer in the namespace's metadata is left")
+        .meaning("The namespace is empty and the namespace controller has finished. A platform (Rancher, an operator \
+            framework) put a finalizer of its own on it, and has not taken it off.")
+        .proof("spec.finalizers is empty, metadata.finalizers is not.")
+        .safe(&[
+            step("See who set it").run("kubectl get namespace {name} -o yaml --show-managed-fields").typed(),
+            step("Repair or install that platform again, and let it finish"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: controller.cattle.io/namespace-auth"])
+        .event_reason("NamespaceMetadataFinalizer")
+        .diagnosis(Proven::Observation);
+
     /// A load balancer must be removed first.
     LOAD_BALANCER_CLEANUP_PENDING = Cause::in_cluster(ClusterArea::Finalizer, "LoadBalancerCleanupPending")
         .title("A Service waits for its load balancer to be removed")
@@ -175,5 +190,29 @@ causes! {
         ))
         .sources(&["reference: in-tree finalizers"])
         .event_reason("InTreeProtectionFinalizer")
+        .diagnosis(Proven::Observation);
+
+    /// Job tracking keeps a finished pod.
+    JOB_TRACKING_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "JobTrackingFinalizer")
+        .title("The Job controller has not counted the pod yet")
+        .meaning("batch.kubernetes.io/job-tracking keeps a Job's pod until the Job controller has counted it, which \
+            takes seconds. It stays when the controller manager is down, when a webhook refuses the change of the pod, \
+            or when the Job is managed by another controller.")
+        .proof("The pod has ended and only the finalizer batch.kubernetes.io/job-tracking is left.")
+        .safe(&[
+            step("See whether the controller manager runs")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+            step("See whether a webhook changes or refuses pods (mutating ones that add containers do)")
+                .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
+            step("See whether spec.managedBy of the Job names another controller, and whether that one runs")
+                .run("kubectl -n {namespace} get jobs -o yaml").typed().if_known(),
+        ])
+        .danger(Danger::new(
+            "Taking the finalizer off by hand",
+            "The Job counts wrong: it may run the work again or never finish. A refusing webhook refuses this change \
+                as well.",
+        ))
+        .sources(&["kubernetes#129473", "kubernetes#127917", "kubernetes#121828"])
+        .event_reason("JobTrackingFinalizer")
         .diagnosis(Proven::Observation);
 }

@@ -1,12 +1,7 @@
-//! APIs that are not served: every namespace deletion of the cluster waits for them.
+//! Why an aggregated API is not served.
 
+use crate::cause::cluster::shared::EMPTY_THE_NAMESPACE;
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
-
-const DANGER: Danger = Danger::new(
-    "Emptying spec.finalizers of the namespaces (PUT /finalize)",
-    "The namespace goes and its objects stay in etcd. They cannot even be patched until a namespace of that name \
-        exists again, and whatever they stand for outside of the cluster is never cleaned up.",
-);
 
 const READ_APISERVICE: Advice =
     step("Read what the API server says about it").run("kubectl get apiservice {apiservice} -o yaml").typed();
@@ -30,7 +25,7 @@ causes! {
                 .run("kubectl delete apiservice {apiservice}"),
             GOES_BY_ITSELF,
         ])
-        .danger(DANGER)
+        .danger(EMPTY_THE_NAMESPACE)
         .sources(&["kubernetes#60807", "kubernetes#70916"])
         .event_reason("ApiServiceWithoutService")
         .diagnosis(Proven::Observation);
@@ -73,7 +68,7 @@ causes! {
                 .run("kubectl -n {namespace} get service {service_name} -o yaml").typed(),
             GOES_BY_ITSELF,
         ])
-        .danger(DANGER)
+        .danger(EMPTY_THE_NAMESPACE)
         .sources(&["reference: APIService ServicePortError"])
         .event_reason("ApiServicePortWrong")
         .diagnosis(Proven::Observation);
@@ -176,7 +171,7 @@ causes! {
             READ_APISERVICE,
             GOES_BY_ITSELF,
         ])
-        .danger(DANGER)
+        .danger(EMPTY_THE_NAMESPACE)
         .sources(&["kubernetes#60807"])
         .event_reason("ApiServiceUnavailable")
         .diagnosis(Proven::Observation);
@@ -195,38 +190,8 @@ causes! {
             step("Repair the discovery of the extension server behind it (it must answer /apis as well)"),
             GOES_BY_ITSELF,
         ])
-        .danger(DANGER)
+        .danger(EMPTY_THE_NAMESPACE)
         .sources(&["kubernetes#119662"])
         .event_reason("ApiDiscoveryStale")
-        .diagnosis(Proven::Observation);
-
-    /// Discovery fails as a whole for the namespace controller.
-    API_DISCOVERY_FAILED = Cause::in_cluster(ClusterArea::Api, "ApiDiscoveryFailed")
-        .title("The namespace controller cannot list what the API serves")
-        .meaning("Discovery failed as a whole, so the namespace controller does not know what a namespace could hold \
-            and deletes nothing.")
-        .proof("NamespaceDeletionDiscoveryFailure is True and its message names no group.")
-        .safe(&[
-            step("See whether the API server is well").run("kubectl get --raw '/readyz?verbose'").typed(),
-            step("Read the controller manager's log: it names the request that fails"),
-        ])
-        .danger(DANGER)
-        .sources(&["reference: namespace controller, total discovery failure"])
-        .event_reason("ApiDiscoveryFailed")
-        .diagnosis(Proven::Observation);
-
-    /// A group and version that cannot be parsed.
-    GROUP_VERSION_MALFORMED = Cause::in_cluster(ClusterArea::Api, "GroupVersionMalformed")
-        .title("An API calls itself by a name that cannot be read")
-        .meaning("A server announces a group and version that is none. The namespace controller then has no list of \
-            resources at all and deletes nothing in that pass, in no namespace.")
-        .proof("NamespaceDeletionGroupVersionParsingFailure is True; its message has the name.")
-        .safe(&[
-            step("Find who announces it").run("kubectl get --raw /apis").typed(),
-            step("Repair that extension server or CRD"),
-        ])
-        .danger(DANGER)
-        .sources(&["reference: NamespaceDeletionGroupVersionParsingFailure"])
-        .event_reason("GroupVersionMalformed")
         .diagnosis(Proven::Observation);
 }

@@ -1,4 +1,4 @@
-//! States of the node that hold all its terminating pods.
+//! The kubelet itself: not running, or running and doing nothing.
 
 use crate::cause::entry::{Cause, Danger, Proven, step};
 
@@ -49,50 +49,6 @@ causes! {
         .event_reason("NodeKubeletHung")
         .diagnosis(Proven::Observation);
 
-    /// The runtime accepts connections and does not answer.
-    RUNTIME_NOT_RESPONDING = Cause::of_node("RuntimeNotResponding")
-        .title("The container runtime does not answer")
-        .meaning("The runtime's socket takes connections, but requests stay without an answer: the process is stopped, \
-            overloaded, or blocked inside. The kubelet learns nothing about containers and can stop none, so every \
-            terminating pod of the node waits.")
-        .proof("connect() to the CRI socket succeeds and a Version or List request gets no answer within its deadline, \
-            in two looks; /proc/<runtime>/stat and its threads' states say whether it is T or D.")
-        .safe(&[
-            step("If the runtime, pid {pid}, is stopped (state T), let it run again")
-                .run("kill -CONT {pid}").lab("containerd-stopped").if_known(),
-            step("Read the runtime's last messages").run("journalctl -u {runtime_unit} --since -15min --no-pager"),
-            step("Look at load, memory and disk of the node; a runtime that is only slow recovers"),
-            step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
-        ])
-        .danger(Danger::new(
-            "Killing the shims, or deleting the runtime's state directory",
-            "Every running container of the node is lost, and a volume mounted below may be wiped.",
-        ))
-        .sources(&["cri-o#6865", "kubernetes#121435", "reference: kubelet PLEG, CRI List hangs"])
-        .event_reason("NodeRuntimeNotResponding")
-        .diagnosis(Proven::Lab("containerd-stopped"));
-
-    /// The runtime's socket is missing or refuses connections.
-    RUNTIME_NOT_REACHABLE = Cause::of_node("RuntimeNotReachable")
-        .title("The container runtime cannot be reached")
-        .meaning("The runtime's socket does not exist or refuses connections, so the runtime does not run or listens \
-            elsewhere. The kubelet can neither list nor stop containers. The containers themselves may run on under \
-            their shims.")
-        .proof("connect() to the CRI socket that the kubelet uses gives ENOENT or ECONNREFUSED.")
-        .safe(&[
-            step("Read why the runtime ended").run("journalctl -u {runtime_unit} --since -1h --no-pager"),
-            step("Start the runtime; containers that still run are taken over again")
-                .run("systemctl start {runtime_unit}"),
-            step("Check that the kubelet's containerRuntimeEndpoint is the socket the runtime listens on"),
-        ])
-        .danger(Danger::new(
-            "kubectl delete pod --force for the pods of this node",
-            "Their containers may still run under their shims; replacements elsewhere write the same data.",
-        ))
-        .sources(&["reference: kubelet CRI endpoints", "reference: containerd shims outlive containerd"])
-        .event_reason("NodeRuntimeNotReachable")
-        .diagnosis(Proven::Observation);
-
     /// The PLEG has not listed the containers for too long.
     PLEG_STALLED = Cause::of_node("PlegStalled")
         .title("The kubelet's container list is stale (PLEG)")
@@ -114,27 +70,4 @@ causes! {
         .sources(&["kubernetes#121435", "reference: kubelet GenericPLEG, GetNewerThan"])
         .event_reason("NodePlegStalled")
         .diagnosis(Proven::Observation);
-
-    /// The runtime reports that the node's pod network is not ready.
-    NETWORK_NOT_READY = Cause::of_node("NetworkNotReady")
-        .title("The pod network of the node is not ready")
-        .meaning("The runtime says that its network is not ready: it has no CNI configuration, or the plugin is not \
-            initialised. No new pod gets a network, and with containerd stopping a sandbox fails as well, so \
-            terminating pods wait.")
-        .proof("CRI Status of containerd or cri-dockerd has the condition NetworkReady=false; its message is cni \
-            plugin not initialized or cni config not initialized; and a stopped sandbox of a pod that should be gone \
-            has kept its network namespace.")
-        .safe(&[
-            step("Bring the CNI pod of this node back: it writes the configuration and the network becomes ready")
-                .lab("cni-config-gone"),
-            step("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
-        ])
-        .danger(Danger::new(
-            "Putting a made-up configuration into /etc/cni/net.d",
-            "The runtime uses another plugin than the one that made the pods' networks: releases go wrong and new pods \
-                get wrong addresses.",
-        ))
-        .sources(&["containerd#8774", "cri-tools#1687"])
-        .event_reason("NodeNetworkNotReady")
-        .diagnosis(Proven::Lab("cni-config-gone"));
 }

@@ -1,39 +1,64 @@
-//! What the API shows: causes outside of the node, found from the API server's answers alone.
+//! What the API shows. Each file is named after that of its rule in `aggregator/core/src/rules`.
 
-mod admission;
-mod api;
+mod api_service;
+mod attachment;
+mod circle;
+mod claim;
 mod control_plane;
+mod crd;
 mod finalizer;
-mod known_finalizer;
-mod look_alike;
+mod invalid_owner;
+mod live_pod;
 mod namespace;
 mod node;
+mod object;
+mod owner;
 mod pod;
-mod storage;
+mod shared;
+mod volume;
+mod webhook;
 
-pub use admission::*;
-pub use api::*;
+pub use api_service::*;
+pub use attachment::*;
+pub use circle::*;
+pub use claim::*;
 pub use control_plane::*;
+pub use crd::*;
 pub use finalizer::*;
-pub use known_finalizer::*;
-pub use look_alike::*;
+pub use invalid_owner::*;
+pub use live_pod::*;
 pub use namespace::*;
 pub use node::*;
+pub use object::*;
+pub use owner::*;
 pub use pod::*;
-pub use storage::*;
+pub use volume::*;
+pub use webhook::*;
 
-/// Every cause the aggregator can name, from the widest to the narrowest.
-pub(super) static ALL: &[&[&crate::cause::Cause]] = &[
-    api::ALL,
+use crate::Cause;
+
+/// Every cause of these files, in the order of the documents.
+pub(super) static ALL: &[&[&Cause]] = &[
+    api_service::ALL,
     control_plane::ALL,
-    namespace::ALL,
-    admission::ALL,
+    namespace::pointers::ALL,
+    namespace::finish::ALL,
+    webhook::ALL,
+    crd::ALL,
+    object::ALL,
     finalizer::ALL,
-    known_finalizer::ALL,
+    finalizer::foreign::ALL,
+    finalizer::reported::ALL,
+    finalizer::registry::ALL,
+    owner::ALL,
+    circle::ALL,
     pod::ALL,
+    live_pod::ALL,
     node::ALL,
-    storage::ALL,
-    look_alike::ALL,
+    claim::ALL,
+    volume::ALL,
+    attachment::ALL,
+    invalid_owner::ALL,
 ];
 
 #[cfg(test)]

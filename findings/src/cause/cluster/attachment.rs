@@ -1,0 +1,79 @@
+//! Why a volume is not detached.
+
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+const PATCH_ATTACHMENT: Danger = Danger::new(
+    "Taking external-attacher/… off the VolumeAttachment or the volume",
+    "Kubernetes forgets the attachment, the storage does not. Attached a second time elsewhere, the file system can be \
+        destroyed.",
+);
+
+causes! {
+    /// The driver cannot detach.
+    VOLUME_DETACH_FAILS = Cause::in_cluster(ClusterArea::Storage, "VolumeDetachFails")
+        .title("The storage refuses to detach the volume")
+        .meaning("The driver tries to detach the volume from its node and fails; its words say why.")
+        .proof("The VolumeAttachment is being deleted, and status.detachError is set.")
+        .safe(&[
+            step("Read the driver's words and look at the volume in the storage's own console")
+                .run("kubectl get volumeattachment {attachment} -o yaml").typed(),
+            step("Repair what it names; the driver tries again by itself"),
+        ])
+        .danger(PATCH_ATTACHMENT)
+        .sources(&["karpenter#2169"])
+        .event_reason("VolumeDetachFails")
+        .diagnosis(Proven::Observation);
+
+    /// Nobody detaches.
+    VOLUME_ATTACHER_GONE = Cause::in_cluster(ClusterArea::Storage, "VolumeAttacherGone")
+        .title("Nobody detaches the volume")
+        .meaning("The attachment is being deleted, and its driver has not said anything: the controller part of the \
+            driver (csi-attacher) does not run or has lost its Lease.")
+        .proof("external-attacher/… is left, and there is no detachError. The Lease of the driver's csi-attacher, \
+            where it has one, tells whether that is away or silent; such a Lease may also be left over, so this is \
+            probable.")
+        .safe(&[
+            step("See whether the controller part of {driver} runs, and read the log of csi-attacher")
+                .run("kubectl get pods,leases -A -o wide").typed().if_known(),
+            step("Bring the driver's controller part back; it detaches by itself"),
+        ])
+        .danger(PATCH_ATTACHMENT)
+        .sources(&["reference: external-attacher"])
+        .event_reason("VolumeAttacherGone")
+        .diagnosis(Proven::Observation);
+
+    /// The node still uses the volume.
+    VOLUME_STILL_MOUNTED = Cause::in_cluster(ClusterArea::Storage, "VolumeStillMounted")
+        .title("The node still reports the volume as in use")
+        .meaning("The volume should be detached, and the node's kubelet still lists it as mounted or attached. The \
+            controller waits for it: at once with the out-of-service taint, after six minutes if the node is not \
+            ready, else for ever.")
+        .proof("The VolumeAttachment is not being deleted, its volume is, and status.volumesInUse of a Ready node \
+            lists it.")
+        .safe(&[
+            step("Ask the node what keeps the mount busy; copy why-terminating-agent there if it is not in the cluster")
+                .run("why-terminating-agent check"),
+            step("End what it names; the kubelet unmounts, and the volume is detached by itself"),
+        ])
+        .danger(PATCH_ATTACHMENT)
+        .sources(&["reference: attach/detach controller, MountedByNode"])
+        .event_reason("VolumeStillMounted")
+        .diagnosis(Proven::Observation);
+
+    /// The Secret a detach needs is gone.
+    DETACH_SECRET_GONE = Cause::in_cluster(ClusterArea::Storage, "DetachSecretGone")
+        .title("The Secret that a detach needs went with its namespace")
+        .meaning("The driver needs a Secret to detach the volume. The Secret lived in a namespace that was deleted, so \
+            the detach can never succeed as it is.")
+        .proof("status.detachError says: failed to load secret, and the namespace of controllerPublishSecretRef is \
+            gone or being deleted.")
+        .safe(&[
+            step("Make the Secret {secret} again in its namespace, with the credentials of the storage"),
+            step("If that namespace is being deleted and takes nothing new: detach the volume in the storage's own \
+                console first, and only then let the attachment go"),
+        ])
+        .danger(PATCH_ATTACHMENT)
+        .sources(&["reference: external-attacher, getCredentialsFromPV"])
+        .event_reason("DetachSecretGone")
+        .diagnosis(Proven::Observation);
+}

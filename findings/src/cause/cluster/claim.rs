@@ -1,0 +1,82 @@
+//! Why a PersistentVolumeClaim does not go.
+
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+const PATCH_CLAIM: Danger = Danger::new(
+    "Taking kubernetes.io/pvc-protection off by hand",
+    "The check that nobody uses the claim is skipped: the disk may be deleted while it is mounted.",
+);
+
+causes! {
+    /// A pod that nobody deletes uses the claim.
+    PVC_USED_BY_POD = Cause::in_cluster(ClusterArea::Storage, "PvcUsedByPod")
+        .title("A pod uses the claim, and nobody asked it to go")
+        .meaning("pvc-protection keeps a claim while a pod with a node uses it. The pod is not being deleted, so this \
+            is not stuck by a fault: the pod must go first.")
+        .proof("A pod of the namespace with spec.nodeName names the claim and has no deletion timestamp.")
+        .safe(&[
+            step("See which pods use the claim and what makes them")
+                .run("kubectl -n {namespace} get pod {pod} -o yaml").typed(),
+            step("Delete the pod, or scale down what makes it, if it should go")
+                .run("kubectl -n {namespace} delete pod {pod}"),
+            step("If the pod should stay: a deletion cannot be taken back, so save the data before the pod goes"),
+        ])
+        .danger(PATCH_CLAIM)
+        .sources(&["reference: pvc_protection_controller"])
+        .event_reason("PvcUsedByPod")
+        .diagnosis(Proven::Observation);
+
+    /// A finished pod holds the claim.
+    PVC_USED_BY_COMPLETED_POD = Cause::in_cluster(ClusterArea::Storage, "PvcUsedByCompletedPod")
+        .title("A pod that has ended still holds the claim")
+        .meaning("A pod that ran holds its claims until it is deleted, also when it has completed, as a Job's pods do.")
+        .proof("A pod of the namespace in phase Succeeded or Failed, with spec.nodeName, names the claim.")
+        .safe(&[
+            step("Save what is needed of the ended pod: its log goes with it")
+                .run("kubectl -n {namespace} logs {pod} --all-containers"),
+            step("Delete the ended pod, or its Job").run("kubectl -n {namespace} delete pod {pod}"),
+            step("Set ttlSecondsAfterFinished on such Jobs, so that it does not happen again"),
+        ])
+        .danger(PATCH_CLAIM)
+        .sources(&["reference: a completed pod and its claim"])
+        .event_reason("PvcUsedByCompletedPod")
+        .diagnosis(Proven::Observation);
+
+    /// No pod uses the claim, and it is still protected.
+    PVC_PROTECTION_NOT_RELEASED = Cause::in_cluster(ClusterArea::Storage, "PvcProtectionNotReleased")
+        .title("No pod uses the claim, and its protection is still there")
+        .meaning("The controller manager takes pvc-protection off when no pod with a node uses the claim. No such pod \
+            is visible, and it has not done so.")
+        .proof("kubernetes.io/pvc-protection is left, and no pod of the namespace with a node names the claim.")
+        .safe(&[
+            step("See whether the controller manager runs")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+            step("Read its log; pvc-protection-controller names what it cannot list"),
+        ])
+        .danger(PATCH_CLAIM)
+        .sources(&["reference: pvc_protection_controller"])
+        .event_reason("PvcProtectionNotReleased")
+        .diagnosis(Proven::Observation);
+
+    /// A local volume on a node that is lost.
+    LOCAL_VOLUME_ON_LOST_NODE = Cause::in_cluster(ClusterArea::Storage, "LocalVolumeOnLostNode")
+        .title("The claim's data is on the disk of a node that is lost")
+        .meaning("The volume is a path of one node, and that node is silent or gone. No other node can use it; a \
+            replacement pod waits with a volume node affinity conflict. The claim waits for its pod, the pod for the \
+            node.")
+        .proof("The claim is being deleted and held by a pod; its PersistentVolume is local to one node by \
+            nodeAffinity; that node is not Ready or does not exist.")
+        .safe(&[
+            step("Bring node {node} back: the data is only there, and then everything finishes by itself"),
+            step("Or give the data up. Confirm first that the machine is off; then, in this order: the node (out of \
+                service), the pod goes, the claim goes, and the workload makes an empty one elsewhere"),
+        ])
+        .danger(Danger::new(
+            "Taking kubernetes.io/pvc-protection off first, as is often advised",
+            "It skips the check that nobody uses the data; when the machine comes back, its pod runs on a volume that \
+                Kubernetes has forgotten.",
+        ))
+        .sources(&["reference: seed 004, scratch data on an edge node"])
+        .event_reason("LocalVolumeOnLostNode")
+        .diagnosis(Proven::Observation);
+}

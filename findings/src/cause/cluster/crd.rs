@@ -1,0 +1,66 @@
+//! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
+
+use crate::cause::cluster::shared::FINALIZE;
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+causes! {
+    /// A conversion webhook cannot be called.
+    CONVERSION_WEBHOOK_UNAVAILABLE = Cause::in_cluster(ClusterArea::Admission, "ConversionWebhookUnavailable")
+        .title("Custom resources cannot be converted")
+        .meaning("The objects are stored in one version and asked for in another, and the webhook that converts cannot \
+            be called. They can be neither listed nor deleted. The namespace's conditions then say that all content \
+            was removed, which is wrong.")
+        .proof("The CRD converts by webhook and its Service does not exist or has no ready endpoint, or the \
+            namespace's condition says: conversion webhook … failed.")
+        .safe(&[
+            step("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed(),
+            step("Restore the operator that serves the conversion, Service {service}"),
+            step("The deletion then goes on within a minute"),
+        ])
+        .danger(Danger::new(
+            "Setting spec.conversion.strategy to None, or deleting the CRD",
+            "Without conversion the versions are taken for equal and objects are read wrong. A deleted CRD waits for \
+                the same objects.",
+        ))
+        .sources(&["kubernetes#101078"])
+        .event_reason("ConversionWebhookUnavailable")
+        .diagnosis(Proven::Observation);
+
+    /// Objects are stored in a version that is not served.
+    STORED_VERSION_NOT_SERVED = Cause::in_cluster(ClusterArea::Admission, "StoredVersionNotServed")
+        .title("Custom resources are stored in a version that is gone")
+        .meaning("Objects were stored in a version that the CRD no longer has; the API server cannot read them, so it \
+            can delete none.")
+        .proof("status.storedVersions of the CRD names a version that spec.versions does not have, or an error says: \
+            request to convert CR from an invalid group/version.")
+        .safe(&[
+            step("See which versions are stored and which are defined").run("kubectl get crd {crd} -o yaml").typed()
+                .if_known(),
+            step("Put the missing version back into the CRD (served: false is enough)").run("kubectl edit crd {crd}")
+                .if_known(),
+            step("Then store every object anew (storage version migration) and drop the version for good"),
+        ])
+        .danger(FINALIZE)
+        .sources(&["reference: conversion from an invalid version"])
+        .event_reason("StoredVersionNotServed")
+        .diagnosis(Proven::Observation);
+
+    /// Instances of a CRD that is being deleted remain.
+    CRD_INSTANCES_REMAIN = Cause::in_cluster(ClusterArea::Admission, "CrdInstancesRemain")
+        .title("Instances of a CRD remain, and could not be looked at")
+        .meaning("A CRD goes when its last instance has gone. The server says that some remain or that it cannot count \
+            them, and which ones they are could not be found out here.")
+        .proof("The CRD has the finalizer customresourcecleanup.apiextensions.k8s.io and Terminating=True, and its \
+            instances cannot be listed by us, or are not being deleted.")
+        .safe(&[
+            step("List the instances").run("kubectl get {crd} -A").typed(),
+            step("Let what holds each of them finish (its finalizers), not the CRD"),
+        ])
+        .danger(Danger::new(
+            "Taking customresourcecleanup.apiextensions.k8s.io off the CRD",
+            "The instances stay in etcd and come back when the CRD is installed again.",
+        ))
+        .sources(&["kubernetes#60538"])
+        .event_reason("CrdInstancesRemain")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,123 @@
+//! Finalizers of programs that somebody installed: which program, and whether it lives.
+
+use crate::cause::cluster::shared::BY_HAND;
+use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, step};
+
+const SET_BY: Advice = step("See who set the finalizer {finalizer} (managedFields)")
+    .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields")
+    .typed()
+    .if_known();
+
+causes! {
+    /// The controller lived in the namespace it must clean.
+    FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameNamespace")
+        .title("The controller that must clean up lives in the namespace that is being deleted")
+        .meaning("A deadlock: the namespace waits for objects, the objects wait for their controller, and the \
+            controller's pods were deleted with the namespace, where nothing new can start. Since Kubernetes 1.33 pods \
+            always go first, so this happens every time.")
+        .proof("The namespace is being deleted, an object in it has a finalizer, and the account that may change that \
+            kind belongs to the same namespace.")
+        .safe(&[
+            step("Run the controller from another namespace, with an account and the rights of its own, until its \
+                objects are gone"),
+            step("Or find out what it would clean up, clean that up by hand, and only then take this one finalizer off \
+                these objects"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: ordered namespace deletion", "kubernetes#115070"])
+        .event_reason("FinalizerOwnerInSameNamespace")
+        .diagnosis(Proven::Observation);
+
+    /// Nothing runs that would take the finalizer off.
+    FINALIZER_CONTROLLER_GONE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerGone")
+        .title("The controller behind a finalizer is gone")
+        .meaning("A finalizer asks a controller to clean up first, and no workload runs that could: it was \
+            uninstalled, or scaled to zero, before its objects were deleted.")
+        .proof("The object is being deleted and has the finalizer; no role names its kind and no account outside of \
+            kube-system may change everything, or nothing runs as the account that has such a role, or its workload is \
+            scaled to 0. A workload that is found through the kind's neighbours only (whoever converts it, answers its \
+            webhooks, or came with its CRD) makes it probable.")
+        .safe(&[
+            SET_BY,
+            step("Start the controller again, if it was scaled down")
+                .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").if_known(),
+            step("If it was uninstalled, install the same version again and let it finish; then uninstall it in the \
+                right order: objects first"),
+            step("If it cannot come back: find out what it would have cleaned up and do that by hand, before anything \
+                else"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["kubernetes#60538", "kubernetes#119881"])
+        .event_reason("FinalizerControllerGone")
+        .diagnosis(Proven::Recording("finalizer-and-webhook"));
+
+    /// The controller is there, and no pod of it is ready.
+    FINALIZER_CONTROLLER_NOT_READY = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerNotReady")
+        .title("No pod of the controller behind a finalizer is ready")
+        .meaning("The controller that must take the finalizer off is installed, and none of its pods is ready.")
+        .proof("The workload that runs as the account with rights on this kind has no ready pod. Found through the \
+            kind's neighbours only, it is probable.")
+        .safe(&[
+            step("See why its pods are not ready").run("kubectl -n {workload_namespace} describe {workload}").typed(),
+            step("Repair that; the objects then go by themselves"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: finalizer owners"])
+        .event_reason("FinalizerControllerNotReady")
+        .diagnosis(Proven::Observation);
+
+    /// The controller's pods run, and none of them leads.
+    FINALIZER_CONTROLLER_NOT_LEADING = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerNotLeading")
+        .title("The pods of the controller behind a finalizer run, and none of them leads")
+        .meaning("Of several copies of a controller only the one that holds a Lease works. Its pods are ready, and the \
+            Lease is held by a pod that is gone or has not renewed it: nobody works, although everything looks well.")
+        .proof("The Lease in the controller's namespace whose holder is named after one of its pods has not been \
+            renewed for twice its duration. That this Lease is the one of this work is inferred from the name, so it \
+            is probable; a controller that no longer elects a leader leaves such a Lease behind.")
+        .safe(&[
+            step("See who holds the Leases there, and since when")
+                .run("kubectl -n {workload_namespace} get leases -o wide").typed(),
+            step("Read in its log why no pod becomes the leader (the API server does not answer, rights on leases)"),
+            step("If it hangs, restart it; the new pods elect a leader")
+                .run("kubectl -n {workload_namespace} rollout restart {workload}"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: finalizer owners, leader Leases"])
+        .event_reason("FinalizerControllerNotLeading")
+        .diagnosis(Proven::Observation);
+
+    /// The controller runs and does not finish.
+    FINALIZER_CONTROLLER_FAILING = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerFailing")
+        .title("The controller behind a finalizer runs and does not finish")
+        .meaning("The controller is there and ready, and has not taken its finalizer off for minutes. Mostly what it \
+            must clean up outside of the cluster fails: credentials, quota, an API that does not answer.")
+        .proof("The workload that runs as the account with rights on this kind has ready pods, and the finalizer is \
+            left. That it is this workload's finalizer is inferred from its rights, so this is probable.")
+        .safe(&[
+            step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            step("Read the log of {workload}"),
+            step("Repair what it reports; it tries again"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: finalizer owners"])
+        .event_reason("FinalizerControllerFailing")
+        .diagnosis(Proven::Observation);
+
+    /// Nobody knows whose finalizer it is.
+    FINALIZER_OWNER_UNKNOWN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerUnknown")
+        .title("Nobody known takes this finalizer off")
+        .meaning("The finalizer is not among the known ones, and the cluster does not show which program takes it off. \
+            Who set it is recorded in managedFields.")
+        .proof("The object is being deleted, has the finalizer, and nothing else holds it. Where rights or neighbours \
+            of the kind could not be seen, or an account may change everything and may be the one, it is probable.")
+        .safe(&[
+            SET_BY,
+            step("Ask whoever set it; the audit log names the user"),
+            step("Only when somebody vouches that nothing depends on it, take this one finalizer off with kubectl \
+                edit"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: seed 001, a ConfigMap with a private finalizer"])
+        .event_reason("FinalizerOwnerUnknown")
+        .diagnosis(Proven::Recording("runtime-and-freezer"));
+}

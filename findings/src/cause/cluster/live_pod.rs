@@ -1,0 +1,45 @@
+//! Pods that are not being deleted, although somebody waits for that: on a silent node that is not
+//! evicted, or made anew and not ready.
+
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+causes! {
+    /// The node controller does not evict.
+    EVICTION_SUSPENDED = Cause::in_cluster(ClusterArea::Pod, "EvictionSuspended")
+        .title("Pods of silent nodes are not evicted, because too many nodes are silent")
+        .meaning("When all nodes, or most nodes of a zone, are not ready, the node controller takes the network for \
+            broken and evicts slowly or not at all. So pods are not even asked to stop.")
+        .proof("The node has Ready=Unknown for two minutes, the taint unreachable:NoSchedule and not \
+            unreachable:NoExecute, the controller manager's Lease is fresh, and the Lease of every node has run out. \
+            When it is most of a zone (more than two nodes and more than 55 %) it is probable: these limits can be \
+            set.")
+        .safe(&[
+            step("See how many nodes of each zone are ready")
+                .run("kubectl get nodes -L topology.kubernetes.io/zone").typed(),
+            step("Repair the control plane's network: it is more likely broken than all those nodes"),
+        ])
+        .danger(Danger::new(
+            "Deleting the Nodes or force-deleting their pods",
+            "The nodes run on behind the broken network, and every workload would run twice.",
+        ))
+        .sources(&["reference: node lifecycle controller, zone states"])
+        .event_reason("EvictionSuspended")
+        .diagnosis(Proven::Observation);
+
+    /// The pod that replaced the evicted one does not get ready.
+    REPLACEMENT_NOT_READY = Cause::in_cluster(ClusterArea::Pod, "ReplacementNotReady")
+        .title("The deletion went well, and the replacement does not get ready")
+        .meaning("A StatefulSet's pod was replaced after an eviction, and the new one waits: for a local volume of the \
+            lost node (volume node affinity conflict), or for something the product needs (a vault to be unsealed).")
+        .proof("The pod belongs to a StatefulSet, is not being deleted and has not been ready for two minutes, and an \
+            Event is about another uid of this name. Without such an Event (they live for an hour) a pod that is much \
+            younger than its StatefulSet makes it probable.")
+        .safe(&[
+            step("Read why it waits").run("kubectl describe pod {name} -n {namespace}").typed(),
+            step("For a local volume: bring its node back, or give the data up and delete the claim"),
+        ])
+        .danger(Danger::new("Deleting the replacement again", "Nothing changes but the time it has to start."))
+        .sources(&["reference: seed 004, a sealed vault"])
+        .event_reason("ReplacementNotReady")
+        .diagnosis(Proven::Observation);
+}

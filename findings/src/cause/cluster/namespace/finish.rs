@@ -1,0 +1,58 @@
+//! What is left to say when objects and conditions have been looked at.
+
+use crate::cause::cluster::shared::FINALIZE;
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+causes! {
+    /// Objects are made while the namespace is being deleted.
+    OBJECTS_RECREATED = Cause::in_cluster(ClusterArea::Admission, "ObjectsRecreated")
+        .title("Somebody makes objects while the namespace is being deleted")
+        .meaning("The API server refuses new objects in a namespace that is being deleted; an aggregated API that \
+            skips this check does not. So the namespace fills as fast as it is emptied.")
+        .proof("An object in it is younger than the namespace's deletion.")
+        .safe(&[
+            step("See who makes it (managedFields.manager), and stop that program")
+                .run("kubectl -n {namespace} get {type} {name} -o yaml --show-managed-fields").typed(),
+            step("Have the extension API server check the namespace's phase on create"),
+        ])
+        .danger(FINALIZE)
+        .sources(&["reference: NamespaceLifecycle"])
+        .event_reason("ObjectsRecreated")
+        .diagnosis(Proven::Observation);
+
+    /// A finalizer of somebody else in spec.finalizers.
+    NAMESPACE_SPEC_FINALIZER = Cause::in_cluster(ClusterArea::Namespace, "NamespaceSpecFinalizer")
+        .title("A finalizer in the namespace's spec is left")
+        .meaning("The namespace controller has emptied the namespace and taken off its own entry. An entry of somebody \
+            else is left in spec.finalizers; only its owner may take it off, through /finalize. The conditions then \
+            all say that nothing is wrong.")
+        .proof("spec.finalizers holds an entry other than kubernetes, and no longer kubernetes itself.")
+        .safe(&[
+            step("Find the program that sets {finalizer}, and let it finish")
+                .run("kubectl get namespace {namespace} -o yaml --show-managed-fields").typed(),
+            step("If it is not installed any more, install it again until the namespace is gone"),
+        ])
+        .danger(Danger::new(
+            "PUT /finalize with an empty list",
+            "Whatever the owner of the finalizer cleans up outside of this namespace stays behind, and nobody knows of \
+                it any more.",
+        ))
+        .sources(&["reference: openshift.io/origin and the like"])
+        .event_reason("NamespaceSpecFinalizer")
+        .diagnosis(Proven::Observation);
+
+    /// The server did delete everything it could; what is left shrinks from look to look.
+    NAMESPACE_STILL_EMPTYING = Cause::in_cluster(ClusterArea::Namespace, "NamespaceStillEmptying")
+        .title("The namespace is still being emptied")
+        .meaning("The deletion was asked for moments ago, or many objects remain and become fewer. The namespace \
+            controller looks again after five seconds to a minute.")
+        .proof("The deletion is younger than a minute and no condition names a failure.")
+        .safe(&[step("Wait a minute and look again")])
+        .danger(Danger::new(
+            "Emptying spec.finalizers (PUT /finalize)",
+            "Objects that would have been removed a moment later stay in etcd for ever.",
+        ))
+        .sources(&["reference: requeue timings of the namespace controller"])
+        .event_reason("NamespaceStillEmptying")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,40 @@
+//! Owners: a foreground deletion waits for what the object owns.
+
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+causes! {
+    /// Dependents of a foreground deletion were not asked to go.
+    FOREGROUND_DEPENDENTS_REMAIN = Cause::in_cluster(ClusterArea::Finalizer, "ForegroundDependentsRemain")
+        .title("A foreground deletion waits for dependents that nobody asked to go")
+        .meaning("The object was deleted with --cascade=foreground and waits for everything it owns. The garbage \
+            collector should have asked its dependents to go and has not.")
+        .proof("foregroundDeletion is among its finalizers, and an object with its uid as a blocking owner is not \
+            being deleted.")
+        .safe(&[
+            step("See whether the controller manager, which holds the garbage collector, runs")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+            step("Delete the dependents themselves, if they should go"),
+        ])
+        .danger(Danger::new(
+            "Taking foregroundDeletion off",
+            "The owner goes and its dependents stay behind without one.",
+        ))
+        .sources(&["reference: garbage collector, blockingDependents"])
+        .event_reason("ForegroundDependentsRemain")
+        .diagnosis(Proven::Observation);
+
+    /// Nothing blocks, and the garbage collector does not act.
+    GARBAGE_COLLECTOR_NOT_WORKING = Cause::in_cluster(ClusterArea::Finalizer, "GarbageCollectorNotWorking")
+        .title("The garbage collector does not finish a foreground deletion")
+        .meaning("No dependent blocks any more, and foregroundDeletion is still there. The garbage collector does not \
+            work: before Kubernetes 1.32 one CRD with a broken conversion webhook stops it for the whole cluster.")
+        .proof("foregroundDeletion is left, no visible object blocks it, and the controller manager's Lease is fresh.")
+        .safe(&[
+            step("See whether a CRD converts by a webhook that is gone").run("kubectl get crd -o wide").typed(),
+            step("Read the controller manager's log; garbagecollector names what it cannot list"),
+        ])
+        .danger(Danger::new("Taking foregroundDeletion off", "What could not be listed stays behind without an owner."))
+        .sources(&["kubernetes#101078", "kubernetes#125796"])
+        .event_reason("GarbageCollectorNotWorking")
+        .diagnosis(Proven::Observation);
+}

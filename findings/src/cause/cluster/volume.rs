@@ -1,0 +1,62 @@
+//! Why a PersistentVolume does not go.
+
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+causes! {
+    /// The volume is bound to a claim that nobody deletes.
+    PV_BOUND_TO_CLAIM = Cause::in_cluster(ClusterArea::Storage, "PvBoundToClaim")
+        .title("The volume is bound to a claim that nobody asked to go")
+        .meaning("pv-protection keeps a volume while it is Bound. Its claim must go first; the volume then follows.")
+        .proof("The volume's phase is Bound, and the claim it names exists and has no deletion timestamp.")
+        .safe(&[
+            step("See who uses the claim").run("kubectl -n {namespace} describe persistentvolumeclaim {name}").typed(),
+            step("Delete the claim, if it should go; what uses the claim shows then")
+                .run("kubectl -n {namespace} delete persistentvolumeclaim {name}"),
+            step("If the claim should stay: the volume's deletion cannot be taken back, so save its data first"),
+        ])
+        .danger(Danger::new(
+            "Taking kubernetes.io/pv-protection off by hand",
+            "The claim becomes Lost, and its pods cannot start again.",
+        ))
+        .sources(&["reference: pv_protection_controller"])
+        .event_reason("PvBoundToClaim")
+        .diagnosis(Proven::Observation);
+
+    /// The storage does not delete the volume.
+    PV_BACKEND_DELETE_FAILS = Cause::in_cluster(ClusterArea::Storage, "PvBackendDeleteFails")
+        .title("The provisioner has not deleted the volume in its storage")
+        .meaning("The volume is released and its reclaim policy is Delete: the provisioner must delete it in the \
+            storage first. It fails there (still attached, no permission), or does not run.")
+        .proof("external-provisioner.volume.kubernetes.io/finalizer is left, the phase is Released or Failed, and an \
+            Event VolumeFailedDelete or the volume's status says why. Without these words it is probable; the Lease of \
+            the driver's csi-provisioner, where it has one, tells whether it runs.")
+        .safe(&[
+            step("Read the volume's Events (VolumeFailedDelete)").run("kubectl describe persistentvolume {pv}").typed(),
+            step("Repair what the storage says, or restore the controller part of {driver}"),
+            step("It tries again by itself"),
+        ])
+        .danger(Danger::new(
+            "Taking the finalizer off by hand",
+            "The disk stays in the storage and costs money, and nobody knows of it any more.",
+        ))
+        .sources(&["reference: sig-storage-lib, deleteVolumeOperation"])
+        .event_reason("PvBackendDeleteFails")
+        .diagnosis(Proven::Observation);
+
+    /// The controller manager has not let the volume go.
+    PV_DELETION_PENDING = Cause::in_cluster(ClusterArea::Storage, "PvDeletionPending")
+        .title("The controller manager has not let the volume go yet")
+        .meaning("No claim holds the volume any more, and a finalizer of the controller manager is left: it has not \
+            come to it, or deleting the disk fails.")
+        .proof("kubernetes.io/pv-protection or kubernetes.io/pv-controller is left, and the volume is not Bound. With \
+            pv-controller and no word of why the disk is not deleted it is probable.")
+        .safe(&[
+            step("Read the volume's Events").run("kubectl describe persistentvolume {pv}").typed(),
+            step("See whether the controller manager runs")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+        ])
+        .danger(Danger::new("Taking the finalizer off by hand", "The disk may stay in the storage and cost money."))
+        .sources(&["reference: pv controller"])
+        .event_reason("PvDeletionPending")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,50 @@
+//! Webhooks that must agree, and whether they can be called.
+
+use crate::cause::cluster::shared::READ_CONFIGURATION;
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+causes! {
+    /// A webhook that must be asked cannot be called.
+    WEBHOOK_UNAVAILABLE = Cause::in_cluster(ClusterArea::Admission, "WebhookUnavailable")
+        .title("A webhook that must agree cannot be called")
+        .meaning("A webhook with failurePolicy Fail is asked about the deletion, and its backend cannot be called. So \
+            every such request is refused, also those of the namespace controller.")
+        .proof("The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and its Service does not \
+            exist or has no ready endpoint, or the namespace's condition says: failed calling webhook. matchConditions \
+            are not evaluated: with them, and without such a condition, it is probable.")
+        .safe(&[
+            READ_CONFIGURATION,
+            step("Bring its backend, Service {service}, back; the deletion then goes on within a minute").if_known(),
+            step("If the product was removed for good, its configuration is dead policy that refuses everything: \
+                remove it")
+                .run("kubectl delete {configuration}"),
+            step("Otherwise exclude this namespace in its namespaceSelector until the backend is back"),
+        ])
+        .danger(Danger::new(
+            "Setting failurePolicy to Ignore",
+            "A security policy is then off for the whole cluster whenever its backend is away, and nobody notices.",
+        ))
+        .sources(&["kyverno#5999", "kubernetes#80313"])
+        .event_reason("WebhookUnavailable")
+        .diagnosis(Proven::Recording("finalizer-and-webhook"));
+
+    /// A webhook that cannot be called refuses the removal of a finalizer.
+    WEBHOOK_BLOCKS_UPDATE = Cause::in_cluster(ClusterArea::Admission, "WebhookBlocksUpdate")
+        .title("A webhook refuses the last updates")
+        .meaning("Taking a finalizer off, and a kubelet's last status, are updates. A webhook with failurePolicy Fail \
+            is asked about them and cannot be called, so the object stays although its controller has done its work.")
+        .proof("The object is being deleted, and a webhook whose rules, scope and selectors match its UPDATE has \
+            failurePolicy Fail and no backend. matchConditions are not evaluated: with them it is probable.")
+        .safe(&[
+            READ_CONFIGURATION,
+            step("Bring its backend, Service {service}, back; what waits then goes on by itself"),
+            step("Have the webhook exclude objects with a deletion timestamp"),
+        ])
+        .danger(Danger::new(
+            "Taking finalizers off by hand",
+            "It is an update too and is refused the same way; where it is not, the clean-up is skipped.",
+        ))
+        .sources(&["kubernetes#129473"])
+        .event_reason("WebhookBlocksUpdate")
+        .diagnosis(Proven::Observation);
+}

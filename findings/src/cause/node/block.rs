@@ -1,0 +1,52 @@
+//! Raw block volumes: the loop device the kubelet locks them with, and what is built on it.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// The loop device of a raw block volume stays.
+    LOOP_DEVICE_LEFT = Cause::at(Gate::VolumesUnmounted, "LoopDeviceLeft")
+        .title("The loop device of a raw block volume is left over")
+        .meaning("For a raw block volume the kubelet binds the device below volumeDevices and locks it with a loop \
+            device. The loop device is still there and pins the volume. The kubelet's unmap fails, so it goes on \
+            remembering the volume.")
+        .proof("/sys/block/loopN/loop/backing_file names …/volumeDevices/<volume>/dev/<pod uid> (perhaps followed by \
+            \" (deleted)\") of this pod.")
+        .safe(&[
+            step("Check that nothing uses the loop device: no mount, no holder, no LVM volume on it")
+                .run("lsblk {device}"),
+            step("Detach the loop device; the kubelet's next try then releases the volume")
+                .run("losetup -d {device}").lab("loop-left"),
+            step("If it comes back after a kubelet restart, upgrade the kubelet to 1.28 or later"),
+        ])
+        .danger(Danger::new(
+            "Detaching the disk at the storage side first",
+            "The loop device writes into nothing: unwritten data is lost and later tasks hang in state D.",
+        ))
+        .sources(&["kubernetes#119608", "longhorn#6919", "longhorn#2474", "kubernetes#109132"])
+        .event_reason("PodBlockDeviceBusy")
+        .keeps_attached()
+        .diagnosis(Proven::Lab("loop-left"));
+
+    /// Something is built on the pod's raw block device.
+    BLOCK_DEVICE_HELD = Cause::at(Gate::VolumesUnmounted, "BlockDeviceHeld")
+        .title("Something on the node is built on the raw block device")
+        .meaning("The pod's raw block device is used by another layer: LVM has activated a volume group found on it, \
+            or a device mapper, RAID or swap sits on it. The kernel keeps the device claimed, and the kubelet's unmap \
+            fails.")
+        .proof("/sys/block/<device>/holders has an entry, while the kubelet says UnmapVolume … DetachFileDevice failed \
+            or UnmapPodDevice failed.")
+        .safe(&[
+            step("See what is built on the device").run("lsblk {device}"),
+            step("Deactivate the layer in its own way: vgchange -an for an LVM volume group, dmsetup remove for a \
+                device mapper volume; both refuse one that is in use"),
+            step("Keep LVM on the nodes away from volumes of pods (filter in lvm.conf)"),
+        ])
+        .danger(Danger::new(
+            "wipefs, or dmsetup remove -f",
+            "wipefs destroys the data. The forced removal makes all further I/O fail and loses what was not written.",
+        ))
+        .sources(&["kubernetes#110163", "kubernetes#109132"])
+        .event_reason("PodBlockDeviceBusy")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,145 @@
+//! Gate `ContainersStopped`: why a container that should have ended is RUNNING.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+
+causes! {
+    /// The pod is inside its grace period; nothing is wrong.
+    GRACE_PERIOD_RUNNING = Cause::at(Gate::ContainersStopped, "GracePeriodRunning")
+        .title("The grace period is still running")
+        .meaning("The pod was asked to end and its time for that is not over. A preStop hook and the reaction to the \
+            stop signal share this time. The kubelet sends SIGKILL only when it has passed, so this is progress, not a \
+            fault.")
+        .proof("metadata.deletionTimestamp (it already includes the grace period) lies in the future.")
+        .safe(&[
+            step("Wait until the grace period is over").lab("grace"),
+            step("Read the log of container {container} if the application should have ended by now: a preStop hook or \
+                a handler of the stop signal may wait for something")
+                .run("crictl logs --tail 50 {container}"),
+            step("If nobody needs the orderly end, shorten it: kubectl delete pod with a smaller --grace-period (at \
+                least 1); what the application has not written by then is lost"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --grace-period=0 --force",
+            "The API forgets the pod at once while its processes may still run; a replacement can write the same data \
+                at the same time.",
+        ))
+        .sources(&["kubernetes#127339", "reference: kubelet killPod, calculateEffectiveGracePeriod"])
+        .event_reason("PodInGracePeriod")
+        .diagnosis(Proven::Lab("grace"));
+
+    /// `runc init` never became the container.
+    RUNC_INIT_STUCK = Cause::at(Gate::ContainersStopped, "RuncInitStuck")
+        .title("A runc init process hangs in the pod's cgroup")
+        .meaning("The runtime started a container and its helper, runc init, never became the application: it is \
+            frozen or in state D. The container is not running in the usual sense, but the process keeps the start, \
+            the stop and the cgroup busy.")
+        .proof("A process in the pod's cgroup still has the comm runc:[1:CHILD] or runc:[2:INIT] although the pod's \
+            deadline has passed.")
+        .safe(&[
+            step("If its cgroup is frozen, thaw it; runc init then dies or goes on"),
+            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
+            step("If it is in state D, repair the memory, disk or file system it waits for"),
+            step("If it is not in state D, kill it; no application has started in it").run("kill -9 {pid}"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force",
+            "runc init stays and keeps the pod's cgroup busy; the node leaks a cgroup for each such pod.",
+        ))
+        .sources(&["containerd#8102", "kubernetes#123766", "runc#2105", "kubernetes#104280", "runc#3217"])
+        .event_reason("PodProcessUninterruptible")
+        .diagnosis(Proven::Observation);
+
+    /// The kubelet has not asked the runtime to stop anything yet.
+    KILL_NOT_ATTEMPTED = Cause::at(Gate::ContainersStopped, "KillNotAttempted")
+        .title("The kubelet has not tried to kill the containers yet")
+        .meaning("The deadline has passed, but no process of the pod has SIGKILL pending and none is held by the \
+            kernel: nobody has sent it. The kubelet's pod worker has not come to the termination. It still waits for a \
+            SyncPod in progress (an image pull, a container start) or for a fresh list from the PLEG.")
+        .proof("CRI says RUNNING past deletionTimestamp; every task of the containers is alive without SIGKILL (0x100) \
+            in SigPnd or ShdPnd and not in D, T or frozen. No Killing event exists, or kubelet_pleg_last_seen is old.")
+        .safe(&[
+            step("Check the runtime: a hanging pull, start or list keeps the pod worker waiting; repair that")
+                .run("crictl ps -a"),
+            step("Read the kubelet's log of the last minutes for this pod")
+                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+            step("Wait until the current sync has returned; the kubelet then kills the containers by itself"),
+            step("If it never returns, restart the kubelet; containers keep running and it starts the termination anew")
+                .run("systemctl restart {kubelet_unit}"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force",
+            "The containers are healthy and run on without an API object; a replacement can write the same data at the \
+                same time.",
+        ))
+        .sources(&["kubernetes#121435", "kubernetes#113606", "reference: kubelet podWorkerLoop GetNewerThan"])
+        .event_reason("PodKillNotAttempted")
+        .diagnosis(Proven::Observation);
+
+    /// The process has ended but the runtime says RUNNING.
+    RUNTIME_LOST_EXIT = Cause::at(Gate::ContainersStopped, "RuntimeLostExit")
+        .title("The runtime says RUNNING but the process is gone")
+        .meaning("The container's process has ended, but the runtime still reports RUNNING. It missed the exit, or the \
+            clean-up after the exit (runc delete, unmounting the rootfs) keeps failing. The kubelet believes the \
+            runtime and waits.")
+        .proof("CRI says RUNNING; the init pid of the verbose ContainerStatus no longer exists or has another start \
+            time, no task is in the container's cgroup, and no holder of the rootfs was found.")
+        .safe(&[
+            step("Search the runtime's log for this container and repair what its clean-up fails at")
+                .run("journalctl -u {runtime_unit} --since -1h --no-pager --grep {container}"),
+            step("Wait one back-off (containerd retries after 1 s up to 5 min)"),
+            step("Restart the runtime: it loads its state again and marks the container as exited; other containers \
+                keep running")
+                .run("systemctl restart {runtime_unit}"),
+        ])
+        .danger(Danger::new(
+            "Deleting the runtime's state or bundle directory by hand",
+            "A rootfs or volume may still be mounted in it and its content would be deleted; the runtime loses what it \
+                needs to clean up.",
+        ))
+        .sources(&["containerd#4016", "containerd#5708", "reference: containerd TaskExit handling"])
+        .event_reason("PodRuntimeLostExit")
+        .diagnosis(Proven::Observation);
+
+    /// CRI-O's stop loop for a container makes no progress.
+    CRIO_STOP_LOOP_STUCK = Cause::at(Gate::ContainersStopped, "CrioStopLoopStuck")
+        .title("The stop loop of CRI-O is stuck")
+        .meaning("CRI-O runs one background loop that stops a container. This loop is deadlocked, known after a \
+            kubelet restart with a long grace period. The process is alive and could be killed, but every further \
+            StopContainer waits for the stuck loop.")
+        .proof("The runtime is CRI-O; the container is RUNNING past its deadline; its tasks are alive, not in D, and \
+            SIGKILL is not pending although StopContainer has been called.")
+        .safe(&[
+            step("Restart CRI-O; running containers stay, and the kubelet asks again")
+                .run("systemctl restart {runtime_unit}"),
+            step("Upgrade CRI-O to a release in which the deadlock is fixed"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force",
+            "The container runs on without an API object; a replacement can write the same data.",
+        ))
+        .sources(&["cri-o#6699", "cri-o#9754", "cri-o#6865"])
+        .event_reason("PodRuntimeStopStuck")
+        .patience(Patience::Seconds(180))
+        .diagnosis(Proven::Observation);
+
+    /// conmon and the container process are both gone.
+    CONMON_GONE = Cause::at(Gate::ContainersStopped, "ConmonGone")
+        .title("conmon is gone and nobody recorded the exit")
+        .meaning("CRI-O learns of an exit from a file that conmon writes. Here conmon and the container's process are \
+            both gone and the file was never written. CRI-O goes on reporting a running container.")
+        .proof("The runtime is CRI-O; CRI says RUNNING; the container's pid and its conmon do not exist, and \
+            /var/run/crio/exits/<id> is missing.")
+        .safe(&[
+            step("Restart CRI-O: it checks its containers again; running ones stay")
+                .run("systemctl restart {runtime_unit}"),
+            step("Find out what killed conmon (memory pressure, a stop of the whole pod slice) and prevent it"),
+        ])
+        .danger(Danger::new(
+            "Writing the exit file by hand",
+            "CRI-O takes an invented exit code for the truth and reports it to the kubelet.",
+        ))
+        .sources(&["cri-o#9406", "cri-o#7053"])
+        .event_reason("PodRuntimeLostExit")
+        .diagnosis(Proven::Observation);
+}

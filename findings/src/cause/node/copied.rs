@@ -1,0 +1,29 @@
+//! A volume that is unmounted here, and of which another mount namespace has a copy.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// On old kernels a mere copy of the mount in another namespace blocks the removal of its directory.
+    MOUNT_COPIED_ON_OLD_KERNEL = Cause::at(Gate::VolumesUnmounted, "MountCopiedOnOldKernel")
+        .title("Another mount namespace keeps a copy of the mount (old kernel)")
+        .meaning("The volume is unmounted on the host, but another mount namespace still holds a copy of the mount. On \
+            RHEL and CentOS 7 kernels the mount directory cannot be removed then (device or resource busy). On today's \
+            kernels a mere copy blocks nothing.")
+        .proof("The kernel is older than 3.18 without fs.may_detach_mounts=1, the volume's directory is not a mount in \
+            the kubelet's mountinfo, and /proc/<other>/mountinfo has a mount whose mount point ends with the same \
+            pods/<uid>/volumes/ path.")
+        .safe(&[
+            step("Let the kernel detach such copies when their directory is removed")
+                .run("sysctl -w fs.may_detach_mounts=1"),
+            step("Restart {owner} (pid {pid}), whose mount namespace holds the copy").if_known(),
+            step("Upgrade to a newer kernel"),
+        ])
+        .danger(Danger::new(
+            "rm -rf of the volume's directory",
+            "If any mount is still behind that path in your namespace, the data of the volume is deleted.",
+        ))
+        .sources(&["kubernetes#51835", "openshift/origin#16160", "kubernetes#36983"])
+        .event_reason("PodVolumeBusy")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,141 @@
+//! Somebody holds a mount, so that the kubelet's `umount` says busy.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// Something uses the container's root file system, so the runtime cannot unmount it.
+    ROOTFS_BUSY = Cause::at(Gate::ContainersStopped, "RootfsBusy")
+        .title("The container's root file system is in use")
+        .meaning("The container's process has ended, but another process on the node keeps a file or its working \
+            directory in the container's root file system. The runtime cannot unmount it, so the container never \
+            becomes EXITED.")
+        .proof("CRI says RUNNING and the init pid is gone; <bundle>/rootfs is still in mountinfo, and a process \
+            outside the container has its cwd, root, exe, an fd or a mapping on that mount.")
+        .safe(&[
+            step("End or restart {comm} (pid {pid}), which holds the root file system")
+                .run("kill {pid}").lab("rootfs-busy").if_known(),
+            step("The holder belongs to {owner}: stop its habit of entering other containers' file systems").if_known(),
+            step("When the holder is gone, wait: the runtime retries after 1 s up to 5 min"),
+        ])
+        .danger(Danger::new(
+            "umount -l of the rootfs, or deleting the bundle directory",
+            "The lazy unmount hides the mount while the holder keeps it and its snapshot in use. Deleting the \
+                directory deletes through whatever is still mounted there.",
+        ))
+        .sources(&["containerd#4020", "gvisor#9834", "reference: containerd \"failed rootfs umount\""])
+        .event_reason("PodRootfsBusy")
+        .diagnosis(Proven::Lab("rootfs-busy"));
+
+    /// A process of the host has an fd, cwd, root or exe on the volume.
+    VOLUME_HELD_BY_PROCESS = Cause::at(Gate::VolumesUnmounted, "VolumeHeldByProcess")
+        .title("A process on the node uses the volume")
+        .meaning("The pod's containers have ended, but a process outside the pod has an open file, its working \
+            directory, its root or its program on the volume. The kernel refuses the unmount with \"target is busy\" \
+            and the kubelet tries again, at least every 2 min.")
+        .proof("The mount is in the kubelet's mountinfo, and a link of /proc/<pid>/{fd,cwd,root,exe} or the mnt_id in \
+            /proc/<pid>/fdinfo of a process in the same mount namespace points to that mount.")
+        .safe(&[
+            step("End {comm} (pid {pid}) in its own way; a plain SIGTERM lets it write its data")
+                .run("kill {pid}").lab("open-fd").if_known(),
+            step("The process belongs to {owner}: stop or restart that instead, if it would start it again").if_known(),
+            step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
+            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
+        ])
+        .danger(Danger::new(
+            "umount -l of the volume",
+            "The mount vanishes from view while the process goes on writing. The volume is then detached or mounted \
+                elsewhere under its hands: data can be damaged.",
+        ))
+        .sources(&["reference: kubelet umount \"target is busy\"", "kubernetes#89181"])
+        .event_reason("PodVolumeBusy")
+        .diagnosis(Proven::Lab("open-fd"));
+
+    /// A process has a file of the volume mapped, although its fd is closed.
+    VOLUME_HELD_BY_MAPPING = Cause::at(Gate::VolumesUnmounted, "VolumeHeldByMapping")
+        .title("A process has a file of the volume mapped into memory")
+        .meaning("A process outside the pod has mapped a file of the volume (mmap, a shared library) and closed the \
+            descriptor. Its fd list shows nothing, yet the mapping keeps the mount in use and the unmount fails with \
+            \"target is busy\".")
+        .proof("/proc/<pid>/map_files (or maps), read in the disposable child with a deadline, names a file on the \
+            mount's device; no fd, cwd, root or exe of that process does.")
+        .safe(&[
+            step("End or restart {comm} (pid {pid}), which has the file mapped").run("kill {pid}").lab("mapped-file")
+                .if_known(),
+            step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
+            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
+        ])
+        .danger(Danger::new(
+            "umount -l of the volume",
+            "The process goes on writing through its mapping to a volume that looks free: data can be damaged once it \
+                is attached elsewhere.",
+        ))
+        .sources(&["reference: kubelet umount \"target is busy\"", "reference: holders in /proc/<pid>/map_files"])
+        .event_reason("PodVolumeBusy")
+        .diagnosis(Proven::Lab("mapped-file"));
+
+    /// A loop device has its backing file on the volume.
+    VOLUME_HELD_BY_LOOP_DEVICE = Cause::at(Gate::VolumesUnmounted, "VolumeHeldByLoopDevice")
+        .title("A loop device is backed by a file on the volume")
+        .meaning("A file of the volume is the backing file of a loop device. The kernel holds that file open for the \
+            device, so the unmount says busy and no process can be found that holds it.")
+        .proof("/sys/block/loop*/loop/backing_file names a path below the mount (or the same file by device), while no \
+            process of the node holds the mount.")
+        .safe(&[
+            step("Unmount what is mounted from the loop device first, in the way it was mounted"),
+            step("Detach the loop device; if something still uses it, the kernel only marks it for later")
+                .run("losetup -d {device}"),
+        ])
+        .danger(Danger::new(
+            "umount -l of the volume, or deleting the backing file",
+            "The loop device goes on writing to a file nobody sees any more; its file system is lost.",
+        ))
+        .sources(&["reference: /sys/block/loopN/loop/backing_file"])
+        .event_reason("PodVolumeBusy")
+        .diagnosis(Proven::Observation);
+
+    /// An fd or cwd in a propagated copy of the mount makes the host's unmount fail.
+    VOLUME_HELD_IN_OTHER_NAMESPACE = Cause::at(Gate::VolumesUnmounted, "VolumeHeldInOtherNamespace")
+        .title("A process in another mount namespace uses a propagated copy of the volume")
+        .meaning("The pod's mount was propagated into another container, typically of an agent that mounts the host's \
+            directories, and a process there has an open file or its cwd in the copy. The host's unmount would take \
+            the copy along, so it fails with \"target is busy\". lsof and fuser on the host may name nobody.")
+        .proof("/proc/<pid>/mountinfo of another mount namespace has the same major:minor and root, joined by shared: \
+            or master: to the kubelet's mount, and an fd, cwd, root, exe or mapping of a process there is on it.")
+        .safe(&[
+            step("The holder belongs to {owner}: restart that pod or service").if_known(),
+            step("End {comm} (pid {pid}); its container is restarted if it is the main process")
+                .run("kill {pid}").lab("propagated-copy").if_known(),
+            step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
+        ])
+        .danger(Danger::new(
+            "umount -l on the host",
+            "The process in the other container goes on using the volume while everybody believes that it is free to \
+                be detached.",
+        ))
+        .sources(&["dell-csm#146", "blob-csi-driver#474", "reference: experiment, open fd in a slave copy"])
+        .event_reason("PodVolumeBusy")
+        .diagnosis(Proven::Lab("propagated-copy"));
+
+    /// A subPath bind mount is in use.
+    SUB_PATH_BUSY = Cause::at(Gate::VolumesUnmounted, "SubPathBusy")
+        .title("A subPath mount is in use")
+        .meaning("A bind mount below volume-subpaths is still in use, so the kubelet cannot clean the subPaths. It \
+            does this before it unmounts the volume, so the volume stays mounted too. The kubelet repeats it and says \
+            every 2 min: mounted volumes=[…].")
+        .proof("mountinfo has a mount at pods/<uid>/volume-subpaths/<volume>/<container>/<index> and a process holds \
+            it by fd, cwd, root, exe or mapping. The kubelet's message is: error cleaning subPath mounts … busy.")
+        .safe(&[
+            step("End or restart {comm} (pid {pid}), which uses the subPath").run("kill {pid}").lab("subpath-busy")
+                .if_known(),
+            step("When the holder is gone, wait: the kubelet unmounts the subPath and then the volume"),
+            step("If nobody holds it any more and it stays, unmount the subPath").run("umount {path}"),
+        ])
+        .danger(Danger::new(
+            "rm -rf below volume-subpaths",
+            "A subPath is a bind mount of the volume's own files: they are deleted for good.",
+        ))
+        .sources(&["kubernetes#89181", "dell-csm#146"])
+        .event_reason("PodVolumeBusy")
+        .diagnosis(Proven::Lab("subpath-busy"));
+}

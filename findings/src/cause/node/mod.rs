@@ -1,0 +1,87 @@
+//! What a node shows. Each file is named after that of its finder in `agent/core/src/causes`.
+
+mod api_side;
+mod block;
+mod cgroup;
+mod container;
+mod copied;
+mod csi;
+mod fuse;
+mod holder;
+mod kubelet;
+mod leftover_shim;
+mod mounts;
+mod multipath;
+mod netns;
+mod network;
+mod nfs;
+mod orphan;
+mod pid_namespace;
+mod pinned;
+mod runtime;
+mod sandbox;
+mod shim;
+mod staged;
+mod static_pod;
+mod stray;
+mod uninterruptible;
+mod volume;
+
+pub use api_side::*;
+pub use block::*;
+pub use cgroup::*;
+pub use container::*;
+pub use copied::*;
+pub use csi::*;
+pub use fuse::*;
+pub use holder::*;
+pub use kubelet::*;
+pub use leftover_shim::*;
+pub use mounts::*;
+pub use multipath::*;
+pub use netns::*;
+pub use network::*;
+pub use nfs::*;
+pub use orphan::*;
+pub use pid_namespace::*;
+pub use pinned::*;
+pub use runtime::*;
+pub use sandbox::*;
+pub use shim::*;
+pub use staged::*;
+pub use static_pod::*;
+pub use stray::*;
+pub use uninterruptible::*;
+pub use volume::*;
+
+use crate::Cause;
+
+/// Every cause of these files, in the order of the documents.
+pub(super) static ALL: &[&[&Cause]] = &[
+    container::ALL,
+    shim::ALL,
+    fuse::ALL,
+    nfs::ALL,
+    uninterruptible::ALL,
+    pid_namespace::ALL,
+    leftover_shim::ALL,
+    orphan::ALL,
+    static_pod::ALL,
+    sandbox::ALL,
+    netns::ALL,
+    api_side::ALL,
+    holder::ALL,
+    copied::ALL,
+    pinned::ALL,
+    mounts::ALL,
+    volume::ALL,
+    csi::ALL,
+    multipath::ALL,
+    block::ALL,
+    staged::ALL,
+    stray::ALL,
+    cgroup::ALL,
+    kubelet::ALL,
+    runtime::ALL,
+    network::ALL,
+];

@@ -1,0 +1,203 @@
+//! Mounts under mounts, mounts in the wrong namespace, directories left behind.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// Something is mounted below the volume.
+    NESTED_MOUNT = Cause::at(Gate::VolumesUnmounted, "NestedMount")
+        .title("Another file system is mounted below the volume")
+        .meaning("Something is mounted on a directory inside the volume: by a container through Bidirectional \
+            propagation, by a terminationMessagePath in the volume, or by a tool on the host. The kubelet can neither \
+            unmount nor remove the volume while a mount is below it.")
+        .proof("The kubelet's mountinfo has a mount whose mount point lies below pods/<uid>/volumes/<plugin>/<volume> \
+            and which is not the volume's own mount.")
+        .safe(&[
+            step("Look at all mounts of this pod and find out who made the one below the volume")
+                .run("findmnt --list | grep -F {uid}"),
+            step("Unmount the deepest one first").run("umount {path}").lab("nested-mount"),
+            step("Go on, deepest first, until nothing is mounted below the volume; the kubelet does the rest"),
+        ])
+        .danger(Danger::new(
+            "rm -rf of the volume's directory",
+            "The removal descends into the nested mount and deletes the data of another file system, perhaps of the \
+                host.",
+        ))
+        .sources(&["kubernetes#115054", "kubernetes#137143"])
+        .event_reason("PodVolumeNestedMount")
+        .diagnosis(Proven::Lab("nested-mount"));
+
+    /// Something is mounted below a subPath bind mount.
+    NESTED_MOUNT_UNDER_SUB_PATH = Cause::at(Gate::VolumesUnmounted, "NestedMountUnderSubPath")
+        .title("Another file system is mounted below a subPath")
+        .meaning("The source of a subPath got a further mount (often the host mounted something below a hostPath), and \
+            it was propagated below volume-subpaths. The kubelet cannot unmount the subPath while it is there, and it \
+            cleans subPaths before it unmounts the volume.")
+        .proof("The kubelet's mountinfo has a mount below pods/<uid>/volume-subpaths/<volume>/<container>/<index>.")
+        .safe(&[
+            step("Unmount the nested mount, deepest first").run("umount {path}"),
+            step("When only the subPath itself is left, wait: the kubelet cleans it up"),
+        ])
+        .danger(Danger::new(
+            "rm -rf below volume-subpaths",
+            "A subPath is a bind mount of the volume's or the host's own files: they are deleted for good.",
+        ))
+        .sources(&["kubernetes#95310"])
+        .event_reason("PodVolumeNestedMount")
+        .diagnosis(Proven::Observation);
+
+    /// The kubelet's root is a symlink or mounted twice.
+    KUBELET_ROOT_AMBIGUOUS = Cause::at(Gate::VolumesUnmounted, "KubeletRootAmbiguous")
+        .title("The kubelet's root directory is reached by two paths")
+        .meaning("The kubelet's root directory is a symlink, or it is mounted a second time over itself. The kubelet \
+            asks about one path while the mount stands at the other, takes a mounted volume for a plain directory, and \
+            tries to remove what is mounted. That fails as busy, or it goes through and deletes.")
+        .proof("The real path of the root directory differs from the kubelet's --root-dir, or mountinfo shows two \
+            mounts for one path of the volume or of the root directory.")
+        .safe(&[
+            step("Drain the node, then set --root-dir to the real path, without a symlink, and remove the second \
+                mount"),
+            step("See where {path} really is").run("readlink -f {path}"),
+        ])
+        .danger(Danger::new(
+            "Removing pod directories by hand",
+            "What looks like an empty directory may be a volume seen over the other path: its data is deleted.",
+        ))
+        .sources(&["kubernetes#65110", "kubernetes#65879", "kubernetes#68740", "kubernetes#131308", "k3s#11806"])
+        .event_reason("PodVolumePathAmbiguous")
+        .diagnosis(Proven::Observation);
+
+    /// A subPath on NFS has a stale handle.
+    SUB_PATH_STALE_HANDLE = Cause::at(Gate::VolumesUnmounted, "SubPathStaleHandle")
+        .title("A subPath has a stale NFS handle")
+        .meaning("The NFS server was restarted or its export changed, and the file handle behind a subPath is no \
+            longer valid. Every look at the subPath fails with ESTALE, so the kubelet's clean-up stops there, before \
+            the volume is unmounted.")
+        .proof("mountinfo has the subPath mount with type nfs or nfs4, and the kubelet says lstat …: stale NFS file \
+            handle (or a look in the disposable child gives ESTALE).")
+        .safe(&[
+            step("Bring the export back as it was, if that is possible; the kubelet then goes on"),
+            step("Unmount the subPath only; the server no longer knows this handle").run("umount -f {path}"),
+            step("If that is refused, detach the subPath lazily; unwritten data of this handle is lost")
+                .run("umount -l {path}"),
+        ])
+        .danger(Danger::new(
+            "umount -l of the whole volume or of the server's other mounts",
+            "Other pods on the same mount lose unwritten data, and it disappears from view while in use.",
+        ))
+        .sources(&["kubernetes#71584", "kubernetes#110818"])
+        .event_reason("PodVolumeStaleHandle")
+        .diagnosis(Proven::Observation);
+
+    /// A subPath's target cannot be found, yet it is mounted.
+    SUB_PATH_TARGET_MISSING = Cause::at(Gate::VolumesUnmounted, "SubPathTargetMissing")
+        .title("A subPath's target is gone but still mounted")
+        .meaning("The file behind a subPath was deleted while it was mounted. A look at the path says \"no such \
+            file\", so the kubelet skips its unmount, and then cannot remove the directory that holds it. It stops \
+            there each time, before the volume is unmounted.")
+        .proof("mountinfo has a line with the subPath's mount point (its root perhaps marked //deleted) although the \
+            path does not exist; the kubelet says mount cleanup skipped because path does not exist, or directory not \
+            empty.")
+        .safe(&[
+            step("Unmount the subPath by the path that mountinfo names").run("umount {path}"),
+            step("When mountinfo has no line for it any more, wait: the kubelet finishes by itself"),
+        ])
+        .danger(Danger::new(
+            "rm -rf below volume-subpaths",
+            "Other subPaths there may be mounted properly: they are bind mounts of the volume's own files, which are \
+                deleted for good.",
+        ))
+        .sources(&["kubernetes#139535"])
+        .event_reason("PodVolumeLeftMounted")
+        .diagnosis(Proven::Observation);
+
+    /// The kubelet's mount namespace and pid 1's do not agree about the mount.
+    MOUNT_HIDDEN_FROM_KUBELET = Cause::at(Gate::VolumesUnmounted, "MountHiddenFromKubelet")
+        .title("The kubelet and the host do not see the same mounts")
+        .meaning("The kubelet lives in a mount namespace of its own, and the mount exists only in its namespace or \
+            only in that of pid 1. A driver or person that unmounts in one does not reach the other. The kubelet \
+            decides by its own view only.")
+        .proof("/proc/<kubelet>/ns/mnt differs from /proc/1/ns/mnt, and the mount point is in the mountinfo of only \
+            one of the two.")
+        .safe(&[
+            step("Unmount it in the namespace where it still is, that of pid {mount_namespace_pid}")
+                // Not `nsenter -m umount`: that runs the `umount` which stands in the other namespace. This one is the
+                // host's: it enters by itself, and calls no helper (-i), keeps no table (-n), follows no path (-c).
+                .run("umount -i -n -c -N {mount_namespace_pid} -- {path}").lab("kubelet-namespace"),
+            step("Repair the propagation between the two (the kubelet's root must be shared), or drivers and kubelet \
+                go on missing each other's mounts"),
+        ])
+        .danger(Danger::new(
+            "rm -rf of a directory that looks unmounted from your shell",
+            "In the other namespace the volume is mounted there, or a path below is: data can be deleted.",
+        ))
+        .sources(&["reference: kubelet in its own mount namespace (OpenShift, RKE2, k3s, snap)"])
+        .event_reason("PodVolumeNamespaceMismatch")
+        .diagnosis(Proven::Lab("kubelet-namespace"));
+
+    /// A volume directory that is not mounted stays.
+    MOUNT_DIRECTORY_LEFT = Cause::at(Gate::VolumesUnmounted, "MountDirectoryLeft")
+        .title("An empty volume directory is left over")
+        .meaning("After a power loss or a wrong unmount, a volume's directory is left although nothing is mounted on \
+            it. The clean-up of the plugin trips over it, for example by unmounting what is not mounted, and the \
+            kubelet repeats that.")
+        .proof("pods/<uid>/volumes/<plugin>/<volume> (CSI: its mount directory) exists, is empty, and neither statx \
+            nor any namespace's mountinfo calls it a mount.")
+        .safe(&[
+            step("Make sure that no mount namespace has a mount on that directory")
+                .run("grep -lsF {path} /proc/[0-9]*/mountinfo"),
+            step("Remove the empty directory (rmdir refuses a mount and a directory with content)").run("rmdir {path}"),
+            step("Then wait for the kubelet's next try"),
+        ])
+        .danger(Danger::new(
+            "rm -rf of the volume's directory",
+            "If a mount is there after all, the data of the volume is deleted.",
+        ))
+        .sources(&["kubernetes#114546"])
+        .event_reason("PodVolumeDirectoryLeft")
+        .diagnosis(Proven::Observation);
+
+    /// The volume directory holds files although nothing is mounted.
+    VOLUME_DIRECTORY_NOT_EMPTY = Cause::at(Gate::VolumesUnmounted, "VolumeDirectoryNotEmpty")
+        .title("The unmounted volume directory holds files")
+        .meaning("Nothing is mounted on the volume's directory, but it holds files: something wrote to the path after \
+            the unmount, or before the mount. The kubelet removes only an empty directory. The files lie on the node's \
+            own disk, and the volume does not have them.")
+        .proof("The volume's directory is no mount in any namespace and has content; the kubelet says directory not \
+            empty.")
+        .safe(&[
+            step("Look at the files: they may be the only copy").run("ls -la {path}"),
+            step("Move them to a place of your own, outside the kubelet's directory; do not delete them unread"),
+            step("When the directory is empty and the kubelet has not taken it, remove it").run("rmdir {path}"),
+        ])
+        .danger(Danger::new(
+            "rm -rf of the volume's directory",
+            "The files may be data that never reached the volume: they are lost. If the volume gets mounted meanwhile, \
+                its data is deleted too.",
+        ))
+        .sources(&["kubernetes#108041", "kubernetes#108622", "kubernetes#97444", "kubernetes#70382"])
+        .event_reason("PodVolumeDirectoryNotEmpty")
+        .diagnosis(Proven::Observation);
+
+    /// The file system below the volume cannot be changed.
+    FILE_SYSTEM_READ_ONLY = Cause::at(Gate::VolumesUnmounted, "FileSystemReadOnly")
+        .title("The kubelet cannot delete the volume's files")
+        .meaning("The kubelet must delete the files of an emptyDir or a similar volume, and the file system refuses: \
+            it has become read-only or shut down after an error, or a file is marked immutable. The removal fails each \
+            time. No issue is known for this; it follows from the source.")
+        .proof("mountinfo shows ro in the super options of the file system that holds the volume, or the kubelet says \
+            read-only file system, operation not permitted, or input/output error for a path in the volume.")
+        .safe(&[
+            step("See whether the kernel reports disk or file system errors").run("dmesg -T"),
+            step("For \"operation not permitted\", look for the immutable attribute (i) and take it off with chattr -i")
+                .run("lsattr -d {path}"),
+            step("For a read-only or shut down file system, drain the node and repair the disk and its file system"),
+        ])
+        .danger(Danger::new(
+            "mount -o remount,rw after a disk error",
+            "The kernel went read-only to protect the file system; writing to a damaged one makes it worse.",
+        ))
+        .sources(&["reference: kubelet os.RemoveAll failures (derived from source)"])
+        .event_reason("PodVolumeReadOnly")
+        .diagnosis(Proven::Observation);
+}

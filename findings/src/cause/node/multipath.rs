@@ -1,0 +1,33 @@
+//! A volume on a multipath map that has lost its paths: what was written waits, and so does `umount`.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// A multipath map without paths queues I/O for ever.
+    MULTIPATH_STALE = Cause::at(Gate::VolumesUnmounted, "MultipathStale")
+        .title("A multipath map has lost all its paths")
+        .meaning("All paths of the volume's multipath map are gone, but the map is still open and set to queue I/O. \
+            Every flush, and with it the unmount, waits for a path that may never come back.")
+        .proof("The mount's device is, or is built on, a device-mapper device whose uuid begins with mpath-, and in \
+            sysfs its slaves directory is empty or every path's state is known and neither running nor live. Whether \
+            it queues (queue_if_no_path) is not in sysfs, so it is only probable.")
+        .safe(&[
+            step("Bring a path to the storage back (network, iSCSI session, FC zoning): queued I/O is then written and \
+                everything goes on"),
+            step("Look at the map and its paths").run("multipath -ll {map}"),
+            step("If the storage is gone for good, stop queueing: all waiting writes fail and are lost")
+                .run("multipathd disablequeueing map {map}"),
+            step("Then, when the unmount has gone through, flush the map; it refuses one in use")
+                .run("multipath -f {map}"),
+        ])
+        .danger(Danger::new(
+            "Deleting the SCSI devices or the map while it is mounted",
+            "Queued writes are lost and the file system can be damaged.",
+        ))
+        .sources(&[
+            "seagate-exos-x-csi#141", "dell-csm#666", "dell-csm#896", "hpe-common-host-libs#238", "kubernetes#59946",
+        ])
+        .event_reason("PodBlockDeviceBusy")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,49 @@
+//! The file that pins a sandbox's network namespace: gone, or busy.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// The path of the network namespace is empty, typically after a reboot.
+    NETNS_PATH_MISSING = Cause::at(Gate::SandboxStopped, "NetnsPathMissing")
+        .title("The sandbox's network namespace path is missing")
+        .meaning("The runtime or CNI plugin is asked to release a network whose namespace path is empty or gone, \
+            usually after a reboot. A plugin that treats this as an error makes every StopPodSandbox fail, although \
+            nothing is left to release.")
+        .proof("The network namespace path of the sandbox does not exist, and either CRI-O still shows the sandbox \
+            READY after all containers have ended, or the sandbox is older than this boot and the pod's phase is not \
+            terminal with volumes or a cgroup left. What the plugin says is not seen, so it is only probable.")
+        .safe(&[
+            step("Read the runtime's message for this sandbox")
+                .run("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
+            step("Upgrade the CNI plugin or CRI-O to a release that accepts a missing namespace on release"),
+        ])
+        .danger(Danger::new(
+            "Creating a file at the missing path",
+            "The plugin works on a namespace that is not the pod's and may remove addresses of others.",
+        ))
+        .sources(&["cilium#40459", "kubernetes#133081"])
+        .event_reason("PodNetworkTeardownFailing")
+        .diagnosis(Proven::Observation);
+
+    /// The pinned network namespace cannot be removed because another mount namespace holds it.
+    NETNS_BUSY = Cause::at(Gate::SandboxStopped, "NetnsBusy")
+        .title("The sandbox's network namespace file is busy")
+        .meaning("The file that pins the pod's network namespace is also mounted in another mount namespace. On old \
+            kernels (CentOS and RHEL 7) it then cannot be removed, so StopPodSandbox fails. Today's kernels do not \
+            have this problem.")
+        .proof("The kernel is older than 3.18 without fs.may_detach_mounts=1, the network namespace file of a stopped \
+            sandbox still exists, and /proc/<other>/mountinfo shows it mounted in another mount namespace.")
+        .safe(&[
+            step("Let the kernel detach such mounts (RHEL and CentOS 7)").run("sysctl -w fs.may_detach_mounts=1"),
+            step("Restart {owner} (pid {pid}), whose mount namespace holds the copy").if_known(),
+            step("Upgrade to a newer kernel"),
+        ])
+        .danger(Danger::new(
+            "umount -l of everything below /var/run/netns",
+            "Namespaces of running pods lose their pin, and their networks can no longer be released.",
+        ))
+        .sources(&["containerd#3667", "imroc/learning-kubernetes#33"])
+        .event_reason("PodNetworkTeardownFailing")
+        .diagnosis(Proven::Observation);
+}

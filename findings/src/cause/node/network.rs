@@ -1,0 +1,28 @@
+//! The node's pod network: while it is not ready, some runtimes refuse to release any pod's network.
+
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// The runtime reports that the node's pod network is not ready.
+    NETWORK_NOT_READY = Cause::of_node("NetworkNotReady")
+        .title("The pod network of the node is not ready")
+        .meaning("The runtime says that its network is not ready: it has no CNI configuration, or the plugin is not \
+            initialised. No new pod gets a network, and with containerd stopping a sandbox fails as well, so \
+            terminating pods wait.")
+        .proof("CRI Status of containerd or cri-dockerd has the condition NetworkReady=false; its message is cni \
+            plugin not initialized or cni config not initialized; and a stopped sandbox of a pod that should be gone \
+            has kept its network namespace.")
+        .safe(&[
+            step("Bring the CNI pod of this node back: it writes the configuration and the network becomes ready")
+                .lab("cni-config-gone"),
+            step("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
+        ])
+        .danger(Danger::new(
+            "Putting a made-up configuration into /etc/cni/net.d",
+            "The runtime uses another plugin than the one that made the pods' networks: releases go wrong and new pods \
+                get wrong addresses.",
+        ))
+        .sources(&["containerd#8774", "cri-tools#1687"])
+        .event_reason("NodeNetworkNotReady")
+        .diagnosis(Proven::Lab("cni-config-gone"));
+}

@@ -1,0 +1,32 @@
+//! NFS servers that do not answer.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// An NFS server does not answer and a task waits for it.
+    NFS_SERVER_NOT_RESPONDING = Cause::at(Gate::ContainersStopped, "NfsServerNotResponding")
+        .title("An NFS server does not answer")
+        .meaning("A task waits inside the NFS client for a server that does not answer. The task is in state D and \
+            does not act on SIGKILL, so the container cannot end. An unmount of the same file system waits as well.")
+        .proof("A thread is D in an nfs or rpc function, holds a pending SIGKILL (or is the kubelet's umount), and has \
+            not run between two looks at least a quarter of a second apart; mountinfo shows the NFS mount it uses. \
+            With several NFS mounts it is only probable which.")
+        .safe(&[
+            step("Bring the NFS server, or the network to it, back: the waiting tasks then go on by themselves"),
+            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
+            step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
+                .run("umount -f {mount}").if_known(),
+            step("If a task stays in D after that, drain and reboot the node"),
+        ])
+        .danger(Danger::new(
+            "umount -l on the NFS mount as the first thing, or kubectl delete pod --force",
+            "The lazy unmount only hides the mount; the tasks keep waiting and data in flight is lost. After the \
+                forced delete a replacement can write the same data as the old process.",
+        ))
+        .sources(&[
+            "kubernetes#72048", "kubernetes#123960", "kubernetes#16104", "rook#6327", "cri-o#9256", "concourse#4477",
+        ])
+        .event_reason("PodProcessUninterruptible")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,49 @@
+//! The container runtime as a whole, and the names every finding's remedy may use.
+
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// The runtime accepts connections and does not answer.
+    RUNTIME_NOT_RESPONDING = Cause::of_node("RuntimeNotResponding")
+        .title("The container runtime does not answer")
+        .meaning("The runtime's socket takes connections, but requests stay without an answer: the process is stopped, \
+            overloaded, or blocked inside. The kubelet learns nothing about containers and can stop none, so every \
+            terminating pod of the node waits.")
+        .proof("connect() to the CRI socket succeeds and a Version or List request gets no answer within its deadline, \
+            in two looks; /proc/<runtime>/stat and its threads' states say whether it is T or D.")
+        .safe(&[
+            step("If the runtime, pid {pid}, is stopped (state T), let it run again")
+                .run("kill -CONT {pid}").lab("containerd-stopped").if_known(),
+            step("Read the runtime's last messages").run("journalctl -u {runtime_unit} --since -15min --no-pager"),
+            step("Look at load, memory and disk of the node; a runtime that is only slow recovers"),
+            step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
+        ])
+        .danger(Danger::new(
+            "Killing the shims, or deleting the runtime's state directory",
+            "Every running container of the node is lost, and a volume mounted below may be wiped.",
+        ))
+        .sources(&["cri-o#6865", "kubernetes#121435", "reference: kubelet PLEG, CRI List hangs"])
+        .event_reason("NodeRuntimeNotResponding")
+        .diagnosis(Proven::Lab("containerd-stopped"));
+
+    /// The runtime's socket is missing or refuses connections.
+    RUNTIME_NOT_REACHABLE = Cause::of_node("RuntimeNotReachable")
+        .title("The container runtime cannot be reached")
+        .meaning("The runtime's socket does not exist or refuses connections, so the runtime does not run or listens \
+            elsewhere. The kubelet can neither list nor stop containers. The containers themselves may run on under \
+            their shims.")
+        .proof("connect() to the CRI socket that the kubelet uses gives ENOENT or ECONNREFUSED.")
+        .safe(&[
+            step("Read why the runtime ended").run("journalctl -u {runtime_unit} --since -1h --no-pager"),
+            step("Start the runtime; containers that still run are taken over again")
+                .run("systemctl start {runtime_unit}"),
+            step("Check that the kubelet's containerRuntimeEndpoint is the socket the runtime listens on"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force for the pods of this node",
+            "Their containers may still run under their shims; replacements elsewhere write the same data.",
+        ))
+        .sources(&["reference: kubelet CRI endpoints", "reference: containerd shims outlive containerd"])
+        .event_reason("NodeRuntimeNotReachable")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,97 @@
+//! Gate `SandboxStopped`: a sandbox that runs, or a network that cannot be torn down.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// The runtime could not load the container's state.
+    CONTAINER_STATE_UNKNOWN = Cause::at(Gate::ContainersStopped, "ContainerStateUnknown")
+        .title("The runtime does not know the container's state")
+        .meaning("The runtime could not load this container when it started, so it reports UNKNOWN. The kubelet stops \
+            only RUNNING containers one by one and leaves this one to StopPodSandbox, which should clear it. If it \
+            stays, StopPodSandbox fails, or a process of the container is still there.")
+        .proof("CRI lists the container as CONTAINER_UNKNOWN past the pod's deadline.")
+        .safe(&[
+            step("Wait for the kubelet's next StopPodSandbox (10 to 15 s after the last failure) and look again"),
+            step("Read why the runtime could not load the container")
+                .run("journalctl -u {runtime_unit} --since -1h --no-pager --grep {container}"),
+            step("Restart the runtime so that it tries to load the container again; running ones stay")
+                .run("systemctl restart {runtime_unit}"),
+        ])
+        .danger(Danger::new(
+            "crictl rm -f of the container, or deleting its bundle",
+            "UNKNOWN does not mean dead: a process may still run and write, and after the removal nobody tracks it.",
+        ))
+        .sources(&["reference: containerd state load, kubelet ConvertPodStatusToRunningPod"])
+        .event_reason("PodContainerStateUnknown")
+        .diagnosis(Proven::Observation);
+
+    /// The containers have ended, the sandbox stays.
+    SANDBOX_NOT_STOPPED = Cause::at(Gate::SandboxStopped, "SandboxNotStopped")
+        .title("The pod's sandbox does not stop")
+        .meaning("No application process is left, but the sandbox (the pause process) is still there and \
+            StopPodSandbox does not succeed. The kubelet repeats it and goes no further. Usually the shim of the \
+            sandbox hangs.")
+        .proof("CRI says the sandbox is READY past the deadline while the pod's cgroup holds only the pause process, \
+            or nothing; no network failure is known.")
+        .safe(&[
+            step("Read the FailedKillPod events of the pod: they carry the runtime's reason"),
+            step("Ask the runtime once more and read its answer").run("crictl stopp {sandbox}"),
+            step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
+            step("Kill the shim of this sandbox, pid {shim_pid}; no application process is left under it")
+                .run("kill -9 {shim_pid}").if_known(),
+        ])
+        .danger(Danger::new(
+            "crictl rmp -f of the sandbox",
+            "The runtime forgets the sandbox while its network addresses, mounts and shim may remain.",
+        ))
+        .sources(&["containerd#8847", "containerd#10755"])
+        .event_reason("PodSandboxNotStopped")
+        .diagnosis(Proven::Observation);
+
+    /// The CNI plugin's DEL fails.
+    CNI_TEARDOWN_FAILING = Cause::at(Gate::SandboxStopped, "CniTeardownFailing")
+        .title("The network of the sandbox cannot be torn down")
+        .meaning("All containers have ended, but the CNI plugin fails to release the pod's network: its binary, its \
+            daemon or its address store is missing, or it needs an API server it cannot reach. Each StopPodSandbox \
+            fails with it, and the kubelet repeats it without end.")
+        .proof("All containers are EXITED and the sandbox is NOTREADY (containerd), while FailedKillPod events or the \
+            log of the kubelet or runtime say: failed to destroy network for sandbox. The CRI state alone does not \
+            show this.")
+        .safe(&[
+            step("Read the runtime's message: it names the plugin that fails")
+                .run("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
+            step("Repair or reinstall the CNI plugin (binary, daemon, credentials); the next retry then succeeds"),
+        ])
+        .danger(Danger::new(
+            "Deleting the network namespace or the CNI configuration by hand",
+            "The plugin then cannot find what to release: addresses and interfaces leak, and a missing configuration \
+                blocks every pod of the node.",
+        ))
+        .sources(&["multus#669", "spidernet-cni-plugins#47", "calico#7272", "calico#7647", "containerd-cri#732"])
+        .event_reason("PodNetworkTeardownFailing")
+        .diagnosis(Proven::Lab("cni-del"));
+
+    /// The runtime has no CNI configuration.
+    CNI_NOT_INITIALIZED = Cause::at(Gate::SandboxStopped, "CniNotInitialized")
+        .title("The runtime has no CNI configuration")
+        .meaning("The runtime has found no CNI configuration, so it can make no pod network, and release only one that \
+            it has cached. Where the cache does not help, StopPodSandbox fails. containerd has no such cache: there it \
+            is a state of the node, NetworkNotReady.")
+        .proof("CRI Status of CRI-O reports NetworkReady=false with No CNI configuration file in its message, and the \
+            network namespace of the stopped sandbox is left. What the cache holds cannot be seen, so it is only \
+            probable.")
+        .safe(&[
+            step("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
+            step("Bring the CNI installer of this cluster back (its DaemonSet pod on this node): it writes the \
+                configuration, and the next retry succeeds"),
+        ])
+        .danger(Danger::new(
+            "Putting a made-up configuration into /etc/cni/net.d",
+            "The runtime uses another plugin than the one that made the pods' networks: releases go wrong and new pods \
+                get wrong addresses.",
+        ))
+        .sources(&["containerd#8774", "cri-tools#1687"])
+        .event_reason("PodNetworkTeardownFailing")
+        .diagnosis(Proven::Observation);
+}

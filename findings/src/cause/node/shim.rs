@@ -1,0 +1,82 @@
+//! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// The container's init is a zombie and its shim does not reap it.
+    CONTAINER_INIT_UNREAPED = Cause::at(Gate::ContainersStopped, "ContainerInitUnreaped")
+        .title("The shim does not reap the container's init")
+        .meaning("The container's init has ended and is a zombie. Its parent, the shim, does not collect it, so the \
+            runtime never hears of the exit and keeps the container RUNNING. The shim hangs.")
+        .proof("CRI says RUNNING; /proc/<init>/stat says Z with a single thread, and its parent is the shim of the \
+            sandbox.")
+        .safe(&[
+            step("Ask shim pid {shim_pid} for a stack dump first: it shows where the shim hangs")
+                .run("kill -USR1 {shim_pid}"),
+            step("If the shim is stopped (state T), let it run again").run("kill -CONT {shim_pid}"),
+            step("Find the pod's shim (the parent of the zombie) and look at the state of its threads"),
+            step("Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends \
+                at once, without its grace period")
+                .run("kill -9 {shim_pid}"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force",
+            "The API forgets the pod; the hung shim, the sandbox and the mounts stay on the node.",
+        ))
+        .sources(&["containerd#11133", "containerd#3781", "moby#41323"])
+        .event_reason("PodZombieUnreaped")
+        .diagnosis(Proven::Observation);
+
+    /// The shim of the sandbox is stopped or hangs.
+    SHIM_NOT_RESPONDING = Cause::at(Gate::ContainersStopped, "ShimNotResponding")
+        .title("The containerd shim does not respond")
+        .meaning("The runtime reaches every container of a pod through one shim process. This shim lives but does not \
+            answer: it is stopped, or its threads are blocked. Stop requests run into their deadline and the \
+            containers stay as they are.")
+        .proof("The shim process of the sandbox (-id <sandbox>) exists and is in state T, or its threads are D or wait \
+            without end, and CRI still reports RUNNING. containerd may log: get state for <id>: context deadline \
+            exceeded.")
+        .safe(&[
+            step("If shim pid {shim_pid} is stopped (state T), let it run again")
+                .run("kill -CONT {shim_pid}").lab("shim-stopped"),
+            step("Ask the shim for a stack dump: it shows where it hangs").run("kill -USR1 {shim_pid}"),
+            step("Look at the threads of the shim: one in state D waits for a file system or device, repair that"),
+            step("Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends \
+                at once, without its grace period")
+                .run("kill -9 {shim_pid}"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force",
+            "The containers go on running behind the hung shim and nothing stops them any more; a replacement can \
+                write the same data.",
+        ))
+        .sources(&["containerd#2438", "containerd#6080"])
+        .event_reason("PodShimNotResponding")
+        .diagnosis(Proven::Lab("shim-stopped"));
+
+    /// The shim is gone and the container's init lives on.
+    SHIM_GONE = Cause::at(Gate::ContainersStopped, "ShimGone")
+        .title("The shim is gone while the container still runs")
+        .meaning("The shim of this sandbox has died, but the container's init lives on with another parent. containerd \
+            normally notices this and cleans up within seconds. If it lasts, containerd has missed it (it was down, or \
+            could not load the shim again), and no stop request can reach the container.")
+        .proof("CRI says RUNNING, and the container's init lives in a pid namespace of its own with pid 1 as its \
+            parent: the shim that started it, and would be its parent, is gone.")
+        .safe(&[
+            step("Wait a minute and look again: containerd usually cleans up after a lost shim by itself"),
+            step("Restart the runtime so that it loads its state again; other containers keep running")
+                .run("systemctl restart {runtime_unit}"),
+            step("If it still lives after its grace period, kill the container's init, pid {pid}; data that the \
+                application has only in memory is lost")
+                .run("kill -9 {pid}").lab("shim-killed"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force",
+            "The container runs on with neither a shim nor an API object to find it by; a replacement can write the \
+                same data.",
+        ))
+        .sources(&["reference: containerd \"shim disconnected\", \"failed to clean up after shim disconnected\""])
+        .event_reason("PodShimGone")
+        .diagnosis(Proven::Lab("shim-killed"));
+}

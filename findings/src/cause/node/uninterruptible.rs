@@ -1,0 +1,34 @@
+//! A task in D with a SIGKILL pending: the kill was delivered, the kernel cannot act on it. What
+//! it waits for is the cause: a FUSE server, an NFS server, a device.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// A task sleeps uninterruptibly and its file system or driver is not a known one.
+    UNINTERRUPTIBLE_TASK = Cause::at(Gate::ContainersStopped, "UninterruptibleTask")
+        .title("A task sleeps uninterruptibly in the kernel")
+        .meaning("A task of the pod waits in the kernel in state D: for a local disk, a device driver, or a file \
+            system that was not recognised. The kernel acts on SIGKILL only when this wait ends. Until then the \
+            container stays RUNNING and StopContainer runs into its deadline.")
+        .proof("A thread is D with SIGKILL pending in SigPnd or ShdPnd, in the same kernel function and with the same \
+            count of context switches in two looks at least a quarter of a second apart, and no FUSE or NFS wait is \
+            recognised.")
+        .safe(&[
+            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
+            step("Look for disk, driver and hung task messages of the kernel and repair what they name")
+                .run("dmesg -T"),
+            step("If the device or driver cannot be made to answer, drain the node and reboot it; what was not written \
+                to that device is lost"),
+        ])
+        .danger(Danger::new(
+            "kill -9 again and again, or kubectl delete pod --force",
+            "SIGKILL is already pending and a second one changes nothing. After the forced delete the task stays, and \
+                a replacement can use the same device or data.",
+        ))
+        .sources(&[
+            "cri-o#9256", "cri-o#7736", "concourse#4477", "reference: CRI-O \"blocked in uninterruptible sleep\"",
+        ])
+        .event_reason("PodProcessUninterruptible")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,74 @@
+//! Gate `VolumesUnmounted`: why a volume of the pod is still there.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+
+causes! {
+    /// Mounted, and nothing found that holds it.
+    VOLUME_MOUNTED_NO_HOLDER = Cause::at(Gate::VolumesUnmounted, "VolumeMountedNoHolder")
+        .title("The volume is still mounted and nothing was found that holds it")
+        .meaning("The volume is still mounted, but no process, mapping, loop device, nested mount or other namespace \
+            was found that uses it. The kubelet's next try should unmount it. The kubelet waits up to 2 min 2 s \
+            between two tries, so this may just be in progress.")
+        .proof("statx says the path is a mount root and mountinfo has it, while the search for holders was complete \
+            and found none.")
+        .safe(&[
+            step("Wait for the kubelet's next try (at most 2 min 2 s) and look again"),
+            step("If it stays, read why the kubelet's unmount fails")
+                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+        ])
+        .danger(Danger::new(
+            "umount by hand while the kubelet is at it",
+            "The driver's own unpublish then meets a state it does not expect, and may fail from then on.",
+        ))
+        .sources(&["reference: kubelet volume reconciler back-off", "trident#572"])
+        .event_reason("PodVolumeStillMounted")
+        .patience(Patience::NextTry)
+        .diagnosis(Proven::Observation);
+
+    /// After a restart the kubelet could not reconstruct the volume.
+    VOLUME_NOT_RECONSTRUCTED = Cause::at(Gate::VolumesUnmounted, "VolumeNotReconstructed")
+        .title("The kubelet lost the volume when it restarted")
+        .meaning("The kubelet was restarted and could not reconstruct this volume from the disk. It then tries to \
+            clean it up exactly once; that failed or did nothing. No further try follows, while the mount on disk \
+            keeps the pod in Terminating.")
+        .proof("The mount is older than the kubelet process, is seen below pods/<uid>/volumes, nothing holds it, and \
+            no operation for it is under way. The log has Could not construct volume information, or \
+            force_cleaned_failed_volume_operation_errors_total is above 0.")
+        .safe(&[
+            step("Restart the kubelet: it reconstructs again and makes its one try again; containers keep running")
+                .run("systemctl restart {kubelet_unit}"),
+            step("If it is a tmpfs of a secret, configuration or token, unmount it: it holds only copies")
+                .run("umount {path}"),
+            step("Upgrade the kubelet: 1.27 and 1.28 repaired much of the reconstruction"),
+        ])
+        .danger(Danger::new("rm -rf of the pod's directory", "The volume is still mounted in it: its data is deleted."))
+        .sources(&[
+            "kubernetes#96635", "kubernetes#70044", "kubernetes#110670", "kubernetes#72604", "kubernetes#116954",
+            "kubernetes#116925", "kubernetes#117019", "longhorn#4782",
+        ])
+        .event_reason("PodVolumeNotReconstructed")
+        .diagnosis(Proven::Observation);
+
+    /// This kubelet no longer has the volume's plugin.
+    VOLUME_PLUGIN_REMOVED = Cause::at(Gate::VolumesUnmounted, "VolumePluginRemoved")
+        .title("This kubelet no longer has the volume's plugin")
+        .meaning("The volume was mounted by an in-tree plugin that this kubelet version no longer has (rbd and cephfs \
+            are gone by 1.31). After the upgrade the kubelet makes one try to clean up and finds no plugin. The mount \
+            stays and nothing retries. This was derived from the source; no issue is known.")
+        .proof("A directory pods/<uid>/volumes/kubernetes.io~<plugin> with a mount exists for a plugin that this \
+            kubelet's version lacks. The log may say: no volume plugin matched name.")
+        .safe(&[
+            step("Make sure that no process uses the volume, then unmount it; umount writes everything back")
+                .run("umount {path}"),
+            step("Release the device in the way of the old plugin (rbd unmap and the like)"),
+            step("Before such an upgrade drain the node, so that the old kubelet unmounts its volumes"),
+        ])
+        .danger(Danger::new(
+            "rm -rf of the plugin's directory",
+            "The volume is still mounted in it: its data is deleted.",
+        ))
+        .sources(&["reference: kubelet \"no volume plugin matched name\" (derived from source)"])
+        .event_reason("PodVolumePluginRemoved")
+        .diagnosis(Proven::Observation);
+}
