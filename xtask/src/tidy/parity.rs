@@ -23,7 +23,7 @@ fn broken(sources: &[Source], file: &Source, entries: &str, finders: &[&str]) ->
         let is_of = |folder: &&str| {
             source.path == format!("{folder}/{name}.rs") || source.path == format!("{folder}/{name}/mod.rs")
         };
-        finders.iter().any(|folder| is_of(folder))
+        finders.iter().any(is_of)
     };
     let Some(finder) = sources.iter().find(is_finder) else {
         return Some(format!("{}: no finder is called {name}", file.path));
