@@ -20,10 +20,8 @@ fn alone(sources: &[Source], entries: &str, finders: &[&str]) -> Vec<String> {
 fn broken(sources: &[Source], file: &Source, entries: &str, finders: &[&str]) -> Option<String> {
     let name = file.path.strip_prefix(entries)?.strip_prefix('/')?.strip_suffix(".rs")?;
     let is_finder = |source: &&Source| {
-        let is_of = |folder: &&str| {
-            source.path == format!("{folder}/{name}.rs") || source.path == format!("{folder}/{name}/mod.rs")
-        };
-        finders.iter().any(is_of)
+        let path = source.path.as_str();
+        finders.iter().any(|folder| path == format!("{folder}/{name}.rs") || path == format!("{folder}/{name}/mod.rs"))
     };
     let Some(finder) = sources.iter().find(is_finder) else {
         return Some(format!("{}: no finder is called {name}", file.path));
