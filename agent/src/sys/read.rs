@@ -120,10 +120,15 @@ pub(super) fn named(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), Named { path: path.to_owned(), source: error })
 }
 
+/// The path that an error carries, and the error without it.
+pub fn place(error: &io::Error) -> Option<(&Path, &io::Error)> {
+    let named = error.get_ref()?.downcast_ref::<Named>()?;
+    Some((&named.path, &named.source))
+}
+
 /// The system's error number, also of an error that carries a path.
 pub fn errno(error: &io::Error) -> Option<i32> {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Named>());
-    inner.map_or(error.raw_os_error(), |named| named.source.raw_os_error())
+    place(error).map_or(error, |(_, why)| why).raw_os_error()
 }
 
 /// Whether what was asked for is not there, or not any more: no such file, no such process.
