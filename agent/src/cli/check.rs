@@ -48,7 +48,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 fn check(args: CheckArgs) -> anyhow::Result<u8> {
     let CheckArgs { pod, output, api, kubeconfig, node_name, kubelet_root, cri_endpoint, host_root, save_observation } =
         args;
-    if !rustix::process::geteuid().is_root() {
+    if !nix::unistd::geteuid().is_root() {
         bail!("run it as root (sudo): other users' processes and the runtime's socket are not readable otherwise");
     }
     let options = scan::Options {

@@ -32,12 +32,27 @@ use crate::{
     sys,
 };
 
-/// The answer of a read. What is not there, or not any more, is `Missing`; the error names the
-/// path.
+/// The answer of a read. What is not there, or not any more, is `Missing`; a fault is that of the path.
 fn seen<T>(result: std::io::Result<T>) -> Seen<T> {
     match result {
         Ok(value) => Seen::Seen(value),
         Err(error) if sys::is_gone(&error) => Seen::Missing,
-        Err(error) => Seen::Failed(Fault::new("read", error)),
+        Err(error) => Seen::Failed(match sys::place(&error) {
+            Some((path, why)) => Fault::new(path, why),
+            None => Fault::new("read", error),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Source;
+
+    #[test]
+    fn a_fault_is_that_of_the_path() {
+        let fault = seen(sys::read_text("/proc/self/status".as_ref(), 10)).fault().cloned().unwrap();
+        assert_eq!(fault.source, Source::Path("/proc/self/status".into()));
+        assert_eq!(fault.says, "is longer than 10 bytes");
     }
 }

@@ -120,6 +120,12 @@ pub(super) fn named(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), Named { path: path.to_owned(), source: error })
 }
 
+/// The path that an error carries, and the error without it.
+pub fn place(error: &io::Error) -> Option<(&Path, &io::Error)> {
+    let named = error.get_ref()?.downcast_ref::<Named>()?;
+    Some((&named.path, &named.source))
+}
+
 /// Whether what was asked for is not there, or not any more: no such file, no such process.
 pub fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || findings::errno(error) == Some(libc::ESRCH)
