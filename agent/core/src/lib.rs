@@ -3,7 +3,7 @@
 //! ```text
 //! parse (bytes → facts)  →  observation (plain data)  →  view + causes + gates  →  findings::NodeReport
 //!                               ↑                              │
-//!                            answers  ←  evidence::plan  ←  what is lacking
+//!                            answers  ←  plan  ←  what is lacking
 //! ```
 //!
 //! Nothing here reads or writes, and the manifest holds it to that: a saved
@@ -16,4 +16,7 @@ pub mod file_system;
 pub mod gates;
 pub mod observation;
 pub mod parse;
+mod plan;
 pub mod view;
+
+pub use plan::{MAX_ROUNDS, plan};

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{Parser, Subcommand, ValueEnum};
 use findings::PodUid;
 
-use crate::{host::scan::PodFilter, run::logs};
+use crate::{host::PodFilter, run::logs};
 
 /// Says what holds every pod of this node that should be gone.
 ///

@@ -14,10 +14,8 @@ use super::{
 };
 use crate::{
     gates,
-    host::{
-        child::Prober,
-        scan::{self, PodFilter},
-    },
+    host::PodFilter,
+    host::{child::Prober, scan},
     observation::Observation,
     report,
 };

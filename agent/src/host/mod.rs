@@ -14,6 +14,7 @@ pub mod mount_copies;
 pub mod mounts;
 pub mod multipath;
 pub mod netns;
+mod pod_filter;
 pub mod processes;
 pub mod rights;
 mod rpc;
@@ -25,6 +26,7 @@ pub mod usage;
 pub mod view;
 pub mod volumes;
 
+pub use pod_filter::PodFilter;
 pub use view::HostView;
 
 use crate::{

@@ -4,7 +4,7 @@ mod threads;
 
 use std::{collections::BTreeSet, io};
 
-pub use agent_core::evidence::Depth;
+pub use agent_core::observation::Depth;
 pub use threads::look_again;
 pub(super) use threads::wchan;
 use threads::{Standing, others};

@@ -8,12 +8,12 @@ use std::{
     time::Duration,
 };
 
-use agent_core::evidence::CALL;
+use agent_core::observation::CALL;
 use cri_api::{RpcError, RuntimeReader};
 use findings::{PodRef, PodUid};
 use info::{network_of, pid_of};
 
-use super::scan::PodFilter;
+use super::pod_filter::PodFilter;
 use crate::{
     observation::{
         CgroupDriver, Container, ContainerState, Fault, HostPath, NetworkNamespace, RuntimeFacts, RuntimeProcess,

@@ -6,6 +6,9 @@ use findings::{
 
 use crate::observation::Fault;
 
+/// The gate of everything below a pod's `volumes`.
+pub(super) const VOLUMES: Option<Gate> = Some(Gate::VolumesUnmounted);
+
 /// A finding in the making.
 pub struct Found {
     cause: &'static Cause,

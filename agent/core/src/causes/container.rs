@@ -1,11 +1,10 @@
 //! Gate `ContainersStopped`: why a container that should have ended is RUNNING.
 
-use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, cgroup, holder, leftover_shim, pid_namespace, runtime, shim, uninterruptible, words};
 use crate::{
-    evidence::Question,
-    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Seen, Source},
+    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
 };
 
@@ -22,7 +21,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
 }
 
 fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
-    let head = head(view, container);
+    let head = words::container(view, container);
     let processes = view.processes_of(container);
     let init = container.pid.get().and_then(|pid| view.process(*pid));
     if container.pid.get().is_some_and(|pid| view.is_gone(*pid)) {
@@ -53,15 +52,6 @@ fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     found
 }
 
-/// `container app (containerd://8cd7aa001122)`, RUNNING.
-pub(super) fn head(view: &PodView, container: &Container) -> Vec<Link> {
-    let runtime = view.seen.runtime.get().map_or("cri", |runtime| runtime.name.as_str());
-    let id = container.id.get(..12).unwrap_or(&container.id);
-    let subject = format!("container {} ({runtime}://{id})", container.name);
-    let subject = Subject::new(findings::clean(&subject, 120), Thing::container(&container.id, &container.name));
-    vec![Link::new(subject, format!("{} in the CRI", container.state.as_str()))]
-}
-
 /// Where it holds a container back: on v1 a frozen task does not even see SIGKILL. On v2 SIGKILL
 /// thaws, so there it only keeps the container from ending in time.
 fn frozen(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
@@ -87,7 +77,7 @@ fn lost_exit(
     head: &[Link],
 ) -> Option<Finding> {
     let Seen::Seen(pid) = container.pid else { return None };
-    if init.is_some() || !processes.is_empty() || is_unreadable(view, pid) {
+    if init.is_some() || !processes.is_empty() || view.is_unreadable(pid) {
         return None;
     }
     // In CRI-O it is conmon that records the exit.
@@ -120,10 +110,6 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
     Some(found.finish())
 }
 
-pub(super) fn is_unreadable(view: &PodView, pid: u32) -> bool {
-    view.seen.faults.iter().any(|fault| fault.source == Source::Process(pid))
-}
-
 /// It runs, nothing hinders it, and nobody has sent it a SIGKILL.
 fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Process], head: &[Link]) -> Option<Finding> {
     let killed = processes
@@ -153,7 +139,8 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
 
 /// Inside its grace period: the kubelet still gives it time, and a frozen container cannot use it.
 pub fn in_time(view: &PodView) -> Vec<Finding> {
-    let frozen = running(view).into_iter().filter_map(|container| frozen(view, container, &head(view, container)));
+    let frozen =
+        running(view).into_iter().filter_map(|container| frozen(view, container, &words::container(view, container)));
     let frozen: Vec<Finding> = frozen.collect();
     if frozen.is_empty() { grace(view).into_iter().collect() } else { frozen }
 }
@@ -165,7 +152,7 @@ fn grace(view: &PodView) -> Option<Finding> {
     let left = u64::try_from(left).unwrap_or(0) / 1000;
     let cause = &cause::GRACE_PERIOD_RUNNING;
     let hook = if container.pre_stop { ", it has a preStop hook" } else { "" };
-    let found = runtime::named(view, Found::new(cause, GATE).after(&head(view, container)))
+    let found = runtime::named(view, Found::new(cause, GATE).after(&words::container(view, container)))
         .blame(
             "grace period",
             format!("{} of {} left{hook}", findings::duration(left), findings::duration(deletion.grace_s)),

@@ -4,8 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause, clean};
 
 use super::{Found, runtime, words};
 use crate::{
-    evidence::Question,
-    observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Seen, Thread},
+    observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
     view::PodView,
 };
 

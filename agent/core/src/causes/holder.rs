@@ -2,10 +2,9 @@
 
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
-use super::{Found, csi, kill, runtime, uninterruptible, volume::GATE, words};
+use super::{Found, build::VOLUMES, csi, kill, runtime, uninterruptible, words};
 use crate::{
-    evidence::Question,
-    observation::{Container, Copy, Holder, HostPath, How, Mount, Owner, VolumeDir},
+    observation::{Container, Copy, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
     view::PodView,
 };
 
@@ -32,7 +31,7 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     let thread = process.threads.iter().find(|thread| thread.waits() && view.is_steady(process, thread))?;
     let mut head = head.to_vec();
     head.push(Link::new(words::mount(mount), "cannot be unmounted: in use"));
-    let mut finding = uninterruptible::why(view, process, thread, &head, GATE);
+    let mut finding = uninterruptible::why(view, process, thread, &head, VOLUMES);
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
     if !thread.kill_pending {
         // It has waited for a moment only, as far as we saw.
@@ -89,7 +88,7 @@ fn cause_of(holder: &Holder) -> &'static Cause {
 
 fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
     let (by, source, path) = how(holder);
-    let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
+    let mut found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
         .link(words::mount(mount), "cannot be unmounted: in use");
     if holder.copy == Copy::Propagated {
         found = found

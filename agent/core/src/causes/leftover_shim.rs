@@ -2,10 +2,9 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, container, runtime, words};
+use super::{Found, runtime, words};
 use crate::{
-    evidence::Question,
-    observation::{Container, Process, Seen, Shim},
+    observation::{Container, Process, Question, Seen, Shim},
     view::{PodView, UNMOUNT_RETRY_MS},
 };
 
@@ -14,7 +13,7 @@ const GATE: Option<Gate> = Some(Gate::ContainersStopped);
 /// The shim of a container whose processes are all gone: leaked, or of a guest that has died.
 pub fn find(view: &PodView, container: &Container, processes: &[&Process], head: &[Link]) -> Option<Finding> {
     let Seen::Seen(pid) = container.pid else { return None };
-    let is_gone = view.process(pid).is_none() && processes.is_empty() && !container::is_unreadable(view, pid);
+    let is_gone = view.process(pid).is_none() && processes.is_empty() && !view.is_unreadable(pid);
     let sandbox = view.sandboxes.iter().find(|sandbox| sandbox.id == container.sandbox);
     let pause = sandbox.and_then(|sandbox| sandbox.pid.get()).and_then(|pid| view.process(*pid));
     if !is_gone || pause.is_some() {

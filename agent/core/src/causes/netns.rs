@@ -4,8 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, api_side, runtime, volume::Left, words};
 use crate::{
-    evidence::Question,
-    observation::{HostPath, MountCopy, NetworkNamespace, Sandbox},
+    observation::{HostPath, MountCopy, NetworkNamespace, Question, Sandbox},
     view::{PodView, copies_block},
 };
 

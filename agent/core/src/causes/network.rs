@@ -4,8 +4,8 @@ use findings::{Finding, cause};
 
 use super::{Found, runtime};
 use crate::{
-    evidence::{Facts, Question},
-    observation::Sandbox,
+    evidence::Facts,
+    observation::{Question, Sandbox},
 };
 
 /// Runtimes that fail `StopPodSandbox` before they call a plugin, as long as they have no network

@@ -4,8 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{Found, runtime, words};
 use crate::{
-    evidence::Question,
-    observation::{Mount, Process, Thread},
+    observation::{Mount, Process, Question, Thread},
     view::PodView,
 };
 

@@ -14,16 +14,18 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
     let container = container::running(view).into_iter().next().filter(|_| view.why == Why::NotInApi)?;
     let cause = &cause::FORCE_DELETED_STILL_RUNNING;
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
-    let found =
-        runtime::named(view, Found::new(cause, Some(Gate::ContainersStopped)).after(&container::head(view, container)))
-            .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
-            .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
-            .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
-            .evidence("terminationGracePeriodSeconds", grace(container))
-            .name(Placeholder::Container, &container.id)
-            .name(Placeholder::Sandbox, &container.sandbox)
-            .name_if(Placeholder::Pid, container.pid.get())
-            .root(view.uid());
+    let found = runtime::named(
+        view,
+        Found::new(cause, Some(Gate::ContainersStopped)).after(&words::container(view, container)),
+    )
+    .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
+    .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
+    .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
+    .evidence("terminationGracePeriodSeconds", grace(container))
+    .name(Placeholder::Container, &container.id)
+    .name(Placeholder::Sandbox, &container.sandbox)
+    .name_if(Placeholder::Pid, container.pid.get())
+    .root(view.uid());
     Some(found.finish())
 }
 

@@ -5,8 +5,8 @@ use findings::{Finding, Placeholder, cause};
 
 use super::{runtime, words};
 use crate::{
-    evidence::{Facts, Question},
-    observation::{MountCopy, Observation, UnstagedVolume},
+    evidence::Facts,
+    observation::{MountCopy, Observation, Question, UnstagedVolume},
 };
 
 /// The copies that keep the devices of unstaged volumes in use.

@@ -5,8 +5,8 @@ use findings::{FaultKind, Finding, Placeholder, cause};
 use super::{Found, words};
 use crate::{
     distribution::{Distribution, RUNTIMES, Runtime},
-    evidence::{Facts, Question},
-    observation::Observation,
+    evidence::Facts,
+    observation::{Observation, Question},
     view::PodView,
 };
 

@@ -85,7 +85,7 @@ fn unknown_containers(view: &PodView) -> Vec<Finding> {
     let unknown = view.containers.iter().filter(|container| container.state == ContainerState::Unknown);
     let finding = |container: &&crate::observation::Container| {
         let cause = &cause::CONTAINER_STATE_UNKNOWN;
-        runtime::named(view, Found::new(cause, GATE).after(&super::container::head(view, container)))
+        runtime::named(view, Found::new(cause, GATE).after(&words::container(view, container)))
             .blame("container runtime", "it could not load this container's state")
             .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
             .name(Placeholder::Container, &container.id)

@@ -1,16 +1,14 @@
 //! Gate `VolumesUnmounted`: why a volume of the pod is still there.
 
-use findings::{Confidence, Finding, Gate, Link, Placeholder, Subject, Thing, cause};
+use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 
-use super::{Found, block, copied, csi, fuse, holder, mounts, multipath, nfs, runtime, stray, words};
+use super::{Found, block, build::VOLUMES, copied, csi, fuse, holder, mounts, multipath, nfs, runtime, stray, words};
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
     view::{PodView, UNMOUNT_RETRY_MS},
 };
 
 /// The gate of every finding here.
-pub(super) const GATE: Option<Gate> = Some(Gate::VolumesUnmounted);
-
 /// What the kubelet sees of the pod's volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
@@ -58,7 +56,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
         found.extend(of_volume(view, volume));
     }
     let is_its = |device: &&LoopDevice| device.file.as_path().ends_with(view.uid().as_str());
-    found.extend(view.seen.loops.iter().filter(is_its).map(|device| block::loop_left(view.seen, device, GATE)));
+    found.extend(view.seen.loops.iter().filter(is_its).map(|device| block::loop_left(view.seen, device, VOLUMES)));
     let proven = found.iter().any(|finding| finding.confidence == Confidence::Proven);
     if proven {
         // A guess beside a proof only distracts: it is most likely an effect of it.
@@ -87,9 +85,9 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     found.extend(csi::unusable(view, volume, &head));
     found.extend(copied::find(view, volume, target, &head));
     if let Some(mount) = mount {
-        found.extend(fuse::gone(view, mount, &head, GATE));
-        found.extend(fuse::silent_volume(view, mount, &head, GATE));
-        found.extend(nfs::of_volume(view, mount, &head, GATE));
+        found.extend(fuse::gone(view, mount, &head, VOLUMES));
+        found.extend(fuse::silent_volume(view, mount, &head, VOLUMES));
+        found.extend(nfs::of_volume(view, mount, &head, VOLUMES));
         found.extend(multipath::stale(view, mount, &head));
         found.extend(holder::find(view, volume, mount, &head));
     }
@@ -134,7 +132,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         ),
         None => "no search was made".to_owned(),
     };
-    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
         .probable()
         .blame(words::mount(mount), "nothing was found that holds it")
         .evidence("search for holders", says)
@@ -153,7 +151,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
         return None;
     }
     let cause = &cause::VOLUME_NOT_RECONSTRUCTED;
-    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
         .probable()
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
@@ -191,7 +189,7 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
     }
     let cause = &cause::VOLUME_PLUGIN_REMOVED;
     let target = volume.target.get().unwrap_or(&volume.path);
-    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
         .name_if(Placeholder::Path, target.as_str())

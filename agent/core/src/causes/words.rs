@@ -1,9 +1,12 @@
 //! How processes, mounts and owners are named in findings.
 
-use findings::{Placeholder, Subject, Thing, clean, duration};
+use findings::{Link, Placeholder, Subject, Thing, clean, duration};
 
 use super::Found;
-use crate::observation::{HostPath, Mount, MountCopy, Owner, Process, Thread};
+use crate::{
+    observation::{Container, HostPath, Mount, MountCopy, Owner, Process, Thread},
+    view::PodView,
+};
 
 /// `pid 338 ls`, or `pid 338 (thread 341) java` for a thread that is not the leader.
 pub fn task(process: &Process, thread: &Thread) -> Subject {
@@ -141,4 +144,13 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
 /// `for 2d4h`.
 pub fn since(age_ms: u64) -> String {
     format!("for {}", duration(age_ms / 1000))
+}
+
+/// `container app (containerd://8cd7aa001122)`, RUNNING.
+pub fn container(view: &PodView, container: &Container) -> Vec<Link> {
+    let runtime = view.seen.runtime.get().map_or("cri", |runtime| runtime.name.as_str());
+    let id = container.id.get(..12).unwrap_or(&container.id);
+    let subject = format!("container {} ({runtime}://{id})", container.name);
+    let subject = Subject::new(findings::clean(&subject, 120), Thing::container(&container.id, &container.name));
+    vec![Link::new(subject, format!("{} in the CRI", container.state.as_str()))]
 }

@@ -1,7 +1,7 @@
 //! Which questions an observation has the answer to.
 
-use super::{Depth, Facts, Question};
-use crate::observation::Seen;
+use super::Facts;
+use crate::observation::{Depth, Question, Seen};
 
 impl Question {
     /// Whether it was asked, or the answer is there: observations of older agents do not tell what was asked.

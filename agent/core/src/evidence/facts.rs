@@ -6,8 +6,7 @@ use std::{
     ops::Deref,
 };
 
-use super::Question;
-use crate::observation::{Observation, Process};
+use crate::observation::{Observation, Process, Question};
 
 /// What was seen, and what came up that nobody has asked yet.
 pub struct Facts<'a> {

@@ -1,30 +1,9 @@
 //! What the judgement knows, and what it lacks.
 //!
-//! The causes and the gates ask [`Facts`]. What nobody has asked of the node yet becomes a [`Question`], and
-//! the judgement goes on without the answer. [`plan`] gathers the questions of one round; whoever can read
-//! the node answers them, until none comes up. So what is read and what is judged cannot drift apart.
+//! The causes and the gates ask [`Facts`]. What nobody has asked of the node yet becomes a
+//! [`Question`](crate::observation::Question), and the judgement goes on without the answer.
 
 mod answered;
 mod facts;
-mod question;
-#[cfg(test)]
-pub(crate) mod tests;
 
 pub use facts::Facts;
-pub use question::{CALL, Cost, Depth, Hazard, Question};
-
-use crate::{gates, observation::Observation};
-
-/// More rounds than any chain of causes is deep, for however many pods.
-pub const MAX_ROUNDS: usize = 16;
-
-/// The questions of the next round; none when everything is known that the judgement can use.
-///
-/// Only those of the least cost: their answers may make the dearer ones needless.
-pub fn plan(seen: &Observation) -> Vec<Question> {
-    let facts = Facts::recording(seen);
-    gates::judge_by(&facts);
-    let open = facts.into_open();
-    let least = open.iter().map(Question::cost).min();
-    open.into_iter().filter(|question| Some(question.cost()) == least).collect()
-}

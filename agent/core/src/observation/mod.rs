@@ -14,6 +14,7 @@ mod multipath;
 mod node;
 mod path;
 mod process;
+mod question;
 mod rights;
 mod runtime;
 #[cfg(any(test, feature = "sample"))]
@@ -39,13 +40,12 @@ pub use multipath::*;
 pub use node::*;
 pub use path::HostPath;
 pub use process::*;
+pub use question::{CALL, Cost, Depth, Hazard, Question};
 pub use rights::Rights;
 pub use runtime::*;
 pub use seen::Seen;
 pub use shim::Shim;
 pub use volume::*;
-
-use crate::evidence::Question;
 
 /// Everything seen in one look at the node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -277,7 +277,7 @@ pub fn block(seen: &mut Observation, pid: u32, wchan: &str) {
 /// Judges, and names the causes of the only pod.
 pub fn causes(seen: &Observation) -> Vec<&'static str> {
     #[cfg(test)]
-    crate::evidence::tests::check(seen);
+    crate::plan::tests::check(seen);
     let report = crate::gates::judge(seen);
     report.pods.iter().flat_map(|pod| &pod.findings).map(|finding| finding.cause.0.id).collect()
 }
@@ -285,7 +285,7 @@ pub fn causes(seen: &Observation) -> Vec<&'static str> {
 /// Judges, and gives the verdict of the only pod.
 pub fn verdict(seen: &Observation) -> findings::Verdict {
     #[cfg(test)]
-    crate::evidence::tests::check(seen);
+    crate::plan::tests::check(seen);
     let report = crate::gates::judge(seen);
     report.pods.first().map_or(findings::Verdict::Clear, |pod| pod.verdict)
 }

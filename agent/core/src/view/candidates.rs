@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use findings::{PodRef, PodUid};
 
 use crate::{
-    evidence::{Facts, Question},
-    observation::{ContainerState, Deletion, Observation},
+    evidence::Facts,
+    observation::{ContainerState, Deletion, Observation, Question},
 };
 
 /// A pod that should be gone, and how that is known.

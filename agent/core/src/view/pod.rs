@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 use findings::{PodRef, PodUid};
 
 use super::{Candidate, KubeletMinor, Why};
-use crate::{
-    evidence::{Depth, Facts, Question},
-    observation::*,
-};
+use crate::{evidence::Facts, observation::*};
 
 /// Milliseconds past the deadline in which the kubelet is given time: it kills two seconds after
 /// the deadline at the earliest and tries again every 10–15 s (`backOffPeriod` with jitter).
@@ -195,6 +192,11 @@ impl<'a> PodView<'a> {
                 || (namespace.is_some() && p.pid_ns == namespace && p.is_in_container())
         };
         self.with_members(self.seen.processes.iter().filter(belongs).collect())
+    }
+
+    /// Whether it was tried to read this process, and failed.
+    pub fn is_unreadable(&self, pid: u32) -> bool {
+        self.seen.faults.iter().any(|fault| fault.source == Source::Process(pid))
     }
 
     /// The mounts of the kubelet's namespace.

@@ -19,7 +19,7 @@ use findings::FaultKind;
 use reconcile::index::NodeInfo;
 use types::Volume;
 
-use super::scan::PodFilter;
+use super::pod_filter::PodFilter;
 use crate::observation::{ApiFacts, Fault, PersistentVolume, Seen, Source};
 
 impl Conversation {

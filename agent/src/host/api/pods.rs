@@ -12,7 +12,7 @@ use super::{
     types::{Node, Pod},
 };
 use crate::{
-    host::scan::PodFilter,
+    host::pod_filter::PodFilter,
     observation::{ApiPod, Fault, Source},
 };
 

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use agent_core::evidence::{self, Depth, MAX_ROUNDS, Question};
+use agent_core::{MAX_ROUNDS, plan};
 use findings::PodUid;
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ impl Scan<'_> {
     pub(super) async fn gather(&mut self, seen: &mut Observation) {
         for _ in 0..MAX_ROUNDS {
             self.choose_pods(seen);
-            let round = evidence::plan(seen);
+            let round = plan(seen);
             if round.is_empty() {
                 return;
             }

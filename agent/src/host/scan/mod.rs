@@ -14,11 +14,12 @@ use findings::PodUid;
 use tokio::time::Instant;
 
 use crate::{
+    host::PodFilter,
     observation::*,
     sys::{self, ProcDir},
 };
 
-pub use options::{ApiSource, Options, PodFilter};
+pub use options::{ApiSource, Options};
 pub use saved::{load, save};
 
 use super::{

@@ -1,7 +1,7 @@
 //! What to do on the node. An Event brings values only: the words and commands around them are those of
 //! our own registry, and a value that names a place must name one that is the pod's.
 
-use findings::{Advice, Cause, Finding, Link, PodUid, Remedy, Shape, Step, Thing, Values, clean, quote_for_shell};
+use findings::{Advice, Cause, Link, PodUid, Remedy, Shape, Step, Thing, Values, clean, quote_for_shell};
 
 use super::claim::Claim;
 use crate::state::Pod;
@@ -74,11 +74,6 @@ fn is_in(chain: &[Link], path: &str) -> bool {
 fn looks_or_unmounts(advice: &Advice) -> bool {
     let first = advice.command.and_then(|command| command.split(' ').next());
     first.is_some_and(|first| LOOK_OR_UNMOUNT.contains(&first))
-}
-
-/// Whether two Events of one finding would fill its steps alike.
-pub fn agree(one: &Finding, other: &Finding) -> bool {
-    one.remedy.values == other.remedy.values
 }
 
 #[cfg(test)]

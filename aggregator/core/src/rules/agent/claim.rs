@@ -4,7 +4,6 @@ use findings::event::{Carried, Phase};
 use findings::{Area, Gate, clean};
 use jiff::Timestamp;
 
-use super::advice;
 use crate::lister::Lister;
 use crate::state::{AgentEvent, Node, Pod};
 
@@ -79,7 +78,7 @@ pub fn heard<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on: &Nod
     heard.claims.sort_by(|one, other| one.order().cmp(&other.order()));
     heard.claims.dedup_by(|older, latest| {
         let is_same = older.order() == latest.order();
-        latest.disputed |= is_same && !advice::agree(&older.carried.finding, &latest.carried.finding);
+        latest.disputed |= is_same && older.carried.finding.remedy.values != latest.carried.finding.remedy.values;
         is_same
     });
     if heard.claims.is_empty() {

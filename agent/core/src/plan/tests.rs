@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use super::{Depth, Hazard, MAX_ROUNDS, Question, plan};
+use super::{MAX_ROUNDS, plan};
 use crate::{
     gates::judge,
     observation::{self, sample, *},

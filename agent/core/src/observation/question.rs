@@ -5,7 +5,7 @@ use std::time::Duration;
 use findings::PodUid;
 use serde::{Deserialize, Serialize};
 
-use crate::observation::{Dev, HostPath};
+use super::{Dev, HostPath};
 
 /// One question to the node. Nothing here can change anything.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
