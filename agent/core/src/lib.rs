@@ -14,6 +14,7 @@ pub mod distribution;
 pub mod evidence;
 pub mod file_system;
 pub mod gates;
+mod messages;
 pub mod observation;
 pub mod parse;
 mod plan;

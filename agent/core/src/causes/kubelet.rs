@@ -3,6 +3,7 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{Found, runtime, words};
+use crate::messages;
 use crate::observation::{Disbelief, FalseKubelet, Observation, Seen};
 
 /// No kubelet runs, so nothing that is asked of it happens.
@@ -54,7 +55,8 @@ fn refusal(refused: &FalseKubelet) -> String {
 pub fn hung(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
     let cause = &cause::KUBELET_SYNC_LOOP_HUNG;
-    let unhealthy = kubelet.healthz.get().filter(|healthz| healthz.status != 200 && healthz.body.contains("syncloop"));
+    let unhealthy =
+        kubelet.healthz.get().filter(|healthz| healthz.status != 200 && messages::is_sync_loop_late(&healthz.body));
     let (source, says) = match (kubelet.state, unhealthy) {
         ('T' | 't', _) => (format!("/proc/{}/stat", kubelet.pid), words::state(kubelet.state).to_owned()),
         (_, Some(healthz)) => ("/healthz of the kubelet".to_owned(), healthz.body.clone()),
@@ -72,7 +74,7 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
 pub fn pleg(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
     let healthz =
-        kubelet.healthz.get().filter(|healthz| healthz.status != 200 && healthz.body.contains("pleg was last seen"))?;
+        kubelet.healthz.get().filter(|healthz| healthz.status != 200 && messages::is_pleg_late(&healthz.body))?;
     let cause = &cause::PLEG_STALLED;
     let found = runtime::node_named(seen, Found::new(cause, None))
         .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &healthz.body)

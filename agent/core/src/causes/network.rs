@@ -5,6 +5,7 @@ use findings::{Finding, cause};
 use super::{Found, runtime};
 use crate::{
     evidence::Facts,
+    messages,
     observation::{Question, Sandbox},
 };
 
@@ -23,7 +24,7 @@ pub fn unready<'a>(seen: &'a Facts<'_>) -> Option<&'a str> {
 
 /// Whether the runtime says that it has found no configuration, and may do without.
 pub fn is_unconfigured(seen: &Facts<'_>) -> bool {
-    unready(seen).is_some_and(|message| message.contains("No CNI configuration"))
+    unready(seen).is_some_and(messages::is_network_unconfigured)
 }
 
 /// Whether the state of the node, and nothing of the pod, keeps this sandbox's network.
@@ -40,7 +41,7 @@ pub fn is_left(sandbox: &Sandbox) -> bool {
 /// and says that it is not ready is still called.
 fn refusal<'a>(seen: &'a Facts<'_>) -> Option<&'a str> {
     let refuses = seen.runtime.get().is_some_and(|runtime| REFUSING.contains(&runtime.name.as_str()));
-    unready(seen).filter(|message| refuses && message.contains("initialized"))
+    unready(seen).filter(|message| refuses && messages::is_network_uninitialized(message))
 }
 
 /// The state of the node, when it holds any sandbox of a pod that should be gone.
