@@ -39,7 +39,7 @@ fn only_in_kubelets(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Find
         .blame(words::mount(mount), "in the kubelet's mount namespace, not in pid 1's")
         .evidence(format!("/proc/{}/mountinfo", kubelet.pid), mount.mount_point.show())
         .evidence("/proc/1/mountinfo", "does not have it")
-        .name(Placeholder::Pid, kubelet.pid)
+        .name(Placeholder::MountNamespacePid, kubelet.pid)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
     Some(found.finish())

@@ -115,8 +115,8 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
 /// Nothing holds it. The driver says OK and leaves the mount, or the kubelet's next try will do.
 fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let searched = view.holders(&mount.mount_point);
-    let nobody =
-        view.sees_every_holder() && searched.is_some_and(|search| search.holders.is_empty() && search.unreadable == 0);
+    let nobody = view.sees_every_holder()
+        && searched.is_some_and(|search| search.holders.is_empty() && search.behind_unread_tables == 0);
     if view.is_overdue_by(UNMOUNT_RETRY_MS) && nobody {
         let known =
             csi::left_mounted(view, volume, mount, head).or_else(|| not_reconstructed(view, volume, mount, head));

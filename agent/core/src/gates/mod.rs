@@ -1,13 +1,13 @@
 //! The kubelet's gates, in its order and by its version. Pure: what was seen goes in, what holds
 //! each pod comes out.
 
+mod missing_rights;
 mod node;
 mod pod;
-mod rights;
 #[cfg(test)]
 mod tests;
 
-use self::rights::Lacking;
+use self::missing_rights::Lacking;
 use findings::{NodeFinding, NodeReport, Unknown, Verdict};
 
 use crate::{
@@ -29,7 +29,7 @@ pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
     // Of a pod that was not looked into only the lists are known: nothing is said of it.
     let looked_into = candidates.iter().filter(|candidate| seen.looked_into.contains(&candidate.pod.uid));
     let views: Vec<PodView> = looked_into.map(|candidate| PodView::new(seen, candidate, kubelet)).collect();
-    let lacking = rights::lacking(seen);
+    let lacking = missing_rights::lacking(seen);
     let reports = views.iter().map(|view| pod::judge(view, &lacking));
     let mut pods: Vec<_> = reports.filter(|report| report.verdict != Verdict::Clear).collect();
     let node::Judged { findings: mut node_findings, not_looked_for, notes } = node::judge(seen, &mut pods);
@@ -85,7 +85,7 @@ fn unknowns(seen: &Facts<'_>, lacking: &Lacking) -> Vec<Unknown> {
     add(healthz, "whether the kubelet's sync loop runs");
     add(seen.node.cri_socket.fault(), "containers and sandboxes");
     add(seen.csi.fault(), "which CSI drivers are registered");
-    if matches!(seen.node.cri_socket, Seen::Missing) {
+    if matches!(seen.node.cri_socket, Seen::Missing) && !lacking.blind {
         unknown.push(Unknown {
             source: "CRI".to_owned(),
             kind: None,

@@ -2,7 +2,7 @@
 
 use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodReport, Unknown, Verdict};
 
-use super::rights::Lacking;
+use super::missing_rights::Lacking;
 use crate::{
     causes::{api_side, cgroup, container, network, orphan, sandbox, volume},
     observation::{ContainerState, Sandbox, Seen},

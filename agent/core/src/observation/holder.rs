@@ -17,6 +17,10 @@ pub struct HolderSearch {
     pub looked_at: u32,
     /// How many could not be looked at (no right, or gone in between).
     pub unreadable: u32,
+    /// How many of those live in a mount namespace whose table was not read: whoever made it so long may
+    /// hide a holder there.
+    #[serde(default)]
+    pub behind_unread_tables: u32,
     /// Whether mappings were searched too (in the disposable child); `Failed` when the child did
     /// not come back, `Missing` when it was not needed.
     pub mappings: Seen<u32>,

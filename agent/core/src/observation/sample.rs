@@ -185,6 +185,7 @@ pub fn mounted(fs_type: &str) -> Observation {
         holders: Vec::new(),
         looked_at: 9,
         unreadable: 0,
+        behind_unread_tables: 0,
         mappings: Seen::Missing,
     }];
     seen

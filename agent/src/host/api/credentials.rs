@@ -8,7 +8,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use super::{Deadlines, kubelet, token};
+use super::{Deadlines, kubelet_kubeconfig, token};
 use crate::{host::HostView, observation::HostPath};
 
 /// By this the API server's audit log and its fairness tell us from others.
@@ -30,7 +30,9 @@ impl Credentials {
     pub async fn config(self, deadlines: Deadlines) -> anyhow::Result<Config> {
         let mut config = match self {
             Credentials::Kubeconfig(path) => from_kubeconfig(Kubeconfig::read_from(path)?).await?,
-            Credentials::OfKubelet(view, path) => from_kubeconfig(kubelet::kubeconfig(&view, &path)?).await?,
+            Credentials::OfKubelet(view, path) => {
+                from_kubeconfig(kubelet_kubeconfig::kubeconfig(&view, &path)?).await?
+            }
             Credentials::InCluster => Config::incluster()?,
         };
         token::check(&config.auth_info)?;

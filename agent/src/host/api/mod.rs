@@ -3,7 +3,7 @@
 mod client;
 mod conversation;
 mod credentials;
-mod kubelet;
+mod kubelet_kubeconfig;
 mod pods;
 mod token;
 mod types;

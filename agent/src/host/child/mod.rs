@@ -9,7 +9,7 @@
 //! The child is this very program: `why-terminating-agent probe <kind> …`, see [`probe_main`]; for what
 //! is asked with every look it is a mere copy of the process.
 
-mod copy;
+mod fork;
 mod gone;
 mod line;
 mod listen;
@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 
-pub use copy::Executable;
+pub use fork::Executable;
 use gone::Running;
 pub use line::Place;
 use line::{Line, lines};
@@ -129,7 +129,7 @@ impl Prober {
     /// The arguments of a process. Only for the kubelet: others' may hold secrets.
     pub fn command_line(&self, pid: u32, deadline: Duration) -> Seen<Vec<String>> {
         let source = format!("/proc/{pid}/cmdline");
-        let answer = self.copy(&source, |name| copy::read(name, COMMAND_LINE_CAP, deadline));
+        let answer = self.copy(&source, |name| fork::read(name, COMMAND_LINE_CAP, deadline));
         match answer.and_then(|answer| answer.ok_or(ChildError::Deadline(deadline))) {
             Ok(Ok(bytes)) => Seen::Seen(arguments(&bytes)),
             Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
@@ -142,7 +142,7 @@ impl Prober {
     /// a server.
     pub fn executable(&self, pid: u32, deadline: Duration) -> Seen<Executable> {
         let source = format!("/proc/{pid}/exe");
-        let answer = self.copy(&source, |name| copy::look_at(name, deadline));
+        let answer = self.copy(&source, |name| fork::look_at(name, deadline));
         match answer.and_then(|answer| answer.ok_or(ChildError::Deadline(deadline))) {
             Ok(Ok(executable)) => Seen::Seen(executable),
             Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
@@ -202,7 +202,7 @@ impl Prober {
     fn copy<T>(
         &self,
         path: &str,
-        work: impl FnOnce(&CStr) -> std::io::Result<copy::Outcome<T>>,
+        work: impl FnOnce(&CStr) -> std::io::Result<fork::Outcome<T>>,
     ) -> Result<Option<std::io::Result<T>>, ChildError> {
         let name = CString::new(path).map_err(|error| ChildError::Start(error.into()))?;
         self.children().begin(path)?;

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     host::{
         child::tests::prober,
-        mounts::{MountReader, staged::Namespace},
+        mounts::{MountReader, test_mounts::Namespace},
     },
     observation::FuseProbe,
 };

@@ -94,9 +94,10 @@ impl Found {
     }
 
     /// The answers, those that block first.
-    pub(super) fn finish(mut self, unreadable: u32, at_most: usize) -> Vec<HolderSearch> {
+    pub(super) fn finish(mut self, unreadable: u32, behind_unread_tables: u32, at_most: usize) -> Vec<HolderSearch> {
         for search in &mut self.searches {
-            search.unreadable += unreadable;
+            search.unreadable += unreadable + behind_unread_tables;
+            search.behind_unread_tables = behind_unread_tables;
             search.holders.sort_by_key(|holder| (rank(holder.copy), holder.pid));
             search.holders.truncate(at_most);
         }

@@ -82,7 +82,7 @@ pub fn search(
     }
     loops::backing_files(&spaces, kubelet.ns, &mut found);
     deep::search(targets, &spaces, &tables, &all, options, &mut found);
-    found.finish(all.by_mount_ns().unreadable + unread, options.at_most)
+    found.finish(all.by_mount_ns().unreadable, unread, options.at_most)
 }
 
 /// A search in which nobody was found yet.
@@ -93,6 +93,7 @@ fn empty(target: &Mount) -> HolderSearch {
         holders: Vec::new(),
         looked_at: 0,
         unreadable: 0,
+        behind_unread_tables: 0,
         mappings: Seen::Missing,
     }
 }

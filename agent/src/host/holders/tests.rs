@@ -6,7 +6,7 @@ mod copies;
 use super::*;
 use crate::host::mounts::living;
 use crate::{
-    host::{child::tests::prober, mounts::staged::Namespace},
+    host::{child::tests::prober, mounts::test_mounts::Namespace},
     observation::{HostPath, How},
 };
 

@@ -64,7 +64,7 @@ fn on_the_host() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::mounts::staged::Namespace;
+    use crate::host::mounts::test_mounts::Namespace;
 
     #[test]
     fn is_taken_for_the_same_namespace_only() {

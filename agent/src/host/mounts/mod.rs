@@ -9,7 +9,7 @@ mod first;
 mod living;
 mod path;
 #[cfg(test)]
-pub(crate) mod staged;
+pub(crate) mod test_mounts;
 #[cfg(test)]
 mod tests;
 

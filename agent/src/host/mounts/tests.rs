@@ -1,4 +1,4 @@
-use super::{staged::Namespace, *};
+use super::{test_mounts::Namespace, *};
 
 fn points(table: &MountTable) -> Vec<&str> {
     table.mounts.iter().filter_map(|mount| mount.mount_point.as_str()).collect()

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use super::*;
 use crate::{
-    host::mounts::{MountReader, staged::Namespace},
+    host::mounts::{MountReader, test_mounts::Namespace},
     observation::VolData,
     parse::mountinfo::mounts,
 };

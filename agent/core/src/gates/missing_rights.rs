@@ -9,7 +9,7 @@ pub struct Lacking {
     /// One entry for each right.
     pub told: Vec<Unknown>,
     /// Nothing of the host is seen.
-    blind: bool,
+    pub blind: bool,
 }
 
 /// Compares what is granted with what the checks need. Kernel stacks are among it only where the
