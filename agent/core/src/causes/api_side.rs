@@ -55,3 +55,34 @@ pub fn devices(view: &PodView) -> Option<Finding> {
         .root(view.uid());
     Some(found.finish())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, causes},
+        *,
+    };
+
+    #[test]
+    fn a_finalizer_is_not_the_node() {
+        let mut seen = sample::deleted();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].finalizers = vec!["example.com/hold".into()];
+        assert_eq!(causes(&seen), ["FinalizersRemain"]);
+    }
+
+    #[test]
+    fn a_status_that_is_not_reported() {
+        let mut seen = sample::deleted();
+        sample::set_phase(&mut seen, "Running");
+        assert_eq!(causes(&seen), ["StatusNotReported"]);
+    }
+
+    #[test]
+    fn devices_of_a_driver_that_is_gone() {
+        let mut seen = sample::deleted();
+        sample::set_phase(&mut seen, "Running");
+        seen.node.dra_pods = Seen::Seen(vec![sample::pod().uid]);
+        assert_eq!(causes(&seen), ["DraDriverGone"]);
+    }
+}

@@ -44,3 +44,47 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
             .root(&device.device)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, UID, causes},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_loop_device_of_a_pod_that_runs_is_not_left() {
+        let mut seen = sample::running();
+        seen.loops = vec![LoopDevice {
+            device: "/dev/loop0".into(),
+            dev: Dev { major: 7, minor: 0 },
+            file: HostPath::from(
+                format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv/dev/{UID}").as_str(),
+            ),
+            deleted: false,
+            holders: Vec::new(),
+        }];
+        assert_eq!(judge(&seen).node_findings, []);
+        let mut gone = sample::node();
+        gone.loops = seen.loops;
+        assert_eq!(judge(&gone).node_findings[0].finding.cause.id, "LoopDeviceLeft");
+    }
+
+    #[test]
+    fn a_block_device_with_something_built_on_it() {
+        let mut seen = sample::mounted("ext4");
+        seen.loops.push(LoopDevice {
+            device: "/dev/loop0".into(),
+            dev: Dev { major: 7, minor: 0 },
+            file: HostPath::from(
+                format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv/dev/{UID}").as_str(),
+            ),
+            deleted: false,
+            holders: vec!["dm-3".into()],
+        });
+        assert!(causes(&seen).contains(&"BlockDeviceHeld"));
+    }
+}

@@ -192,3 +192,97 @@ fn empty(view: &PodView) -> Option<Finding> {
         .root(dir.path.show());
     Some(found.finish())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, UID, causes, process},
+            *,
+        },
+    };
+
+    #[test]
+    fn frozen_on_v1_only() {
+        let mut seen = sample::running();
+        let node = CgroupNode { below: HostPath::from("c"), procs: vec![INIT], freezer: Freezer::Frozen };
+        let mut dir = CgroupDir {
+            path: HostPath::from("/sys/fs/cgroup/freezer/kubepods/pod"),
+            hierarchy: "freezer".into(),
+            known_to_runtime: true,
+            cpu_at_minimum: None,
+            tree: Seen::Seen(vec![node]),
+        };
+        let cgroup = |dir: &CgroupDir| Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir.clone()] }]);
+        seen.cgroups = cgroup(&dir);
+        assert_eq!(causes(&seen), ["CgroupFrozen"]);
+        dir.hierarchy = "v2".into();
+        seen.cgroups = cgroup(&dir);
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn a_cgroup_in_a_hierarchy_the_runtime_does_not_know_holds_nothing() {
+        let mut seen = sample::deleted();
+        let dir = CgroupDir {
+            path: HostPath::from(format!("/sys/fs/cgroup/files/kubepods/pod{UID}").as_str()),
+            hierarchy: "files".into(),
+            known_to_runtime: false,
+            cpu_at_minimum: None,
+            tree: Seen::Missing,
+        };
+        seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
+        let pod = &judge(&seen).pods[0];
+        assert_ne!(pod.gate, Some(findings::Gate::CgroupRemoved));
+        let report = judge(&seen);
+        assert_eq!(report.node_findings[0].finding.cause.id, "CgroupHierarchyUnknown");
+    }
+
+    #[test]
+    fn an_empty_cgroup_is_told_by_its_driver() {
+        let mut seen = sample::deleted();
+        let cgroup = |path: String| {
+            let dir = CgroupDir {
+                path: HostPath::from(path.as_str()),
+                hierarchy: "v2".into(),
+                known_to_runtime: true,
+                cpu_at_minimum: Some(true),
+                tree: Seen::Seen(vec![CgroupNode {
+                    below: HostPath::default(),
+                    procs: Vec::new(),
+                    freezer: Freezer::Thawed,
+                }]),
+            };
+            Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }])
+        };
+        seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods.slice/kubepods-pod{}.slice", UID.replace('-', "_")));
+        assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        cgroups[0].dirs[0].cpu_at_minimum = Some(false);
+        assert_eq!(causes(&seen), ["CgroupSystemdTimeout"]);
+        seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods/pod{UID}"));
+        assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
+    }
+
+    #[test]
+    fn a_cgroup_task_in_d_for_an_unknown_reason() {
+        let mut seen = sample::deleted();
+        let mut task = process(900, "sync", 'S', 1);
+        task.threads[0].state = 'D';
+        task.threads[0].wchan = Seen::Seen("io_schedule".into());
+        seen.processes.push(task);
+        seen.cgroups = sample::cgroup(&[900]);
+        assert_eq!(causes(&seen), ["CgroupHeldByTask"]);
+        seen.processes[0].state = 'Z';
+        assert_eq!(causes(&seen), ["CgroupHeldByThread"]);
+    }
+
+    #[test]
+    fn a_live_process_in_the_cgroup() {
+        let mut seen = sample::deleted();
+        seen.processes.push(process(900, "sync", 'S', 1));
+        seen.cgroups = sample::cgroup(&[900]);
+        assert_eq!(causes(&seen), ["CgroupProcessAlive"]);
+    }
+}

@@ -165,3 +165,44 @@ fn grace(view: &PodView) -> Option<Finding> {
         .root(view.uid());
     Some(found.finish())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, INIT, causes, runtime},
+        *,
+    };
+
+    #[test]
+    fn a_d_state_without_a_kill_is_no_cause() {
+        let mut seen = sample::running();
+        seen.processes[0].threads[0].state = 'D';
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_while_the_cri_says_running() {
+        let mut seen = sample::running();
+        seen.processes.clear();
+        assert_eq!(causes(&seen), ["RuntimeLostExit"]);
+        // It could not be read: then nothing is claimed of it.
+        seen.faults.push(Fault::new(Source::Process(INIT), (FaultKind::Denied, "Permission denied")));
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn cri_o_has_its_own_words_for_it() {
+        let mut seen = sample::running();
+        runtime(&mut seen).name = "cri-o".into();
+        assert_eq!(causes(&seen), ["CrioStopLoopStuck"]);
+        seen.processes.clear();
+        assert_eq!(causes(&seen), ["ConmonGone"]);
+    }
+
+    #[test]
+    fn runc_that_never_became_the_container() {
+        let mut seen = sample::running();
+        seen.processes[0].comm = "runc:[2:INIT]".into();
+        assert_eq!(causes(&seen), ["RuncInitStuck"]);
+    }
+}

@@ -165,10 +165,33 @@ pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observation::{
+        sample::{self, causes, table, volume},
+        *,
+    };
 
     #[test]
     fn an_attachment_is_named_as_a_recorded_kubelet_named_it() {
         let recorded = "csi-9e1bf7a6e123347ecfca9697c5dd0605d5cbc657125d53026f4f8f578106763b";
         assert_eq!(attachment_id("vol-1", "exam.csi.example.com", "node-a"), recorded);
+    }
+
+    #[test]
+    fn a_driver_that_is_not_registered_is_named() {
+        let mut seen = sample::mounted("ext4");
+        seen.csi = Seen::Seen(Vec::new());
+        assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
+        // It could not be asked which drivers there are: nothing is said of them.
+        seen.csi =
+            Seen::Failed(Fault::new("/var/lib/kubelet/plugins_registry", (FaultKind::Denied, "Permission denied")));
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+    }
+
+    #[test]
+    fn a_target_that_is_not_mounted_and_not_cleaned_up() {
+        let mut seen = sample::mounted("ext4");
+        table(&mut seen).clear();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
     }
 }

@@ -139,3 +139,77 @@ fn how(holder: &Holder) -> (String, String, &HostPath) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, causes},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_private_copy_is_blamed_for_nothing() {
+        let mut seen = sample::mounted("ext4");
+        let holder = Holder {
+            pid: 700,
+            start_ticks: 1,
+            comm: "exporter".into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/host/x")),
+            copy: Copy::Private,
+            mount_ns: 9,
+            owner: Owner::Host,
+        };
+        seen.holders[0].holders.push(holder);
+        assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("exporter"));
+        seen.holders[0].holders[0].copy = Copy::Propagated;
+        assert_eq!(causes(&seen), ["VolumeHeldInOtherNamespace"]);
+    }
+
+    #[test]
+    fn nobody_is_told_to_kill_what_a_node_needs() {
+        for (pid, comm) in
+            [(1, "systemd"), (77, "anything"), (500, "containerd"), (501, "containerd-shim"), (502, "conmon")]
+        {
+            let mut seen = sample::mounted("ext4");
+            let holder = Holder {
+                pid,
+                start_ticks: 1,
+                comm: comm.into(),
+                state: 'S',
+                how: How::Cwd(HostPath::from("/x")),
+                copy: Copy::Propagated,
+                mount_ns: 9,
+                owner: Owner::Host,
+            };
+            seen.holders[0].holders.push(holder);
+            let report = judge(&seen);
+            let steps = report.pods.iter().flat_map(|pod| &pod.findings).flat_map(|finding| &finding.remedy.steps);
+            let commands: Vec<&String> = steps.filter_map(|step| step.command.as_ref()).collect();
+            assert!(commands.iter().all(|command| !command.contains(&format!("kill {pid}"))), "{comm}: {commands:?}");
+            assert!(
+                commands.iter().all(|command| !command.contains(&format!("kill -9 {pid}"))),
+                "{comm}: {commands:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_loop_device_on_a_file_in_the_volume() {
+        let mut seen = sample::mounted("ext4");
+        seen.holders[0].holders.push(Holder {
+            pid: 0,
+            start_ticks: 0,
+            comm: String::new(),
+            state: ' ',
+            how: How::Loop { device: "/dev/loop3".into(), file: HostPath::from("/x/disk.img") },
+            copy: Copy::Original,
+            mount_ns: 1,
+            owner: Owner::Host,
+        });
+        assert_eq!(causes(&seen), ["VolumeHeldByLoopDevice"]);
+    }
+}

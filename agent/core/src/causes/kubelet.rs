@@ -83,3 +83,42 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
         .root("kubelet");
     Some(found.finish())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, node_causes},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_kubelet_that_says_its_sync_loop_hangs() {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.healthz =
+            Seen::Seen(Healthz { status: 500, body: "[-]syncloop failed: sync Loop took longer than expected".into() });
+        let report = judge(&seen);
+        assert_eq!(report.node_findings[0].finding.cause.id, "KubeletSyncLoopHung");
+        assert_eq!(report.node_findings[0].pods.len(), 1);
+    }
+
+    #[test]
+    fn no_kubelet_and_a_pod_that_should_be_gone() {
+        let mut seen = sample::running();
+        seen.node.kubelet = Seen::Missing;
+        let report = judge(&seen);
+        assert_eq!(report.node_findings[0].finding.cause.id, "KubeletNotRunning");
+    }
+
+    #[test]
+    fn a_relist_that_is_stale() {
+        let mut seen = sample::running();
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        let body = "[-]pleg failed: pleg was last seen active 4m0s ago; threshold is 3m0s";
+        kubelet.healthz = Seen::Seen(Healthz { status: 500, body: body.into() });
+        assert_eq!(node_causes(&seen), ["PlegStalled"]);
+    }
+}

@@ -27,16 +27,6 @@ pub mod shim;
 pub mod staged;
 pub mod static_pod;
 pub mod stray;
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod tests_copies;
-#[cfg(test)]
-mod tests_netns;
-#[cfg(test)]
-mod tests_rare;
-#[cfg(test)]
-mod tests_shim;
 pub mod uninterruptible;
 pub mod volume;
 pub mod words;

@@ -164,3 +164,80 @@ pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
         .root(sub_path.path.show());
     Some(found.finish())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, UID, causes, mount, pod_dir, sub_path, table, volume},
+        *,
+    };
+
+    #[test]
+    fn a_mount_that_the_kubelet_cannot_see() {
+        let mut seen = sample::mounted("ext4");
+        let hidden = table(&mut seen).remove(0);
+        seen.mounts.init = Seen::Seen(MountTable { ns: 2, through_pid: 1, total: 1, mounts: vec![hidden] });
+        assert_eq!(causes(&seen), ["MountHiddenFromKubelet"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_empty() {
+        let mut seen = sample::mounted("ext4");
+        table(&mut seen).clear();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        volume(&mut seen).plugin = "kubernetes.io/empty-dir".into();
+        volume(&mut seen).entries = Some(3);
+        assert_eq!(causes(&seen), ["VolumeDirectoryNotEmpty"]);
+        let mut root = mount(1, "8:1", "/var/lib/kubelet", "ext4");
+        root.super_read_only = true;
+        table(&mut seen).push(root);
+        assert_eq!(causes(&seen), ["FileSystemReadOnly"]);
+    }
+
+    #[test]
+    fn two_mounts_on_one_path() {
+        let mut seen = sample::mounted("tmpfs");
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        let again = table(&mut seen)[0].clone();
+        table(&mut seen).push(again);
+        assert_eq!(causes(&seen), ["KubeletRootAmbiguous"]);
+    }
+
+    #[test]
+    fn a_sub_path_whose_target_was_deleted() {
+        let mut seen = sample::mounted("tmpfs");
+        let path = format!("/var/lib/kubelet/pods/{UID}/volume-subpaths/pv-1/app/0//deleted");
+        table(&mut seen).push(mount(50, "0:41", &path, "tmpfs"));
+        assert_eq!(causes(&seen), ["SubPathTargetMissing"]);
+    }
+
+    #[test]
+    fn a_mount_below_a_sub_path() {
+        let mut seen = sample::mounted("ext4");
+        pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(true), false));
+        let path = sub_path(Seen::Missing, false).path;
+        table(&mut seen).push(mount(50, "0:41", path.as_str().unwrap(), "ext4"));
+        table(&mut seen).push(mount(51, "0:60", path.join("inner").as_str().unwrap(), "tmpfs"));
+        assert!(causes(&seen).contains(&"NestedMountUnderSubPath"));
+    }
+
+    #[test]
+    fn a_sub_path_with_a_stale_handle() {
+        let mut seen = sample::mounted("ext4");
+        let fault = Fault::new("statx", (FaultKind::Stale, "/x: Stale file handle (os error 116)"));
+        pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Failed(fault), false));
+        assert!(causes(&seen).contains(&"SubPathStaleHandle"));
+    }
+
+    #[test]
+    fn an_empty_directory_that_is_left() {
+        let mut seen = sample::mounted("ext4");
+        table(&mut seen).clear();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        volume(&mut seen).plugin = "kubernetes.io/nfs".into();
+        volume(&mut seen).entries = Some(0);
+        assert_eq!(causes(&seen), ["MountDirectoryLeft"]);
+    }
+}

@@ -39,3 +39,34 @@ fn paths(map: &MultipathMap) -> String {
         map.paths.iter().take(8).map(|path| format!("{} {}", path.device, path.state.as_deref().unwrap_or("?")));
     format!("no path works: {}", states.collect::<Vec<_>>().join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            Dev, MultipathMap, MultipathPath,
+            sample::{self, causes, table},
+        },
+    };
+
+    #[test]
+    fn a_map_that_has_lost_its_paths() {
+        let mut seen = sample::mounted("xfs");
+        let dev = Dev { major: 253, minor: 4 };
+        table(&mut seen)[0].dev = dev;
+        let path = |device: &str, state: &str| MultipathPath { device: device.into(), state: Some(state.into()) };
+        let paths = vec![path("sdb", "offline"), path("sdc", "transport-offline")];
+        seen.multipath = vec![MultipathMap { mounted: dev, name: "mpatha".into(), device: "dm-3".into(), paths }];
+        assert_eq!(causes(&seen), ["MultipathStale"]);
+        assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable);
+        seen.multipath[0].paths[1].state = Some("running".into());
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        seen.multipath[0].paths[1].state = None;
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "what is not told is not dead");
+        seen.multipath[0].paths.clear();
+        assert_eq!(causes(&seen), ["MultipathStale"]);
+        seen.multipath[0].mounted = Dev { major: 253, minor: 9 };
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "it is another volume's");
+    }
+}

@@ -77,3 +77,46 @@ pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
         gate,
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use findings::{Confidence, Verdict};
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, causes, container_table, mount, process, verdict},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_task_on_nfs_names_the_server() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "rpc_wait_bit_killable");
+        container_table(&mut seen, vec![mount(9, "0:55", "/data", "nfs4")]);
+        assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
+        assert_eq!(verdict(&seen), Verdict::Stuck);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert!(finding.chain.last().unwrap().state.contains("server:/export"), "{finding:?}");
+    }
+
+    #[test]
+    fn of_two_nfs_mounts_neither_is_accused() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "nfs4_wait_clnt_recover");
+        container_table(&mut seen, vec![mount(9, "0:55", "/a", "nfs4"), mount(10, "0:56", "/b", "nfs4")]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("NfsServerNotResponding", Confidence::Probable));
+    }
+
+    #[test]
+    fn a_volume_on_nfs_whose_umount_hangs() {
+        let mut seen = sample::mounted("nfs4");
+        let mut umount = process(801, "umount.nfs4", 'S', 77);
+        umount.threads[0].state = 'D';
+        umount.threads[0].wchan = Seen::Seen("rpc_wait_bit_killable".into());
+        seen.processes.push(umount);
+        assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
+    }
+}

@@ -110,3 +110,39 @@ fn is_over(view: &PodView) -> bool {
         && view.sandboxes.iter().all(|sandbox| !sandbox.ready)
         && view.containers.iter().all(|container| container.state == ContainerState::Exited)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, causes, pod_dir, sub_path, table, volume},
+        *,
+    };
+
+    /// The pod has ended and is not in the API.
+    fn forgotten() -> Observation {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods.clear();
+        table(&mut seen).clear();
+        seen
+    }
+
+    #[test]
+    fn a_sub_path_file_of_a_forgotten_pod() {
+        let mut seen = forgotten();
+        pod_dir(&mut seen).volumes = Seen::Seen(Vec::new());
+        pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(false), true));
+        pod_dir(&mut seen).strays.push(HostPath::from("/x"));
+        assert_eq!(causes(&seen), ["OrphanedSubPathFile"]);
+    }
+
+    #[test]
+    fn an_orphan_whose_directory_has_just_changed_is_on_its_way() {
+        let mut seen = forgotten();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        assert_eq!(causes(&seen), ["OrphanedPodDirectory"]);
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
+        pod_dir(&mut seen).changed_ms = sample::NOW - 2_000;
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
+    }
+}

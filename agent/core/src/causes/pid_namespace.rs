@@ -63,3 +63,26 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
         .root(parent.pid);
     Some(found.finish())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, INIT, causes, process},
+        *,
+    };
+
+    #[test]
+    fn a_zombie_inside_with_a_parent_inside_is_no_cause() {
+        let mut seen = sample::running();
+        seen.processes[0].threads[0].wchan = Seen::Seen("zap_pid_ns_processes".into());
+        let mut zombie = process(338, "probe", 'Z', INIT);
+        zombie.pid_ns = Some(500);
+        zombie.ns_pids = vec![338, 7];
+        seen.processes.push(zombie);
+        assert!(!causes(&seen).contains(&"PidNamespaceZombieUnreaped"));
+        // The same zombie with a parent outside.
+        seen.processes[2].parent = 900;
+        seen.processes.push(process(900, "nsenter", 'S', 1));
+        assert_eq!(causes(&seen), ["PidNamespaceZombieUnreaped"]);
+    }
+}

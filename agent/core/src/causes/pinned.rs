@@ -53,3 +53,49 @@ fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountCopy) -> Fin
             .root(format!("{}:{}", copy.ns, copy.mount.dev))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, NOW, mount_copy, node_causes},
+            *,
+        },
+    };
+
+    /// Unstaged an hour ago; a node exporter has kept the staged mount.
+    fn unstaged() -> Observation {
+        let mut seen = sample::node();
+        let dir = "plugins/kubernetes.io/csi/exam.csi/d2e8/globalmount";
+        let path = HostPath::from(format!("/var/lib/kubelet/{dir}").as_str());
+        seen.unstaged = vec![UnstagedVolume { driver: "exam.csi".into(), path, changed_ms: NOW - 3_600_000 }];
+        seen.mount_copies = vec![mount_copy("8:16", &format!("/host/var/lib/kubelet/{dir}"))];
+        seen.unmounted_devices = vec![Dev { major: 8, minor: 16 }];
+        seen
+    }
+
+    #[test]
+    fn a_private_copy_of_a_staged_mount_pins_the_device_and_no_pod() {
+        let report = judge(&unstaged());
+        assert_eq!(node_causes(&unstaged()), ["DevicePinnedByPrivateCopy"]);
+        assert_eq!((report.node_findings[0].pods.len(), report.pods.len()), (0, 0));
+        assert_eq!(report.node_findings[0].finding.confidence, findings::Confidence::Probable);
+    }
+
+    #[test]
+    fn a_device_is_not_pinned_without_each_part_of_the_proof() {
+        let nothing = |change: fn(&mut Observation)| {
+            let mut seen = unstaged();
+            change(&mut seen);
+            assert_eq!(node_causes(&seen), Vec::<&str>::new());
+        };
+        nothing(|seen| seen.unstaged.clear());
+        nothing(|seen| seen.unstaged[0].changed_ms = NOW - 5_000);
+        nothing(|seen| seen.mount_copies.clear());
+        nothing(|seen| seen.mount_copies[0].mount.shared = Some(7));
+        nothing(|seen| seen.mount_copies[0].mount.master = Some(7));
+        nothing(|seen| seen.mount_copies[0].mount.mount_point = HostPath::from("/host/d2e8/globalmount"));
+        nothing(|seen| seen.unmounted_devices.clear());
+    }
+}

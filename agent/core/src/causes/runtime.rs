@@ -90,3 +90,24 @@ pub fn finding(
 ) -> Finding {
     fill(node_named(seen, Found::new(cause, gate))).finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, node_causes},
+        *,
+    };
+
+    #[test]
+    fn a_runtime_whose_socket_nobody_listens_on() {
+        let mut seen = sample::deleted();
+        seen.runtime = Seen::Failed(Fault::new(
+            "CRI",
+            (FaultKind::Refused, "cannot be reached: Connection refused (os error 111)"),
+        ));
+        assert_eq!(node_causes(&seen), ["RuntimeNotReachable"]);
+        seen.runtime =
+            Seen::Failed(Fault::new("CRI", (FaultKind::Denied, "cannot be reached: Permission denied (os error 13)")));
+        assert_eq!(node_causes(&seen), Vec::<&str>::new());
+    }
+}

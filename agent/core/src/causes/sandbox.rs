@@ -95,3 +95,40 @@ fn unknown_containers(view: &PodView) -> Vec<Finding> {
     };
     unknown.map(finding).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, INIT, SHIM, causes, process, runtime},
+        *,
+    };
+
+    #[test]
+    fn a_network_that_is_left() {
+        let mut seen = sample::running();
+        seen.processes.clear();
+        let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true, missing: false };
+        let facts = runtime(&mut seen);
+        facts.containers[0].state = ContainerState::Exited;
+        facts.sandboxes[0].ready = false;
+        facts.sandboxes[0].network = Seen::Seen(network);
+        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        // A plugin that is loaded and not ready is called all the same.
+        runtime(&mut seen).unready.push(("NetworkReady".into(), "plugin status check failed".into()));
+        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        runtime(&mut seen).name = "cri-o".into();
+        runtime(&mut seen).unready[0].1 = "No CNI configuration file in /etc/cni/net.d/.".into();
+        assert_eq!(causes(&seen), ["CniNotInitialized"]);
+    }
+
+    #[test]
+    fn a_sandbox_that_stays_ready_and_a_container_of_unknown_state() {
+        let mut seen = sample::running();
+        seen.processes = vec![process(310, "pause", 'S', SHIM), process(SHIM, "containerd-shim", 'S', 1)];
+        runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        runtime(&mut seen).containers[0].pid = Seen::Seen(INIT);
+        assert_eq!(causes(&seen), ["SandboxNotStopped"]);
+        runtime(&mut seen).containers[0].state = ContainerState::Unknown;
+        assert_eq!(causes(&seen), ["SandboxNotStopped", "ContainerStateUnknown"]);
+    }
+}

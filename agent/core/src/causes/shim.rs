@@ -90,3 +90,32 @@ fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Opti
         .root(sandbox)
         .finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::sample::{self, causes, runtime};
+
+    #[test]
+    fn a_stopped_shim() {
+        let mut seen = sample::running();
+        seen.processes[1].state = 'T';
+        assert_eq!(causes(&seen), ["ShimNotResponding"]);
+    }
+
+    #[test]
+    fn a_shim_that_is_gone() {
+        let mut seen = sample::running();
+        seen.processes[0].parent = 1;
+        assert_eq!(causes(&seen), ["ShimGone"]);
+        runtime(&mut seen).name = "cri-o".into();
+        assert_eq!(causes(&seen), ["CrioStopLoopStuck"], "conmon is no shim");
+    }
+
+    #[test]
+    fn an_init_that_its_shim_does_not_reap() {
+        let mut seen = sample::running();
+        seen.processes[0].state = 'Z';
+        seen.processes[0].threads[0].state = 'Z';
+        assert_eq!(causes(&seen), ["ContainerInitUnreaped"]);
+    }
+}

@@ -44,3 +44,29 @@ pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
     };
     Ok(seen.staging.iter().filter(is_left).map(finding).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, node_causes, pod_dir, volume},
+        *,
+    };
+
+    #[test]
+    fn what_no_pod_uses_is_left_once_the_pods_directories_are_quiet() {
+        let mut seen = sample::mounted("ext4");
+        let vol_data = volume(&mut seen).vol_data.clone();
+        seen.staging.push(StagingMount {
+            path: HostPath::from("/var/lib/kubelet/plugins/kubernetes.io/csi/exam.csi/d2e8/globalmount"),
+            dev: Dev { major: 8, minor: 16 },
+            driver: "exam.csi".into(),
+            vol_data,
+            used_by: Vec::new(),
+        });
+        assert_eq!(node_causes(&seen), [""; 0], "the pod's volume is the one that is staged");
+        seen.staging[0].vol_data = VolData::Missing;
+        assert_eq!(node_causes(&seen), ["GlobalMountLeft"]);
+        pod_dir(&mut seen).changed_ms = seen.at_ms - 1_000;
+        assert_eq!(node_causes(&seen), [""; 0], "pods come and go");
+    }
+}

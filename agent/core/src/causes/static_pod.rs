@@ -31,3 +31,26 @@ pub fn find(seen: &Observation) -> Vec<Finding> {
     };
     held.map(finding).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, node_causes, runtime},
+        *,
+    };
+
+    #[test]
+    fn an_old_static_pod_that_holds_its_name() {
+        let mut seen = sample::running();
+        seen.api = Seen::Missing;
+        let mut old = runtime(&mut seen).containers[0].clone();
+        old.pod.uid = findings::PodUid::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let mut new = old.clone();
+        new.pod.uid = findings::PodUid::parse("1123456789abcdef0123456789abcdef").unwrap();
+        new.created_ms += 60_000;
+        runtime(&mut seen).containers = vec![old.clone(), new];
+        assert_eq!(node_causes(&seen), ["StaticPodNameHeld"]);
+        runtime(&mut seen).containers = vec![old];
+        assert_eq!(node_causes(&seen), Vec::<&str>::new());
+    }
+}

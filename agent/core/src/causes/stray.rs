@@ -19,3 +19,18 @@ pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {
     };
     dir.strays.iter().map(finding).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        HostPath,
+        sample::{self, causes, pod_dir},
+    };
+
+    #[test]
+    fn a_file_beside_the_plugins_directories() {
+        let mut seen = sample::mounted("ext4");
+        pod_dir(&mut seen).strays.push(HostPath::from("/var/lib/kubelet/pods/x/volumes/stray"));
+        assert!(causes(&seen).contains(&"StrayFileInVolumes"));
+    }
+}

@@ -125,3 +125,23 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)))
         .finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::sample::{self, INIT, block, causes};
+
+    #[test]
+    fn a_d_state_nobody_knows_stays_unexplained() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "io_schedule");
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+    }
+
+    #[test]
+    fn a_task_that_moved_between_two_looks_is_no_cause() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "io_schedule");
+        seen.processes[0].threads[0].steady = false;
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+    }
+}

@@ -205,3 +205,44 @@ fn sub_path_busy(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let head = [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")];
     holder::of_sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
 }
+
+#[cfg(test)]
+mod tests {
+    use findings::Verdict;
+
+    use crate::observation::{
+        sample::{self, causes, verdict, volume},
+        *,
+    };
+
+    #[test]
+    fn a_volume_nobody_holds_is_at_first_only_on_its_way() {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+        assert_eq!(verdict(&seen), Verdict::Progressing);
+    }
+
+    #[test]
+    fn a_plugin_that_the_kubelet_no_longer_has() {
+        let mut seen = sample::mounted("ceph");
+        volume(&mut seen).plugin = "kubernetes.io/rbd".into();
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        assert_eq!(causes(&seen), ["VolumePluginRemoved"]);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.kubelet_version = Some("v1.29.0".into());
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+    }
+
+    #[test]
+    fn a_secret_that_a_restarted_kubelet_forgot() {
+        let mut seen = sample::mounted("tmpfs");
+        volume(&mut seen).plugin = "kubernetes.io/secret".into();
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.age_ms = 600_000;
+        assert_eq!(causes(&seen), ["VolumeNotReconstructed"]);
+    }
+}
