@@ -17,17 +17,17 @@ pub mod netns;
 mod pod_filter;
 pub mod processes;
 pub mod rights;
+pub mod root;
 mod rpc;
 pub mod runtime;
 pub mod scan;
 pub mod shims;
 pub mod superblocks;
 pub mod usage;
-pub mod view;
 pub mod volumes;
 
 pub use pod_filter::PodFilter;
-pub use view::HostView;
+pub use root::HostRoot;
 
 use crate::{
     observation::{Fault, Seen},

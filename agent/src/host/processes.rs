@@ -5,7 +5,7 @@ mod threads;
 use std::{collections::BTreeSet, io};
 
 pub use agent_core::observation::Depth;
-pub use threads::look_again;
+pub use threads::read_again;
 pub(super) use threads::wchan;
 use threads::{Standing, others};
 

@@ -1,7 +1,7 @@
 //! File systems on block devices that live on without a mount in the kubelet's namespace: somebody
 //! else has one mounted, and the device stays claimed.
 
-use super::HostView;
+use super::HostRoot;
 use crate::{observation::Dev, sys};
 
 /// File systems that show each of theirs in `/sys/fs`, by the name of its device.
@@ -10,8 +10,8 @@ const KINDS: [&str; 2] = ["ext4", "xfs"];
 const AT_MOST: usize = 1024;
 
 /// Those that `table`, a whole mount table, does not have.
-pub fn unmounted(view: &HostView, table: &[u8]) -> Vec<Dev> {
-    let sysfs = view.at(&"/sys".into());
+pub fn unmounted(host: &HostRoot, table: &[u8]) -> Vec<Dev> {
+    let sysfs = host.at(&"/sys".into());
     let names = KINDS.iter().flat_map(|kind| {
         let entries = sys::list_capped(&sysfs.join("fs").join(kind), AT_MOST).unwrap_or_default();
         entries.into_iter().map(|entry| entry.name)
@@ -43,6 +43,6 @@ mod tests {
             fs::write(sysfs.join("class/block").join(name).join("dev"), number).unwrap();
         }
         let table = b"27 1 254:0 / / rw - ext4 /dev/vda rw\n";
-        assert_eq!(unmounted(&HostView::new(dir.path()), table), [Dev { major: 8, minor: 16 }]);
+        assert_eq!(unmounted(&HostRoot::new(dir.path()), table), [Dev { major: 8, minor: 16 }]);
     }
 }

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Placeholder, cause};
 
-use super::{Found, runtime};
+use super::{FindingBuilder, runtime};
 use crate::view::{PodView, RETRY_WINDOW_MS};
 
 /// The kubelet has not reported the final status: the phase in the API is not terminal.
@@ -12,7 +12,7 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
         return None;
     }
     let cause = &cause::STATUS_NOT_REPORTED;
-    let found = runtime::named(view, Found::new(cause, Some(Gate::StatusReported)))
+    let found = runtime::named(view, FindingBuilder::new(cause, Some(Gate::StatusReported)))
         .probable()
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", format!("status.phase is still {}", api.phase))
@@ -26,7 +26,7 @@ pub fn finalizers(view: &PodView) -> Option<Finding> {
     let api = view.api.filter(|pod| !pod.finalizers.is_empty())?;
     let cause = &cause::FINALIZERS_REMAIN;
     let names: Vec<String> = api.finalizers.iter().take(8).map(|name| findings::clean(name, 120)).collect();
-    let found = runtime::named(view, Found::new(cause, Some(Gate::ObjectRemoved)))
+    let found = runtime::named(view, FindingBuilder::new(cause, Some(Gate::ObjectRemoved)))
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", format!("finalizers {}", names.join(", ")))
         .evidence("metadata.finalizers", names.join(", "))
@@ -47,7 +47,7 @@ pub fn devices(view: &PodView) -> Option<Finding> {
     }
     let claims = view.api.map(|pod| pod.claims.join(", ")).unwrap_or_default();
     let cause = &cause::DRA_DRIVER_GONE;
-    let found = runtime::named(view, Found::new(cause, Some(Gate::DevicesUnprepared)))
+    let found = runtime::named(view, FindingBuilder::new(cause, Some(Gate::DevicesUnprepared)))
         .probable()
         .blame(format!("resource claims {claims}"), "the kubelet has not been able to unprepare them")
         .evidence("dra_manager_state", "still lists this pod")

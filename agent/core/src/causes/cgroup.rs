@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, kill, runtime, uninterruptible, words};
+use super::{FindingBuilder, kill, runtime, uninterruptible, words};
 use crate::{
     observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process},
     view::PodView,
@@ -75,7 +75,7 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         (false, _) => "FROZEN",
     };
     let cause = &cause::CGROUP_FROZEN;
-    let found = runtime::named(view, Found::new(cause, gate).after(head))
+    let found = runtime::named(view, FindingBuilder::new(cause, gate).after(head))
         .blame(
             words::cgroup(&path),
             format!("{word}, {} in it", words::count(node.procs.len(), "process", "processes")),
@@ -119,8 +119,8 @@ fn held(
     path: &HostPath,
     head: &[Link],
     state: &str,
-) -> Found {
-    runtime::named(view, Found::new(cause, GATE).after(head))
+) -> FindingBuilder {
+    runtime::named(view, FindingBuilder::new(cause, GATE).after(head))
         .blame(words::process(process), state)
         .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
         .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
@@ -138,7 +138,7 @@ pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
     let cause = &cause::CGROUP_HIERARCHY_UNKNOWN;
-    let found = runtime::named(view, Found::new(cause, GATE))
+    let found = runtime::named(view, FindingBuilder::new(cause, GATE))
         .probable()
         .blame(words::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
@@ -156,7 +156,7 @@ fn children(view: &PodView) -> Option<Finding> {
         .max_by_key(|(_, node)| node.below.as_bytes().len())?;
     let cause = &cause::CGROUP_HELD_BY_CHILD;
     let path = path(dir, node);
-    let found = runtime::named(view, Found::new(cause, GATE))
+    let found = runtime::named(view, FindingBuilder::new(cause, GATE))
         .link(words::cgroup(&dir.path), "cannot be removed: it has children")
         .blame(words::cgroup(&path), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
@@ -183,7 +183,7 @@ fn empty(view: &PodView) -> Option<Finding> {
         Some(_) => (&cause::CGROUP_SYSTEMD_TIMEOUT, "systemd has not removed it"),
         None => return None,
     };
-    let found = runtime::named(view, Found::new(cause, GATE))
+    let found = runtime::named(view, FindingBuilder::new(cause, GATE))
         .probable()
         .blame(words::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause, clean};
 
-use super::{Found, runtime, words};
+use super::{FindingBuilder, runtime, words};
 use crate::{
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
     view::PodView,
@@ -21,8 +21,8 @@ pub fn not_responding(
     process: &Process,
     head: &[Link],
     gate: Option<Gate>,
-) -> Found {
-    let found = Found::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head).evidence(
+) -> FindingBuilder {
+    let found = FindingBuilder::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head).evidence(
         format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
         thread.wchan.get().map_or("", String::as_str),
     );
@@ -54,7 +54,7 @@ pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<
     if !stopped && !silent {
         return None;
     }
-    let found = runtime::named(view, Found::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head));
+    let found = runtime::named(view, FindingBuilder::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head));
     let found =
         if silent { found.evidence(format!("stat {}", mount.mount_point.show()), "no answer in time") } else { found };
     Some(of_mount(view, found, mount).finish())
@@ -71,9 +71,9 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     }
     let cause = &cause::FUSE_SERVER_GONE;
     // Without the file system's own word a search that found nobody only makes it likely.
-    let sure = |found: Found| if dead { found } else { found.probable() };
+    let sure = |found: FindingBuilder| if dead { found } else { found.probable() };
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
-    let found = runtime::named(view, Found::new(cause, gate).after(head))
+    let found = runtime::named(view, FindingBuilder::new(cause, gate).after(head))
         .blame(words::mount(mount), "its server has died")
         .evidence(format!("FUSE connection {number}"), proof)
         .name(Placeholder::Connection, number)
@@ -93,7 +93,7 @@ fn probe(view: &PodView, connection: &FuseConnection, mount: &Mount) -> Option<F
     connection.probe.get().copied()
 }
 
-fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
+fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount) -> FindingBuilder {
     let number = mount.dev.minor;
     let connection = view.fuse(number);
     let shown = shown_mount(view, mount);

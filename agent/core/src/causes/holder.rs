@@ -2,9 +2,9 @@
 
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
-use super::{Found, build::VOLUMES, csi, kill, runtime, uninterruptible, words};
+use super::{FindingBuilder, csi, finding_builder::VOLUMES, kill, runtime, uninterruptible, words};
 use crate::{
-    observation::{Container, Copy, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
+    observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
     view::PodView,
 };
 
@@ -73,14 +73,15 @@ fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a H
     let kubelet = view.seen.node.kubelet.get().map(|kubelet| kubelet.pid);
     let search = view.holders(&mount.mount_point);
     let holders = search.into_iter().flat_map(|search| &search.holders);
-    holders
-        .filter(move |holder| matches!(holder.copy, Copy::Original | Copy::Propagated) && Some(holder.pid) != kubelet)
+    holders.filter(move |holder| {
+        matches!(holder.copy, CopyKind::Original | CopyKind::Propagated) && Some(holder.pid) != kubelet
+    })
 }
 
 fn cause_of(holder: &Holder) -> &'static Cause {
     match (&holder.how, holder.copy) {
         (How::Loop { .. }, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
-        (_, Copy::Propagated) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
+        (_, CopyKind::Propagated) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
         (How::Mapping(_), _) => &cause::VOLUME_HELD_BY_MAPPING,
         _ => &cause::VOLUME_HELD_BY_PROCESS,
     }
@@ -88,9 +89,9 @@ fn cause_of(holder: &Holder) -> &'static Cause {
 
 fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
     let (by, source, path) = how(holder);
-    let mut found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let mut found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
         .link(words::mount(mount), "cannot be unmounted: in use");
-    if holder.copy == Copy::Propagated {
+    if holder.copy == CopyKind::Propagated {
         found = found
             .link(format!("its copy in mount namespace {}", holder.mount_ns), "propagated from it, and in use")
             .evidence(format!("/proc/{}/mountinfo", holder.pid), "a copy tied to the kubelet's mount by propagation");
@@ -159,13 +160,13 @@ mod tests {
             comm: "exporter".into(),
             state: 'S',
             how: How::Cwd(HostPath::from("/host/x")),
-            copy: Copy::Private,
+            copy: CopyKind::Private,
             mount_ns: 9,
             owner: Owner::Host,
         };
         seen.holders[0].holders.push(holder);
         assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("exporter"));
-        seen.holders[0].holders[0].copy = Copy::Propagated;
+        seen.holders[0].holders[0].copy = CopyKind::Propagated;
         assert_eq!(causes(&seen), ["VolumeHeldInOtherNamespace"]);
     }
 
@@ -181,7 +182,7 @@ mod tests {
                 comm: comm.into(),
                 state: 'S',
                 how: How::Cwd(HostPath::from("/x")),
-                copy: Copy::Propagated,
+                copy: CopyKind::Propagated,
                 mount_ns: 9,
                 owner: Owner::Host,
             };
@@ -206,7 +207,7 @@ mod tests {
             comm: String::new(),
             state: ' ',
             how: How::Loop { device: "/dev/loop3".into(), file: HostPath::from("/x/disk.img") },
-            copy: Copy::Original,
+            copy: CopyKind::Original,
             mount_ns: 1,
             owner: Owner::Host,
         });

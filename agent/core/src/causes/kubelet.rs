@@ -2,7 +2,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::{Found, runtime, words};
+use super::{FindingBuilder, runtime, words};
 use crate::messages;
 use crate::observation::{Disbelief, FalseKubelet, Observation, Seen};
 
@@ -12,7 +12,7 @@ pub fn not_running(seen: &Observation) -> Option<Finding> {
         return None;
     }
     let cause = &cause::KUBELET_NOT_RUNNING;
-    let found = runtime::node_named(seen, Found::new(cause, None))
+    let found = runtime::node_named(seen, FindingBuilder::new(cause, None))
         .blame("kubelet", "no process of it was found")
         .evidence("/proc/*/comm", "no kubelet, k3s, rke2 or kubelite outside of pods")
         .root("kubelet");
@@ -62,7 +62,7 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
         (_, Some(healthz)) => ("/healthz of the kubelet".to_owned(), healthz.body.clone()),
         _ => return None,
     };
-    let found = runtime::node_named(seen, Found::new(cause, None))
+    let found = runtime::node_named(seen, FindingBuilder::new(cause, None))
         .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &says)
         .evidence(source, says)
         .name(Placeholder::Pid, kubelet.pid)
@@ -76,7 +76,7 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
     let healthz =
         kubelet.healthz.get().filter(|healthz| healthz.status != 200 && messages::is_pleg_late(&healthz.body))?;
     let cause = &cause::PLEG_STALLED;
-    let found = runtime::node_named(seen, Found::new(cause, None))
+    let found = runtime::node_named(seen, FindingBuilder::new(cause, None))
         .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &healthz.body)
         .evidence("/healthz of the kubelet", &healthz.body)
         .name(Placeholder::Pid, kubelet.pid)

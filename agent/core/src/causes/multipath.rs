@@ -2,7 +2,7 @@
 
 use findings::{Finding, Link, Placeholder, Thing, cause};
 
-use super::{Found, build::VOLUMES, runtime, words};
+use super::{FindingBuilder, finding_builder::VOLUMES, runtime, words};
 use crate::{
     observation::{Mount, MultipathMap, Question},
     view::PodView,
@@ -19,7 +19,7 @@ pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
         findings::clean(&format!("multipath map {} ({})", map.name, map.device), 120),
         Thing::device(&format!("/dev/mapper/{}", map.name)),
     );
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
         // Whether the map queues, and whether anything waits in it, only its table would tell.
         .probable()
         .link(words::mount(mount), "mounted, and its device has no path to the storage")

@@ -2,9 +2,9 @@
 
 use findings::{Finding, cause};
 
-use super::{Found, runtime};
+use super::{FindingBuilder, runtime};
 use crate::{
-    evidence::Facts,
+    facts::Facts,
     messages,
     observation::{Question, Sandbox},
 };
@@ -51,7 +51,7 @@ pub fn not_ready(seen: &Facts<'_>) -> Option<Finding> {
     held.peek()?;
     let message = refusal(seen)?;
     let cause = &cause::NETWORK_NOT_READY;
-    let mut found = runtime::node_named(seen, Found::new(cause, None))
+    let mut found = runtime::node_named(seen, FindingBuilder::new(cause, None))
         .blame("network of the node", format!("{} says: {message}", runtime.name))
         .evidence("CRI Status, condition NetworkReady", format!("false, {message}"));
     for sandbox in held.take(MAX_NAMED) {

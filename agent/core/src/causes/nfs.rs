@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, runtime, words};
+use super::{FindingBuilder, runtime, words};
 use crate::{
     observation::{Mount, Process, Question, Thread},
     view::PodView,
@@ -24,7 +24,7 @@ pub fn not_responding(
 ) -> Finding {
     let cause = &cause::NFS_SERVER_NOT_RESPONDING;
     let wchan = thread.wchan.get().map_or("", String::as_str);
-    let mut found = runtime::named(view, Found::new(cause, gate).after(head))
+    let mut found = runtime::named(view, FindingBuilder::new(cause, gate).after(head))
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), wchan)
         .name(Placeholder::Pid, process.pid)
         .name(Placeholder::Tid, thread.tid);

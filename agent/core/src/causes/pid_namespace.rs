@@ -5,7 +5,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, kill, runtime, uninterruptible, words};
+use super::{FindingBuilder, kill, runtime, uninterruptible, words};
 use crate::{observation::Process, view::PodView};
 
 /// What keeps the namespace of `init` from ending.
@@ -43,7 +43,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
         return None;
     }
     let cause = &cause::PID_NAMESPACE_ZOMBIE_UNREAPED;
-    let found = runtime::named(view, Found::new(cause, gate).after(head))
+    let found = runtime::named(view, FindingBuilder::new(cause, gate).after(head))
         .link(words::process(zombie), "Z (zombie): it has ended, nobody has reaped it")
         .blame(
             words::process(parent),

@@ -2,21 +2,21 @@
 
 use findings::{FaultKind, Finding, Placeholder, cause};
 
-use super::{Found, words};
+use super::{FindingBuilder, words};
 use crate::{
     distribution::{Distribution, RUNTIMES, Runtime},
-    evidence::Facts,
+    facts::Facts,
     observation::{Observation, Question},
     view::PodView,
 };
 
 /// Fills in the pod, the node and the units of kubelet and runtime.
-pub(super) fn named(view: &PodView, found: Found) -> Found {
+pub(super) fn named(view: &PodView, found: FindingBuilder) -> FindingBuilder {
     node_named(view.seen, found).name(Placeholder::Pod, view.pod).name(Placeholder::Uid, view.uid())
 }
 
 /// Fills in the node and the units of kubelet and runtime.
-pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
+pub(super) fn node_named(seen: &Observation, found: FindingBuilder) -> FindingBuilder {
     let kubelet_unit = kubelet_unit(seen);
     let runtime_unit = runtime_unit(seen, kubelet_unit);
     found
@@ -55,7 +55,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     if fault.kind == FaultKind::Refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;
-        let found = node_named(seen, Found::new(cause, None))
+        let found = node_named(seen, FindingBuilder::new(cause, None))
             .blame("container runtime", "nobody answers on its socket")
             .told_by(fault)
             .root(&fault.source);
@@ -65,7 +65,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let cause = &cause::RUNTIME_NOT_RESPONDING;
-    let found = node_named(seen, Found::new(cause, None)).told_by(fault).root(&fault.source);
+    let found = node_named(seen, FindingBuilder::new(cause, None)).told_by(fault).root(&fault.source);
     seen.is_settled(Question::RuntimeListener);
     let Some(process) = seen.node.runtime_process.get() else {
         let state = "accepts the connection and does not answer";
@@ -86,9 +86,9 @@ pub fn finding(
     seen: &Observation,
     cause: &'static findings::Cause,
     gate: Option<findings::Gate>,
-    fill: impl FnOnce(Found) -> Found,
+    fill: impl FnOnce(FindingBuilder) -> FindingBuilder,
 ) -> Finding {
-    fill(node_named(seen, Found::new(cause, gate))).finish()
+    fill(node_named(seen, FindingBuilder::new(cause, gate))).finish()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, fuse, nfs, runtime, words};
+use super::{FindingBuilder, fuse, nfs, runtime, words};
 use crate::{
     observation::{Mount, Process, Thread},
     view::PodView,
@@ -115,7 +115,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     let says = if thread.is_untold() { UNTOLD } else { function };
-    runtime::named(view, Found::new(cause, gate).after(head))
+    runtime::named(view, FindingBuilder::new(cause, gate).after(head))
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)

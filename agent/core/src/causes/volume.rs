@@ -2,7 +2,10 @@
 
 use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 
-use super::{Found, block, build::VOLUMES, copied, csi, fuse, holder, mounts, multipath, nfs, runtime, stray, words};
+use super::{
+    FindingBuilder, block, csi, finding_builder::VOLUMES, fuse, holder, mount_copy, mounts, multipath, nfs, runtime,
+    stray, words,
+};
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
     view::{PodView, UNMOUNT_RETRY_MS},
@@ -83,7 +86,7 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     let head = head(volume, if mount.is_some() { "mounted" } else { "not a mount point, but not torn down" });
     let mut found = mounts::nested(view, target, &head);
     found.extend(csi::unusable(view, volume, &head));
-    found.extend(copied::find(view, volume, target, &head));
+    found.extend(mount_copy::find(view, volume, target, &head));
     if let Some(mount) = mount {
         found.extend(fuse::gone(view, mount, &head, VOLUMES));
         found.extend(fuse::silent_volume(view, mount, &head, VOLUMES));
@@ -132,7 +135,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         ),
         None => "no search was made".to_owned(),
     };
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
         .probable()
         .blame(words::mount(mount), "nothing was found that holds it")
         .evidence("search for holders", says)
@@ -151,7 +154,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
         return None;
     }
     let cause = &cause::VOLUME_NOT_RECONSTRUCTED;
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
         .probable()
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
@@ -189,7 +192,7 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
     }
     let cause = &cause::VOLUME_PLUGIN_REMOVED;
     let target = volume.target.get().unwrap_or(&volume.path);
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
         .name_if(Placeholder::Path, target.as_str())

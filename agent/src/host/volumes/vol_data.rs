@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::{
-    host::HostView,
+    host::HostRoot,
     observation::{Fault, HostPath, VolData},
     parse, sys,
 };
@@ -12,8 +12,8 @@ use crate::{
 const CAP: usize = 64 << 10;
 
 /// Reads the file at `path`, which must be known to lie on a local file system.
-pub(in crate::host) fn read_vol_data(view: &HostView, path: &HostPath) -> VolData {
-    let at = view.at(path);
+pub(in crate::host) fn read_vol_data(host: &HostRoot, path: &HostPath) -> VolData {
+    let at = host.at(path);
     match sys::file_facts(&at) {
         Ok(facts) if !facts.is_file => return VolData::Unusable("is not a regular file".to_owned()),
         Ok(facts) if facts.length > CAP as u64 => {

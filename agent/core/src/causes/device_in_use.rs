@@ -5,7 +5,7 @@ use findings::{Finding, Placeholder, cause};
 
 use super::{runtime, words};
 use crate::{
-    evidence::Facts,
+    facts::Facts,
     observation::{MountCopy, Observation, Question, UnstagedVolume},
 };
 

@@ -10,7 +10,7 @@ use crate::observation::Fault;
 pub(super) const VOLUMES: Option<Gate> = Some(Gate::VolumesUnmounted);
 
 /// A finding in the making.
-pub struct Found {
+pub struct FindingBuilder {
     cause: &'static Cause,
     gate: Option<Gate>,
     confidence: Confidence,
@@ -20,10 +20,10 @@ pub struct Found {
     root: String,
 }
 
-impl Found {
-    /// Starts with a cause; its root is the cause itself until [`Found::root`] says more.
+impl FindingBuilder {
+    /// Starts with a cause; its root is the cause itself until [`FindingBuilder::root`] says more.
     pub fn new(cause: &'static Cause, gate: Option<Gate>) -> Self {
-        Found {
+        FindingBuilder {
             cause,
             gate,
             confidence: Confidence::Proven,
