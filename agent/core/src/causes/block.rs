@@ -2,7 +2,7 @@
 
 use findings::{CauseRef, Finding, Gate, Placeholder, PodUid, cause};
 
-use super::{NotLookedFor, runtime, words};
+use super::{FindingBuilder, NotLookedFor, words};
 use crate::observation::{LoopDevice, Observation};
 
 /// Loop devices on block volumes of pods that are gone.
@@ -29,20 +29,19 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
     let cause = if device.holders.is_empty() { &cause::LOOP_DEVICE_LEFT } else { &cause::BLOCK_DEVICE_HELD };
     let holders =
         if device.holders.is_empty() { String::new() } else { format!("; used by {}", device.holders.join(", ")) };
-    runtime::finding(seen, cause, gate, |found| {
-        found
-            .blame(
-                words::loop_device(&device.device),
-                format!("its backing file is {}{holders}", words::path(&device.file)),
-            )
-            .evidence(
-                format!("/sys/block/{}/loop/backing_file", device.device.trim_start_matches("/dev/")),
-                device.file.show(),
-            )
-            .name(Placeholder::Device, &device.device)
-            .name_if(Placeholder::Path, device.file.as_str())
-            .root(&device.device)
-    })
+    FindingBuilder::of_node(seen, cause, gate)
+        .blame(
+            words::loop_device(&device.device),
+            format!("its backing file is {}{holders}", words::path(&device.file)),
+        )
+        .evidence(
+            format!("/sys/block/{}/loop/backing_file", device.device.trim_start_matches("/dev/")),
+            device.file.show(),
+        )
+        .name(Placeholder::Device, &device.device)
+        .name_if(Placeholder::Path, device.file.as_str())
+        .root(&device.device)
+        .finish()
 }
 
 #[cfg(test)]

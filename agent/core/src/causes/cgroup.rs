@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill, runtime, uninterruptible, words};
+use super::{FindingBuilder, kill, uninterruptible, words};
 use crate::{
     observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process},
     view::PodView,
@@ -74,8 +74,7 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         (false, Freezer::Freezing) => "FREEZING",
         (false, _) => "FROZEN",
     };
-    let cause = &cause::CGROUP_FROZEN;
-    let found = runtime::named(view, FindingBuilder::new(cause, gate).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::CGROUP_FROZEN, gate, head)
         .blame(
             words::cgroup(&path),
             format!("{word}, {} in it", words::count(node.procs.len(), "process", "processes")),
@@ -120,7 +119,7 @@ fn held(
     head: &[Link],
     state: &str,
 ) -> FindingBuilder {
-    runtime::named(view, FindingBuilder::new(cause, GATE).after(head))
+    FindingBuilder::of_pod(view, cause, GATE, head)
         .blame(words::process(process), state)
         .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
         .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
@@ -137,8 +136,7 @@ fn held(
 pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
-    let cause = &cause::CGROUP_HIERARCHY_UNKNOWN;
-    let found = runtime::named(view, FindingBuilder::new(cause, GATE))
+    let found = FindingBuilder::of_pod(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
         .probable()
         .blame(words::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
@@ -154,9 +152,8 @@ fn children(view: &PodView) -> Option<Finding> {
         .cgroup_nodes()
         .filter(|(_, node)| !node.below.as_bytes().is_empty())
         .max_by_key(|(_, node)| node.below.as_bytes().len())?;
-    let cause = &cause::CGROUP_HELD_BY_CHILD;
     let path = path(dir, node);
-    let found = runtime::named(view, FindingBuilder::new(cause, GATE))
+    let found = FindingBuilder::of_pod(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
         .link(words::cgroup(&dir.path), "cannot be removed: it has children")
         .blame(words::cgroup(&path), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
@@ -183,7 +180,7 @@ fn empty(view: &PodView) -> Option<Finding> {
         Some(_) => (&cause::CGROUP_SYSTEMD_TIMEOUT, "systemd has not removed it"),
         None => return None,
     };
-    let found = runtime::named(view, FindingBuilder::new(cause, GATE))
+    let found = FindingBuilder::of_pod(view, cause, GATE, &[])
         .probable()
         .blame(words::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)

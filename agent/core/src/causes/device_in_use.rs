@@ -3,7 +3,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::{runtime, words};
+use super::{FindingBuilder, words};
 use crate::{
     facts::Facts,
     observation::{MountCopy, Observation, Question, UnstagedVolume},
@@ -35,23 +35,21 @@ fn copy_of<'a>(seen: &'a Observation, volume: &UnstagedVolume) -> Option<&'a Mou
 }
 
 fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountCopy) -> Finding {
-    let cause = &cause::DEVICE_PINNED_BY_PRIVATE_COPY;
-    runtime::finding(seen, cause, None, |found| {
-        words::copy_named(found, copy)
-            // The driver may have another reason not to finish.
-            .probable()
-            .link(words::place(&volume.path), format!("unmounted; its device {} is still in use", copy.mount.dev))
-            .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
-            .evidence("mountinfo of the kubelet", format!("no mount of {}", copy.mount.dev))
-            .evidence(
-                format!("/proc/{}/mountinfo", copy.pid),
-                format!("{} on {}, private", copy.mount.mount_point.show(), copy.mount.dev),
-            )
-            .evidence(format!("/sys/fs/{}", copy.mount.fs_type), format!("the file system of {} lives", copy.mount.dev))
-            .name(Placeholder::Driver, &volume.driver)
-            .name_if(Placeholder::Path, volume.path.as_str())
-            .root(format!("{}:{}", copy.ns, copy.mount.dev))
-    })
+    words::copy_named(FindingBuilder::of_node(seen, &cause::DEVICE_PINNED_BY_PRIVATE_COPY, None), copy)
+        // The driver may have another reason not to finish.
+        .probable()
+        .link(words::place(&volume.path), format!("unmounted; its device {} is still in use", copy.mount.dev))
+        .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
+        .evidence("mountinfo of the kubelet", format!("no mount of {}", copy.mount.dev))
+        .evidence(
+            format!("/proc/{}/mountinfo", copy.pid),
+            format!("{} on {}, private", copy.mount.mount_point.show(), copy.mount.dev),
+        )
+        .evidence(format!("/sys/fs/{}", copy.mount.fs_type), format!("the file system of {} lives", copy.mount.dev))
+        .name(Placeholder::Driver, &volume.driver)
+        .name_if(Placeholder::Path, volume.path.as_str())
+        .root(format!("{}:{}", copy.ns, copy.mount.dev))
+        .finish()
 }
 
 #[cfg(test)]

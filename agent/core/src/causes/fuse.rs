@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause, clean};
 
-use super::{FindingBuilder, runtime, words};
+use super::{FindingBuilder, uninterruptible, words};
 use crate::{
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
     view::PodView,
@@ -22,14 +22,7 @@ pub fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> FindingBuilder {
-    let found = FindingBuilder::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head).evidence(
-        format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
-        thread.wchan.get().map_or("", String::as_str),
-    );
-    let found = runtime::named(view, found)
-        .name(Placeholder::Pid, process.pid)
-        .name(Placeholder::Tid, thread.tid)
-        .name(Placeholder::Comm, &thread.comm);
+    let found = uninterruptible::waits(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
     match mounts {
         [mount] => of_mount(view, found, mount),
         [] => found
@@ -54,7 +47,7 @@ pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<
     if !stopped && !silent {
         return None;
     }
-    let found = runtime::named(view, FindingBuilder::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head));
+    let found = FindingBuilder::of_pod(view, &cause::FUSE_SERVER_NOT_RESPONDING, gate, head);
     let found =
         if silent { found.evidence(format!("stat {}", mount.mount_point.show()), "no answer in time") } else { found };
     Some(of_mount(view, found, mount).finish())
@@ -69,11 +62,10 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     if !nobody && !dead {
         return None;
     }
-    let cause = &cause::FUSE_SERVER_GONE;
     // Without the file system's own word a search that found nobody only makes it likely.
     let sure = |found: FindingBuilder| if dead { found } else { found.probable() };
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
-    let found = runtime::named(view, FindingBuilder::new(cause, gate).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::FUSE_SERVER_GONE, gate, head)
         .blame(words::mount(mount), "its server has died")
         .evidence(format!("FUSE connection {number}"), proof)
         .name(Placeholder::Connection, number)

@@ -3,7 +3,7 @@
 
 use findings::{CauseRef, Finding, Placeholder, cause};
 
-use super::{NotLookedFor, runtime, words};
+use super::{FindingBuilder, NotLookedFor, words};
 use crate::observation::{Observation, PodDir, StagingMount, VolData};
 
 /// Staging mounts that no pod on this node uses: their volumes cannot be detached.
@@ -29,18 +29,17 @@ pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
         return Err(NotLookedFor(CauseRef(cause)));
     }
     let finding = |staging: &StagingMount| {
-        runtime::finding(seen, cause, None, |found| {
-            found
-                .probable()
-                .blame(words::place(&staging.path), "staged for no pod of this node")
-                .evidence(
-                    "mountinfo of the kubelet",
-                    format!("{} on {}, shown nowhere below pods/", staging.path.show(), staging.dev),
-                )
-                .name_if(Placeholder::Path, staging.path.as_str())
-                .name(Placeholder::Driver, &staging.driver)
-                .root(staging.path.show())
-        })
+        FindingBuilder::of_node(seen, cause, None)
+            .probable()
+            .blame(words::place(&staging.path), "staged for no pod of this node")
+            .evidence(
+                "mountinfo of the kubelet",
+                format!("{} on {}, shown nowhere below pods/", staging.path.show(), staging.dev),
+            )
+            .name_if(Placeholder::Path, staging.path.as_str())
+            .name(Placeholder::Driver, &staging.driver)
+            .root(staging.path.show())
+            .finish()
     };
     Ok(seen.staging.iter().filter(is_left).map(finding).collect())
 }

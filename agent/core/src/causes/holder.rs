@@ -2,7 +2,7 @@
 
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
-use super::{FindingBuilder, csi, finding_builder::VOLUMES, kill, runtime, uninterruptible, words};
+use super::{FindingBuilder, csi, finding_builder::VOLUMES, kill, uninterruptible, words};
 use crate::{
     observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
     view::PodView,
@@ -89,8 +89,8 @@ fn cause_of(holder: &Holder) -> &'static Cause {
 
 fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
     let (by, source, path) = how(holder);
-    let mut found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
-        .link(words::mount(mount), "cannot be unmounted: in use");
+    let mut found =
+        FindingBuilder::of_pod(view, cause, VOLUMES, head).link(words::mount(mount), "cannot be unmounted: in use");
     if holder.copy == CopyKind::Propagated {
         found = found
             .link(format!("its copy in mount namespace {}", holder.mount_ns), "propagated from it, and in use")

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::{FindingBuilder, runtime, words};
+use super::{FindingBuilder, words};
 use crate::messages;
 use crate::observation::{Disbelief, FalseKubelet, Observation, Seen};
 
@@ -11,8 +11,7 @@ pub fn not_running(seen: &Observation) -> Option<Finding> {
     if seen.node.kubelet != Seen::Missing {
         return None;
     }
-    let cause = &cause::KUBELET_NOT_RUNNING;
-    let found = runtime::node_named(seen, FindingBuilder::new(cause, None))
+    let found = FindingBuilder::of_node(seen, &cause::KUBELET_NOT_RUNNING, None)
         .blame("kubelet", "no process of it was found")
         .evidence("/proc/*/comm", "no kubelet, k3s, rke2 or kubelite outside of pods")
         .root("kubelet");
@@ -54,7 +53,6 @@ fn refusal(refused: &FalseKubelet) -> String {
 /// It runs and its sync loop does not: it says so itself, or it is stopped.
 pub fn hung(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
-    let cause = &cause::KUBELET_SYNC_LOOP_HUNG;
     let unhealthy =
         kubelet.healthz.get().filter(|healthz| healthz.status != 200 && messages::is_sync_loop_late(&healthz.body));
     let (source, says) = match (kubelet.state, unhealthy) {
@@ -62,7 +60,7 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
         (_, Some(healthz)) => ("/healthz of the kubelet".to_owned(), healthz.body.clone()),
         _ => return None,
     };
-    let found = runtime::node_named(seen, FindingBuilder::new(cause, None))
+    let found = FindingBuilder::of_node(seen, &cause::KUBELET_SYNC_LOOP_HUNG, None)
         .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &says)
         .evidence(source, says)
         .name(Placeholder::Pid, kubelet.pid)
@@ -76,7 +74,7 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
     let healthz =
         kubelet.healthz.get().filter(|healthz| healthz.status != 200 && messages::is_pleg_late(&healthz.body))?;
     let cause = &cause::PLEG_STALLED;
-    let found = runtime::node_named(seen, FindingBuilder::new(cause, None))
+    let found = FindingBuilder::of_node(seen, cause, None)
         .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &healthz.body)
         .evidence("/healthz of the kubelet", &healthz.body)
         .name(Placeholder::Pid, kubelet.pid)

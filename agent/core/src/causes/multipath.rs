@@ -2,7 +2,7 @@
 
 use findings::{Finding, Link, Placeholder, Thing, cause};
 
-use super::{FindingBuilder, finding_builder::VOLUMES, runtime, words};
+use super::{FindingBuilder, finding_builder::VOLUMES, words};
 use crate::{
     observation::{Mount, MultipathMap, Question},
     view::PodView,
@@ -14,12 +14,11 @@ pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
         view.seen.is_settled(Question::MultipathMap(mount.dev));
     }
     let map = view.seen.multipath.iter().find(|map| map.mounted == mount.dev && map.is_without_path())?;
-    let cause = &cause::MULTIPATH_STALE;
     let subject = findings::Subject::new(
         findings::clean(&format!("multipath map {} ({})", map.name, map.device), 120),
         Thing::device(&format!("/dev/mapper/{}", map.name)),
     );
-    let found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::MULTIPATH_STALE, VOLUMES, head)
         // Whether the map queues, and whether anything waits in it, only its table would tell.
         .probable()
         .link(words::mount(mount), "mounted, and its device has no path to the storage")

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, runtime, words};
+use super::{uninterruptible, words};
 use crate::{
     observation::{Mount, Process, Question, Thread},
     view::PodView,
@@ -22,31 +22,22 @@ pub fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Finding {
-    let cause = &cause::NFS_SERVER_NOT_RESPONDING;
-    let wchan = thread.wchan.get().map_or("", String::as_str);
-    let mut found = runtime::named(view, FindingBuilder::new(cause, gate).after(head))
-        .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), wchan)
-        .name(Placeholder::Pid, process.pid)
-        .name(Placeholder::Tid, thread.tid);
-    match mounts {
-        [mount] => {
-            found = found
-                .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
-                .name_if(Placeholder::Mount, mount.mount_point.as_str())
-                .name_if(Placeholder::Path, mount.mount_point.as_str())
-                .root(mount.source.show());
-        }
+    let found = uninterruptible::waits(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
+    let found = match mounts {
+        [mount] => found
+            .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
+            .name_if(Placeholder::Mount, mount.mount_point.as_str())
+            .name_if(Placeholder::Path, mount.mount_point.as_str())
+            .root(mount.source.show()),
         several => {
-            found = found.probable();
-            for mount in several {
-                found = found.link(
-                    words::mount(mount),
-                    format!("one of these servers does not answer: {}", mount.source.show()),
-                );
-            }
-            found = found.blame("an NFS server", "which of these does not answer cannot be told").root(wchan);
+            let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
+            let found =
+                several.iter().fold(found.probable(), |found, mount| found.link(words::mount(mount), one_of(mount)));
+            found
+                .blame("an NFS server", "which of these does not answer cannot be told")
+                .root(thread.wchan.get().map_or("", String::as_str))
         }
-    }
+    };
     found.finish()
 }
 
@@ -68,14 +59,7 @@ pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
     // Which mount it unmounts stands in its command line, which is not read: with several on NFS
     // it may be another.
     let nfs: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();
-    Some(not_responding(
-        view,
-        if nfs.len() == 1 { std::slice::from_ref(&nfs[0]) } else { &nfs },
-        thread,
-        process,
-        &head,
-        gate,
-    ))
+    Some(not_responding(view, &nfs, thread, process, &head, gate))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Placeholder, cause};
 
-use super::{FindingBuilder, container, runtime, words};
+use super::{FindingBuilder, container, words};
 use crate::{
     observation::{Container, ContainerState, HostPath, VolData, VolumeDir},
     view::{PodView, Why},
@@ -14,18 +14,15 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
     let container = container::running(view).into_iter().next().filter(|_| view.why == Why::NotInApi)?;
     let cause = &cause::FORCE_DELETED_STILL_RUNNING;
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
-    let found = runtime::named(
-        view,
-        FindingBuilder::new(cause, Some(Gate::ContainersStopped)).after(&words::container(view, container)),
-    )
-    .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
-    .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
-    .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
-    .evidence("terminationGracePeriodSeconds", grace(container))
-    .name(Placeholder::Container, &container.id)
-    .name(Placeholder::Sandbox, &container.sandbox)
-    .name_if(Placeholder::Pid, container.pid.get())
-    .root(view.uid());
+    let found = FindingBuilder::of_pod(view, cause, Some(Gate::ContainersStopped), &words::container(view, container))
+        .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
+        .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
+        .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
+        .evidence("terminationGracePeriodSeconds", grace(container))
+        .name(Placeholder::Container, &container.id)
+        .name(Placeholder::Sandbox, &container.sandbox)
+        .name_if(Placeholder::Pid, container.pid.get())
+        .root(view.uid());
     Some(found.finish())
 }
 
@@ -55,7 +52,7 @@ pub fn directory(view: &PodView) -> Option<Finding> {
         format!("{} volume directories", volumes.len())
     };
     let holds = format!("{directories}, {mounted} mounted, {entries} entries in the rest");
-    let mut found = runtime::named(view, FindingBuilder::new(cause, Some(Gate::VolumesUnmounted)))
+    let mut found = FindingBuilder::of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
         .blame(words::place(&path), format!("its pod is in no API and no runtime; {holds}"))
         .evidence(path.show(), &holds)
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
@@ -97,7 +94,7 @@ fn leftover_file(volumes: &[&VolumeDir]) -> Option<HostPath> {
 
 fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
     let cause = &cause::ORPHANED_SUB_PATH_FILE;
-    runtime::named(view, FindingBuilder::new(cause, Some(Gate::VolumesUnmounted)))
+    FindingBuilder::of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
         .blame(words::place(path), "a file, and the kubelet tries rmdir")
         .evidence(path.show(), "a regular file, not a mount point")
         .name_if(Placeholder::Path, path.as_str())

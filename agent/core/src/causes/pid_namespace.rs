@@ -5,7 +5,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill, runtime, uninterruptible, words};
+use super::{FindingBuilder, kill, uninterruptible, words};
 use crate::{observation::Process, view::PodView};
 
 /// What keeps the namespace of `init` from ending.
@@ -42,8 +42,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
     if !is_plain_zombie || parent.pid_ns == init.pid_ns {
         return None;
     }
-    let cause = &cause::PID_NAMESPACE_ZOMBIE_UNREAPED;
-    let found = runtime::named(view, FindingBuilder::new(cause, gate).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::PID_NAMESPACE_ZOMBIE_UNREAPED, gate, head)
         .link(words::process(zombie), "Z (zombie): it has ended, nobody has reaped it")
         .blame(
             words::process(parent),

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
-use super::{FindingBuilder, kill::is_shim, netns, network, runtime, shim, uninterruptible, words};
+use super::{FindingBuilder, kill::is_shim, netns, network, shim, uninterruptible, words};
 use crate::{
     observation::{ContainerState, Sandbox},
     view::PodView,
@@ -46,12 +46,11 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
 }
 
 fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
-    let cause = &cause::SANDBOX_NOT_STOPPED;
     let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
     let parent = pause.and_then(|pause| view.parent(pause));
     let subject = pause.map_or_else(|| "its pause process".into(), words::process);
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
-    runtime::named(view, FindingBuilder::new(cause, GATE).after(head))
+    FindingBuilder::of_pod(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
         .probable()
         .blame(subject, format!("{state}; all containers have ended"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
@@ -67,7 +66,7 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     let network = sandbox.network.get().filter(|_| network::is_left(sandbox) && !network::holds(view.seen, sandbox))?;
     let unconfigured = network::is_unconfigured(view.seen);
     let cause = if unconfigured { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
-    let mut found = runtime::named(view, FindingBuilder::new(cause, GATE).after(head))
+    let mut found = FindingBuilder::of_pod(view, cause, GATE, head)
         .blame(format!("network namespace {}", network.path.show()), "still there, so CNI DEL has not succeeded")
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name(Placeholder::Sandbox, &sandbox.id)
@@ -84,8 +83,7 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
 fn unknown_containers(view: &PodView) -> Vec<Finding> {
     let unknown = view.containers.iter().filter(|container| container.state == ContainerState::Unknown);
     let finding = |container: &&crate::observation::Container| {
-        let cause = &cause::CONTAINER_STATE_UNKNOWN;
-        runtime::named(view, FindingBuilder::new(cause, GATE).after(&words::container(view, container)))
+        FindingBuilder::of_pod(view, &cause::CONTAINER_STATE_UNKNOWN, GATE, &words::container(view, container))
             .blame("container runtime", "it could not load this container's state")
             .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
             .name(Placeholder::Container, &container.id)

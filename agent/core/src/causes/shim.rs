@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill::is_shim, runtime, words};
+use super::{FindingBuilder, kill::is_shim, words};
 use crate::{observation::Process, view::PodView};
 
 /// Judges the parent of a container's (or a sandbox's) init.
@@ -48,8 +48,7 @@ fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Finding {
-    let cause = &cause::SHIM_NOT_RESPONDING;
-    runtime::named(view, FindingBuilder::new(cause, gate).after(head))
+    FindingBuilder::of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, head)
         .link(words::process(init).and(", init of the container"), words::state(init.state))
         .blame(words::process(shim), words::state(shim.state))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
@@ -63,8 +62,7 @@ fn not_responding(
 }
 
 fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate: Option<Gate>) -> Finding {
-    let cause = &cause::CONTAINER_INIT_UNREAPED;
-    runtime::named(view, FindingBuilder::new(cause, gate).after(head))
+    FindingBuilder::of_pod(view, &cause::CONTAINER_INIT_UNREAPED, gate, head)
         .link(words::process(init).and(", init of the container"), "Z (zombie): it has ended, nobody has reaped it")
         .blame(words::process(shim), format!("its parent, {}, does not reap it", words::state(shim.state)))
         .evidence(format!("/proc/{}/stat", init.pid), format!("state Z, 1 thread, parent {}", shim.pid))
@@ -77,8 +75,7 @@ fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate:
 }
 
 fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Option<Gate>) -> Finding {
-    let cause = &cause::SHIM_GONE;
-    runtime::named(view, FindingBuilder::new(cause, gate).after(head))
+    FindingBuilder::of_pod(view, &cause::SHIM_GONE, gate, head)
         .link(
             words::process(init).and(", init of the container"),
             format!("{}, its parent is pid 1", words::state(init.state)),

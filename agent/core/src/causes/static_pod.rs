@@ -2,7 +2,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::runtime;
+use super::FindingBuilder;
 use crate::observation::{Container, ContainerState, Observation};
 
 /// A static pod was changed, and the containers of its old manifest still run: the new one may not
@@ -17,17 +17,15 @@ pub fn find(seen: &Observation) -> Vec<Finding> {
             && one.created_ms < other.created_ms
     };
     let held = running.iter().filter(|one| running.iter().any(|other| is_older(one, other)));
-    let cause = &cause::STATIC_POD_NAME_HELD;
     let finding = |container: &&Container| {
-        runtime::finding(seen, cause, None, |found| {
-            found
-                .probable()
-                .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
-                .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
-                .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
-                .name(Placeholder::Container, &container.id)
-                .root(&container.pod.uid)
-        })
+        FindingBuilder::of_node(seen, &cause::STATIC_POD_NAME_HELD, None)
+            .probable()
+            .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
+            .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
+            .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
+            .name(Placeholder::Container, &container.id)
+            .root(&container.pod.uid)
+            .finish()
     };
     held.map(finding).collect()
 }

@@ -3,8 +3,8 @@
 use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 
 use super::{
-    FindingBuilder, block, csi, finding_builder::VOLUMES, fuse, holder, mount_copy, mounts, multipath, nfs, runtime,
-    stray, words,
+    FindingBuilder, block, csi, finding_builder::VOLUMES, fuse, holder, mount_copy, mounts, multipath, nfs, stray,
+    words,
 };
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
@@ -127,7 +127,6 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
             return known;
         }
     }
-    let cause = &cause::VOLUME_MOUNTED_NO_HOLDER;
     let says = match searched {
         Some(search) => format!(
             "{} processes looked at, none holds it; {} could not be looked at",
@@ -135,7 +134,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         ),
         None => "no search was made".to_owned(),
     };
-    let found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
         .probable()
         .blame(words::mount(mount), "nothing was found that holds it")
         .evidence("search for holders", says)
@@ -153,8 +152,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
     if !restarted || !is_own {
         return None;
     }
-    let cause = &cause::VOLUME_NOT_RECONSTRUCTED;
-    let found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
         .probable()
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
@@ -190,9 +188,8 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
     if IN_TREE.contains(&plugin) {
         return None;
     }
-    let cause = &cause::VOLUME_PLUGIN_REMOVED;
     let target = volume.target.get().unwrap_or(&volume.path);
-    let found = runtime::named(view, FindingBuilder::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
         .name_if(Placeholder::Path, target.as_str())
