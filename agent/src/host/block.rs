@@ -3,9 +3,9 @@
 
 use std::{io, path::Path};
 
-use super::HostRoot;
+use super::{HostRoot, seen_at};
 use crate::{
-    observation::{Dev, Fault, HostPath, LoopDevice, Seen},
+    observation::{Dev, HostPath, LoopDevice, Seen},
     sys,
 };
 
@@ -17,11 +17,8 @@ pub fn loops(host: &HostRoot, kubelet_root: &HostPath) -> Seen<Vec<LoopDevice>> 
 /// All loop devices in use.
 pub fn all_loops(host: &HostRoot) -> Seen<Vec<LoopDevice>> {
     let block = host.at(&"/sys/block".into());
-    match files_in(&block) {
-        Ok(files) => Seen::Seen(files.into_iter().filter_map(|file| device(&block, file)).collect()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
-        Err(error) => Seen::Failed(Fault::new("/sys/block", error)),
-    }
+    let files = seen_at("/sys/block", files_in(&block));
+    files.map(|files| files.into_iter().filter_map(|file| device(&block, file)).collect())
 }
 
 /// A loop device that is in use: its name (`loop0`), its backing file and whether that is

@@ -13,7 +13,7 @@ use std::{
 use cgroups_rs::{FreezerState, fs::freezer::FreezerController};
 use findings::PodUid;
 
-use super::{HostRoot, mounts::FirstTable};
+use super::{HostRoot, fault_at, mounts::FirstTable};
 use crate::{
     observation::{CgroupDir, CgroupMount, CgroupNode, Fault, FaultKind, Freezer, HostPath, PodCgroup, Seen},
     parse,
@@ -78,7 +78,7 @@ pub fn pods(host: &HostRoot, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<
                 Ok(entries) => entries,
                 Err(error) if sys::is_gone(&error) => continue,
                 Err(error) => {
-                    failed = Some(Fault::new(tree.show(), error));
+                    failed = Some(fault_at(&tree, &error));
                     continue;
                 }
             };
@@ -108,7 +108,7 @@ pub fn of(uids: &BTreeSet<PodUid>, host: &HostRoot, mounts: &[CgroupMount], cgro
                 match sys::file_facts(&host.at(&path)) {
                     Ok(_) => found.entry(uid.clone()).or_default().push(dir_of(mount, path)),
                     Err(error) if sys::is_gone(&error) => {}
-                    Err(error) => return Seen::Failed(Fault::new(path.show(), error)),
+                    Err(error) => return Seen::Failed(fault_at(&path, &error)),
                 }
             }
         }
@@ -202,7 +202,7 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             // A threaded cgroup refuses this file; its threads' processes stand in its parent.
             Err(error) if findings::errno(&error) == Some(libc::EOPNOTSUPP) => Vec::new(),
-            Err(error) => return Seen::Failed(Fault::new(path.display().to_string(), error)),
+            Err(error) => return Seen::Failed(fault_at(path.as_path(), &error)),
         };
         let children =
             if sys::may_have_subdirectories(&path) { sys::list(&path).unwrap_or_default() } else { Vec::new() };

@@ -6,14 +6,14 @@ mod staging;
 mod tests;
 mod unstaged;
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
 pub use staging::staging;
 use tokio::time::{Instant, timeout_at};
 pub use unstaged::unstaged;
 
-use super::{HostRoot, mounts::touchable};
+use super::{HostRoot, mounts::touchable, seen_at};
 use crate::{
     observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
     sys::{self, EntryKind},
@@ -61,10 +61,7 @@ pub async fn drivers(
 /// (`pkg/kubelet/pluginmanager/pluginwatcher`) goes deeper, but drivers do not.
 fn sockets(host: &HostRoot, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<HostPath>> {
     let list = |path: &HostPath| match touchable(mounts, path) {
-        Ok(()) => match sys::list_capped(&host.at(path), 1000) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Seen::Failed(Fault::new(path.show(), error)),
-            result => super::seen(result),
-        },
+        Ok(()) => seen_at(path, sys::list_capped(&host.at(path), 1000)),
         Err(fault) => Seen::Failed(fault),
     };
     let entries = match list(registry) {
@@ -98,9 +95,5 @@ fn listens(host: &HostRoot, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool>
     if let Err(fault) = touchable(mounts, endpoint) {
         return Seen::Failed(fault);
     }
-    match sys::listens(&host.at(endpoint)) {
-        Ok(answer) => Seen::Seen(answer),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
-        Err(error) => Seen::Failed(Fault::new(endpoint.show(), error)),
-    }
+    seen_at(endpoint, sys::listens(&host.at(endpoint)))
 }

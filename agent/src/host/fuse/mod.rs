@@ -6,7 +6,7 @@ mod tests;
 
 use std::{cell::OnceCell, collections::BTreeSet, io, path::PathBuf, time::Duration};
 
-use super::{HostRoot, census::Census, child::Prober};
+use super::{HostRoot, census::Census, child::Prober, fault_at};
 use crate::{
     observation::{Fault, FaultKind, FuseConnection, HostPath, Mount, Seen},
     sys,
@@ -63,6 +63,6 @@ fn waiting(number: u32, host: &HostRoot) -> Seen<u32> {
             }
             _ => Seen::Missing,
         },
-        Err(error) => Seen::Failed(Fault::new(source, error)),
+        Err(error) => Seen::Failed(fault_at(source, &error)),
     }
 }

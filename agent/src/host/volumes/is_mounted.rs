@@ -1,12 +1,13 @@
 //! Whether the kubelet takes a path for a mount point (`IsLikelyNotMountPoint` of mount-utils,
 //! `mount_linux.go`).
 
-use std::io;
-
 use super::PodDirReader;
 use crate::{
-    host::mounts::{covering, touchable},
-    observation::{Fault, HostPath, Seen},
+    host::{
+        mounts::{covering, touchable},
+        seen_at,
+    },
+    observation::{HostPath, Seen},
     sys,
 };
 
@@ -28,8 +29,7 @@ impl PodDirReader<'_> {
             Ok(Some(answer)) => Seen::Seen(answer),
             // A kernel that does not tell (< 5.8): the kubelet compares devices then.
             Ok(None) => Seen::Seen(self.on_another_device(path)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
-            Err(error) => Seen::Failed(Fault::new(path.show(), error)),
+            Err(error) => seen_at(path, Err(error)),
         }
     }
 

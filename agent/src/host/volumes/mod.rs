@@ -15,8 +15,9 @@ use std::{collections::BTreeSet, io, path::Path};
 use findings::PodUid;
 
 use super::{
-    HostRoot,
+    HostRoot, fault_at,
     mounts::{touchable, within},
+    seen_at,
 };
 use crate::{
     observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen},
@@ -44,10 +45,8 @@ pub fn pod_dirs(
         Some(uids) => sys::file_facts(&host.at(&pods)).map(|_| uids.iter().cloned().collect()),
         None => listed(&host.at(&pods)),
     };
-    match uids {
-        Ok(uids) => Seen::Seen(uids.into_iter().filter_map(|uid| pod_dir(host, &pods, table, uid)).collect()),
-        Err(error) => failed(&pods, error),
-    }
+    let dirs = |uids: Vec<PodUid>| uids.into_iter().filter_map(|uid| pod_dir(host, &pods, table, uid)).collect();
+    seen_at(&pods, uids).map(dirs)
 }
 
 fn listed(pods: &Path) -> io::Result<Vec<PodUid>> {
@@ -80,7 +79,7 @@ fn pod_dir(host: &HostRoot, pods: &HostPath, table: &MountTable, uid: PodUid) ->
         Ok(facts) if facts.is_directory => dir.changed_ms = facts.changed_ms,
         Ok(_) => return None,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => dir.faults.push(Fault::new(path.show(), error)),
+        Err(error) => dir.faults.push(fault_at(&path, &error)),
     }
     Some(dir)
 }
@@ -122,7 +121,7 @@ impl PodDirReader<'_> {
                 entries.sort_by(|a, b| a.name.cmp(&b.name));
                 Seen::Seen(entries)
             }
-            Err(error) => failed(path, error),
+            Err(error) => seen_at(path, Err(error)),
         }
     }
 
@@ -136,12 +135,5 @@ impl PodDirReader<'_> {
                 Vec::new()
             }
         }
-    }
-}
-
-fn failed<T>(path: &HostPath, error: io::Error) -> Seen<T> {
-    match error.kind() {
-        io::ErrorKind::NotFound => Seen::Missing,
-        _ => Seen::Failed(Fault::new(path.show(), error)),
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::{
-    host::HostRoot,
-    observation::{Fault, HostPath, VolData},
+    host::{HostRoot, fault_at},
+    observation::{HostPath, VolData},
     parse, sys,
 };
 
@@ -31,6 +31,6 @@ pub(in crate::host) fn read_vol_data(host: &HostRoot, path: &HostPath) -> VolDat
 fn failed(path: &HostPath, error: io::Error) -> VolData {
     match error.kind() {
         io::ErrorKind::NotFound => VolData::Missing,
-        _ => VolData::Failed(Fault::new(path.show(), error)),
+        _ => VolData::Failed(fault_at(path, &error)),
     }
 }
