@@ -53,9 +53,7 @@ fn backing_file(line: &[u8]) -> (HostPath, bool) {
 
 fn device(block: &Path, (name, file, deleted): LoopFile) -> Option<LoopDevice> {
     let of = block.join(&name);
-    let number = sys::read_text(&of.join("dev"), sys::limits::LINE).ok()?;
-    let (major, minor) = number.trim().split_once(':')?;
-    let dev = Dev { major: major.parse().ok()?, minor: minor.parse().ok()? };
+    let dev = Dev::parse(&sys::read_text(&of.join("dev"), sys::limits::LINE).ok()?)?;
     let holders = sys::list(&of.join("holders")).unwrap_or_default();
     let mut holders: Vec<String> = holders.iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect();
     holders.sort();

@@ -18,9 +18,7 @@ pub fn unmounted(host: &HostRoot, table: &[u8]) -> Vec<Dev> {
     });
     let number = |name: std::ffi::OsString| {
         // Entries that are no devices (`features`, `stats`) have none.
-        let text = sys::read_text(&sysfs.join("class/block").join(name).join("dev"), 64).ok()?;
-        let (major, minor) = text.trim().split_once(':')?;
-        Some(Dev { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        Dev::parse(&sys::read_text(&sysfs.join("class/block").join(name).join("dev"), 64).ok()?)
     };
     let is_mounted = |dev: &Dev| memchr::memmem::find(table, format!(" {dev} ").as_bytes()).is_some();
     names.filter_map(number).filter(|dev| !is_mounted(dev)).collect()

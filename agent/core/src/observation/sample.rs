@@ -234,11 +234,10 @@ pub fn table(seen: &mut Observation) -> &mut Vec<Mount> {
 
 /// A mount of a whole file system.
 pub fn mount(id: u32, dev: &str, mount_point: &str, fs_type: &str) -> Mount {
-    let (major, minor) = dev.split_once(':').unwrap();
     Mount {
         id,
         parent: 1,
-        dev: Dev { major: major.parse().unwrap(), minor: minor.parse().unwrap() },
+        dev: Dev::parse(dev).unwrap(),
         root: HostPath::from("/"),
         mount_point: HostPath::from(mount_point),
         fs_type: fs_type.into(),
