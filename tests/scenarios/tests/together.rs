@@ -51,7 +51,7 @@ pub fn not_a_leak() -> anyhow::Result<()> {
             run("umount", &[], &volume)
         });
         busy.store(false, Ordering::Relaxed);
-        looker.join().map_err(|_| anyhow::anyhow!("the thread that scans died"))??;
+        looker.join().map_err(|_| anyhow::anyhow!("the thread that looks died"))??;
         tried
     })?;
     std::fs::remove_dir(&volume)?;
