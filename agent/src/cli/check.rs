@@ -60,7 +60,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
         only: pod.clone(),
         list_all: save_observation.is_some(),
     };
-    let seen = look_in_time(options)?;
+    let seen = scan_in_time(options)?;
     let exit = answer(&seen, pod.as_ref(), output)?;
     // The answer first: a full disk must not keep it back.
     if let Some(file) = save_observation {
@@ -70,9 +70,9 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
 }
 
 /// Looks in a thread of its own, so that not even a read that never returns keeps the answer back.
-fn look_in_time(options: scan::Options) -> anyhow::Result<Observation> {
+fn scan_in_time(options: scan::Options) -> anyhow::Result<Observation> {
     let (sender, receiver) = mpsc::sync_channel(1);
-    std::thread::Builder::new().name("look".to_owned()).spawn(move || {
+    std::thread::Builder::new().name("scan".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let seen = runtime.map(|runtime| runtime.block_on(scan::scan(&options, &Prober::new())));
         // The receiver is gone only when it has given up.
@@ -86,7 +86,7 @@ fn look_in_time(options: scan::Options) -> anyhow::Result<Observation> {
         }
         seen => seen,
     };
-    seen.context("the look at this node did not end; a local disk or /proc may be hanging")?
+    seen.context("the scan of this node did not end; a local disk or /proc may be hanging")?
         .context("starting the runtime")
 }
 

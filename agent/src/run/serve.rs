@@ -109,7 +109,7 @@ mod tests {
     #[tokio::test]
     async fn it_answers_and_lets_nobody_stay() {
         let (listener, address) = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let (sender, health) = watch::channel(Health { not_ready: Some("no look has ended yet".into()) });
+        let (sender, health) = watch::channel(Health { not_ready: Some("no scan has ended yet".into()) });
         tokio::spawn(serve(listener, Arc::new(Metrics::new()), health));
         assert!(ask(address, "/readyz").await.contains("503"));
         sender.send(Health::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Through whose eyes the host is seen.
+//! Where the host's root directory is found.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ const MAX_LINKS: usize = 8;
 ///
 /// No hostPath mount is needed, so the agent holds no copy of a pod's mounts.
 #[derive(Clone, Debug, Default)]
-pub struct HostView {
+pub struct HostRoot {
     prefix: PathBuf,
 }
 
-impl HostView {
-    /// Sees the host below `prefix`.
+impl HostRoot {
+    /// The host's root directory is at `prefix`.
     pub fn new(prefix: impl Into<PathBuf>) -> Self {
-        HostView { prefix: prefix.into() }
+        HostRoot { prefix: prefix.into() }
     }
 
     /// Whether the host's paths are the agent's own.
@@ -72,7 +72,7 @@ mod tests {
         std::os::unix::fs::symlink(dir.path().join("data/kubelet"), dir.path().join("data/again")).unwrap();
         let base = HostPath::from(std::fs::canonicalize(dir.path()).unwrap());
         let linked = base.join("lib").join("again");
-        assert_eq!(HostView::default().without_links(linked), base.join("data").join("kubelet"));
+        assert_eq!(HostRoot::default().without_links(linked), base.join("data").join("kubelet"));
     }
 
     #[test]
@@ -81,6 +81,6 @@ mod tests {
         std::os::unix::fs::symlink("b", dir.path().join("a")).unwrap();
         std::os::unix::fs::symlink("a", dir.path().join("b")).unwrap();
         let base = HostPath::from(std::fs::canonicalize(dir.path()).unwrap());
-        HostView::default().without_links(base.join("a"));
+        HostRoot::default().without_links(base.join("a"));
     }
 }

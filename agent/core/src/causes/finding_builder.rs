@@ -4,13 +4,17 @@ use findings::{
     Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Subject, Values, clean,
 };
 
-use crate::observation::Fault;
+use super::runtime;
+use crate::{
+    observation::{Fault, Observation},
+    view::PodView,
+};
 
 /// The gate of everything below a pod's `volumes`.
 pub(super) const VOLUMES: Option<Gate> = Some(Gate::VolumesUnmounted);
 
 /// A finding in the making.
-pub struct Found {
+pub struct FindingBuilder {
     cause: &'static Cause,
     gate: Option<Gate>,
     confidence: Confidence,
@@ -20,10 +24,18 @@ pub struct Found {
     root: String,
 }
 
-impl Found {
-    /// Starts with a cause; its root is the cause itself until [`Found::root`] says more.
-    pub fn new(cause: &'static Cause, gate: Option<Gate>) -> Self {
-        Found {
+impl FindingBuilder {
+    /// Begins a finding about the view's pod, below these steps. Its root is the cause itself until
+    /// [`FindingBuilder::root`] says more.
+    pub fn of_pod(view: &PodView, cause: &'static Cause, gate: Option<Gate>, head: &[Link]) -> Self {
+        let found = FindingBuilder { chain: head.to_vec(), ..FindingBuilder::of_node(view.seen, cause, gate) };
+        found.name(Placeholder::Pod, view.pod).name(Placeholder::Uid, view.uid())
+    }
+
+    /// Begins one about the node.
+    pub fn of_node(seen: &Observation, cause: &'static Cause, gate: Option<Gate>) -> Self {
+        let (kubelet, runtime) = runtime::units(seen);
+        let found = FindingBuilder {
             cause,
             gate,
             confidence: Confidence::Proven,
@@ -31,7 +43,11 @@ impl Found {
             evidence: Vec::new(),
             names: Values::new(),
             root: cause.id.to_owned(),
-        }
+        };
+        found
+            .name(Placeholder::Node, &seen.node.name)
+            .name_if(Placeholder::KubeletUnit, kubelet)
+            .name_if(Placeholder::RuntimeUnit, runtime)
     }
 
     /// Adds a step of the chain, from what the user knows towards the root.
@@ -47,12 +63,6 @@ impl Found {
             last.root = true;
         }
         found
-    }
-
-    /// Puts steps before those that are there.
-    pub fn after(mut self, steps: &[Link]) -> Self {
-        self.chain.splice(0..0, steps.iter().cloned());
-        self
     }
 
     /// Adds what a source said.

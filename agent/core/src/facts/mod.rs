@@ -1,4 +1,9 @@
-//! An observation, as the causes and the gates ask it.
+//! What the judgement knows, and what it lacks.
+//!
+//! The causes and the gates ask [`Facts`]. What nobody has asked of the node yet becomes a
+//! [`Question`], and the judgement goes on without the answer.
+
+mod answered;
 
 use std::{
     cell::RefCell,

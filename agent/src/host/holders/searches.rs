@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{blocks, empty};
 use crate::{
     host::processes::owner,
-    observation::{Copy, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, Seen},
+    observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, Seen},
     parse::{self, Stat},
     sys::{ProcDir, limits::LINE},
 };
@@ -14,7 +14,7 @@ use crate::{
 const FDS_CAP: usize = 4;
 
 /// The answers, while they grow.
-pub(super) struct Found {
+pub(super) struct Searches {
     searches: Vec<HolderSearch>,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct Who<'a> {
     pub ns: u64,
 }
 
-impl Found {
+impl Searches {
     pub(super) fn new(targets: &[Mount]) -> Self {
-        Found { searches: targets.iter().map(empty).collect() }
+        Searches { searches: targets.iter().map(empty).collect() }
     }
 
     /// Notes how many processes were looked at on behalf of a target, and how many could not be.
@@ -59,7 +59,7 @@ impl Found {
     }
 
     /// Notes a process. One that has gone in the meantime is left out.
-    pub(super) fn process(&mut self, target: usize, who: &Who<'_>, how: How, copy: Copy) {
+    pub(super) fn process(&mut self, target: usize, who: &Who<'_>, how: How, copy: CopyKind) {
         let Some(search) = self.searches.get_mut(target) else { return };
         let same = search.holders.iter().filter(|holder| holder.pid == who.pid && holder.mount_ns == who.ns);
         let fds = same.clone().filter(|holder| matches!(holder.how, How::Fd { .. })).count();
@@ -87,7 +87,7 @@ impl Found {
     }
 
     /// Notes the kernel itself, for a loop device.
-    pub(super) fn kernel(&mut self, target: usize, comm: String, how: How, copy: Copy, ns: u64) {
+    pub(super) fn kernel(&mut self, target: usize, comm: String, how: How, copy: CopyKind, ns: u64) {
         let Some(search) = self.searches.get_mut(target) else { return };
         let owner = Owner::Host;
         search.holders.push(Holder { pid: 0, start_ticks: 0, comm, state: '-', how, copy, mount_ns: ns, owner });
@@ -119,11 +119,11 @@ fn facts(who: &Who<'_>) -> Option<(Stat, Stat, Owner)> {
     Some((stat, leader, owner))
 }
 
-fn rank(copy: Copy) -> u8 {
+fn rank(copy: CopyKind) -> u8 {
     match copy {
-        Copy::Original => 0,
-        Copy::Propagated => 1,
-        Copy::Detached => 2,
-        Copy::Private => 3,
+        CopyKind::Original => 0,
+        CopyKind::Propagated => 1,
+        CopyKind::Detached => 2,
+        CopyKind::Private => 3,
     }
 }
