@@ -7,6 +7,10 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod control_plane;
+#[cfg(test)]
+mod dependents;
+#[cfg(test)]
 mod finalizers;
 #[cfg(test)]
 mod gathering;
