@@ -33,6 +33,8 @@ mod schema;
 #[cfg(test)]
 mod served;
 #[cfg(test)]
+mod setters;
+#[cfg(test)]
 mod silent;
 #[cfg(test)]
 mod storage;

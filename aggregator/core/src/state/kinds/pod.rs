@@ -1,6 +1,6 @@
 //! Pods.
 
-use super::{Condition, Meta, lite};
+use super::{Condition, Meta, condition, lite};
 
 lite! {
     /// A pod.
@@ -130,6 +130,15 @@ impl Pod {
             .iter()
             .chain(&status.container_statuses)
             .chain(&status.ephemeral_container_statuses)
+    }
+
+    /// Whether it has app containers and each of them runs, which of a pod without readiness probes is all there is.
+    pub fn runs(&self) -> bool {
+        let all = &self.status.container_statuses;
+        self.metadata.deletion_timestamp.is_none()
+            && condition(&self.status.conditions, "Ready").is_none()
+            && self.status.phase == "Running"
+            && all.iter().all(|container| container.state.running.is_some())
     }
 
     /// The names of the containers that run, as far as the kubelet said.
