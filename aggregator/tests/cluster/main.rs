@@ -7,6 +7,10 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod control_plane;
+#[cfg(test)]
+mod dependents;
+#[cfg(test)]
 mod finalizers;
 #[cfg(test)]
 mod gathering;
@@ -28,6 +32,8 @@ mod recordings;
 mod schema;
 #[cfg(test)]
 mod served;
+#[cfg(test)]
+mod setters;
 #[cfg(test)]
 mod silent;
 #[cfg(test)]

@@ -3,11 +3,41 @@
 //! the right answer is that it cannot be told, with the question that would decide.
 
 #[cfg(test)]
+mod actions_runner_controller_1369;
+#[cfg(test)]
+mod aws_network_policy_agent_568;
+#[cfg(test)]
+mod calico_6629;
+#[cfg(test)]
+mod crossplane_5849;
+#[cfg(test)]
+mod external_secrets_6677;
+#[cfg(test)]
+mod flux2_632;
+#[cfg(test)]
+mod helm_controller_554;
+#[cfg(test)]
+mod istio_18815;
+#[cfg(test)]
+mod istio_29451;
+#[cfg(test)]
 mod kubernetes_75788;
+#[cfg(test)]
+mod longhorn_3457;
+#[cfg(test)]
+mod pixie_1917;
+#[cfg(test)]
+mod remove_empty_ns_operator_5;
+#[cfg(test)]
+mod rook_12218;
 #[cfg(test)]
 #[path = "../cluster/support/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod support;
+#[cfg(test)]
+mod terraform_provider_flux_67;
+#[cfg(test)]
+mod tigera_operator_3413;
 
 #[cfg(test)]
 mod tests {

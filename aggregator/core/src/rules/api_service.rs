@@ -94,6 +94,10 @@ fn unavailable(
             let found = by_message(lister, diagnosis, target, available, node, &base, &shown);
             diagnosis.causes.push(found);
         }
+        Backend::External => {
+            let found = base(&cause::API_SERVICE_UNAVAILABLE).at_itself(target, available.message.to_string());
+            diagnosis.causes.push(found);
+        }
         Backend::Unknown if diagnosis.pending => {}
         Backend::Unknown => {
             let found = base(&cause::API_SERVICE_UNAVAILABLE).at_itself(target, available.message.to_string());

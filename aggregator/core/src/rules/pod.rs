@@ -90,8 +90,13 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             .push(case.found(&cause::STATIC_POD, words).evidence(target.to_string(), "kubernetes.io/config.mirror"));
         return;
     }
-    if !pod.metadata.finalizers.is_empty() && pod.metadata.deletion_grace_period_seconds == Some(0) {
-        if !pod.has_ended() && !pod.spec.node_name.is_empty() {
+    let has_node = !pod.spec.node_name.is_empty();
+    let is_done = pod.metadata.deletion_grace_period_seconds == Some(0) || !has_node;
+    if !pod.metadata.finalizers.is_empty() && is_done {
+        let finalizers = pod.metadata.finalizers.join(", ");
+        if !has_node {
+            diagnosis.words.push_str(&format!("; held by finalizer {finalizers}"));
+        } else if !pod.has_ended() {
             let words = format!("{}; force-deleted, its processes may be alive", diagnosis.words);
             diagnosis.causes.push(
                 case.found(&cause::POD_FORCE_DELETED, &words)
@@ -104,9 +109,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
                 diagnosis.causes.extend(told);
             }
         } else {
-            diagnosis
-                .words
-                .push_str(&format!("; the node is done, held by finalizer {}", pod.metadata.finalizers.join(", ")));
+            diagnosis.words.push_str(&format!("; the node is done, held by finalizer {finalizers}"));
         }
         finalizer::explain(lister, target, &pod.metadata, diagnosis);
         return;
@@ -114,7 +117,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     if collector_refused(lister, case, diagnosis) {
         return;
     }
-    if pod.spec.node_name.is_empty() {
+    if !has_node {
         let found = match control_plane::silent(lister, diagnosis, target) {
             Some(found) => found,
             None => case.found(&cause::POD_NEVER_SCHEDULED, &diagnosis.words),
@@ -166,8 +169,13 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         }
     }
     let ready = ready && !node::is_frozen(lister, on, diagnosis);
-    if !ready || on.is_tainted(taint::UNREACHABLE) || on.is_tainted(taint::OUT_OF_SERVICE) {
+    if !ready || on.is_tainted(taint::OUT_OF_SERVICE) {
         diagnosis.wait_for(ObjectRef::node(name));
+        return;
+    }
+    if let Some(seconds) = is_ready_again(lister, case, on) {
+        let words = format!("{}; {name} is Ready again for {}", diagnosis.words, duration(seconds));
+        diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
     }
     if is_settling {
@@ -176,6 +184,16 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         return;
     }
     at_healthy_node(lister, case, on, diagnosis);
+}
+
+/// Since when a node that was out of reach is Ready, while its kubelet may still be within the grace period that it
+/// counts from then on.
+fn is_ready_again(lister: &Lister, case: &Case, on: &Node) -> Option<u64> {
+    let grace = case.pod.metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
+    let since = condition(&on.status.conditions, "Ready")?.last_transition_time?;
+    let seconds = lister.state.seconds_since(since);
+    let was_away = case.pod.metadata.asked_to_go_at().is_some_and(|asked| asked < since);
+    (was_away && seconds < grace.saturating_add(SETTLING)).then(|| seconds.unsigned_abs())
 }
 
 /// The collector removes it within two minutes after the Node went; later something refuses that.
@@ -256,7 +274,13 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
 fn remains(pod: &Pod) -> String {
     let name = pod.spec.node_name.as_str();
     if pod.has_ended() {
-        return format!("containers have ended ({}); volumes or cgroup are not cleaned up on {name}", pod.status.phase);
+        let phase = &pod.status.phase;
+        return match pod.each_has_ended() && !matches!(phase.as_str(), "Succeeded" | "Failed") {
+            true => format!(
+                "every container has ended (phase {phase}); sandbox, volumes or cgroup are not cleaned up on {name}"
+            ),
+            false => format!("containers have ended ({phase}); volumes or cgroup are not cleaned up on {name}"),
+        };
     }
     if pod.never_started() {
         return format!("never started a container; its set-up on {name} has not been undone");

@@ -9,6 +9,9 @@ mod operator;
 mod registry;
 mod related;
 mod reported;
+mod rights;
+mod runner;
+mod setter;
 
 use findings::cause;
 

@@ -41,6 +41,11 @@ static KNOWN: &[KnownFinalizer] = &[
         "the cloud controller manager",
         &cause::LOAD_BALANCER_CLEANUP_PENDING,
     ),
+    others(
+        StartsWith("networking.k8s.aws/"),
+        "the Amazon network policy controller",
+        &cause::EXTERNAL_RESOURCE_FINALIZER,
+    ),
     others(Contains("k8s.aws/resources"), "the AWS load balancer controller", &cause::CLOUD_LOAD_BALANCER_FINALIZER),
     others(StartsWith("networking.gke.io/"), "GKE's ingress controller", &cause::CLOUD_LOAD_BALANCER_FINALIZER),
     others(StartsWith("gke.networking.io/"), "GKE's service controller", &cause::CLOUD_LOAD_BALANCER_FINALIZER),

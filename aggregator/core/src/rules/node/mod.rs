@@ -67,7 +67,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         finalizer::explain(lister, target, &node.metadata, &mut diagnosis);
     }
     let is_frozen = is_frozen(lister, node, &mut diagnosis);
-    if case.is_ready() && !is_frozen && !node.is_tainted(UNREACHABLE) && !node.is_tainted(OUT_OF_SERVICE) {
+    // The taint of a node that was out of reach goes some seconds after it is Ready again.
+    if case.is_ready() && !is_frozen && !node.is_tainted(OUT_OF_SERVICE) {
         return diagnosis;
     }
     let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);

@@ -55,6 +55,18 @@ lite! {
     TemplateSpec {
         /// As whom the pods speak to the API.
         service_account_name: String,
+        /// What runs in them.
+        containers: Vec<ContainerSpec>,
+    }
+}
+
+lite! {
+    /// What runs in a pod.
+    ContainerSpec {
+        /// Its name.
+        name: String,
+        /// Its image.
+        image: String,
     }
 }
 
@@ -110,6 +122,14 @@ impl Workload {
     /// How many pods are ready.
     pub fn ready(&self) -> i64 {
         self.status.ready_replicas.max(self.status.number_ready)
+    }
+
+    /// The account of its pods, without its namespace.
+    pub fn account(&self) -> &str {
+        match self.spec.template.spec.service_account_name.as_str() {
+            "" => "default",
+            name => name,
+        }
     }
 
     /// How many pods were asked for; a DaemonSet does not say.
