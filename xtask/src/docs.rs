@@ -18,9 +18,9 @@ Everything that why-terminating can name as the reason why something does not go
 each sits at one of the kubelet's gates, in the kubelet's order, and only the first gate that is not met holds the pod.
 Those the API shows follow, from what holds the whole cluster to what holds one volume.
 
-In a command, `{pid}` and the like stand for names that a finding fills in. Do the steps in their order: the safest is
-first, and you may be done before the last. A step marked *untested* follows from the reference, but no test of this
-project has executed it.
+In a command, `{pid}` and the like stand for names that a finding fills in. Commands are for sh. Do the steps in their
+order: the safest is first, and you may be done before the last. A step marked *untested* follows from the reference, but
+no test of this project has executed it.
 
 ";
 

@@ -11,7 +11,7 @@ use crate::{host::PodFilter, run::logs};
 ///
 /// It reads and explains; it never deletes, unmounts or kills.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = findings::render::EXIT_CODES)]
+#[command(version, about, after_help = findings::render::AFTER_HELP)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]

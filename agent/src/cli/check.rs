@@ -33,14 +33,14 @@ pub fn run(command: Command) -> anyhow::Result<u8> {
         Command::Run(args) => super::run::run(&args).map(|()| render::exit_code(Verdict::Clear)),
         Command::Judge(JudgeArgs { file, pod, output }) => answer(&scan::load(&file)?, pod.as_ref(), output),
         Command::Causes { id } => {
-            print(&render::causes(id.as_deref())?)?;
+            print(&render::causes(id.as_deref())?, Style::Plain)?;
             Ok(render::exit_code(Verdict::Clear))
         }
     }
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
-    render::print(text, std::io::stdout()).context("writing the answer")
+fn print(text: &str, style: Style) -> anyhow::Result<()> {
+    render::print(text, style, std::io::stdout()).context("writing the answer")
 }
 
 fn check(args: CheckArgs) -> anyhow::Result<u8> {
@@ -98,7 +98,7 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
         if let ([], true, false, Some(note)) =
             (report.pods.as_slice(), all_seen, output == Output::Json, report.notes.last())
         {
-            print(&format!("{note}\n"))?;
+            print(&format!("{note}\n"), Style::Plain)?;
             return Ok(render::exit_code(report.verdict));
         }
     }
@@ -111,7 +111,7 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
         Output::Wide => report::tree(&report, Detail::Wide, style),
         Output::Json => render::json(&report).context("writing JSON")?,
     };
-    print(&text)?;
+    print(&text, style)?;
     Ok(render::exit_code(report.verdict))
 }
 

@@ -3,14 +3,16 @@
 //! Most of it is read here and not through `cgroups-rs`: that crate finds the hierarchies under
 //! `/sys/fs/cgroup` only and not on a hybrid machine, takes a directory that is gone for an empty
 //! one, and on v2 reads what freeze was *asked* for, not what *is*. Its reader of the v1 freezer
-//! has none of these faults and is used.
+//! has none of these faults and is used. It is version 0.3 of the crate, which has the same reader:
+//! from 0.4 on it speaks D-Bus to systemd, and brings an async runtime for it, thirty crates, without
+//! a feature that leaves them out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
-use cgroups_rs::{FreezerState, fs::freezer::FreezerController};
+use cgroups_rs::freezer::{FreezerController, FreezerState};
 use findings::PodUid;
 
 use super::{HostRoot, fault_at, mounts::FirstTable};
@@ -231,7 +233,7 @@ fn freezer(path: &Path, hierarchy: &str) -> Freezer {
     if !hierarchy.split(',').any(|controller| controller == "freezer") {
         return Freezer::Thawed;
     }
-    let controller = FreezerController::new(path.to_owned(), path.to_owned(), false);
+    let controller = FreezerController::new(path.to_owned(), false);
     // `freezer.self_freezing` says whether it was frozen here or only with a cgroup above.
     let is_own = sys::read_text(&path.join("freezer.self_freezing"), 16).is_ok_and(|text| text.trim() == "1");
     match controller.state() {

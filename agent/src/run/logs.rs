@@ -82,7 +82,8 @@ impl Asked {
     /// Takes in one answer: why there is none, if there is none.
     pub fn take(&mut self, what: &'static str, failed: Option<&Fault>) {
         match failed {
-            Some(Fault { says: why, .. }) if self.0.insert(what) => {
+            Some(Fault { says, .. }) if self.0.insert(what) => {
+                let why = findings::clean(says, 300);
                 tracing::warn!(what, %why, "the API server was asked in vain; going on with what the node shows");
             }
             None if self.0.remove(what) => tracing::info!(what, "the API server answers again"),

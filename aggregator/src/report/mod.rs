@@ -4,8 +4,10 @@ mod drawing;
 mod name;
 mod table;
 mod tree;
+mod yaml;
 
 pub use drawing::{dot, mermaid};
 pub use name::name;
 pub use table::table;
 pub use tree::tree;
+pub use yaml::yaml;

@@ -57,7 +57,7 @@ fn namespace(objects: &[&ObjectRef]) -> String {
 
 /// `1 Pod`, `12 Namespaces`, or a plain number when they differ.
 fn counted<'a>(objects: impl Iterator<Item = &'a ObjectRef>) -> String {
-    let kinds: Vec<&str> = objects.map(|object| object.kind.as_str()).collect();
+    let kinds: Vec<String> = objects.map(|object| clean(&object.kind, 63)).collect();
     let Some(first) = kinds.first() else { return "-".to_owned() };
     match kinds.len() {
         1 => format!("1 {first}"),

@@ -17,6 +17,8 @@ mod gathering;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod hidden;
+#[cfg(test)]
 mod not_stuck;
 #[cfg(test)]
 mod owners;
