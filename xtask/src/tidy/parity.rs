@@ -19,17 +19,20 @@ fn alone(sources: &[Source], entries: &str, finders: &[&str]) -> Vec<String> {
 
 fn broken(sources: &[Source], file: &Source, entries: &str, finders: &[&str]) -> Option<String> {
     let name = file.path.strip_prefix(entries)?.strip_prefix('/')?.strip_suffix(".rs")?;
+    // A finder may be a folder.
     let is_finder = |source: &&Source| {
-        let path = source.path.as_str();
-        finders.iter().any(|folder| path == format!("{folder}/{name}.rs") || path == format!("{folder}/{name}/mod.rs"))
+        finders
+            .iter()
+            .any(|folder| source.path == format!("{folder}/{name}.rs") || source.is_in(&format!("{folder}/{name}")))
     };
-    let Some(finder) = sources.iter().find(is_finder) else {
+    let finder: Vec<&Source> = sources.iter().filter(is_finder).collect();
+    let Some(first) = finder.first() else {
         return Some(format!("{}: no finder is called {name}", file.path));
     };
+    let is_found = |name: &str| finder.iter().any(|source| source.text.contains(&format!("cause::{name}")));
     let statics = file.text.lines().filter_map(|line| line.strip_prefix("    ")?.split_once(" = Cause::"));
-    let lost: Vec<&str> =
-        statics.map(|(name, _)| name).filter(|name| !finder.text.contains(&format!("cause::{name}"))).collect();
-    (!lost.is_empty()).then(|| format!("{}: {} does not find {}", file.path, finder.path, lost.join(", ")))
+    let lost: Vec<&str> = statics.map(|(name, _)| name).filter(|name| !is_found(name)).collect();
+    (!lost.is_empty()).then(|| format!("{}: {} does not find {}", file.path, first.path, lost.join(", ")))
 }
 
 #[cfg(test)]
@@ -47,6 +50,8 @@ mod tests {
         let finder = |text: &str| source("agent/core/src/causes/fuse.rs", text);
         assert!(check(&[entry(), finder("cause::FUSE_GONE")]).is_empty());
         assert!(check(&[entry(), finder("")])[0].contains("does not find FUSE_GONE"));
+        let part = source("agent/core/src/causes/fuse/part.rs", "cause::FUSE_GONE");
+        assert!(check(&[entry(), source("agent/core/src/causes/fuse/mod.rs", ""), part]).is_empty());
         assert!(check(&[entry()])[0].contains("no finder is called fuse"));
     }
 }
