@@ -36,21 +36,25 @@ fn alone(sources: &[Source], entries: &str, finders: &[&str]) -> Vec<String> {
 
 fn broken(sources: &[Source], file: &Source, entries: &str, finders: &[&str]) -> Option<Vec<String>> {
     let name = file.path.strip_prefix(entries)?.strip_prefix('/')?.strip_suffix(".rs")?;
+    // A finder may be a folder.
     let is_finder = |source: &&Source| {
-        let path = source.path.as_str();
-        finders.iter().any(|folder| path == format!("{folder}/{name}.rs") || path == format!("{folder}/{name}/mod.rs"))
+        finders
+            .iter()
+            .any(|folder| source.path == format!("{folder}/{name}.rs") || source.is_in(&format!("{folder}/{name}")))
     };
-    let Some(finder) = sources.iter().find(is_finder) else {
+    let files: Vec<&Source> = sources.iter().filter(is_finder).collect();
+    let Some(finder) = files.first() else {
         return Some(vec![format!("{}: no finder is called {name}", file.path)]);
     };
-    let (code, tests) = finder.text.split_once(TESTS).unwrap_or((&finder.text, ""));
+    let (code, tests): (Vec<&str>, Vec<&str>) =
+        files.iter().map(|file| file.text.split_once(TESTS).unwrap_or((&file.text, ""))).unzip();
     let statics = || file.text.lines().filter_map(|line| Some(line.strip_prefix("    ")?.split_once(" = Cause::")?.0));
-    let not_found = statics().filter(|name| !code.contains(&format!("cause::{name}")));
+    let not_found = statics().filter(|name| !code.iter().any(|code| code.contains(&format!("cause::{name}"))));
     let not_found = not_found.map(|name| format!("{}: {} does not find {name}", file.path, finder.path));
     let is_tested = |cause: &Cause| {
         !finder.is_in(WITH_TESTS)
             || matches!(cause.diagnosis, Proven::Lab(_))
-            || tests.contains(&format!("\"{}\"", cause.id))
+            || tests.iter().any(|tests| tests.contains(&format!("\"{}\"", cause.id)))
     };
     let untested = all().filter(|cause| !is_tested(cause) && statics().any(|name| name == screaming(cause.id)));
     let untested = untested.map(|cause| format!("{}: its tests do not name {}", finder.path, cause.id));
@@ -78,6 +82,8 @@ mod tests {
     fn an_entry_stands_in_the_file_of_its_finders_name() {
         assert!(broken([])[0].contains("no finder is called multipath"));
         assert!(broken([source(FINDER, "")])[0].contains("does not find MULTIPATH_STALE"));
+        let text = "cause::MULTIPATH_STALE\nmod tests {\"MultipathStale\"}";
+        assert_eq!(broken([source("agent/core/src/causes/multipath/part.rs", text)]), [""; 0]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod volume;
 mod webhook;
 mod words;
 
+pub use finalizer::{KnownFinalizer, known as known_finalizers};
 pub use victims::victims;
 
 use crate::diagnosis::Diagnosis;

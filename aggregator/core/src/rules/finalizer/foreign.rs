@@ -26,6 +26,7 @@ pub struct Case<'a> {
     pub known: Option<&'static KnownFinalizer>,
 }
 
+<<<<<<< HEAD
 /// Who may take it off, and why it is thought to be the one.
 struct Serving<'a> {
     runner: Runner<'a>,
@@ -35,6 +36,21 @@ struct Serving<'a> {
     is_alone: bool,
     /// What links it to the finalizer, and who else there is.
     beside: Vec<Says>,
+=======
+/// What is told of a controller that does not work.
+static DOWN: [&Cause; 3] = [
+    &cause::FINALIZER_CONTROLLER_GONE,
+    &cause::FINALIZER_CONTROLLER_NOT_READY,
+    &cause::FINALIZER_CONTROLLER_NOT_LEADING,
+];
+
+/// A workload that may take it off.
+struct ControllerWorkload<'a> {
+    target: ObjectRef,
+    object: &'a Workload,
+    /// What links it to the kind, when that is weaker than its rights.
+    link: Option<Says>,
+>>>>>>> wt-registry
 }
 
 /// More of the others are not shown.
@@ -54,22 +70,24 @@ impl Case<'_> {
 
     /// Of a built-in kind hundreds of programs may change every object: rights tell nothing there.
     fn is_custom(&self) -> bool {
-        let group = &self.target.resource.group;
-        group.contains('.') && !group.ends_with(".k8s.io")
+        !self.target.resource.is_built_in()
     }
 
     fn released_by(&self) -> String {
-        self.known.map_or(String::new(), |known| format!(" ({} takes it off)", known.released_by))
+        self.known.map_or(String::new(), |known| format!(" ({})", known.sentence()))
     }
 
     fn words(&self) -> String {
         format!("held by finalizer {}{}", self.finalizer, self.released_by())
     }
 
-    /// What the finalizer is known for comes before what follows from who was found: to start some of
-    /// these controllers again is what destroys.
+    /// What the finalizer is known for comes before what follows from who was found, but for a controller that is
+    /// down.
     fn cause(&self, found: &'static Cause) -> &'static Cause {
-        self.known.map_or(found, |known| known.cause)
+        let is_down = DOWN.iter().any(|down| down.id == found.id);
+        // Of one that runs where workloads do not show it, the workload that was found is another.
+        let says_more = |known: &&KnownFinalizer| known.comes_first || !known.runs.is_empty() || !is_down;
+        self.known.filter(says_more).map_or(found, |known| known.cause)
     }
 
     fn unknown(&self) -> &'static Cause {
@@ -79,7 +97,9 @@ impl Case<'_> {
     }
 
     fn start(&self, cause: &'static Cause) -> RootCause {
-        held(self.target, self.meta, self.finalizer, cause).same_as(self.target.resource.for_kubectl())
+        let found = held(self.target, self.meta, self.finalizer, cause);
+        let found = self.known.iter().fold(found, |found, known| found.loses(known.lost));
+        found.same_as(self.target.resource.for_kubectl())
     }
 
     fn is_young(&self, diagnosis: &Diagnosis) -> bool {

@@ -17,6 +17,7 @@ use findings::cause;
 
 use controller_manager::by_controller_manager;
 pub use held::refused;
+pub use registry::{KnownFinalizer, all as known};
 
 use super::owner;
 use crate::diagnosis::Diagnosis;
