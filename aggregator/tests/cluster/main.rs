@@ -21,6 +21,8 @@ mod hidden;
 #[cfg(test)]
 mod not_stuck;
 #[cfg(test)]
+mod own_words;
+#[cfg(test)]
 mod owners;
 #[cfg(test)]
 mod plugin;
@@ -42,3 +44,5 @@ mod silent;
 mod storage;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod youth;

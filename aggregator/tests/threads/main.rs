@@ -5,11 +5,25 @@
 #[cfg(test)]
 mod actions_runner_controller_1369;
 #[cfg(test)]
+mod argo_cd_19571;
+#[cfg(test)]
+mod aws_load_balancer_controller_1629;
+#[cfg(test)]
+mod aws_load_balancer_controller_2341;
+#[cfg(test)]
 mod aws_network_policy_agent_568;
 #[cfg(test)]
 mod calico_6629;
 #[cfg(test)]
+mod cluster_api_10661;
+#[cfg(test)]
+mod cni_plugins_47;
+#[cfg(test)]
 mod crossplane_5849;
+#[cfg(test)]
+mod external_attacher_235;
+#[cfg(test)]
+mod external_attacher_66;
 #[cfg(test)]
 mod external_secrets_6677;
 #[cfg(test)]
@@ -21,15 +35,35 @@ mod istio_18815;
 #[cfg(test)]
 mod istio_29451;
 #[cfg(test)]
+mod karpenter_2219;
+#[cfg(test)]
+mod karpenter_2802;
+#[cfg(test)]
+mod karpenter_3144;
+#[cfg(test)]
+mod karpenter_provider_aws_1166;
+#[cfg(test)]
+mod kubernetes_113426;
+#[cfg(test)]
+mod kubernetes_118261;
+#[cfg(test)]
+mod kubernetes_72335;
+#[cfg(test)]
 mod kubernetes_75788;
 #[cfg(test)]
+mod kubevirt_1491;
+#[cfg(test)]
 mod longhorn_3457;
+#[cfg(test)]
+mod multus_cni_669;
 #[cfg(test)]
 mod pixie_1917;
 #[cfg(test)]
 mod remove_empty_ns_operator_5;
 #[cfg(test)]
 mod rook_12218;
+#[cfg(test)]
+mod rook_17059;
 #[cfg(test)]
 #[path = "../cluster/support/mod.rs"]
 #[allow(dead_code, unused_imports)]
@@ -38,6 +72,8 @@ mod support;
 mod terraform_provider_flux_67;
 #[cfg(test)]
 mod tigera_operator_3413;
+#[cfg(test)]
+mod trident_572;
 
 #[cfg(test)]
 mod tests {

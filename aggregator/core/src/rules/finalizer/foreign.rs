@@ -26,7 +26,13 @@ pub struct Case<'a> {
     pub known: Option<&'static KnownFinalizer>,
 }
 
-<<<<<<< HEAD
+/// What is told of a controller that does not work.
+static DOWN: [&Cause; 3] = [
+    &cause::FINALIZER_CONTROLLER_GONE,
+    &cause::FINALIZER_CONTROLLER_NOT_READY,
+    &cause::FINALIZER_CONTROLLER_NOT_LEADING,
+];
+
 /// Who may take it off, and why it is thought to be the one.
 struct Serving<'a> {
     runner: Runner<'a>,
@@ -36,21 +42,6 @@ struct Serving<'a> {
     is_alone: bool,
     /// What links it to the finalizer, and who else there is.
     beside: Vec<Says>,
-=======
-/// What is told of a controller that does not work.
-static DOWN: [&Cause; 3] = [
-    &cause::FINALIZER_CONTROLLER_GONE,
-    &cause::FINALIZER_CONTROLLER_NOT_READY,
-    &cause::FINALIZER_CONTROLLER_NOT_LEADING,
-];
-
-/// A workload that may take it off.
-struct ControllerWorkload<'a> {
-    target: ObjectRef,
-    object: &'a Workload,
-    /// What links it to the kind, when that is weaker than its rights.
-    link: Option<Says>,
->>>>>>> wt-registry
 }
 
 /// More of the others are not shown.
@@ -117,10 +108,11 @@ pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 }
 
 fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+    let told = reported::tell(lister, case.target, case.meta, diagnosis);
     let is_said = diagnosis.words.contains(case.finalizer);
     let held = if is_said { case.released_by() } else { format!("; {}", case.words()) };
     let words = format!("{}{held}; {}", diagnosis.words, setter_words(case.meta, case.finalizer));
-    if let Some((source, says)) = reported::invalid(lister, case.target, diagnosis) {
+    if let Some((source, says)) = reported::invalid(lister, case.target, case.meta, diagnosis) {
         return Some(
             case.start(&cause::UPDATE_FAILS_VALIDATION)
                 .same_as(case.target)
@@ -151,7 +143,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
             beside.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says))
         }
     };
-    Some(root.same_as(case.finalizer))
+    Some(reported::with(root.same_as(case.finalizer), told))
 }
 
 /// Of a built-in kind hundreds of programs may change every object. What tells is who set the finalizer, and
@@ -219,7 +211,9 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         }
         Operator::Nobody(hints) => hints,
     };
+    let told = reported::tell(lister, case.target, case.meta, diagnosis);
     let root = nobody(case, diagnosis, &found, &case.target.resource.for_kubectl());
+    let root = reported::with(root, told);
     Some(hints.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says)))
 }
 
@@ -361,7 +355,7 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
         }
         May::Change | May::NotTold => {}
     }
-    let Reported { cause, words, evidence } = reported::of(lister, case.target, diagnosis);
+    let Reported { cause, words, evidence } = reported::of(lister, case.target, case.meta, diagnosis);
     let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
     let young = case.is_young(diagnosis);
     let mut leads = None;
