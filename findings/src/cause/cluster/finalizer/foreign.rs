@@ -16,7 +16,8 @@ causes! {
             controller's pods were deleted with the namespace, where nothing new can start. Since Kubernetes 1.33 pods \
             always go first, so this happens every time.")
         .proof("The namespace is being deleted, an object in it has a finalizer, and the account that may change that \
-            kind belongs to the same namespace.")
+            kind belongs to the same namespace, where no pod of it is ready. Where others may change the kind as well, it \
+            is probable.")
         .safe(&[
             step("Run the controller from another namespace, with an account and the rights of its own, until its \
                 objects are gone"),
@@ -83,7 +84,7 @@ causes! {
                 made: bind a ClusterRole by a ClusterRoleBinding there, until its objects are gone"),
         ])
         .danger(BY_HAND)
-        .sources(&["fluxcd/flux2#2595", "reference: adversary, a RoleBinding that went first"])
+        .sources(&["flux2#2595", "reference: adversary, a RoleBinding that went first"])
         .event_reason("FinalizerControllerForbidden")
         .diagnosis(Proven::Observation);
 
