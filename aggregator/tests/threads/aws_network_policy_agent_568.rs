@@ -1,5 +1,5 @@
-//! <https://github.com/aws/aws-network-policy-agent/issues/568>: the network policy controller was switched off, and its
-//! finalizer on NetworkPolicies stays. It is not that of the load balancer controller.
+//! <https://github.com/aws/aws-network-policy-agent/issues/568>: the network policy controller was switched off,
+//! and its finalizer on NetworkPolicies stays. It is not that of the load balancer controller.
 
 use findings::Verdict;
 use serde_json::json;

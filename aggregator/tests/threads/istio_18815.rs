@@ -1,5 +1,5 @@
-//! <https://github.com/istio/istio/issues/18815>: the operator and the control plane's object live in one namespace,
-//! and the operator's pod is the first to go.
+//! <https://github.com/istio/istio/issues/18815>: the operator and the control plane's object live in one
+//! namespace, and the operator's pod is the first to go.
 
 use serde_json::json;
 

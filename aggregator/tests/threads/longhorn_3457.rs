@@ -1,5 +1,5 @@
-//! <https://github.com/longhorn/longhorn/issues/3457>: Longhorn's namespace was deleted instead of uninstalling it, and
-//! what it would have cleaned up is left there.
+//! <https://github.com/longhorn/longhorn/issues/3457>: Longhorn's namespace was deleted instead of uninstalling it,
+//! and what it would have cleaned up is left there.
 
 use serde_json::json;
 

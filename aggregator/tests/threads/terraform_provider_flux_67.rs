@@ -1,5 +1,5 @@
-//! <https://github.com/fluxcd/terraform-provider-flux/issues/67>: Terraform destroyed Flux's Deployments and roles first,
-//! then its namespace with the repositories in it.
+//! <https://github.com/fluxcd/terraform-provider-flux/issues/67>: Terraform destroyed Flux's Deployments and roles
+//! first, then its namespace with the repositories in it.
 
 use findings::Confidence;
 

@@ -55,8 +55,8 @@ pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) ->
     let age = lease.expired_for(lister.state.at)?;
     if let Some((at, object)) = wrote_since(lister, lease) {
         diagnosis.note(format!(
-            "Lease kube-system/{name} has not been renewed for {}, and kube-controller-manager wrote to {object} at {at}: \
-             it runs, without leader election.",
+            "Lease kube-system/{name} has not been renewed for {}, and kube-controller-manager wrote to {object} at \
+             {at}: it runs, without leader election.",
             duration(age)
         ));
         return None;

@@ -54,8 +54,8 @@ pub struct Meta {
     /// Owners.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
     pub owner_references: Vec<Owner>,
-    /// Who set which finalizer, and when the controllers last wrote a status. Other writers are dropped on receipt: they
-    /// are most of an object.
+    /// Who set which finalizer, and when the controllers last wrote a status. Other writers are dropped on receipt:
+    /// they are most of an object.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "of_finalizers")]
     pub managed_fields: Vec<Managed>,
 }

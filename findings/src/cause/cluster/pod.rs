@@ -31,8 +31,9 @@ causes! {
         .meaning("The grace period is over, the kubelet lives, and it has not reported that the containers ended. What \
             keeps them (a process that cannot die, a runtime that does not answer) is on the node, and the API does \
             not show it.")
-        .proof("The deadline has passed, the phase is Running or Pending, some container is not said to have ended, and \
-            the node is Ready. When nobody judges nodes, because the controller manager is silent, the node's own Lease must be fresh.")
+        .proof("The deadline has passed, the phase is Running or Pending, some container is not said to have ended, \
+            and the node is Ready. When nobody judges nodes, because the controller manager is silent, the node's own \
+            Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
@@ -49,9 +50,9 @@ causes! {
         .meaning("The kubelet reported the end of every container. What it still waits for is on the node: a volume \
             that cannot be unmounted or a cgroup that cannot be removed. It gives no event for that. kubectl shows \
             such a pod as Completed or Error, not as Terminating.")
-        .proof("The deadline has passed, the phase is Succeeded or Failed or the state of every container says that it \
-            ended, no finalizer is left, and the node is Ready. When nobody judges nodes, because the controller manager \
-            is silent, the node's own Lease must be fresh.")
+        .proof("The deadline has passed, the phase is Succeeded or Failed or the state of every container says that \
+            it ended, no finalizer is left, and the node is Ready. When nobody judges nodes, because the controller \
+            manager is silent, the node's own Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
@@ -186,8 +187,8 @@ causes! {
         .title("The pod was force-deleted and may still run")
         .meaning("The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
             may not have ended its containers, although every controller now treats the pod as gone.")
-        .proof("deletionGracePeriodSeconds is 0, finalizers are left, the pod has a node, and neither its phase nor the \
-            states of its containers say that they have ended.")
+        .proof("deletionGracePeriodSeconds is 0, finalizers are left, the pod has a node, and neither its phase nor \
+            the states of its containers say that they have ended.")
         .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,

@@ -60,7 +60,7 @@ pub struct Controllers<'a> {
     pub users: Vec<String>,
     /// Roles that are cut to the kind, and that nobody has.
     pub unbound: Vec<String>,
-    /// Service accounts that may change everything, which tells nothing of this kind.
+    /// When nobody was found: service accounts that may change everything, which tells nothing of this kind.
     pub may_all: Vec<String>,
     /// Whether roles and workloads could be seen.
     pub is_visible: bool,
@@ -109,12 +109,13 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -
     }
     found.sort_by_key(|one| std::cmp::Reverse(one.rank()));
     let mut found = found.into_iter();
+    let first = found.next();
     Some(Controllers {
-        first: found.next(),
+        may_all: if first.is_none() { rights::all_powerful(lister) } else { Vec::new() },
+        first,
         also: found.collect(),
         users: rights.others.iter().cloned().collect(),
         unbound: rights.unbound(),
-        may_all: rights::all_powerful(lister),
         is_visible: diagnosis.unknown.len() == blind,
     })
 }

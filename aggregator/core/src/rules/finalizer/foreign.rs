@@ -267,8 +267,8 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
     let (cause, words) = match own_namespace(lister, case) == Some(namespace) {
         true => (
             &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE,
-            "may release it and lives in the namespace that is being deleted; its workload is gone, and nothing new can \
-             start there",
+            "may release it and lives in the namespace that is being deleted; its workload is gone, and nothing new \
+             can start there",
         ),
         false => (case.cause(&cause::FINALIZER_CONTROLLER_GONE), "may release it, and nothing runs as it"),
     };

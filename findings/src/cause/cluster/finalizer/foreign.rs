@@ -16,7 +16,8 @@ causes! {
             controller's pods were deleted with the namespace, where nothing new can start. Since Kubernetes 1.33 pods \
             always go first, so this happens every time.")
         .proof("The namespace is being deleted, an object in it has a finalizer, and the account that may change that \
-            kind belongs to the same namespace.")
+            kind belongs to the same namespace, where no pod of it is ready. Where others may change the kind as \
+            well, it is probable.")
         .safe(&[
             step("Run the controller from another namespace, with an account and the rights of its own, until its \
                 objects are gone"),
@@ -71,9 +72,9 @@ causes! {
     /// The controller runs, and may not change the object.
     FINALIZER_CONTROLLER_FORBIDDEN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerForbidden")
         .title("The controller behind a finalizer may not change the object any more")
-        .meaning("The controller runs, and no role of its service account lets it update or patch the object: a role or \
-            a binding was deleted, often with the very namespace it cleans. The API server refuses it with Forbidden, \
-            and the finalizer stays.")
+        .meaning("The controller runs, and no role of its service account lets it update or patch the object: a role \
+            or a binding was deleted, often with the very namespace it cleans. The API server refuses it with \
+            Forbidden, and the finalizer stays.")
         .proof("The workload has ready pods, and of all ClusterRoles, the Roles of the object's namespace and their \
             bindings none grants its service account update or patch of the object. Proven where the server recorded \
             that this program set the finalizer (managedFields); where the workload was inferred, it is probable.")
@@ -83,7 +84,7 @@ causes! {
                 made: bind a ClusterRole by a ClusterRoleBinding there, until its objects are gone"),
         ])
         .danger(BY_HAND)
-        .sources(&["fluxcd/flux2#2595", "reference: adversary, a RoleBinding that went first"])
+        .sources(&["flux2#2595", "reference: adversary, a RoleBinding that went first"])
         .event_reason("FinalizerControllerForbidden")
         .diagnosis(Proven::Observation);
 
