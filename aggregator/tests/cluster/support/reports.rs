@@ -23,16 +23,6 @@ impl World {
         self.change(path, name, |object| object["status"] = status)
     }
 
-    /// Defines a custom resource whose objects live in no namespace.
-    pub fn with_cluster_wide(self, group: &str, plural: &str, kind: &str) -> World {
-        let added = group.to_owned();
-        self.with_custom(group, plural, kind).change_groups(|groups| {
-            for one in groups.iter_mut().filter(|one| one["metadata"]["name"] == *added) {
-                one["versions"][0]["resources"][0]["scope"] = "Cluster".into();
-            }
-        })
-    }
-
     /// Adds an object that lives in no namespace, is being deleted for two hours and has this finalizer.
     pub fn held_cluster_wide(self, version: &str, kind: &str, name: &str, finalizer: &str) -> World {
         let asked = self.ago(7200);
