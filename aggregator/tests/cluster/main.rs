@@ -15,6 +15,8 @@ mod golden;
 #[cfg(test)]
 mod not_stuck;
 #[cfg(test)]
+mod own_words;
+#[cfg(test)]
 mod owners;
 #[cfg(test)]
 mod plugin;
@@ -34,3 +36,5 @@ mod silent;
 mod storage;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod youth;

@@ -3,6 +3,7 @@
 use findings::{Placeholder, cause};
 
 use super::backend::{self, Backend};
+use super::node;
 use super::words::{lasting, said};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -82,7 +83,7 @@ fn unavailable(
                 .step(Step::about(&shown, "does not exist"));
             diagnosis.causes.push(found);
         }
-        Backend::NoEndpoint { node: Some(node), .. } => diagnosis.wait_for(node),
+        Backend::NoEndpoint { node: Some(on), .. } => diagnosis.wait_for(on),
         Backend::NoEndpoint { steps, workload, node: None } => {
             let mut found = base(&cause::API_SERVICE_WITHOUT_ENDPOINTS).name_if(Placeholder::Workload, workload);
             for step in steps {
@@ -135,16 +136,22 @@ fn by_message(
     if is_ready && failure == Failure::Unreachable {
         let cidr = on.and_then(|on| on.spec.pod_cidrs.first());
         let range = cidr.map_or(String::new(), |cidr| format!(" to {cidr}"));
-        return base(&cause::NODE_ROUTE_MISSING)
+        let found = base(&cause::NODE_ROUTE_MISSING)
             .same_as(&name)
             .name(Placeholder::Node, &name)
             .name_if(Placeholder::PodCidr, cidr)
-            .step(Step::about(service, path))
-            .step(Step::about(
-                &ObjectRef::node(&name),
-                format!("Ready, and its pods are out of reach: the route{range} is probably missing"),
-            ))
-            .probable();
+            .step(Step::about(service, path));
+        let Some(told) = on.and_then(|on| node::route_missing(lister, on, diagnosis)) else {
+            let words = format!("Ready, and its pods are out of reach: the route{range} is probably missing");
+            return found.step(Step::about(&ObjectRef::node(&name), words)).probable();
+        };
+        let words = format!("Ready, and its pods are out of reach: it has no route{range}");
+        let found = found.step(Step::about(&ObjectRef::node(&name), words));
+        let found = told.evidence.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+        // The cloud's refusal is nearer to the root than the route that it refuses.
+        let refusal = told.refusal.map(|words| Step::named("route controller", words));
+        let found = refusal.into_iter().fold(found, RootCause::step);
+        return if told.is_proven { found } else { found.probable() };
     }
     base(&cause::API_SERVICE_UNREACHABLE).name(Placeholder::Node, &name).step(Step::about(service, path))
 }

@@ -2,14 +2,16 @@
 
 use findings::{Placeholder, cause, clean, duration};
 
+use super::said::{self, quoted};
 use super::webhook::Request;
 use super::words::{age, overdue, some, within};
 use super::{agent, control_plane, finalizer, live_pod, node, owner, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::messages::kubelet;
 use crate::state::*;
 
-/// After its deadline a kubelet needs some seconds to finish and to report.
+/// After its deadline a kubelet needs some seconds to finish and to report; nobody on the node is asked before.
 const SETTLING: i64 = 10;
 
 /// The pod garbage collector needs a minute; after two something refuses it.
@@ -148,7 +150,7 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     }
     let Some(on) = diagnosis.required(format!("Node {name}"), "whether its node is well", answer) else {
         if !diagnosis.pending {
-            unseen_node(case, diagnosis);
+            unseen_node(lister, case, diagnosis);
         }
         return;
     };
@@ -206,6 +208,15 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
                 format!("gone for {gone}; the pod garbage collector should have removed its pods after a minute");
             base(&cause::POD_GC_REFUSED).step(Step::about(&ObjectRef::node(name), words))
         }
+        // Its Event lives for an hour, so the Node went longer ago or nobody wrote when.
+        None if !diagnosis.is_younger_than(COLLECTOR) && !diagnosis.is_blind() => {
+            let words = "does not exist, and no Event says since when; the pod garbage collector should have removed its \
+                         pods after two minutes";
+            base(&cause::POD_GC_REFUSED)
+                .step(Step::about(&ObjectRef::node(name), words))
+                .evidence(format!("events of Node {name}"), "no RemovingNode: they live for an hour")
+                .probable()
+        }
         _ => {
             let words = "does not exist; the pod garbage collector removes its pods within two minutes";
             base(&cause::NODE_OBJECT_GONE).step(Step::about(&ObjectRef::node(name), words)).progressing()
@@ -215,10 +226,40 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 }
 
 /// Without the right to see the node the pod still shows how far its kubelet has come.
-fn unseen_node(case: &Case, diagnosis: &mut Diagnosis) {
-    let cause = by_phase(case.pod);
-    let found = case.found(cause, &diagnosis.words).probable();
+fn unseen_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let words = diagnosis.words.clone();
+    if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
+        return;
+    }
+    let found = case.found(by_phase(case.pod), words).probable();
     diagnosis.causes.push(found);
+}
+
+/// Why the kubelet cannot stop the pod or unmount its volumes, as an Event about the pod says. Whoever may write
+/// Events in the namespace could have written it.
+fn kubelet_says(lister: &Lister, case: &Case, words: &str, diagnosis: &mut Diagnosis) -> bool {
+    let Case { target, pod } = *case;
+    let reasons = [("FailedKillPod", &cause::POD_KILL_FAILS), ("FailedUnMount", &cause::POD_UNMOUNT_FAILS)];
+    let said = reasons.map(|(reason, cause)| {
+        let events = said::events_of(lister, target, &pod.metadata, reason, diagnosis);
+        (events.into_iter().next(), cause)
+    });
+    let Some((event, cause)) = said.into_iter().find_map(|(event, cause)| Some((event?, cause))) else { return false };
+    let ago = event.seen().map_or(String::new(), |seen| format!(", {} ago", age(lister, seen)));
+    let cni = kubelet::network_teardown(&event.message);
+    let mut found = case
+        .found(cause, words)
+        .evidence(format!("Event {} about {target}{ago}", event.reason), quoted(&event.message, 400));
+    found = match &cni {
+        // Its own words are the same for all pods that it fails for.
+        Some(cni) => found.same_as(format!("{}:{cni}", pod.spec.node_name)).step(Step::named(
+            format!("CNI plugin on {}", pod.spec.node_name),
+            format!("DEL fails: {}", quoted(cni, 300)),
+        )),
+        None => found.step(Step::named(format!("kubelet of {}", pod.spec.node_name), quoted(&event.message, 300))),
+    };
+    diagnosis.causes.push(found.probable());
+    true
 }
 
 fn by_phase(pod: &Pod) -> &'static findings::Cause {
@@ -240,6 +281,10 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
     let told = agent::findings(lister, diagnosis, target, pod, on, &words);
     if !told.is_empty() {
         diagnosis.causes.extend(told);
+        return;
+    }
+    // The agent says more, and its answer may be out.
+    if diagnosis.pending || kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
         return;
     }
     if (pod.has_ended() && missing_driver(lister, case, diagnosis)) || diagnosis.pending {

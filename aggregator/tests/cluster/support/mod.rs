@@ -2,6 +2,7 @@
 
 mod build;
 mod found;
+mod reports;
 mod says;
 mod world;
 

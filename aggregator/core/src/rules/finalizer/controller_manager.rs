@@ -2,7 +2,7 @@
 
 use findings::{Cause, cause};
 
-use super::held::{SLOW, held, refused};
+use super::held::{held, refused};
 use super::related;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
@@ -40,6 +40,5 @@ pub fn by_controller_manager(
     }
     let found = held(target, meta, finalizer, cause).at_itself(target, words);
     let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
-    let is_young = diagnosis.is_younger_than(SLOW);
-    diagnosis.causes.push(if is_young { found.progressing() } else { found });
+    diagnosis.causes.push(found);
 }

@@ -82,8 +82,9 @@ pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 }
 
 fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
+    let told = reported::tell(lister, case.target, case.meta, diagnosis);
     let words = format!("{}{}; {}", diagnosis.words, case.released_by(), setter(case.meta, case.finalizer));
-    match reported::invalid(lister, case.target, diagnosis) {
+    let found = match reported::invalid(lister, case.target, case.meta, diagnosis) {
         Some((source, says)) => case
             .start(&cause::UPDATE_FAILS_VALIDATION)
             .same_as(case.target)
@@ -99,7 +100,8 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCaus
                 .evidence(source, says),
             None => case.start(case.unknown()).same_as(case.finalizer).at_itself(case.target, words),
         },
-    }
+    };
+    reported::with(found, told)
 }
 
 fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
@@ -125,7 +127,8 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         }
         Operator::Nobody(hints) => hints,
     };
-    let found = nobody(case, diagnosis, is_visible, &all_powerful);
+    let told = reported::tell(lister, case.target, case.meta, diagnosis);
+    let found = reported::with(nobody(case, diagnosis, is_visible, &all_powerful), told);
     Some(hints.into_iter().fold(found, |found, (source, says)| found.evidence(source, says)))
 }
 
@@ -203,7 +206,7 @@ fn served(
             chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_READY)).step(Step::about(&workload, state.clone())),
         );
     }
-    let Reported { cause, words, evidence } = reported::of(lister, case.target, diagnosis);
+    let Reported { cause, words, evidence } = reported::of(lister, case.target, case.meta, diagnosis);
     let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
     let young = case.is_young(diagnosis);
     let mut leads = None;

@@ -2,9 +2,6 @@
 
 use crate::state::*;
 
-/// The controller looks at a namespace five seconds after its deletion, then every few seconds.
-pub const YOUNG: i64 = 60;
-
 /// A namespace that is being deleted, under explanation.
 pub struct Case<'a> {
     /// Which.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Meta, Selector, lite, or_default};
+use super::{Condition, Meta, Selector, Series, lite, or_default};
 use crate::messages::Message;
 
 lite! {
@@ -143,6 +143,17 @@ pub struct Event {
     /// When it was first seen, by new clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_time: Option<Timestamp>,
+    /// When new clients saw it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
+}
+
+impl Event {
+    /// When it was last seen.
+    pub fn seen(&self) -> Option<Timestamp> {
+        let again = self.series.as_ref().and_then(|series| series.last_observed_time);
+        self.last_timestamp.max(self.event_time).max(again)
+    }
 }
 
 lite! {
