@@ -3,11 +3,47 @@
 //! the right answer is that it cannot be told, with the question that would decide.
 
 #[cfg(test)]
+mod argo_cd_19571;
+#[cfg(test)]
+mod aws_load_balancer_controller_1629;
+#[cfg(test)]
+mod aws_load_balancer_controller_2341;
+#[cfg(test)]
+mod cluster_api_10661;
+#[cfg(test)]
+mod cni_plugins_47;
+#[cfg(test)]
+mod external_attacher_235;
+#[cfg(test)]
+mod external_attacher_66;
+#[cfg(test)]
+mod karpenter_2219;
+#[cfg(test)]
+mod karpenter_2802;
+#[cfg(test)]
+mod karpenter_3144;
+#[cfg(test)]
+mod karpenter_provider_aws_1166;
+#[cfg(test)]
+mod kubernetes_113426;
+#[cfg(test)]
+mod kubernetes_118261;
+#[cfg(test)]
+mod kubernetes_72335;
+#[cfg(test)]
 mod kubernetes_75788;
+#[cfg(test)]
+mod kubevirt_1491;
+#[cfg(test)]
+mod multus_cni_669;
+#[cfg(test)]
+mod rook_17059;
 #[cfg(test)]
 #[path = "../cluster/support/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod support;
+#[cfg(test)]
+mod trident_572;
 
 #[cfg(test)]
 mod tests {
