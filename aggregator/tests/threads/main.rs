@@ -3,11 +3,23 @@
 //! the right answer is that it cannot be told, with the question that would decide.
 
 #[cfg(test)]
+mod argo_cd_20296;
+#[cfg(test)]
+mod argo_cd_7330;
+#[cfg(test)]
+mod harvester_8321;
+#[cfg(test)]
 mod kubernetes_75788;
+#[cfg(test)]
+mod rancher_36450;
 #[cfg(test)]
 #[path = "../cluster/support/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod support;
+#[cfg(test)]
+mod system_tools_26;
+#[cfg(test)]
+mod topolvm_310;
 
 #[cfg(test)]
 mod tests {
