@@ -7,6 +7,8 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod connecting;
+#[cfg(test)]
 mod finalizers;
 #[cfg(test)]
 mod gathering;
