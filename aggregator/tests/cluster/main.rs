@@ -7,6 +7,8 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod connecting;
+#[cfg(test)]
 mod control_plane;
 #[cfg(test)]
 mod dependents;
