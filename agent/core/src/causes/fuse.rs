@@ -27,7 +27,7 @@ pub fn not_responding(
         thread.wchan.get().map_or("", String::as_str),
     );
     let found = runtime::named(view, found)
-        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm);
     match mounts {
@@ -118,7 +118,7 @@ fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
             .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
             // Only a stopped server is told to go on.
-            .name_if(Placeholder::ServerPid, matches!(server.state, 'T' | 't').then_some(server.pid))
+            .name_if(Placeholder::ServerPid, server.id().filter(|_| matches!(server.state, 'T' | 't')))
             .name(Placeholder::Server, &server.comm)
             .name_if(Placeholder::Owner, words::stoppable_owner(&server.owner)),
         Some(Servers::Several(servers)) => {

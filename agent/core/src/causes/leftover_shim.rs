@@ -41,7 +41,7 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
         .evidence(format!("/proc/{}/task/*/children", shim.pid), "none")
         .name(Placeholder::Container, &container.id)
         .name(Placeholder::Sandbox, &container.sandbox)
-        .name(Placeholder::ShimPid, shim.pid)
+        .name(Placeholder::ShimPid, shim.id())
         .root(root(shim));
     // The runtime may still be at its clean-up.
     Some(if view.is_overdue_by(UNMOUNT_RETRY_MS) { found } else { found.probable() }.finish())

@@ -26,7 +26,7 @@ pub fn not_responding(
     let wchan = thread.wchan.get().map_or("", String::as_str);
     let mut found = runtime::named(view, Found::new(cause, gate).after(head))
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), wchan)
-        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid);
     match mounts {
         [mount] => {

@@ -19,6 +19,7 @@ fn fuse_connection(number: u32, waiting: u32, servers: Vec<FuseServer>) -> FuseC
 fn server(pid: u32, state: char) -> FuseServer {
     FuseServer {
         pid,
+        start_ticks: Some(4000),
         comm: "s3fs".into(),
         state,
         wchan: Seen::Seen("tcp_recvmsg".into()),

@@ -119,7 +119,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
-        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm)
         .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)))
