@@ -2,9 +2,8 @@
 
 use super::Look;
 use crate::{
-    host::mounts::touchable,
     observation::{Fault, FaultKind, HostPath, PodDir, Seen, VolData, VolumeDir},
-    sys::{self, Entry, EntryKind},
+    sys::{Entry, EntryKind},
 };
 
 /// The plugin whose volumes are mounted one directory deeper.
@@ -55,7 +54,7 @@ fn volume(look: &Look<'_>, plugin: &str, above: &HostPath, entry: &Entry) -> Vol
         (Seen::Seen(target), Seen::Seen(false)) => count(look, target),
         _ => None,
     };
-    let vol_data = if csi { read_beside(look, &path) } else { VolData::NotCsi };
+    let vol_data = if csi { super::read_vol_data(&look.tree, &path.join("vol_data.json")) } else { VolData::NotCsi };
     let name = entry.name.to_string_lossy().into_owned();
     VolumeDir { plugin: plugin.to_owned(), name, path, target, mounted, vol_data, entries }
 }
@@ -70,25 +69,12 @@ fn csi_target(look: &Look<'_>, path: &HostPath) -> Seen<HostPath> {
     }
 }
 
-fn read_beside(look: &Look<'_>, path: &HostPath) -> VolData {
-    match touchable(look.mounts, path) {
-        Ok(()) => super::read_vol_data(look.view, &path.join("vol_data.json")),
-        Err(fault) => VolData::Failed(fault),
-    }
-}
-
 /// `None` when it is no directory, cannot be read, or is mounted after all: an old kubelet does
 /// not see a bind mount within one file system, and what is in there is not ours to list.
 fn count(look: &Look<'_>, target: &HostPath) -> Option<u32> {
-    if touchable(look.mounts, target).is_err() || look.mounts.iter().any(|mount| mount.mount_point == *target) {
+    if look.mounts.iter().any(|mount| mount.mount_point == *target) {
         return None;
     }
-    // The table is some time old; the kernel is asked once more right before the directory is
-    // opened.
-    let at = look.view.at(target);
-    if sys::is_mount_root(&at).ok()? == Some(true) {
-        return None;
-    }
-    let entries = sys::list_capped(&at, COUNT_CAP).ok()?;
-    u32::try_from(entries.len()).ok()
+    let entries = look.tree.list(target, COUNT_CAP);
+    entries.get().and_then(|entries| u32::try_from(entries.len()).ok())
 }
