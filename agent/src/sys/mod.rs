@@ -26,5 +26,5 @@ pub use listmount::has_mount_after;
 pub use own_mounts::own_mount_table;
 pub use proc_dir::{ProcDir, comm_of, namespace_of, pids};
 pub use proc_list::ProcList;
-pub use read::{is_gone, place, read_capped, read_link, read_text, read_text_of_root};
+pub use read::{is_gone, place, read_capped, read_lines_of, read_link, read_text, read_text_of_root};
 pub use statx::{FileFacts, file_facts, is_mount_root, may_have_subdirectories};

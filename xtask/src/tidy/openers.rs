@@ -32,6 +32,7 @@ const BY_PATH: &[&str] = &[
     "sys::listens(",
     "sys::may_have_subdirectories(",
     "sys::read_capped(",
+    "sys::read_lines_of(",
     "sys::read_link(",
     "sys::read_text(",
     "sys::read_text_of_root(",
