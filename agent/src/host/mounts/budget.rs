@@ -7,9 +7,9 @@ use std::sync::{Arc, atomic::AtomicUsize};
 const KEPT_CAP: usize = 16 << 20;
 /// The host's own, before anything else is read: 30,000 mounts and more.
 pub(super) const FIRST_CAP: usize = KEPT_CAP / 2;
-/// What is read of those that are too long to be kept, with every question anew: a dozen of 21 MB. That much takes
-/// the kernel some tenths of a second.
-const READ_ANEW_CAP: usize = 256 << 20;
+/// What is read in one look of those that are too long to be kept, with every question anew: enough to see that one of
+/// 28 MB has no copy of a mount, which takes two questions. At deep paths the kernel writes 66 MB in a second.
+const READ_ANEW_CAP: usize = 64 << 20;
 
 /// What is left for the tables that are still to be read.
 pub(super) struct Budget {
