@@ -22,7 +22,8 @@ Those the API shows follow, from what holds the whole cluster to what holds one 
 
 In a command, `{pid}` and the like stand for names that a finding fills in. Commands are for sh. Do the steps in their
 order: the safest is first, and you may be done before the last. A step marked *untested* follows from the reference, but
-no test of this project has executed it.
+no test of this project has executed it. A `kill` is printed with a test that the process is still the one that was seen:
+by the time it is typed, its pid may be another's (`{start}` is field 22 of its `/proc/PID/stat`).
 
 ";
 
@@ -114,7 +115,7 @@ fn section(page: &mut String, cause: &Cause) -> Result<()> {
 fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
     let mark = if advice.is_tested() { "" } else { " *(untested)*" };
     writeln!(page, "{number}. {}.{mark}", text(advice.text))?;
-    if let Some(command) = advice.command {
+    if let Some(command) = advice.shown_command() {
         let indent = " ".repeat(format!("{number}. ").len());
         writeln!(page, "\n{indent}```sh\n{indent}{command}\n{indent}```\n")?;
     }

@@ -23,6 +23,7 @@ pub mod runtime;
 pub mod scan;
 pub mod shims;
 pub mod superblocks;
+mod tree;
 pub mod usage;
 pub mod volumes;
 

@@ -8,7 +8,7 @@ use super::{
     mounts::MountReader,
     processes::{self, Depth},
 };
-use crate::{observation::MountCopy, parse::mountinfo::mounts_with, sys};
+use crate::{observation::MountCopy, sys};
 
 /// So many copies are kept.
 const AT_MOST: usize = 100;
@@ -25,7 +25,7 @@ pub fn search(ends: &[String], own: &BTreeSet<u64>, census: &Census, reader: &mu
         let Some(table) = pids.iter().take(8).find_map(|pid| reader.table(*pid).ok()) else { continue };
         for end in ends {
             let is_one = |point: &[u8]| point.ends_with(format!("/{end}").as_bytes());
-            for mount in mounts_with(&table.bytes, end.as_bytes(), |mount| is_one(&mount.mount_point())) {
+            for mount in table.mounts_with(end.as_bytes(), |mount| is_one(&mount.mount_point())) {
                 let Some(process) = processes::process(table.through_pid, Depth::Leader).get().cloned() else {
                     continue;
                 };

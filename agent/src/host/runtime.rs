@@ -153,6 +153,7 @@ pub fn listener(socket: &Path) -> Seen<RuntimeProcess> {
     };
     super::processes::process(pid, super::processes::Depth::Leader).map(|process| RuntimeProcess {
         pid: process.pid,
+        start_ticks: Some(process.start_ticks),
         comm: process.comm,
         unit: process.owner.service().map(str::to_owned),
         state: process.state,

@@ -24,14 +24,14 @@ const LONGEST: usize = 107;
 /// A path to a socket that fits into an address. Holds the socket's directory open when the path
 /// itself is too long, so it must not outlive the question and is not for pods' volumes.
 #[derive(Debug)]
-pub struct SocketPath {
+struct SocketPath {
     path: PathBuf,
     _directory: Option<OwnedFd>,
 }
 
 impl SocketPath {
     /// Prepares the path; the directory of a long one must exist and be local.
-    pub fn new(path: &Path) -> io::Result<Self> {
+    fn new(path: &Path) -> io::Result<Self> {
         if path.as_os_str().len() <= LONGEST {
             return Ok(SocketPath { path: path.to_owned(), _directory: None });
         }
@@ -44,7 +44,7 @@ impl SocketPath {
     }
 
     /// The path to connect to, as long as this lives.
-    pub fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         &self.path
     }
 }

@@ -7,7 +7,7 @@ use crate::view::{PodView, RETRY_WINDOW_MS};
 
 /// The kubelet has not reported the final status: the phase in the API is not terminal.
 pub fn status_not_reported(view: &PodView) -> Option<Finding> {
-    let api = view.api.filter(|pod| !is_terminal(&pod.phase) && !pod.mirror)?;
+    let api = view.api.filter(|pod| is_open(&pod.phase) && !pod.mirror)?;
     if !view.is_overdue_by(RETRY_WINDOW_MS) {
         return None;
     }
@@ -32,9 +32,9 @@ pub fn finalizers(view: &PodView) -> Option<Finding> {
     Some(found.finish())
 }
 
-/// `Succeeded` or `Failed`.
-pub fn is_terminal(phase: &str) -> bool {
-    matches!(phase, "Succeeded" | "Failed")
+/// Neither `Succeeded` nor `Failed`, as far as is known.
+pub fn is_open(phase: &str) -> bool {
+    !matches!(phase, "Succeeded" | "Failed" | "")
 }
 
 /// Devices (DRA) are still prepared for the pod.

@@ -123,7 +123,7 @@ fn held(
         .blame(words::process(process), state)
         .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
         .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
-        .name_if(Placeholder::Pid, kill::may_be_killed(view, process.pid, &process.comm))
+        .name_if(Placeholder::Pid, kill::may_be_killed(view, process.id(), &process.comm))
         .name(Placeholder::Comm, &process.comm)
         .name_if(Placeholder::Owner, words::stoppable_owner(&process.owner))
         .name_if(Placeholder::Cgroup, path.as_str())

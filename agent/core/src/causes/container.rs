@@ -104,7 +104,7 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
     let found = FindingBuilder::of_pod(view, &cause::RUNC_INIT_STUCK, GATE, head)
         .blame(words::process(process), format!("{}, it never became the container", words::state(process.state)))
         .evidence(format!("/proc/{}/comm", process.pid), &process.comm)
-        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Pid, process.id())
         .root(process.pid);
     Some(found.finish())
 }

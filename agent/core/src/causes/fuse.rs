@@ -110,7 +110,7 @@ fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount) -> FindingBuil
             .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
             // Only a stopped server is told to go on.
-            .name_if(Placeholder::ServerPid, matches!(server.state, 'T' | 't').then_some(server.pid))
+            .name_if(Placeholder::ServerPid, server.id().filter(|_| matches!(server.state, 'T' | 't')))
             .name(Placeholder::Server, &server.comm)
             .name_if(Placeholder::Owner, words::stoppable_owner(&server.owner)),
         Some(Servers::Several(servers)) => {
@@ -183,6 +183,7 @@ mod tests {
     fn server(pid: u32, state: char) -> FuseServer {
         FuseServer {
             pid,
+            start_ticks: Some(4000),
             comm: "s3fs".into(),
             state,
             wchan: Seen::Seen("tcp_recvmsg".into()),

@@ -116,7 +116,7 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
         .blame(words::pid(holder.pid, &holder.comm, holder.state), state)
         .evidence(source, path.show())
         .evidence("mountinfo of the kubelet", mount.mount_point.show())
-        .name_if(Placeholder::Pid, kill::may_be_killed(view, holder.pid, &holder.comm))
+        .name_if(Placeholder::Pid, kill::may_be_killed(view, holder.id(), &holder.comm))
         .name(Placeholder::Comm, &holder.comm)
         .name_if(Placeholder::Unit, unit)
         .root(format!("{}:{}", holder.pid, holder.start_ticks))

@@ -35,7 +35,7 @@ fn network(sandbox: &Sandbox) -> Option<&NetworkNamespace> {
 fn stopped_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'static str)> {
     let network = network(sandbox).filter(|network| network.missing && !sandbox.ready)?;
     let booted_ms = view.seen.at_ms.saturating_sub(view.seen.uptime_ms);
-    let not_terminal = view.api.is_some_and(|pod| !api_side::is_terminal(&pod.phase) && !pod.mirror);
+    let not_terminal = view.api.is_some_and(|pod| api_side::is_open(&pod.phase) && !pod.mirror);
     let is_before = not_terminal && !view.is_stale() && !view.kubelet.tests_together();
     let is_left = Left::of(view).anything() || view.cgroup.is_some();
     let open = sandbox.created_ms < booted_ms && is_before && is_left && api_side::devices(view).is_none();

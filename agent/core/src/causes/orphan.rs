@@ -4,7 +4,7 @@ use findings::{Finding, Gate, Placeholder, cause};
 
 use super::{FindingBuilder, container, words};
 use crate::{
-    observation::{Container, ContainerState, HostPath, VolData, VolumeDir},
+    observation::{Container, ContainerState, HostPath, Process, VolData, VolumeDir},
     view::{PodView, Why},
 };
 
@@ -13,6 +13,7 @@ use crate::{
 pub fn still_running(view: &PodView) -> Option<Finding> {
     let container = container::running(view).into_iter().next().filter(|_| view.why == Why::NotInApi)?;
     let cause = &cause::FORCE_DELETED_STILL_RUNNING;
+    let init = container.pid.get().and_then(|pid| view.process(*pid));
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
     let found = FindingBuilder::of_pod(view, cause, Some(Gate::ContainersStopped), &words::container(view, container))
         .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
@@ -21,7 +22,7 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
         .evidence("terminationGracePeriodSeconds", grace(container))
         .name(Placeholder::Container, &container.id)
         .name(Placeholder::Sandbox, &container.sandbox)
-        .name_if(Placeholder::Pid, container.pid.get())
+        .name_if(Placeholder::Pid, init.map(Process::id))
         .root(view.uid());
     Some(found.finish())
 }

@@ -55,8 +55,8 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
         .evidence(format!("/proc/{}/{{wchan,stack}}", init.pid), "zap_pid_ns_processes")
         .evidence(format!("/proc/{}/stat", zombie.pid), format!("state Z, 1 thread, parent {}", parent.pid))
         .evidence(format!("/proc/{}/ns/pid", parent.pid), "another pid namespace than the zombie's")
-        .name(Placeholder::Pid, zombie.pid)
-        .name_if(Placeholder::ParentPid, kill::may_be_killed(view, parent.pid, &parent.comm))
+        .name(Placeholder::Pid, zombie.id())
+        .name_if(Placeholder::ParentPid, kill::may_be_killed(view, parent.id(), &parent.comm))
         .name(Placeholder::Comm, &parent.comm)
         .name_if(Placeholder::Owner, words::stoppable_owner(&parent.owner))
         .root(parent.pid);

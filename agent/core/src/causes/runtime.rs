@@ -66,7 +66,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let found = found
         .blame(words::pid(process.pid, &process.comm, process.state), state)
         .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
-        .name_if(Placeholder::Pid, stopped.then_some(process.pid));
+        .name_if(Placeholder::Pid, process.id().filter(|_| stopped));
     // One that is not stopped may only be slow.
     Some(if stopped { found } else { found.probable() }.finish())
 }

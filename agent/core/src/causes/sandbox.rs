@@ -4,7 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
 use super::{FindingBuilder, kill::is_shim, netns, network, shim, uninterruptible, words};
 use crate::{
-    observation::{ContainerState, Sandbox},
+    observation::{ContainerState, Process, Sandbox},
     view::PodView,
 };
 
@@ -55,7 +55,7 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
         .blame(subject, format!("{state}; all containers have ended"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
         .name(Placeholder::Sandbox, &sandbox.id)
-        .name_if(Placeholder::ShimPid, parent.filter(|parent| is_shim(parent)).map(|shim| shim.pid))
+        .name_if(Placeholder::ShimPid, parent.filter(|parent| is_shim(parent)).map(Process::id))
         .root(&sandbox.id)
         .finish()
 }

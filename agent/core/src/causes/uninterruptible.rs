@@ -71,7 +71,7 @@ pub fn waits(
             format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
             thread.wchan.get().map_or("", String::as_str),
         )
-        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid)
 }
 
@@ -136,7 +136,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
-        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm)
         .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)))

@@ -5,7 +5,7 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 use super::missing_rights::Lacking;
 use crate::{
     causes::{api_side, cgroup, container, network, orphan, sandbox, volume},
-    observation::{ContainerState, Sandbox, Seen},
+    observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
 
@@ -254,10 +254,13 @@ fn status<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.is_stale() {
         return unknown(Gate::StatusReported, "the API server was not heard of late");
     }
+    if is_cut_down(view) {
+        return unknown(Gate::StatusReported, "its status was not read");
+    }
     let findings = api_side::status_not_reported(view);
     // Up to 1.26 the object may go with its phase still Running, and so may a mirror pod's.
     let open =
-        view.api.is_some_and(|pod| !api_side::is_terminal(&pod.phase) && !pod.mirror && !view.kubelet.tests_together());
+        view.api.is_some_and(|pod| api_side::is_open(&pod.phase) && !pod.mirror && !view.kubelet.tests_together());
     check(Gate::StatusReported, open, String::new(), || findings.into_iter().collect())
 }
 
@@ -269,6 +272,11 @@ fn object<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     check(Gate::ObjectRemoved, view.api.is_some(), String::new(), || findings.into_iter().collect())
 }
 
+/// Whether its object was too long for more than its metadata to be read.
+fn is_cut_down(view: &PodView) -> bool {
+    view.api.is_some_and(|pod| pod.phase.is_empty())
+}
+
 /// Sources that failed for this pod.
 fn unknowns(view: &PodView, lacking: &Lacking) -> Vec<Unknown> {
     let mut unknown = Vec::new();
@@ -277,6 +285,10 @@ fn unknowns(view: &PodView, lacking: &Lacking) -> Vec<Unknown> {
             unknown.push(fault.unknown(hides));
         }
     };
+    if is_cut_down(view) {
+        let why = (FaultKind::TooLarge, "its object is too long, and only the metadata was read");
+        add(&Fault::new(Source::ApiServer, why), "its phase, its volumes and its claims");
+    }
     for fault in view.dir.into_iter().flat_map(|dir| &dir.faults) {
         add(fault, "a part of its volumes");
     }

@@ -1,5 +1,6 @@
 //! Who keeps a mount from being unmounted, and the servers behind FUSE mounts.
 
+use findings::ProcessId;
 use serde::{Deserialize, Serialize};
 
 use super::{Dev, HostPath, Owner, Seen};
@@ -45,6 +46,13 @@ pub struct Holder {
     pub mount_ns: u64,
     /// Whom it belongs to.
     pub owner: Owner,
+}
+
+impl Holder {
+    /// Its name for good.
+    pub fn id(&self) -> ProcessId {
+        ProcessId { pid: self.pid, start_ticks: self.start_ticks }
+    }
 }
 
 /// By what a mount is held.
@@ -109,6 +117,9 @@ pub struct FuseConnection {
 pub struct FuseServer {
     /// Its pid.
     pub pid: u32,
+    /// Clock ticks after boot.
+    #[serde(default)]
+    pub start_ticks: Option<u64>,
     /// Its name.
     pub comm: String,
     /// Its state letter; `T` is stopped.
@@ -119,6 +130,13 @@ pub struct FuseServer {
     pub age_ms: u64,
     /// Whom it belongs to.
     pub owner: Owner,
+}
+
+impl FuseServer {
+    /// Its name for good; an observation of an older version has no start.
+    pub fn id(&self) -> Option<ProcessId> {
+        self.start_ticks.map(|start_ticks| ProcessId { pid: self.pid, start_ticks })
+    }
 }
 
 /// How a FUSE file system answered.

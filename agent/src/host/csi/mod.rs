@@ -13,7 +13,7 @@ pub use staging::staging;
 use tokio::time::{Instant, timeout_at};
 pub use unstaged::unstaged;
 
-use super::{HostRoot, mounts::touchable, seen_at};
+use super::{HostRoot, tree::Tree};
 use crate::{
     observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
     sys::{self, EntryKind},
@@ -23,6 +23,8 @@ use crate::{
 const SOCKETS_CAP: usize = 64;
 /// So many are asked at a time: each connection has buffers of its own.
 const AT_ONCE: usize = 4;
+/// The most entries of one of its directories that are looked at.
+const ENTRIES_CAP: usize = 1000;
 /// The most sub-folders that are looked into.
 const FOLDERS_CAP: usize = 64;
 
@@ -34,14 +36,25 @@ pub async fn drivers(
     table: &MountTable,
     deadline: Duration,
 ) -> Seen<Vec<CsiDriver>> {
-    let sockets = match sockets(host, &kubelet_root.join("plugins_registry"), &table.mounts) {
+    let registry = kubelet_root.join("plugins_registry");
+    let tree = match Tree::open(host, &registry, &table.mounts) {
+        Seen::Seen(tree) => tree,
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    let sockets = match sockets(&tree, &registry) {
         Seen::Seen(sockets) => sockets,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
+    let tree = &tree;
     let end = Instant::now() + deadline * 2;
     let ask = |socket: HostPath| async move {
-        let at = host.at(&socket);
+        let at = match tree.socket(&socket) {
+            Seen::Seen(at) => at,
+            Seen::Missing | Seen::NotAsked => return CsiDriver { socket, info: Seen::Missing },
+            Seen::Failed(fault) => return CsiDriver { socket, info: Seen::Failed(fault) },
+        };
         let said = timeout_at(end, registration::info(&at, &socket, deadline)).await;
         let late = |_| {
             Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
@@ -59,11 +72,8 @@ pub async fn drivers(
 
 /// The sockets in `registry` and one level of folders in it. The kubelet's plugin watcher
 /// (`pkg/kubelet/pluginmanager/pluginwatcher`) goes deeper, but drivers do not.
-fn sockets(host: &HostRoot, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<HostPath>> {
-    let list = |path: &HostPath| match touchable(mounts, path) {
-        Ok(()) => seen_at(path, sys::list_capped(&host.at(path), 1000)),
-        Err(fault) => Seen::Failed(fault),
-    };
+fn sockets(tree: &Tree<'_>, registry: &HostPath) -> Seen<Vec<HostPath>> {
+    let list = |path: &HostPath| tree.list(path, ENTRIES_CAP);
     let entries = match list(registry) {
         Seen::Seen(entries) => entries,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
@@ -87,13 +97,21 @@ fn sockets(host: &HostRoot, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<H
     Seen::Seen(sockets)
 }
 
-/// The endpoint is the driver's own word, so it is looked up in the mount table first.
+/// The endpoint is the driver's own word: it is looked up in the mount table first, and reached without links.
 fn listens(host: &HostRoot, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
-    if !endpoint.as_path().is_absolute() {
+    let parent = endpoint.as_path().parent().filter(|_| endpoint.as_path().is_absolute());
+    let Some(parent) = parent.map(|parent| HostPath::from(parent.to_owned())) else {
         return Seen::Failed(Fault::new(endpoint, (FaultKind::Malformed, "is not the path of a socket")));
+    };
+    let socket = match Tree::open(host, &parent, mounts) {
+        Seen::Seen(tree) => tree.socket(endpoint),
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    match socket.map(|socket| sys::listens(socket.path())) {
+        Seen::Seen(Ok(answer)) => Seen::Seen(answer),
+        Seen::Seen(Err(error)) => Seen::Failed(Fault::new(endpoint.show(), error)),
+        Seen::Missing | Seen::NotAsked => Seen::Missing,
+        Seen::Failed(fault) => Seen::Failed(fault),
     }
-    if let Err(fault) = touchable(mounts, endpoint) {
-        return Seen::Failed(fault);
-    }
-    seen_at(endpoint, sys::listens(&host.at(endpoint)))
 }

@@ -1,12 +1,12 @@
 //! `pluginregistration.Registration/GetInfo` (`k8s.io/kubelet/pkg/apis/pluginregistration/v1`).
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use cri_api::{Connection, RpcError};
 
 use crate::{
     observation::{Fault, HostPath, Seen},
-    sys::SocketPath,
+    sys::Socket,
 };
 
 /// `InfoRequest` has no fields.
@@ -32,15 +32,10 @@ const ANSWER_CAP: u32 = 64 << 10;
 /// The type of a CSI driver.
 const CSI_PLUGIN: &str = "CSIPlugin";
 
-/// Asks the registration socket, found at `at`, for the driver's name and endpoint. `Missing`
-/// when it belongs to another kind of plugin, or is gone.
-pub(super) async fn info(at: &Path, socket: &HostPath, deadline: Duration) -> Seen<(String, HostPath)> {
-    let short = match SocketPath::new(at) {
-        Ok(short) => short,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Seen::Missing,
-        Err(error) => return Seen::Failed(Fault::new(socket, error)),
-    };
-    let said: Result<PluginInfo, RpcError> = match Connection::bounded(short.path(), deadline, ANSWER_CAP) {
+/// Asks the registration socket, found as `at`, for the driver's name and endpoint. `Missing` when it belongs to
+/// another kind of plugin.
+pub(super) async fn info(at: &Socket, socket: &HostPath, deadline: Duration) -> Seen<(String, HostPath)> {
+    let said: Result<PluginInfo, RpcError> = match Connection::bounded(at.path(), deadline, ANSWER_CAP) {
         Ok(connection) => connection.call("/pluginregistration.Registration/GetInfo", InfoRequest {}).await,
         Err(error) => Err(error),
     };

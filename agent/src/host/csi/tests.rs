@@ -178,6 +178,25 @@ async fn keeps_off_endpoints_on_file_systems_that_need_a_server() {
     assert!(listens(&HostRoot::default(), &table.mounts, &"relative".into()).fault().is_some());
 }
 
+/// The endpoint is a string that a driver chooses.
+#[test]
+fn an_endpoint_is_reached_by_no_link_and_no_way_up() {
+    let (_dir, root) = root();
+    let real = root.join("plugins/d");
+    fs::create_dir_all(real.as_path()).unwrap();
+    let _driver = UnixListener::bind(real.join("csi.sock").as_path()).unwrap();
+    std::os::unix::fs::symlink("d", root.join("plugins/alias").as_path()).unwrap();
+    std::os::unix::fs::symlink("csi.sock", real.join("link.sock").as_path()).unwrap();
+    let mounts = table(&root).mounts;
+    let ask = |below: &str| listens(&HostRoot::default(), &mounts, &root.join("plugins").join(below));
+    assert_eq!(ask("d/csi.sock"), Seen::Seen(true));
+    assert_eq!(ask("d/gone.sock"), Seen::Missing);
+    for (way, why) in [("alias/csi.sock", "link"), ("d/link.sock", "link"), ("d/../d/csi.sock", "..")] {
+        let fault = ask(way).fault().cloned().unwrap();
+        assert!(fault.kind == FaultKind::NotAsked && fault.says.contains(why), "{way}: {fault}");
+    }
+}
+
 #[tokio::test]
 async fn a_node_without_a_registry_is_missing() {
     let (_dir, root) = root();

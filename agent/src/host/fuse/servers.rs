@@ -124,6 +124,7 @@ fn server(pid: u32, dir: &ProcDir) -> Option<FuseServer> {
     let started_ms = stat.start_ticks.saturating_mul(1000) / sys::ticks_per_second();
     Some(FuseServer {
         pid,
+        start_ticks: Some(stat.start_ticks),
         state: stat.state,
         wchan: wchan(dir),
         age_ms: sys::uptime_ms().saturating_sub(started_ms),

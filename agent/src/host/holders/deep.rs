@@ -13,7 +13,6 @@ use super::{
 use crate::{
     host::{census::Census, child::Prober, mounts::living},
     observation::{CopyKind, HostPath, How, Mount},
-    parse::mountinfo::mounts,
     sys::ProcDir,
 };
 
@@ -143,7 +142,7 @@ fn detached(
 fn mount_ids(tables: &[Namespace]) -> HashSet<u32> {
     let mut ids = HashSet::new();
     for namespace in tables {
-        mounts(&namespace.table.bytes, |mount| {
+        namespace.table.mounts(|mount| {
             ids.insert(mount.id);
             false
         });

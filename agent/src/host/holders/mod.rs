@@ -80,6 +80,9 @@ pub fn search(
             break;
         }
     }
+    let is_partial = |namespace: &&space::Namespace| namespace.table.fault().is_some();
+    let behind: usize = tables.iter().filter(is_partial).map(|namespace| namespace.pids.len()).sum();
+    unread += u32::try_from(behind).unwrap_or(u32::MAX);
     loops::backing_files(&spaces, kubelet.ns, &mut found);
     deep::search(targets, &spaces, &tables, &all, options, &mut found);
     found.finish(all.by_mount_ns().unreadable, unread, options.at_most)

@@ -160,7 +160,7 @@ impl Scan<'_> {
     ) {
         let pid = seen.node.kubelet.get().map_or(1, |kubelet| kubelet.pid);
         let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &self.runtime) else { return };
-        let mut table = || self.reader.table(pid).map(|table| table.bytes.clone());
+        let mut table = || self.reader.table(pid);
         let network_at = |path| netns::facts(&self.host, path, &mut table);
         runtime.statuses(facts, containers, sandboxes, deadline, network_at).await;
     }
@@ -283,7 +283,9 @@ impl Scan<'_> {
     fn unmounted_devices(&mut self, seen: &mut Observation) {
         let Some(kubelets) = seen.mounts.kubelet.get() else { return };
         let Ok(table) = self.reader.table(kubelets.through_pid) else { return };
-        seen.unmounted_devices = superblocks::unmounted(&self.host, &table.bytes);
+        let unmounted = superblocks::unmounted(&self.host, &table);
+        // What was not found in half a table may be mounted.
+        seen.unmounted_devices = if table.fault().is_none() { unmounted } else { Vec::new() };
     }
 
     fn fuse_connections(&self, numbers: &[u32], seen: &mut Observation) {

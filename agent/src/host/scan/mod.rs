@@ -150,7 +150,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
         faults,
     };
     scan.gather(&mut seen).await;
-    seen.faults.extend(scan.reader.faults().iter().cloned());
+    seen.faults.extend(scan.reader.faults());
     seen.faults.extend(scan.census.get().and_then(|census| census.fault.clone()));
     seen
 }

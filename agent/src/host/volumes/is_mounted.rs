@@ -3,12 +3,8 @@
 
 use super::PodDirReader;
 use crate::{
-    host::{
-        mounts::{covering, touchable},
-        seen_at,
-    },
+    host::mounts::{covering, touchable},
     observation::{HostPath, Seen},
-    sys,
 };
 
 /// The first kubelet that asks `statx` for `STATX_ATTR_MOUNT_ROOT`. Older ones compare the
@@ -25,12 +21,9 @@ impl PodDirReader<'_> {
         if touchable(self.mounts, path).is_err() {
             return Seen::Seen(self.in_table(path));
         }
-        match sys::is_mount_root(&self.host.at(path)) {
-            Ok(Some(answer)) => Seen::Seen(answer),
-            // A kernel that does not tell (< 5.8): the kubelet compares devices then.
-            Ok(None) => Seen::Seen(self.on_another_device(path)),
-            Err(error) => seen_at(path, Err(error)),
-        }
+        // A kernel that does not tell (< 5.8): the kubelet compares devices then.
+        let told = self.tree.is_mount_root(path);
+        told.map(|told| told.unwrap_or_else(|| self.on_another_device(path)))
     }
 
     fn in_table(&self, path: &HostPath) -> bool {

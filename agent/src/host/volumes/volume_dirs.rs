@@ -2,9 +2,8 @@
 
 use super::PodDirReader;
 use crate::{
-    host::mounts::touchable,
     observation::{Fault, FaultKind, HostPath, PodDir, Seen, VolData, VolumeDir},
-    sys::{self, Entry, EntryKind},
+    sys::{Entry, EntryKind},
 };
 
 /// The plugin whose volumes are mounted one directory deeper.
@@ -55,7 +54,7 @@ fn volume(reader: &PodDirReader<'_>, plugin: &str, above: &HostPath, entry: &Ent
         (Seen::Seen(target), Seen::Seen(false)) => count(reader, target),
         _ => None,
     };
-    let vol_data = if csi { read_beside(reader, &path) } else { VolData::NotCsi };
+    let vol_data = if csi { super::read_vol_data(&reader.tree, &path.join("vol_data.json")) } else { VolData::NotCsi };
     let name = entry.name.to_string_lossy().into_owned();
     VolumeDir { plugin: plugin.to_owned(), name, path, target, mounted, vol_data, entries }
 }
@@ -70,25 +69,12 @@ fn csi_target(reader: &PodDirReader<'_>, path: &HostPath) -> Seen<HostPath> {
     }
 }
 
-fn read_beside(reader: &PodDirReader<'_>, path: &HostPath) -> VolData {
-    match touchable(reader.mounts, path) {
-        Ok(()) => super::read_vol_data(reader.host, &path.join("vol_data.json")),
-        Err(fault) => VolData::Failed(fault),
-    }
-}
-
 /// `None` when it is no directory, cannot be read, or is mounted after all: an old kubelet does
 /// not see a bind mount within one file system, and what is in there is not ours to list.
 fn count(reader: &PodDirReader<'_>, target: &HostPath) -> Option<u32> {
-    if touchable(reader.mounts, target).is_err() || reader.mounts.iter().any(|mount| mount.mount_point == *target) {
+    if reader.mounts.iter().any(|mount| mount.mount_point == *target) {
         return None;
     }
-    // The table is some time old; the kernel is asked once more right before the directory is
-    // opened.
-    let at = reader.host.at(target);
-    if sys::is_mount_root(&at).ok()? == Some(true) {
-        return None;
-    }
-    let entries = sys::list_capped(&at, COUNT_CAP).ok()?;
-    u32::try_from(entries.len()).ok()
+    let entries = reader.tree.list(target, COUNT_CAP);
+    entries.get().and_then(|entries| u32::try_from(entries.len()).ok())
 }
