@@ -184,6 +184,7 @@ mod tests {
             let flags = libc::CLONE_VFORK | libc::CLONE_PARENT_SETTID | libc::SIGCHLD;
             // SAFETY: the copy has memory of its own, only sleeps, and ends without running anything else.
             match unsafe { libc::syscall(libc::SYS_clone, flags, 0, COPY.as_ptr(), 0, 0) } {
+                // SAFETY: neither call touches anything but this copy.
                 0 => unsafe {
                     libc::sleep(60);
                     libc::_exit(0)
