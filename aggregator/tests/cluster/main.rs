@@ -7,11 +7,15 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 mod finalizers;
 #[cfg(test)]
 mod gathering;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod kinds;
 #[cfg(test)]
 mod not_stuck;
 #[cfg(test)]
@@ -25,7 +29,11 @@ mod properties;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]
+mod roots;
+#[cfg(test)]
 mod schema;
+#[cfg(test)]
+mod screen;
 #[cfg(test)]
 mod served;
 #[cfg(test)]

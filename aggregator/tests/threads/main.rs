@@ -3,7 +3,27 @@
 //! the right answer is that it cannot be told, with the question that would decide.
 
 #[cfg(test)]
+mod keda_1231;
+#[cfg(test)]
+mod kubernetes_60538;
+#[cfg(test)]
+mod kubernetes_60807;
+#[cfg(test)]
+mod kubernetes_71925;
+#[cfg(test)]
 mod kubernetes_75788;
+#[cfg(test)]
+mod kubernetes_83332;
+#[cfg(test)]
+mod kubevirt_13098;
+#[cfg(test)]
+mod longhorn_5319;
+#[cfg(test)]
+mod operator_lifecycle_manager_2901;
+#[cfg(test)]
+mod operator_lifecycle_manager_3356;
+#[cfg(test)]
+mod osm_4466;
 #[cfg(test)]
 #[path = "../cluster/support/mod.rs"]
 #[allow(dead_code, unused_imports)]

@@ -21,7 +21,7 @@ mod volume;
 mod webhook;
 mod words;
 
-pub use victims::victims;
+pub use victims::{looked_at, victims};
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;

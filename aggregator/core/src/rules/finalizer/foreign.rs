@@ -3,12 +3,14 @@
 use findings::{Cause, Placeholder, cause};
 
 use super::controller::{self, Controller};
+use super::deadlock;
 use super::held::{SLOW, held, refused, setter};
 use super::leader::{self, Leader};
 use super::operator::{self, Operator, Says};
 use super::registry::KnownFinalizer;
 use super::related;
 use super::reported::{self, Reported};
+use super::same;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::words::some;
@@ -37,7 +39,7 @@ impl Case<'_> {
     }
 
     /// Of a built-in kind hundreds of programs may change every object: rights tell nothing there.
-    fn is_custom(&self) -> bool {
+    pub fn is_custom(&self) -> bool {
         let group = &self.target.resource.group;
         group.contains('.') && !group.ends_with(".k8s.io")
     }
@@ -74,11 +76,12 @@ impl Case<'_> {
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     if refused(lister, case.target, case.meta, diagnosis) {
+        deadlock::look(lister, case, diagnosis);
         return;
     }
     let found =
         if case.is_custom() { custom(lister, case, diagnosis) } else { Some(built_in(lister, case, diagnosis)) };
-    diagnosis.causes.extend(found.map(RootCause::in_place_of_own));
+    diagnosis.causes.extend(found.map(|found| same::keyed(case, found).in_place_of_own()));
 }
 
 fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
@@ -102,7 +105,8 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCaus
     }
 }
 
-fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+/// Who serves a custom kind, and why that one has not released it.
+pub fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
     let own = case.target.namespace.as_deref().filter(|name| lister.is_namespace_terminating(name));
     let mut all_powerful = Vec::new();
     let is_visible = match controller::of(lister, diagnosis, case.target) {
@@ -153,7 +157,7 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, is_visible: bool, all_powerful: &[
         return case.start(case.unknown()).at_itself(case.target, words).probable();
     }
     let words = format!(
-        "{}{}; nothing in the cluster serves {subject}: no role names it; {}",
+        "{}{}; no controller found (no RBAC role mentions {subject}); {}",
         diagnosis.words,
         case.released_by(),
         setter(case.meta, case.finalizer)
@@ -163,7 +167,8 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, is_visible: bool, all_powerful: &[
     }
     // One of those that may change everything may be the one.
     let source = "clusterroles and their bindings";
-    let says = format!("no role names {subject}; these accounts may change everything: {}", some(all_powerful, 5));
+    let says =
+        format!("no RBAC role mentions {subject}; these accounts may change everything: {}", some(all_powerful, 5));
     case.start(case.unknown()).at_itself(case.target, words).evidence(source, says).probable()
 }
 

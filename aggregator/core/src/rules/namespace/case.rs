@@ -26,6 +26,11 @@ impl Case<'_> {
         self.namespace.spec.finalizers.iter().any(|finalizer| finalizer == "kubernetes")
     }
 
+    /// Whether it was deleted so recently that what holds it may merely take its time.
+    pub fn is_young(&self, diagnosis: &crate::diagnosis::Diagnosis) -> bool {
+        diagnosis.is_younger_than(YOUNG)
+    }
+
     /// Whether its conditions say that nothing is left.
     pub fn says_all_removed(&self) -> bool {
         condition(&self.namespace.status.conditions, "NamespaceContentRemaining")
