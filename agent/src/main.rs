@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use agent::{cli, host::child, sys};
 use clap::Parser;
+use findings::render::{Style, screened};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     let code = match cli::run(args.command) {
         Ok(code) => i32::from(code),
         Err(error) => {
-            eprintln!("why-terminating-agent: {error:#}");
+            eprintln!("why-terminating-agent: {}", screened(&format!("{error:#}"), Style::Plain));
             1
         }
     };

@@ -24,6 +24,6 @@ pub use gate::Gate;
 pub use ids::{PodRef, PodUid};
 pub use placeholder::{BadValue, Placeholder, Shape, Values};
 pub use report::{GateState, GateView, NodeFinding, NodeReport, PodReport, Unknown};
-pub use text::{clean, duration, quote_for_shell};
+pub use text::{clean, duration, is_visible, quote_for_shell};
 pub use thing::{Subject, Thing};
 pub use verdict::Verdict;

@@ -33,14 +33,14 @@ pub fn run(command: Command) -> anyhow::Result<u8> {
         Command::Run(args) => super::run::run(&args).map(|()| render::exit_code(Verdict::Clear)),
         Command::Judge(JudgeArgs { file, pod, output }) => answer(&scan::load(&file)?, pod.as_ref(), output),
         Command::Causes { id } => {
-            print(&render::causes(id.as_deref())?)?;
+            print(&render::causes(id.as_deref())?, Style::Plain)?;
             Ok(render::exit_code(Verdict::Clear))
         }
     }
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
-    render::print(text, std::io::stdout()).context("writing the answer")
+fn print(text: &str, style: Style) -> anyhow::Result<()> {
+    render::print(text, style, std::io::stdout()).context("writing the answer")
 }
 
 fn check(args: CheckArgs) -> anyhow::Result<u8> {
@@ -60,7 +60,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
         only: pod.clone(),
         list_all: save_observation.is_some(),
     };
-    let seen = look_in_time(options)?;
+    let seen = scan_in_time(options)?;
     let exit = answer(&seen, pod.as_ref(), output)?;
     // The answer first: a full disk must not keep it back.
     if let Some(file) = save_observation {
@@ -70,9 +70,9 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
 }
 
 /// Looks in a thread of its own, so that not even a read that never returns keeps the answer back.
-fn look_in_time(options: scan::Options) -> anyhow::Result<Observation> {
+fn scan_in_time(options: scan::Options) -> anyhow::Result<Observation> {
     let (sender, receiver) = mpsc::sync_channel(1);
-    std::thread::Builder::new().name("look".to_owned()).spawn(move || {
+    std::thread::Builder::new().name("scan".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let seen = runtime.map(|runtime| runtime.block_on(scan::scan(&options, &Prober::new())));
         // The receiver is gone only when it has given up.
@@ -86,7 +86,7 @@ fn look_in_time(options: scan::Options) -> anyhow::Result<Observation> {
         }
         seen => seen,
     };
-    seen.context("the look at this node did not end; a local disk or /proc may be hanging")?
+    seen.context("the scan of this node did not end; a local disk or /proc may be hanging")?
         .context("starting the runtime")
 }
 
@@ -98,7 +98,7 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
         if let ([], true, false, Some(note)) =
             (report.pods.as_slice(), all_seen, output == Output::Json, report.notes.last())
         {
-            print(&format!("{note}\n"))?;
+            print(&format!("{note}\n"), Style::Plain)?;
             return Ok(render::exit_code(report.verdict));
         }
     }
@@ -111,7 +111,7 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
         Output::Wide => report::tree(&report, Detail::Wide, style),
         Output::Json => render::json(&report).context("writing JSON")?,
     };
-    print(&text)?;
+    print(&text, style)?;
     Ok(render::exit_code(report.verdict))
 }
 

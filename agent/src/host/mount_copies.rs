@@ -60,13 +60,13 @@ mod tests {
         home.run("umount /mnt/netns/cni-7");
         let ends = ["netns/cni-7".to_owned()];
         let own = [sys::namespace_of(home.pid(), "mnt").unwrap()].into();
-        let look = || search(&ends, &own, &Census::take(), &mut MountReader::new(HostPath::from("/var/lib/kubelet")));
-        let found = look();
+        let find = || search(&ends, &own, &Census::take(), &mut MountReader::new(HostPath::from("/var/lib/kubelet")));
+        let found = find();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].ns, sys::namespace_of(holder, "mnt").unwrap());
         assert!(found[0].is_copy_of(&"/run/netns/cni-7".into(), &"/run".into()));
         assert!(!found[0].is_copy_of(&"/run/netns/cni-77".into(), &"/run".into()));
         other.run("umount /mnt/netns/cni-7");
-        assert_eq!(look(), []);
+        assert_eq!(find(), []);
     }
 }

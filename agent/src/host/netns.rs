@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::HostView;
+use super::HostRoot;
 use crate::{
     observation::{Fault, HostPath, NetworkNamespace, Seen},
     parse::mountinfo::mounts_with,
@@ -11,8 +11,8 @@ use crate::{
 
 /// Looks at a pinned network namespace. Kernels before 5.8 do not tell of a path whether it is a
 /// mount; then `table`, the mount table of the host, does.
-pub fn look(view: &HostView, path: HostPath, table: impl FnOnce() -> io::Result<Vec<u8>>) -> Seen<NetworkNamespace> {
-    let Some(at) = places(view, &path).into_iter().find(|at| !is_missing(at)) else {
+pub fn facts(host: &HostRoot, path: HostPath, table: impl FnOnce() -> io::Result<Vec<u8>>) -> Seen<NetworkNamespace> {
+    let Some(at) = places(host, &path).into_iter().find(|at| !is_missing(at)) else {
         return Seen::Seen(NetworkNamespace { path, pinned: false, missing: true });
     };
     let pinned = match sys::is_mount_root(&at) {
@@ -30,10 +30,10 @@ pub fn look(view: &HostView, path: HostPath, table: impl FnOnce() -> io::Result<
 
 /// `/var/run` is a link to `/run` on nearly every host, and a link is not followed below another
 /// process's root.
-fn places(view: &HostView, path: &HostPath) -> Vec<PathBuf> {
+fn places(host: &HostRoot, path: &HostPath) -> Vec<PathBuf> {
     let real = path.as_str().and_then(|path| path.strip_prefix("/var/run/")).map(|rest| format!("/run/{rest}"));
-    let real = real.map(|real| view.at(&real.as_str().into()));
-    real.into_iter().chain([view.at(path)]).collect()
+    let real = real.map(|real| host.at(&real.as_str().into()));
+    real.into_iter().chain([host.at(path)]).collect()
 }
 
 fn is_missing(at: &std::path::Path) -> bool {
@@ -66,10 +66,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("run/netns")).unwrap();
         std::fs::write(dir.path().join("run/netns/cni-1"), "").unwrap();
-        let view = HostView::new(dir.path());
+        let host = HostRoot::new(dir.path());
         let none = || Err(io::Error::other("not asked"));
-        let there = look(&view, "/var/run/netns/cni-1".into(), none);
-        let gone = look(&view, "/var/run/netns/cni-2".into(), none);
+        let there = facts(&host, "/var/run/netns/cni-1".into(), none);
+        let gone = facts(&host, "/var/run/netns/cni-2".into(), none);
         let facts = |seen: &Seen<NetworkNamespace>| seen.get().map(|network| (network.pinned, network.missing));
         assert_eq!((facts(&there), facts(&gone)), (Some((false, false)), Some((false, true))));
     }

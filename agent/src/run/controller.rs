@@ -49,7 +49,7 @@ pub struct Options {
     /// Timing.
     pub settings: Settings,
     /// How the node is looked at.
-    pub look: scan::Options,
+    pub scan: scan::Options,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -58,7 +58,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).context("waiting for SIGINT")?;
     let metrics = Arc::new(Metrics::new());
     let (sender, mut inputs) = mpsc::channel(WAITING);
-    let (health, seen_health) = watch::channel(Health { not_ready: Some("no look has ended yet".to_owned()) });
+    let (health, seen_health) = watch::channel(Health { not_ready: Some("no scan has ended yet".to_owned()) });
     if let Some(address) = options.listen {
         let (listener, address) = serve::bind(address)
             .await
@@ -77,7 +77,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         tokio::spawn(api::watch(cluster.clone(), sender.clone()));
     }
     let scans =
-        scanner::start(options.look, metrics.clone(), sender.clone()).context("starting the thread that looks")?;
+        scanner::start(options.scan, metrics.clone(), sender.clone()).context("starting the thread that scans")?;
     let reconciler =
         Reconciler::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), clock::now());
     tracing::info!(node = %options.node, version = env!("CARGO_PKG_VERSION"), "watching");
@@ -141,8 +141,8 @@ impl Controller {
             logs::hangs(hangs);
         }
         let not_ready = match () {
-            () if hangs => Some("a look at the node does not end; a local disk or /proc hangs".to_owned()),
-            () if !self.scanned => Some("no look has ended yet".to_owned()),
+            () if hangs => Some("a scan of the node does not end; a local disk or /proc hangs".to_owned()),
+            () if !self.scanned => Some("no scan has ended yet".to_owned()),
             () => None,
         };
         self.health.send_if_modified(|health| {
@@ -182,7 +182,7 @@ impl Controller {
 
     fn execute(&mut self, command: Command) -> anyhow::Result<()> {
         if let Command::Scan(facts) = command {
-            return self.scans.send(facts).ok().context("the thread that looks has ended");
+            return self.scans.send(facts).ok().context("the thread that scans has ended");
         }
         let Some(cluster) = self.cluster.clone() else { return Ok(()) };
         let inputs = self.inputs.clone();

@@ -41,7 +41,7 @@ pub fn judge(state: &State) -> ClusterReport {
         verdict,
         roots: draft.roots,
         unexplained: draft.unexplained,
-        looked_at: graph.looked_at,
+        looked_at: graph.looked_at.iter().map(|kind| clean(kind, 127)).collect(),
         unknown: draft.unknown,
         notes: draft.notes,
     }

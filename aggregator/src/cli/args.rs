@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand, ValueEnum};
     bin_name = "kubectl why-terminating",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = findings::render::EXIT_CODES
+    after_help = findings::render::AFTER_HELP
 )]
 pub struct Args {
     /// What to do instead of looking at the cluster.

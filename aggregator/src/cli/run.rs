@@ -41,7 +41,7 @@ pub async fn main() -> ExitCode {
     match run(args).await {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {}", words(error.as_ref()));
+            eprintln!("error: {}", render::screened(&words(error.as_ref()), Style::Plain));
             ExitCode::from(1)
         }
     }
@@ -50,7 +50,7 @@ pub async fn main() -> ExitCode {
 async fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Some(Command::Causes { id }) => {
-            print(&render::causes(id.as_deref())?)?;
+            print(&render::causes(id.as_deref())?, Style::Plain)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Completion { shell }) => {
@@ -110,22 +110,22 @@ async fn watch(client: &kube::Client, subject: &Subject, flags: &Flags) -> Resul
             Ok(state) => judge(&state),
             // It was there before and may come back.
             Err(error) if before.is_some() => {
-                eprintln!("warning: {error}");
+                eprintln!("warning: {}", render::screened(&error.to_string(), Style::Plain));
                 tokio::time::sleep(LOOK_AGAIN).await;
                 continue;
             }
             Err(error) => return Err(error.into()),
         };
         if let Some(gone) = report.refused.as_ref().filter(|_| before.is_some()) {
-            print(&format!("\nAt {}\n{gone}\n", report.at))?;
+            print(&format!("\nAt {}\n{gone}\n", report.at), Style::Plain)?;
             return Ok(ExitCode::SUCCESS);
         }
         let now = report.outline();
         if before.as_ref() != Some(&now) {
             if before.is_some() {
-                print("\n")?;
+                print("\n", Style::Plain)?;
             }
-            print(&format!("At {}\n", report.at))?;
+            print(&format!("At {}\n", report.at), Style::Plain)?;
             respond(&report, flags.answer)?;
             before = Some(now);
         }
@@ -178,12 +178,12 @@ fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
         (None, Output::Tree | Output::Wide) => report::tree(report, detail, width, style),
         (None, Output::Table) => report::table(report, !flags.no_headers, style),
         (None, Output::Json) => render::json(report)?,
-        (None, Output::Yaml) => serde_saphyr::to_string(report)?,
+        (None, Output::Yaml) => report::yaml(report)?,
         (None, Output::Name) => report::name(report),
         (None, Output::Dot) => report::dot(report),
         (None, Output::Mermaid) => report::mermaid(report),
     };
-    print(&text)?;
+    print(&text, style)?;
     Ok(ExitCode::from(render::exit_code(report.verdict)))
 }
 
@@ -202,6 +202,6 @@ fn style(colour: Colour) -> Style {
     }
 }
 
-fn print(text: &str) -> Result<()> {
-    render::print(text, std::io::stdout()).context("writing the answer")
+fn print(text: &str, style: Style) -> Result<()> {
+    render::print(text, style, std::io::stdout()).context("writing the answer")
 }

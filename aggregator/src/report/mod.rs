@@ -6,9 +6,11 @@ mod screen;
 mod table;
 mod tree;
 mod words;
+mod yaml;
 
 pub use drawing::{dot, mermaid};
 pub use name::name;
 pub use screen::screen;
 pub use table::table;
 pub use tree::{explain, tree};
+pub use yaml::yaml;

@@ -305,3 +305,22 @@ fn objects_made_after_the_deletion() {
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["ObjectsRecreated"], "{:#?}", looked.report);
 }
+
+/// Its address is another name, which the API server resolves by itself: there are no endpoints to miss.
+#[test]
+fn a_service_that_is_an_external_name_has_no_endpoints() {
+    let world = healthy()
+        .with(json!([
+            {"kind": "Namespace", "metadata": {"name": "shop"}},
+            {
+                "kind": "Service", "metadata": {"name": "guard", "namespace": "guard"},
+                "spec": {"type": "ExternalName", "externalName": "guard.example.com"}
+            }
+        ]))
+        .webhook("UPDATE", "", "configmaps")
+        .held("v1", "ConfigMap", "shop", "c", &["example.com/hold"]);
+    let looked = look(world, object("cm", "shop", "c"));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    let note = "Service guard/guard is another name for guard.example.com";
+    assert!(looked.report.notes.iter().any(|one| one.contains(note)), "{:#?}", looked.report.notes);
+}

@@ -16,8 +16,11 @@ const CWD: &str = "a710cd16-c48b-4c82-88a5-9064a1833d8a";
 const ASK: &str = "why-terminating-agent check --pod exam-dstate/p";
 const NESTED: &str = "42331e16-a9a8-4ad7-adaf-9dcadc109451";
 
+/// A moment after it was recorded: when the pod is no longer young.
 fn dstate() -> World {
-    recording("dstate-fuse")
+    let mut world = recording("dstate-fuse");
+    world.at = world.ago(-16).parse().unwrap();
+    world
 }
 
 fn joined(says: Says) -> Looked {
@@ -82,7 +85,9 @@ fn two_pods_of_one_root_are_one_answer() {
 #[test]
 fn word_for_word() {
     let both = recording("volumes-busy").told(Says::held(&[CWD, NESTED]).of_node());
-    for (name, world) in [("joined-dstate-fuse", dstate().told(Says::fuse(&[POD]))), ("joined-volumes-busy", both)] {
+    for (name, world) in
+        [("joined-dstate-fuse", recording("dstate-fuse").told(Says::fuse(&[POD]))), ("joined-volumes-busy", both)]
+    {
         let looked = look(world, everything());
         for width in [80, 120] {
             let text = tree(&looked.report, Detail::Short, width, Style::Plain);

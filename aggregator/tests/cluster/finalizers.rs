@@ -140,6 +140,78 @@ fn known_finalizers_have_a_cause_of_their_own() {
     }
 }
 
+/// The load balancer controller has the same domain and knows nothing of network policies.
+#[test]
+fn a_network_policy_of_eks_is_not_the_load_balancer_controllers() {
+    let world = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "shop"}})).held(
+        "networking.k8s.io/v1",
+        "NetworkPolicy",
+        "shop",
+        "deny",
+        &["networking.k8s.aws/resources"],
+    );
+    let looked = look(world, object("networkpolicy", "shop", "deny"));
+    assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("the Amazon network policy controller takes it off when"), "{root}");
+    assert!(
+        root.contains("enable-network-policy-controller is true in ConfigMap kube-system/amazon-vpc-cni"),
+        "{root}"
+    );
+    let breaks = &looked.report.roots[0].finding.remedy.breaks;
+    assert!(breaks.contains("the rules that the nodes enforce on pods"), "{breaks}");
+}
+
+/// A group of `k8s.io` is not built in for that: without its controller nothing takes the finalizer off.
+#[test]
+fn a_volume_snapshot_without_its_controller() {
+    let snapshot = || {
+        healthy()
+            .with_custom("snapshot.storage.k8s.io", "volumesnapshots", "VolumeSnapshot")
+            .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
+            .held(
+                "snapshot.storage.k8s.io/v1",
+                "VolumeSnapshot",
+                "shop",
+                "s1",
+                &["snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"],
+            )
+    };
+    let looked = look(snapshot(), object("volumesnapshot", "shop", "s1"));
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("the snapshot controller takes it off when"), "{root}");
+    let breaks = &looked.report.roots[0].finding.remedy.breaks;
+    assert!(breaks.contains("stays in the storage"), "{breaks}");
+    let down = snapshot().deployment("storage", "snapshot-controller", 1, 0).may_change(
+        "storage",
+        "snapshot-controller",
+        "snapshot.storage.k8s.io",
+        "volumesnapshots",
+    );
+    assert_eq!(look(down, object("volumesnapshot", "shop", "s1")).causes(), ["FinalizerControllerNotReady"]);
+}
+
+/// Its controller works: it waits for the last user of the object.
+#[test]
+fn a_provider_config_that_is_still_used() {
+    let config = |ready| {
+        healthy()
+            .with_custom("aws.upbound.io", "providerconfigs", "ProviderConfig")
+            .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
+            .held("aws.upbound.io/v1", "ProviderConfig", "shop", "default", &["in-use.crossplane.io"])
+            .deployment("crossplane-system", "provider-aws", 1, ready)
+            .may_change("crossplane-system", "provider-aws", "aws.upbound.io", "providerconfigs")
+    };
+    let looked = look(config(1), object("providerconfig", "shop", "default"));
+    assert_eq!(looked.causes(), ["ProtectedWhileInUse"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[0].contains("no ProviderConfigUsage of it is left"), "{:?}", looked.chain(0));
+    let looked = look(config(0), object("providerconfig", "shop", "default"));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    let breaks = &looked.report.roots[0].finding.remedy.breaks;
+    assert!(breaks.contains("lose their credentials"), "{breaks}");
+}
+
 #[test]
 fn a_foreground_deletion_waits_for_what_it_owns() {
     let owned = |blocks: bool| json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "ConfigMap-owner", "blockOwnerDeletion": blocks}]);
@@ -250,7 +322,7 @@ fn a_platforms_finalizer_of_a_namespace_names_the_platform() {
     });
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"]);
-    assert!(looked.chain(0)[0].contains("(Rancher takes it off)"), "{:?}", looked.chain(0));
+    assert!(looked.chain(0)[0].contains("(Rancher takes it off when "), "{:?}", looked.chain(0));
 }
 
 #[test]

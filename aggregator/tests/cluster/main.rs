@@ -9,15 +9,23 @@ mod apis;
 #[cfg(test)]
 mod conditions;
 #[cfg(test)]
+mod control_plane;
+#[cfg(test)]
+mod dependents;
+#[cfg(test)]
 mod finalizers;
 #[cfg(test)]
 mod gathering;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod hidden;
+#[cfg(test)]
 mod kinds;
 #[cfg(test)]
 mod not_stuck;
+#[cfg(test)]
+mod own_words;
 #[cfg(test)]
 mod owners;
 #[cfg(test)]
@@ -37,8 +45,12 @@ mod screen;
 #[cfg(test)]
 mod served;
 #[cfg(test)]
+mod setters;
+#[cfg(test)]
 mod silent;
 #[cfg(test)]
 mod storage;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod youth;

@@ -74,7 +74,7 @@ fn two_nodes_with_one_finalizer_are_two_roots() {
         node["metadata"]["finalizers"] = json!(["karpenter.sh/termination"]);
     };
     let mut other = world.node("node-a");
-    other["metadata"]["name"] = "node-z".into();
+    (other["kind"], other["metadata"]["name"]) = ("Node".into(), "node-z".into());
     let world = world.with(other);
     let world = world.change("/api/v1/nodes", "node-a", going).change("/api/v1/nodes", "node-z", going);
     let looked = look(world, everything());

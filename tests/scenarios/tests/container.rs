@@ -50,7 +50,7 @@ pub fn runs_as_deployed() -> anyhow::Result<()> {
     let deployment = Deployment::read()?;
     let pod = AgentPod::new(&node, &deployment, &image).context("make the agent's pod")?;
     // Only so that the test need not wait for minutes.
-    let agent = pod.start(&deployment.settings()?, Some(&["run", "--look-interval", "5s"]))?;
+    let agent = pod.start(&deployment.settings()?, Some(&["run", "--scan-interval", "5s"]))?;
     let outcome = watch_it(&node, &staged, &pod, &agent);
     outcome.with_context(|| format!("the agent wrote:\n{}", pod.log(&agent)))?;
     node.down().context("take the node down")

@@ -40,7 +40,7 @@ pub struct Holder {
     /// By what it holds the mount.
     pub how: How,
     /// Whether it holds the kubelet's own mount or a copy.
-    pub copy: Copy,
+    pub copy: CopyKind,
     /// Inode of its mount namespace.
     pub mount_ns: u64,
     /// Whom it belongs to.
@@ -76,7 +76,7 @@ pub enum How {
 
 /// Which of the mount's copies is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Copy {
+pub enum CopyKind {
     /// The kubelet's own.
     Original,
     /// A copy in another mount namespace that propagation ties to it: holding it makes the

@@ -6,14 +6,14 @@ mod staging;
 mod tests;
 mod unstaged;
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
 pub use staging::staging;
 use tokio::time::{Instant, timeout_at};
 pub use unstaged::unstaged;
 
-use super::{HostView, mounts::touchable};
+use super::{HostRoot, mounts::touchable, seen_at};
 use crate::{
     observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
     sys::{self, EntryKind},
@@ -29,25 +29,25 @@ const FOLDERS_CAP: usize = 64;
 /// Asks every registration socket below `<root-dir>/plugins_registry` who it is, some at a time, and
 /// tries whether anybody listens on the socket it names. Each may take `deadline`, all together twice as long.
 pub async fn drivers(
-    view: &HostView,
+    host: &HostRoot,
     kubelet_root: &HostPath,
     table: &MountTable,
     deadline: Duration,
 ) -> Seen<Vec<CsiDriver>> {
-    let sockets = match sockets(view, &kubelet_root.join("plugins_registry"), &table.mounts) {
+    let sockets = match sockets(host, &kubelet_root.join("plugins_registry"), &table.mounts) {
         Seen::Seen(sockets) => sockets,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
     let end = Instant::now() + deadline * 2;
     let ask = |socket: HostPath| async move {
-        let at = view.at(&socket);
+        let at = host.at(&socket);
         let said = timeout_at(end, registration::info(&at, &socket, deadline)).await;
         let late = |_| {
             Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
         };
         let info = said.unwrap_or_else(late).map(|(name, endpoint)| {
-            let listens = listens(view, &table.mounts, &endpoint);
+            let listens = listens(host, &table.mounts, &endpoint);
             CsiDriverInfo { name, endpoint, listens }
         });
         CsiDriver { socket, info }
@@ -59,12 +59,9 @@ pub async fn drivers(
 
 /// The sockets in `registry` and one level of folders in it. The kubelet's plugin watcher
 /// (`pkg/kubelet/pluginmanager/pluginwatcher`) goes deeper, but drivers do not.
-fn sockets(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<HostPath>> {
+fn sockets(host: &HostRoot, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<HostPath>> {
     let list = |path: &HostPath| match touchable(mounts, path) {
-        Ok(()) => match sys::list_capped(&view.at(path), 1000) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Seen::Failed(Fault::new(path.show(), error)),
-            result => super::seen(result),
-        },
+        Ok(()) => seen_at(path, sys::list_capped(&host.at(path), 1000)),
         Err(fault) => Seen::Failed(fault),
     };
     let entries = match list(registry) {
@@ -91,16 +88,12 @@ fn sockets(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<H
 }
 
 /// The endpoint is the driver's own word, so it is looked up in the mount table first.
-fn listens(view: &HostView, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
+fn listens(host: &HostRoot, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
     if !endpoint.as_path().is_absolute() {
         return Seen::Failed(Fault::new(endpoint, (FaultKind::Malformed, "is not the path of a socket")));
     }
     if let Err(fault) = touchable(mounts, endpoint) {
         return Seen::Failed(fault);
     }
-    match sys::listens(&view.at(endpoint)) {
-        Ok(answer) => Seen::Seen(answer),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
-        Err(error) => Seen::Failed(Fault::new(endpoint.show(), error)),
-    }
+    seen_at(endpoint, sys::listens(&host.at(endpoint)))
 }

@@ -1,11 +1,11 @@
 //! Staged volumes: `<root-dir>/plugins/kubernetes.io/csi/<driver>/<sha256>/globalmount`.
 
-use super::super::{HostView, mounts::touchable, volumes::read_vol_data};
+use super::super::{HostRoot, mounts::touchable, volumes::read_vol_data};
 use crate::observation::{HostPath, Mount, MountTable, StagingMount, VolData};
 
 /// The staging mounts in the kubelet's table, each with the `vol_data.json` beside it and the
 /// mounts of pods that show the same file system.
-pub fn staging(view: &HostView, kubelet_root: &HostPath, table: &MountTable) -> Vec<StagingMount> {
+pub fn staging(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> Vec<StagingMount> {
     let plugins = kubelet_root.join("plugins/kubernetes.io/csi");
     let pods = kubelet_root.join("pods");
     let staged = |mount: &Mount| {
@@ -13,7 +13,7 @@ pub fn staging(view: &HostView, kubelet_root: &HostPath, table: &MountTable) -> 
         let shows_same = |other: &&Mount| other.dev == mount.dev && other.mount_point.is_below(&pods);
         let used_by = table.mounts.iter().filter(shows_same).map(|other| other.mount_point.clone());
         let vol_data = match touchable(&table.mounts, &beside) {
-            Ok(()) => read_vol_data(view, &beside.join("vol_data.json")),
+            Ok(()) => read_vol_data(host, &beside.join("vol_data.json")),
             Err(fault) => VolData::Failed(fault),
         };
         let (path, dev) = (mount.mount_point.clone(), mount.dev);

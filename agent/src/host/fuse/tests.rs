@@ -51,13 +51,13 @@ fn serve(mode: &str) -> Served {
 }
 
 impl Served {
-    fn view(&self) -> HostView {
-        HostView::new(format!("/proc/{}/root", self.ns.pid()))
+    fn host(&self) -> HostRoot {
+        HostRoot::new(format!("/proc/{}/root", self.ns.pid()))
     }
 
     fn connection(&self) -> FuseConnection {
         let number = self.mount.fuse_connection().unwrap();
-        let mut seen = connections(&[number], &Hints::default(), &self.view());
+        let mut seen = connections(&[number], &Hints::default(), &self.host());
         assert_eq!((seen.len(), seen[0].number), (1, number));
         seen.remove(0)
     }
@@ -80,13 +80,13 @@ fn names_the_server_and_what_waits() {
     assert!(!seen.exact || seen.servers.len() == 1);
 
     let prober = prober();
-    probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_secs(5));
+    probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_secs(5));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Answers));
 
     served.kill_server();
     let mut seen = served.connection();
     assert!(seen.servers.iter().all(|server| server.pid != served.server));
-    probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_secs(5));
+    probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_secs(5));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Dead));
 }
 
@@ -96,7 +96,7 @@ fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
     let prober = prober();
     let mut seen = served.connection();
     let began = std::time::Instant::now();
-    probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_millis(500));
+    probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_millis(500));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Silent));
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     // The server has read the request, so the child waits in D.
@@ -104,7 +104,7 @@ fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
     assert!(served.connection().waiting.get().is_some_and(|waiting| *waiting > 0));
     // No second child for the same file system.
     let began = std::time::Instant::now();
-    probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_secs(5));
+    probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_secs(5));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Silent));
     assert!(began.elapsed() < Duration::from_millis(400), "{:?}", began.elapsed());
 
@@ -120,13 +120,13 @@ fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
 
 #[test]
 fn no_number_costs_nothing_and_an_unknown_one_is_missing() {
-    assert!(connections(&[], &Hints::default(), &HostView::default()).is_empty());
+    assert!(connections(&[], &Hints::default(), &HostRoot::default()).is_empty());
     let mut ns = Namespace::new();
-    let view = HostView::new(format!("/proc/{}/root", ns.pid()));
+    let host = HostRoot::new(format!("/proc/{}/root", ns.pid()));
     if ns.attempt("mount -t fusectl ctl /sys/fs/fuse/connections").1 == 0 {
-        assert_eq!(waiting(999_999, &view), Seen::Missing);
+        assert_eq!(waiting(999_999, &host), Seen::Missing);
         ns.run("umount /sys/fs/fuse/connections");
-        let fault = waiting(999_999, &view).fault().cloned().unwrap();
+        let fault = waiting(999_999, &host).fault().cloned().unwrap();
         assert!(fault.says.contains("not mounted"), "{fault}");
     }
 }

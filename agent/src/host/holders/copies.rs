@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::space::{MountCopy, Namespace, Space};
 use crate::{
     host::mounts::within,
-    observation::{Copy, Dev, HostPath, Mount},
+    observation::{CopyKind, Dev, HostPath, Mount},
     parse::mountinfo::{RawMount, mounts, mounts_with},
 };
 
@@ -135,11 +135,11 @@ fn space(namespace: &Namespace, wanted: &[Wanted]) -> Option<Space> {
     let copies = pairs.iter().filter_map(|(target, id, at_place)| {
         let mount = mounts.iter().find(|mount| mount.id == *id)?;
         let kind = if *id == wanted[*target].id {
-            Copy::Original
+            CopyKind::Original
         } else if *at_place && is_checked(mount, &mounts) {
-            Copy::Propagated
+            CopyKind::Propagated
         } else {
-            Copy::Private
+            CopyKind::Private
         };
         Some(MountCopy { target: *target, id: *id, mount_point: mount.mount_point.clone(), kind })
     });

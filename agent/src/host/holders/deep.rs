@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{
     Options,
-    found::{Found, Who},
     scan::{descriptors, directories, each_descriptor, mount_id},
+    searches::{Searches, Who},
     sockets,
     space::{Namespace, Space},
 };
 use crate::{
     host::{census::Census, child::Prober, mounts::living},
-    observation::{Copy, HostPath, How, Mount},
+    observation::{CopyKind, HostPath, How, Mount},
     parse::mountinfo::mounts,
     sys::ProcDir,
 };
@@ -27,7 +27,7 @@ pub(super) fn search(
     tables: &[Namespace],
     all: &Census,
     options: &Options<'_>,
-    found: &mut Found,
+    found: &mut Searches,
 ) {
     let open: Vec<usize> = (0..targets.len()).filter(|target| !found.explains(*target)).collect();
     if open.is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn search(
 
 /// Threads may have a working directory or descriptors of their own (`unshare(CLONE_FS)`), even a
 /// mount namespace of their own, as the helper threads of Go runtimes do.
-fn threads(space: &Space, spaces: &[Space], found: &mut Found) {
+fn threads(space: &Space, spaces: &[Space], found: &mut Searches) {
     for pid in &space.pids {
         let Ok(leader) = ProcDir::open(*pid) else { continue };
         let tids = leader.list("task").unwrap_or_default();
@@ -71,7 +71,7 @@ fn threads(space: &Space, spaces: &[Space], found: &mut Found) {
 
 /// Processes in namespaces without a copy: a descriptor stays on its mount when its process moves
 /// to another namespace.
-fn elsewhere(spaces: &[Space], all: &Census, found: &mut Found) {
+fn elsewhere(spaces: &[Space], all: &Census, found: &mut Searches) {
     let known: BTreeSet<u64> = spaces.iter().map(|space| space.ns).collect();
     for pid in all.by_mount_ns().pids.iter().filter(|(ns, _)| !known.contains(ns)).flat_map(|(_, pids)| pids) {
         if let Ok((dir, ns)) = living(*pid) {
@@ -81,7 +81,7 @@ fn elsewhere(spaces: &[Space], all: &Census, found: &mut Found) {
 }
 
 /// Files that are mapped and whose descriptor is closed.
-fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<'_>, found: &mut Found) {
+fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<'_>, found: &mut Searches) {
     let Some(dev) = found.dev(target) else { return };
     let with_copy = || spaces.iter().filter(|space| space.copies.iter().any(|copy| copy.target == target));
     let pids: Vec<u32> = with_copy().flat_map(|space| space.pids.iter().copied()).collect();
@@ -107,7 +107,7 @@ fn detached(
     tables: &[Namespace],
     prober: &Prober,
     options: &Options<'_>,
-    found: &mut Found,
+    found: &mut Searches,
 ) {
     let Some(dev) = found.dev(target) else { return };
     let holders = found.pids(target);
@@ -134,7 +134,7 @@ fn detached(
         }
         let Some((ns, how)) = asked.remove(&(place.pid, place.link)) else { continue };
         if let Ok((dir, _)) = living(place.pid) {
-            found.process(target, &Who { pid: place.pid, dir: &dir, ns }, how, Copy::Detached);
+            found.process(target, &Who { pid: place.pid, dir: &dir, ns }, how, CopyKind::Detached);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use crate::{
     host::mounts::{MountReader, Table, covering, within},
-    observation::{Copy, HostPath, Mount, MountTable},
+    observation::{CopyKind, HostPath, Mount, MountTable},
     sys::{self, ProcDir},
 };
 
@@ -31,7 +31,7 @@ pub(super) struct MountCopy {
     /// Where, as the links of `/proc` show it.
     pub mount_point: HostPath,
     /// What it is to the target.
-    pub kind: Copy,
+    pub kind: CopyKind,
 }
 
 impl Space {

@@ -4,7 +4,7 @@ use std::io;
 
 use super::budget::FIRST_CAP;
 use crate::{
-    host::HostView,
+    host::HostRoot,
     observation::HostPath,
     sys::{self, ProcDir},
 };
@@ -20,13 +20,13 @@ pub struct FirstTable {
 
 impl FirstTable {
     /// Reads pid 1's, or our own where that may not be read.
-    pub fn read(view: &HostView) -> Self {
-        if let Some(ns) = on_the_host().filter(|_| view.is_own())
+    pub fn read(host: &HostRoot) -> Self {
+        if let Some(ns) = on_the_host().filter(|_| host.is_own())
             && let Ok(bytes) = sys::own_mount_table(FIRST_CAP)
         {
             return FirstTable { bytes, ns: Some(ns) };
         }
-        let tables = ["proc/1/mountinfo", "proc/self/mountinfo"].map(|file| view.at(&HostPath::from("/")).join(file));
+        let tables = ["proc/1/mountinfo", "proc/self/mountinfo"].map(|file| host.at(&HostPath::from("/")).join(file));
         let bytes = tables.iter().find_map(|file| sys::read_capped(file, FIRST_CAP).ok());
         FirstTable { bytes: bytes.unwrap_or_default(), ns: None }
     }
@@ -98,7 +98,7 @@ mod tests {
         };
         // Other tests mount and unmount meanwhile.
         let found = (0..50).find_map(|_| {
-            let (before, table, after) = (text(), FirstTable::read(&HostView::default()), text());
+            let (before, table, after) = (text(), FirstTable::read(&HostRoot::default()), text());
             (before == after).then_some((points(&table.bytes), points(&after)))
         });
         let (ours, theirs) = found.expect("a moment in which nothing is mounted");

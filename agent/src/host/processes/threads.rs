@@ -88,7 +88,7 @@ fn thread(pid: u32, tid: u32) -> Option<Thread> {
 
 /// Looks at the threads that wait once more. One that is still in the same place and has not run since
 /// is steady; seconds in D are normal, but then a task runs now and then.
-pub fn look_again(process: &mut Process) {
+pub fn read_again(process: &mut Process) {
     if !process.threads.iter().any(Thread::waits) {
         return;
     }

@@ -1,12 +1,13 @@
 //! Whether the kubelet takes a path for a mount point (`IsLikelyNotMountPoint` of mount-utils,
 //! `mount_linux.go`).
 
-use std::io;
-
-use super::Look;
+use super::PodDirReader;
 use crate::{
-    host::mounts::{covering, touchable},
-    observation::{Fault, HostPath, Seen},
+    host::{
+        mounts::{covering, touchable},
+        seen_at,
+    },
+    observation::{HostPath, Seen},
     sys,
 };
 
@@ -14,7 +15,7 @@ use crate::{
 /// devices of the path and of its parent, and so do not see a bind mount within one file system.
 const ASKS_STATX: u32 = 30;
 
-impl Look<'_> {
+impl PodDirReader<'_> {
     /// Whether `path` is a mount point in the kubelet's eyes. The kernel is asked where that is
     /// safe, else the mount table.
     pub(super) fn is_mounted(&self, path: &HostPath) -> Seen<bool> {
@@ -24,12 +25,11 @@ impl Look<'_> {
         if touchable(self.mounts, path).is_err() {
             return Seen::Seen(self.in_table(path));
         }
-        match sys::is_mount_root(&self.view.at(path)) {
+        match sys::is_mount_root(&self.host.at(path)) {
             Ok(Some(answer)) => Seen::Seen(answer),
             // A kernel that does not tell (< 5.8): the kubelet compares devices then.
             Ok(None) => Seen::Seen(self.on_another_device(path)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
-            Err(error) => Seen::Failed(Fault::new(path.show(), error)),
+            Err(error) => seen_at(path, Err(error)),
         }
     }
 

@@ -15,8 +15,9 @@ use std::{collections::BTreeSet, io, path::Path};
 use findings::PodUid;
 
 use super::{
-    HostView,
+    HostRoot, fault_at,
     mounts::{touchable, within},
+    seen_at,
 };
 use crate::{
     observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen},
@@ -31,7 +32,7 @@ const ENTRIES_CAP: usize = 10_000;
 
 /// The directories of all pods, or of these, without looking into them: one listing and one `statx` each.
 pub fn pod_dirs(
-    view: &HostView,
+    host: &HostRoot,
     kubelet_root: &HostPath,
     table: &MountTable,
     only: Option<&BTreeSet<PodUid>>,
@@ -41,13 +42,11 @@ pub fn pod_dirs(
         return Seen::Failed(fault);
     }
     let uids = match only {
-        Some(uids) => sys::file_facts(&view.at(&pods)).map(|_| uids.iter().cloned().collect()),
-        None => listed(&view.at(&pods)),
+        Some(uids) => sys::file_facts(&host.at(&pods)).map(|_| uids.iter().cloned().collect()),
+        None => listed(&host.at(&pods)),
     };
-    match uids {
-        Ok(uids) => Seen::Seen(uids.into_iter().filter_map(|uid| pod_dir(view, &pods, table, uid)).collect()),
-        Err(error) => failed(&pods, error),
-    }
+    let dirs = |uids: Vec<PodUid>| uids.into_iter().filter_map(|uid| pod_dir(host, &pods, table, uid)).collect();
+    seen_at(&pods, uids).map(dirs)
 }
 
 fn listed(pods: &Path) -> io::Result<Vec<PodUid>> {
@@ -57,7 +56,7 @@ fn listed(pods: &Path) -> io::Result<Vec<PodUid>> {
 }
 
 /// `None` when it has gone since it was listed.
-fn pod_dir(view: &HostView, pods: &HostPath, table: &MountTable, uid: PodUid) -> Option<PodDir> {
+fn pod_dir(host: &HostRoot, pods: &HostPath, table: &MountTable, uid: PodUid) -> Option<PodDir> {
     let path = pods.join(uid.as_str());
     let mut dir = PodDir {
         uid,
@@ -76,11 +75,11 @@ fn pod_dir(view: &HostView, pods: &HostPath, table: &MountTable, uid: PodUid) ->
         dir.faults.push(fault);
         return Some(dir);
     }
-    match sys::file_facts(&view.at(&path)) {
+    match sys::file_facts(&host.at(&path)) {
         Ok(facts) if facts.is_directory => dir.changed_ms = facts.changed_ms,
         Ok(_) => return None,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => dir.faults.push(Fault::new(path.show(), error)),
+        Err(error) => dir.faults.push(fault_at(&path, &error)),
     }
     Some(dir)
 }
@@ -89,7 +88,7 @@ fn pod_dir(view: &HostView, pods: &HostPath, table: &MountTable, uid: PodUid) ->
 ///
 /// `kubelet_minor` decides how the kubelet tells a mount point (up to 1.29 by comparing devices); 0 when its
 /// version is not known.
-pub fn look_into(dir: &mut PodDir, view: &HostView, kubelet_root: &HostPath, table: &MountTable, kubelet_minor: u32) {
+pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, table: &MountTable, kubelet_minor: u32) {
     let path = kubelet_root.join("pods").join(dir.uid.as_str());
     // The walk over the table is done for every volume, so it is cut down to this pod first.
     let near = |mount: &&Mount| {
@@ -97,36 +96,36 @@ pub fn look_into(dir: &mut PodDir, view: &HostView, kubelet_root: &HostPath, tab
         within(point, path.as_bytes()) || within(path.as_bytes(), point)
     };
     let mounts: Vec<Mount> = table.mounts.iter().filter(near).cloned().collect();
-    let look = Look { view, mounts: &mounts, kubelet_minor };
-    volume_dirs::fill(dir, &look, &path.join("volumes"));
-    sub_paths::fill(dir, &look, &path.join("volume-subpaths"));
-    devices::fill(dir, &look, &path.join("volumeDevices"));
+    let reader = PodDirReader { host, mounts: &mounts, kubelet_minor };
+    volume_dirs::fill(dir, &reader, &path.join("volumes"));
+    sub_paths::fill(dir, &reader, &path.join("volume-subpaths"));
+    devices::fill(dir, &reader, &path.join("volumeDevices"));
 }
 
-/// What is needed to look at one pod's directory.
-struct Look<'a> {
-    view: &'a HostView,
+/// What is needed to read one pod's directory.
+struct PodDirReader<'a> {
+    host: &'a HostRoot,
     mounts: &'a [Mount],
     kubelet_minor: u32,
 }
 
-impl Look<'_> {
+impl PodDirReader<'_> {
     /// The entries of a directory by name and kind, in the order of their names. `Missing` when
     /// there is no such directory; nothing is listed that a server would have to answer for.
     fn list(&self, path: &HostPath) -> Seen<Vec<Entry>> {
         if let Err(fault) = touchable(self.mounts, path) {
             return Seen::Failed(fault);
         }
-        match sys::list_capped(&self.view.at(path), ENTRIES_CAP) {
+        match sys::list_capped(&self.host.at(path), ENTRIES_CAP) {
             Ok(mut entries) => {
                 entries.sort_by(|a, b| a.name.cmp(&b.name));
                 Seen::Seen(entries)
             }
-            Err(error) => failed(path, error),
+            Err(error) => seen_at(path, Err(error)),
         }
     }
 
-    /// Like [`Look::list`], where a failure is noted and a directory that is gone is empty.
+    /// Like [`PodDirReader::list`], where a failure is noted and a directory that is gone is empty.
     fn list_or_note(&self, path: &HostPath, faults: &mut Vec<Fault>) -> Vec<Entry> {
         match self.list(path) {
             Seen::Seen(entries) => entries,
@@ -136,12 +135,5 @@ impl Look<'_> {
                 Vec::new()
             }
         }
-    }
-}
-
-fn failed<T>(path: &HostPath, error: io::Error) -> Seen<T> {
-    match error.kind() {
-        io::ErrorKind::NotFound => Seen::Missing,
-        _ => Seen::Failed(Fault::new(path.show(), error)),
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::{
-    host::HostView,
-    observation::{Fault, HostPath, VolData},
+    host::{HostRoot, fault_at},
+    observation::{HostPath, VolData},
     parse, sys,
 };
 
@@ -12,8 +12,8 @@ use crate::{
 const CAP: usize = 64 << 10;
 
 /// Reads the file at `path`, which must be known to lie on a local file system.
-pub(in crate::host) fn read_vol_data(view: &HostView, path: &HostPath) -> VolData {
-    let at = view.at(path);
+pub(in crate::host) fn read_vol_data(host: &HostRoot, path: &HostPath) -> VolData {
+    let at = host.at(path);
     match sys::file_facts(&at) {
         Ok(facts) if !facts.is_file => return VolData::Unusable("is not a regular file".to_owned()),
         Ok(facts) if facts.length > CAP as u64 => {
@@ -31,6 +31,6 @@ pub(in crate::host) fn read_vol_data(view: &HostView, path: &HostPath) -> VolDat
 fn failed(path: &HostPath, error: io::Error) -> VolData {
     match error.kind() {
         io::ErrorKind::NotFound => VolData::Missing,
-        _ => VolData::Failed(Fault::new(path.show(), error)),
+        _ => VolData::Failed(fault_at(path, &error)),
     }
 }

@@ -92,6 +92,8 @@ pub struct RootCause {
     pub evidence: Vec<Evidence>,
     /// Values for the remedy's placeholders.
     names: Values,
+    /// What is lost when its finalizer is taken off by hand, if that is known.
+    lost: Option<&'static str>,
     /// Equal for the same root.
     pub root: String,
     /// What an agent says of it, when it is not what the API shows.
@@ -131,6 +133,7 @@ impl RootCause {
             here: false,
             evidence: Vec::new(),
             names: Values::new(),
+            lost: None,
             root: clean(&format!("{}:{object}", cause.id), 300),
             agent: None,
         }
@@ -186,6 +189,12 @@ impl RootCause {
         self.value(Placeholder::Node).filter(|_| is_hidden && self.agent.is_none()).map(str::to_owned)
     }
 
+    /// Says what is lost when its finalizer is taken off by hand.
+    pub fn loses(mut self, lost: &'static str) -> Self {
+        self.lost = Some(lost);
+        self
+    }
+
     /// A part of the proof is missing.
     pub fn probable(mut self) -> Self {
         self.confidence = Confidence::Probable;
@@ -230,6 +239,14 @@ impl RootCause {
         }
     }
 
+    fn remedy(&self) -> Remedy {
+        let general = Remedy::fill(self.cause, &self.names);
+        match self.lost.filter(|_| self.cause.danger.is_any_finalizer_by_hand()) {
+            Some(lost) => Remedy { breaks: format!("{lost}."), ..general },
+            None => general,
+        }
+    }
+
     /// The finding, with the steps that lead from the victim to the object it was found at.
     pub fn finding(&self, way: &[Step]) -> Finding {
         let above = if self.here { way.split_last().map_or(way, |(_, above)| above) } else { way };
@@ -244,7 +261,7 @@ impl RootCause {
             remedy: match &self.agent {
                 Some(agent) => agent.remedy.clone(),
                 // The chain and the steps have them in words.
-                None => Remedy { values: Values::new(), ..Remedy::fill(self.cause, &self.names) },
+                None => Remedy { values: Values::new(), ..self.remedy() },
             },
             root: self.root.clone(),
         }

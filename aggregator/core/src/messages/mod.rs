@@ -6,6 +6,7 @@
 
 pub(crate) mod api_service;
 pub(crate) mod errors;
+pub(crate) mod kubelet;
 pub(crate) mod namespace;
 mod normal;
 

@@ -6,6 +6,7 @@ use findings::{Placeholder, cause};
 
 use self::neighbours::Neighbour;
 use super::backend::{self, Backend};
+use super::node;
 use super::words::{lasting, said};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -85,7 +86,7 @@ fn unavailable(
                 .step(Step::about(&shown, "does not exist"));
             diagnosis.causes.push(found);
         }
-        Backend::NoEndpoint { node: Some(node), .. } => diagnosis.wait_for(node),
+        Backend::NoEndpoint { node: Some(on), .. } => diagnosis.wait_for(on),
         Backend::NoEndpoint { steps, workload, node: None } => {
             let mut found = base(&cause::API_SERVICE_WITHOUT_ENDPOINTS).name_if(Placeholder::Workload, workload);
             for step in steps {
@@ -95,6 +96,10 @@ fn unavailable(
         }
         Backend::Ready { node } => {
             let found = by_message(lister, diagnosis, target, available, node, &base, &shown);
+            diagnosis.causes.push(found);
+        }
+        Backend::External => {
+            let found = base(&cause::API_SERVICE_UNAVAILABLE).at_itself(target, available.message.to_string());
             diagnosis.causes.push(found);
         }
         Backend::Unknown if diagnosis.pending => {}
@@ -140,6 +145,21 @@ fn by_message(
     let on = diagnosis.required(format!("node {name}"), "whether the node behind it is well", answer);
     let is_ready = on.is_some_and(|on| is_true(&on.status.conditions, "Ready"));
     let cidr = on.and_then(|on| on.spec.pod_cidrs.first());
+    if let Some(told) = on.filter(|_| is_ready).and_then(|on| node::route_missing(lister, on, diagnosis)) {
+        let range = cidr.map_or(String::new(), |cidr| format!(" to {cidr}"));
+        let words = format!("Ready, and its pods are out of reach: it has no route{range}");
+        let found = base(&cause::NODE_ROUTE_MISSING)
+            .same_as(&name)
+            .name(Placeholder::Node, &name)
+            .name_if(Placeholder::PodCidr, cidr)
+            .step(Step::about(service, path))
+            .step(Step::about(&ObjectRef::node(&name), words));
+        let found = told.evidence.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+        // The cloud's refusal is nearer to the root than the route that it refuses.
+        let refusal = told.refusal.map(|words| Step::named("route controller", words));
+        let found = refusal.into_iter().fold(found, RootCause::step);
+        return if told.is_proven { found } else { found.probable() };
+    }
     let address = address(message).unwrap_or("its address").to_owned();
     match neighbours::of(lister, diagnosis, target, &name) {
         _ if !is_ready => unreachable().step(Step::about(service, path)),

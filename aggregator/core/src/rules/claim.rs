@@ -75,8 +75,7 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
                 format!("{}; no pod uses it", diagnosis.words),
             ),
         };
-        let is_young = diagnosis.is_younger_than(60);
-        diagnosis.causes.push(if is_young { found.progressing() } else { found });
+        diagnosis.causes.push(found);
     }
 }
 

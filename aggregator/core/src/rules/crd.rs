@@ -61,7 +61,7 @@ fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Di
         Backend::NoEndpoint { steps, node: None, .. } => {
             diagnosis.causes.push(steps.into_iter().fold(base(), RootCause::step));
         }
-        Backend::Ready { .. } | Backend::Unknown => {}
+        Backend::Ready { .. } | Backend::External | Backend::Unknown => {}
     }
 }
 

@@ -43,7 +43,7 @@ pub fn looked_at(lister: &Lister) -> Vec<String> {
                 .chain(cluster_wide)
                 .map(|it| it.plural.to_owned())
                 .collect();
-            if let (true, Some(discovery)) = (*all_kinds, lister.discovery().seen()) {
+            if let Some(discovery) = all_kinds.then(|| lister.discovery()).and_then(Answer::seen) {
                 kinds.extend(others(discovery, namespace.as_deref()).map(|(resource, _)| resource.for_kubectl()));
             }
             kinds

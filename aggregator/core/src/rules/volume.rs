@@ -3,6 +3,7 @@
 use findings::{Placeholder, cause};
 
 use super::object::words;
+use super::said::quoted;
 use super::sidecar::{self, Sidecar};
 use super::words::{overdue, within};
 use super::{control_plane, finalizer, invalid_owner};
@@ -73,8 +74,7 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
                 RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
             }
         };
-        let is_young = diagnosis.is_younger_than(60);
-        diagnosis.causes.push(if is_young { found.progressing() } else { found });
+        diagnosis.causes.push(found);
         return;
     };
     let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
@@ -119,12 +119,13 @@ fn backend(
         format!("involvedObject.kind=PersistentVolume,involvedObject.name={},reason=VolumeFailedDelete", target.name);
     let answer = lister.select::<Event>(known::EVENTS, within("default"), Select::Fields(about));
     let events = diagnosis.optional(format!("events of {target}"), "why its disk is not deleted", answer);
-    let last = events.into_iter().flatten().max_by_key(|event| event.last_timestamp.max(event.event_time));
+    let last = events.into_iter().flatten().max_by_key(|event| event.seen());
     let said = match last {
         Some(event) => &event.message,
         None => &volume.status.message,
     };
-    let words = if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {said}", diagnosis.words) };
+    let words =
+        if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {}", diagnosis.words, quoted(said, 250)) };
     let found = RootCause::here(cause, target, words)
         .name(Placeholder::Pv, &target.name)
         .name_if(Placeholder::Driver, volume.spec.csi.as_ref().map(|csi| &csi.driver))
@@ -133,7 +134,7 @@ fn backend(
     let found = match driver {
         _ if !said.is_empty() => {
             let source = last.map_or("status".to_owned(), |event| format!("Event {}", event.reason));
-            found.evidence(source, said.to_string())
+            found.evidence(source, quoted(said, 400))
         }
         // Without its words it may as well not run.
         Some(driver) => match sidecar::provisioner(lister, diagnosis, driver) {

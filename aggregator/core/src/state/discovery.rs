@@ -96,12 +96,21 @@ impl Discovery {
     /// What a namespace deletion empties: every resource with `list` and `delete`, once, in the
     /// preferred version.
     pub fn deletable_namespaced(&self) -> Vec<Resource> {
+        self.deletable(true)
+    }
+
+    /// The same of what lives in no namespace.
+    pub fn deletable_cluster_wide(&self) -> Vec<Resource> {
+        self.deletable(false)
+    }
+
+    fn deletable(&self, namespaced: bool) -> Vec<Resource> {
         let mut found: Vec<Resource> = Vec::new();
         for served in &self.versions {
             for resource in &served.resources {
                 let can = |verb: &str| resource.verbs.iter().any(|have| have == verb);
                 let again = found.iter().any(|had| had.group == served.group && had.plural == resource.plural);
-                if resource.namespaced && can("list") && can("delete") && !again {
+                if resource.namespaced == namespaced && can("list") && can("delete") && !again {
                     found.push(Resource::new(&served.group, &served.version, &resource.plural));
                 }
             }

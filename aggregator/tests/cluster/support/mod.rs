@@ -3,6 +3,7 @@
 mod build;
 mod found;
 mod product;
+mod reports;
 mod says;
 mod world;
 

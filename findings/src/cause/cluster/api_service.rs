@@ -109,7 +109,9 @@ causes! {
             the API server. The route to the node's pod addresses is what lies between; in clouds the route controller keeps \
             it. Whether it may do so is decided by cloud permissions, which the Kubernetes API does not show.")
         .proof("Dial errors to ready endpoints of at least two APIs on one node, which is Ready, and none that is \
-            reached there. That it is the route and no firewall is an inference, so this is never more than probable.")
+            reached there; or one, and the node's condition NetworkUnavailable or an Event FailedToCreateRoute of the \
+            route controller, which has the cloud's words. Without the condition the route is an inference, so it is \
+            probable.")
         .safe(&[
             step("Look for the route of {pod_cidr} to node {node} in the cloud's route table").if_known(),
             step("Read the cloud controller manager's log: the route controller cannot repair what its cloud \

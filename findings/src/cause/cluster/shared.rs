@@ -32,6 +32,13 @@ pub(in crate::cause) const BY_HAND: Danger = Danger::new(
         money, and nobody knows of them any more.",
 );
 
+impl Danger {
+    /// Whether it is to take some finalizer off by hand: what that breaks depends on the finalizer.
+    pub fn is_any_finalizer_by_hand(&self) -> bool {
+        self.action == BY_HAND.action
+    }
+}
+
 /// For every pod whose node has not let it go.
 pub(in crate::cause) const FORCE: Danger = Danger::new(
     "kubectl delete pod --force",

@@ -10,12 +10,16 @@ mod operator;
 mod registry;
 mod related;
 mod reported;
+mod rights;
+mod runner;
 mod same;
+mod setter;
 
 use findings::cause;
 
 use controller_manager::by_controller_manager;
 pub use held::refused;
+pub use registry::{KnownFinalizer, all as known};
 
 use super::owner;
 use crate::diagnosis::Diagnosis;

@@ -1,9 +1,7 @@
 //! A namespace that is being deleted.
 
+use crate::rules::youth::YOUNG;
 use crate::state::*;
-
-/// The controller looks at a namespace five seconds after its deletion, then every few seconds.
-pub const YOUNG: i64 = 60;
 
 /// A namespace that is being deleted, under explanation.
 pub struct Case<'a> {

@@ -2,6 +2,7 @@
 
 mod disruption;
 mod heartbeat;
+mod route;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ use crate::state::*;
 use disruption::Disruption;
 pub use disruption::suspended;
 use heartbeat::Heartbeat;
+pub use route::missing as route_missing;
 
 /// The pod garbage collector acts every 20 seconds.
 const COLLECTOR: i64 = 120;
@@ -64,10 +66,12 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if node.metadata.deletion_timestamp.is_some() {
         diagnosis.terminating = true;
         diagnosis.overdue = super::words::overdue(lister, &node.metadata);
+        diagnosis.words = format!("{}; {}", super::object::words(lister, &node.metadata), diagnosis.words);
         finalizer::explain(lister, target, &node.metadata, &mut diagnosis);
     }
     let is_frozen = is_frozen(lister, node, &mut diagnosis);
-    if case.is_ready() && !is_frozen && !node.is_tainted(UNREACHABLE) && !node.is_tainted(OUT_OF_SERVICE) {
+    // The taint of a node that was out of reach goes some seconds after it is Ready again.
+    if case.is_ready() && !is_frozen && !node.is_tainted(OUT_OF_SERVICE) {
         return diagnosis;
     }
     let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);

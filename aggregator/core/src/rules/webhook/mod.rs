@@ -93,7 +93,7 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
             Broken::With(steps.into_iter().fold(base("its Service has no ready endpoint"), RootCause::step))
         }
         // It can be called in principle; only an error's words can say more.
-        Backend::Ready { .. } | Backend::Unknown => Broken::No,
+        Backend::Ready { .. } | Backend::External | Backend::Unknown => Broken::No,
     }
 }
 

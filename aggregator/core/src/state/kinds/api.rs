@@ -163,6 +163,11 @@ lite! {
     ServiceSpec {
         /// Which pods serve it; without one somebody else writes its endpoints.
         selector: BTreeMap<String, String>,
+        /// `ClusterIP`, `ExternalName` and others.
+        #[serde(rename = "type")]
+        kind: String,
+        /// For `ExternalName`: the name it stands for.
+        external_name: String,
     }
 }
 

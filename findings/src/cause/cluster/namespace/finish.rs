@@ -62,6 +62,26 @@ causes! {
         .event_reason("NamespaceSpecFinalizer")
         .diagnosis(Proven::Observation);
 
+    /// Nobody works on the namespace.
+    NAMESPACE_CONTROLLER_NOT_RUNNING = Cause::in_cluster(ClusterArea::ControlPlane, "NamespaceControllerNotRunning")
+        .title("Nobody works on namespaces that are being deleted")
+        .meaning("The namespace controller writes its conditions a few seconds after a deletion was asked for, and asks \
+            everything inside to go. Neither has happened: kube-controller-manager does not run, hangs, runs without \
+            this controller, or cannot write. Where leader election is off no Lease tells.")
+        .proof("The server is 1.16 or newer, the namespace has no condition a minute after its deletion, its own entry in \
+            spec.finalizers is left, and nothing in it was asked to go since. That it is not the write of the conditions \
+            which fails is inferred, so it is probable.")
+        .safe(&[
+            step("See whether the controller manager runs, and since when")
+                .run("kubectl -n kube-system get pods,leases -o wide").typed(),
+            step("Read its log on a control plane machine; start it again, with the namespace controller among its \
+                --controllers"),
+        ])
+        .danger(FINALIZE)
+        .sources(&["reference: a controller manager without leader election that was stopped"])
+        .event_reason("NamespaceControllerNotRunning")
+        .diagnosis(Proven::Observation);
+
     /// The server did delete everything it could; what is left shrinks from look to look.
     NAMESPACE_STILL_EMPTYING = Cause::in_cluster(ClusterArea::Namespace, "NamespaceStillEmptying")
         .title("The namespace is still being emptied")
