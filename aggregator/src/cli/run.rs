@@ -1,6 +1,6 @@
 //! Looks at the cluster, judges, answers.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
 use super::complete;
-use crate::client::{Bounds, Connection, Unreachable, connect, gather, reach, words};
+use crate::client::{Bounds, Unreachable, connect, gather, reach, words};
 use crate::report;
 use aggregator_core::chain::judge;
 use aggregator_core::report::ClusterReport;
@@ -68,19 +68,17 @@ async fn run(args: Args) -> Result<ExitCode> {
 }
 
 async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
-    let connection = Connection {
-        kubeconfig: flags.kubeconfig.clone(),
-        context: flags.context.clone(),
-        impersonate: flags.impersonate.clone(),
-        request_timeout: flags.request_timeout,
-    };
-    let (client, namespace) = connect(&connection).await?;
-    let namespace = flags.namespace.clone().unwrap_or(namespace);
-    let subject = subject(object, namespace, flags)?;
+    let (client, own) = connect(&flags.connection()).await?;
+    let namespace = flags.namespace.clone().unwrap_or_else(|| own.clone());
+    let mut subject = subject(object, namespace, flags)?;
     if flags.watch {
         return watch(&client, &subject, flags).await;
     }
-    let state = ask(&client, &subject, flags).await?;
+    let mut state = ask(&client, &subject, flags).await?;
+    if !flags.all_namespaces && narrow(&state, &mut subject, &own) {
+        eprintln!("note: you may not list the pods of all namespaces; this is about namespace {own} (as -n {own})");
+        state = ask(&client, &subject, flags).await?;
+    }
     if let Some(file) = &flags.save_state {
         save(&state, file)?;
     }
@@ -149,9 +147,33 @@ fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subjec
     Ok(Subject::Object { word: word.to_owned(), namespace, name: name.to_owned() })
 }
 
+/// Turns to the caller's own namespace when that is all that may be seen; whether it did.
+fn narrow(state: &State, subject: &mut Subject, own: &str) -> bool {
+    let Subject::Everything { namespace: namespace @ None, .. } = subject else { return false };
+    let is_refused = state.refuses_all_namespaces();
+    if is_refused {
+        *namespace = Some(own.to_owned());
+    }
+    is_refused
+}
+
+/// Only who asked may read it: it tells names and messages that others may not see.
 fn save(state: &State, file: &Path) -> Result<()> {
     let text = serde_json::to_vec_pretty(state).context("writing the state as JSON")?;
-    std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))
+    let write = || {
+        let mut open = std::fs::OpenOptions::new();
+        open.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
+        let mut opened = open.open(file)?;
+        // The mode is for a new file only.
+        #[cfg(unix)]
+        if opened.metadata()?.is_file() {
+            opened.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        }
+        opened.write_all(&text)
+    };
+    write().with_context(|| format!("writing {}", file.display()))
 }
 
 fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {

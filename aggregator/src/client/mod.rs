@@ -2,15 +2,18 @@
 
 mod connect;
 mod discovery;
+mod exec;
 mod gather;
 mod list;
 mod objects;
 mod pages;
 mod paths;
+mod proxy;
 mod scan;
 mod server;
 mod terminating;
 
 pub use connect::{ConnectError, Connection, connect};
+pub use exec::ExecError;
 pub use gather::{Unreachable, gather, reach};
 pub use server::{Bounds, words};

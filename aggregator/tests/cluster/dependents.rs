@@ -39,7 +39,7 @@ fn a_dependent_that_lives_in_no_namespace_is_found() {
         }]}
     }));
     let looked = look(world, object("xbucket", "", "x1"));
-    assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
     assert!(looked.chain(0)[0].starts_with("XBucket x1: "), "{:?}", looked.chain(0));
     assert!(looked.chain(0)[1].starts_with("Bucket b1: "), "{:?}", looked.chain(0));
 }

@@ -340,3 +340,57 @@ fn nobody_is_told_to_start_argo_cd_again() {
         assert!(!looked.commands().iter().any(|one| one.contains("scale") || one.contains("restart")));
     }
 }
+
+#[test]
+fn a_finalizer_that_stands_twice_in_the_list() {
+    let twice = |ready| {
+        widget()
+            .change("/apis/example.com/v1/widgets", "w", |one| {
+                one["metadata"]["finalizers"] = json!(["widgets.example.com/cleanup", "widgets.example.com/cleanup"]);
+            })
+            .deployment("ops", "op", 1, ready)
+            .may_change("ops", "op", "example.com", "widgets")
+    };
+    let looked = look(twice(1), everything());
+    assert_eq!(looked.causes(), ["FinalizerListedTwice"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!(finding.confidence, Confidence::Probable);
+    assert!(finding.evidence.iter().any(|one| one.says.contains("cleanup 2 times")), "{finding:#?}");
+    // Nobody is there to take off even one.
+    assert_eq!(look(twice(0), everything()).causes(), ["FinalizerControllerNotReady"]);
+}
+
+/// The server takes no new finalizer for an object that is being deleted, but for one that an update leaves as it was.
+#[test]
+fn a_finalizer_that_a_webhook_puts_back() {
+    let world = |written: i64, kind: &str| {
+        let world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+        let time = world.ago(written);
+        let world = world.change("/apis/example.com/v1/widgets", "w", |one| {
+            one["metadata"]["managedFields"] = json!([{
+                "manager": "op", "operation": "Update", "time": time,
+                "fieldsV1": {"f:metadata": {"f:finalizers": {"v:\"widgets.example.com/cleanup\"": {}}}}
+            }]);
+        });
+        world.with(json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+            "metadata": {"name": "kyverno-resource-mutating-webhook-cfg"},
+            "webhooks": [{
+                "name": "mutate.kyverno.svc-ignore", "failurePolicy": "Ignore",
+                "clientConfig": {"service": {"namespace": "kyverno", "name": "kyverno-svc"}},
+                "rules": [{"operations": ["CREATE", "UPDATE"], "apiGroups": ["example.com"], "apiVersions": ["v1"],
+                    "resources": ["widgets"]}]
+            }]
+        }))
+    };
+    let looked = look(world(30, "MutatingWebhookConfiguration"), everything());
+    assert_eq!(looked.causes(), ["FinalizerAddedAgain"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!(finding.confidence, Confidence::Probable);
+    let says = |words: &str| finding.evidence.iter().any(|one| one.says.contains(words));
+    assert!(says("written by op at") && says("kyverno-resource-mutating-webhook-cfg"), "{finding:#?}");
+    // Written before the deletion, or by nobody who could change it: its controller does not finish.
+    for other in [world(900, "MutatingWebhookConfiguration"), world(30, "ValidatingWebhookConfiguration")] {
+        assert_eq!(look(other, everything()).causes(), ["FinalizerControllerFailing"]);
+    }
+}

@@ -9,6 +9,8 @@ mod apis;
 #[cfg(test)]
 mod conditions;
 #[cfg(test)]
+mod connecting;
+#[cfg(test)]
 mod control_plane;
 #[cfg(test)]
 mod dependents;

@@ -7,6 +7,10 @@ mod actions_runner_controller_1369;
 #[cfg(test)]
 mod argo_cd_19571;
 #[cfg(test)]
+mod argo_cd_20296;
+#[cfg(test)]
+mod argo_cd_7330;
+#[cfg(test)]
 mod aws_load_balancer_controller_1629;
 #[cfg(test)]
 mod aws_load_balancer_controller_2341;
@@ -28,6 +32,8 @@ mod external_attacher_66;
 mod external_secrets_6677;
 #[cfg(test)]
 mod flux2_632;
+#[cfg(test)]
+mod harvester_8321;
 #[cfg(test)]
 mod helm_controller_554;
 #[cfg(test)]
@@ -79,6 +85,8 @@ mod osm_4466;
 #[cfg(test)]
 mod pixie_1917;
 #[cfg(test)]
+mod rancher_36450;
+#[cfg(test)]
 mod remove_empty_ns_operator_5;
 #[cfg(test)]
 mod rook_12218;
@@ -89,9 +97,13 @@ mod rook_17059;
 #[allow(dead_code, unused_imports)]
 mod support;
 #[cfg(test)]
+mod system_tools_26;
+#[cfg(test)]
 mod terraform_provider_flux_67;
 #[cfg(test)]
 mod tigera_operator_3413;
+#[cfg(test)]
+mod topolvm_310;
 #[cfg(test)]
 mod trident_572;
 

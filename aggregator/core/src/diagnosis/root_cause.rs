@@ -189,6 +189,14 @@ impl RootCause {
         self.value(Placeholder::Node).filter(|_| is_hidden && self.agent.is_none()).map(str::to_owned)
     }
 
+    /// Another cause of the same, with the same steps.
+    pub fn instead(mut self, cause: &'static Cause) -> Self {
+        let of = self.root.split_once(':').map_or("", |(_, of)| of);
+        self.root = clean(&format!("{}:{of}", cause.id), 300);
+        self.cause = cause;
+        self
+    }
+
     /// Says what is lost when its finalizer is taken off by hand.
     pub fn loses(mut self, lost: &'static str) -> Self {
         self.lost = Some(lost);

@@ -34,8 +34,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &claim.metadata);
     diagnosis.words = words(lister, &claim.metadata);
-    for finalizer in &claim.metadata.finalizers {
-        match finalizer.as_str() {
+    for finalizer in claim.metadata.each_finalizer() {
+        match finalizer {
             PROTECTION => protection(lister, target, claim, &mut diagnosis),
             other => finalizer::one(lister, target, &claim.metadata, other, &mut diagnosis),
         }

@@ -75,6 +75,12 @@ impl Meta {
         self.deletion_timestamp?.checked_sub(grace).ok()
     }
 
+    /// Each finalizer once: the API server takes a list that has one twice.
+    pub fn each_finalizer(&self) -> impl Iterator<Item = &str> {
+        let all = self.finalizers.iter().enumerate();
+        all.filter(|(index, one)| !self.finalizers[..*index].contains(one)).map(|(_, one)| one.as_str())
+    }
+
     /// Who set `finalizer`, and when, as the server recorded it.
     pub fn setter_of(&self, finalizer: &str) -> Option<&Managed> {
         self.managed_fields.iter().find(|managed| managed.fields.finalizers.iter().any(|set| set == finalizer))

@@ -50,6 +50,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     finalizer::foreign::ALL,
     finalizer::reported::ALL,
     finalizer::registry::ALL,
+    finalizer::repeated::ALL,
     owner::ALL,
     circle::ALL,
     pod::ALL,

@@ -82,4 +82,27 @@ causes! {
         .sources(&["kubernetes#129473"])
         .event_reason("WebhookBlocksUpdate")
         .diagnosis(Proven::Observation);
+
+    /// A webhook's caBundle has expired.
+    WEBHOOK_CA_EXPIRED = Cause::in_cluster(ClusterArea::Admission, "WebhookCaExpired")
+        .title("The caBundle of a webhook that must agree has expired")
+        .meaning("The API server calls a webhook only if its certificate comes from one in the configuration's caBundle. \
+            Every certificate in that bundle has expired, so each call fails with \"x509: certificate has expired or is \
+            not yet valid\", although the webhook's pods run and are ready.")
+        .proof("The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and the latest notAfter of \
+            its caBundle lies in the past. Whether the certificate that the webhook itself shows is valid cannot be \
+            seen: it stands in a Secret.")
+        .safe(&[
+            READ_CONFIGURATION,
+            step("See who renews the bundle (cert-manager's cainjector, an operator, a Helm hook), and why it did not")
+                .run("kubectl describe {configuration}").typed(),
+            step("Have the certificate and the caBundle renewed together; what waits then goes on by itself"),
+        ])
+        .danger(Danger::new(
+            "Setting failurePolicy to Ignore",
+            "A security policy is then off for the whole cluster, and nobody notices.",
+        ))
+        .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
+        .event_reason("WebhookCaExpired")
+        .diagnosis(Proven::Observation);
 }

@@ -9,6 +9,7 @@ mod leader;
 mod operator;
 mod registry;
 mod related;
+mod repeated;
 mod reported;
 mod rights;
 mod runner;
@@ -33,7 +34,7 @@ pub fn released_by(finalizer: &str) -> Option<&'static str> {
 
 /// Explains every finalizer of an object.
 pub fn explain(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
-    for finalizer in &meta.finalizers {
+    for finalizer in meta.each_finalizer() {
         one(lister, target, meta, finalizer, diagnosis);
     }
     if meta.finalizers.is_empty() {
@@ -53,7 +54,11 @@ pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, di
             Some(known) if known.in_controller_manager => {
                 by_controller_manager(lister, target, meta, finalizer, known.cause, diagnosis);
             }
-            known => foreign::explain(lister, &foreign::Case { target, meta, finalizer, known }, diagnosis),
+            known => {
+                let first = diagnosis.causes.len();
+                foreign::explain(lister, &foreign::Case { target, meta, finalizer, known }, diagnosis);
+                repeated::look(lister, target, meta, finalizer, first, diagnosis);
+            }
         },
     }
 }

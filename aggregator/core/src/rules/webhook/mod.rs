@@ -1,5 +1,6 @@
 //! Webhooks that must agree, and whether they can be called.
 
+mod certificate;
 mod request;
 
 use findings::{Cause, Placeholder, cause};
@@ -62,6 +63,9 @@ enum Broken {
 }
 
 fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef, webhook: &Webhook) -> Broken {
+    if let Some(found) = certificate::expired(lister, configuration, webhook) {
+        return Broken::With(found);
+    }
     let Some(service) = &webhook.client_config.service else { return Broken::No };
     let base = |words: &str| {
         let is_lost = lister.is_namespace_terminating(&service.namespace);

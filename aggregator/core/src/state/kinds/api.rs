@@ -127,6 +127,8 @@ lite! {
         service: Option<ServiceRef>,
         /// Or an address.
         url: Option<String>,
+        /// Whose certificates it may show.
+        ca_bundle: CaBundle,
     }
 }
 

@@ -28,6 +28,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::of(&[Domain("argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
         .comes_first()
         .on("Application, AppProject")
+        .only(&["Application", "AppProject"])
         .released_by("Argo CD")
         .when("every object that the Application manages is deleted")
         .lost("What the Application manages stays and goes on running")

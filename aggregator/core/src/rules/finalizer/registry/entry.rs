@@ -11,6 +11,8 @@ pub struct KnownFinalizer {
     pub names: &'static [Pattern],
     /// The kinds of objects that have it.
     pub on: &'static str,
+    /// The kinds it is taken off, when others have it too and keep it for ever.
+    pub only: &'static [&'static str],
     /// Who takes it off.
     pub released_by: &'static str,
     /// Where that program runs, when that is not to be seen in the cluster or depends on a setting.
@@ -71,6 +73,7 @@ impl KnownFinalizer {
         KnownFinalizer {
             names,
             on: "",
+            only: &[],
             released_by: "",
             runs: "",
             when: "",
@@ -93,6 +96,17 @@ impl KnownFinalizer {
     pub const fn comes_first(mut self) -> Self {
         self.comes_first = true;
         self
+    }
+
+    /// See [`KnownFinalizer::only`].
+    pub const fn only(mut self, kinds: &'static [&'static str]) -> Self {
+        self.only = kinds;
+        self
+    }
+
+    /// Whether it is taken off objects of this kind.
+    pub fn is_for(&self, kind: &str) -> bool {
+        self.only.is_empty() || self.only.contains(&kind)
     }
 
     /// Who takes it off and when, as a sentence says it in brackets.
