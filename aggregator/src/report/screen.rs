@@ -14,6 +14,8 @@ use super::words::{self, by_reason};
 const MOST_NAMES: usize = 3;
 /// More notes are counted.
 const MOST_NOTES: usize = 3;
+/// Words of a root that are shorter are shown with what leads to it.
+const TELLING: usize = 30;
 /// Where the lines of a block begin to tell.
 const COLUMN: usize = 8;
 
@@ -149,7 +151,14 @@ fn line(page: &mut Page, head: &str, text: &str, width: usize) {
 
 /// What proves it: the words of the root itself, which quote the server where it says anything.
 fn proof(block: &Block, root: &Root) -> String {
-    let said = root.finding.chain.last().map_or("", |link| link.state.as_str());
+    let said = match root.finding.chain.as_slice() {
+        // `does not exist` tells little by itself.
+        [.., above, last] if last.state.chars().count() < TELLING => {
+            format!("{}; {} {}", above.state, last.subject, last.state)
+        }
+        [.., last] => last.state.clone(),
+        [] => String::new(),
+    };
     let node = root
         .told_by
         .as_ref()
