@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Condition, Meta, lite};
+use super::{CaBundle, Condition, Meta, lite};
 
 lite! {
     /// An APIService: who serves a group and version.
