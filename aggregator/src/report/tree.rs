@@ -76,7 +76,7 @@ fn verdict(report: &ClusterReport, held: &Held, style: Style) -> String {
 fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail) {
     let style = page.style;
     match root.victims.as_slice() {
-        [only] => page.line(&format!(
+        [only] => page.filled("", &format!(
             "{}: {}",
             style.strong(&only.held.thing.to_string()),
             verdict(report, &only.held, style)
