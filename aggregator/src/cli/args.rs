@@ -11,7 +11,7 @@ use crate::client::Connection;
 ///
 /// Without an argument: everything that is stuck in the cluster. With one: that object, as in
 /// `ns/shop`, `pod/db-0 -n shop`, `pvc/data`, `pv/…`, `crd/…`, `node/…`, or TYPE/NAME of any resource
-/// the server knows. It reads and explains; it never deletes, patches or evicts.
+/// the server knows; or all of one type, as in `pods`. It reads and explains; it never deletes, patches or evicts.
 #[derive(Debug, Parser)]
 #[command(
     name = "kubectl-why_terminating",
@@ -24,7 +24,7 @@ pub struct Args {
     /// What to do instead of looking at the cluster.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// TYPE/NAME, or TYPE NAME
+    /// TYPE/NAME, TYPE NAME, or TYPE
     #[arg(num_args = 0..=2, value_name = "TYPE/NAME")]
     pub object: Vec<String>,
     /// How to look and how to answer.
@@ -64,6 +64,9 @@ pub struct Flags {
     /// All namespaces; so it is without -n
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
+    /// Look at every kind that the server serves, by its metadata (not at Secrets and Events)
+    #[arg(long)]
+    pub all_kinds: bool,
     /// The kubeconfig's context to use
     #[arg(long)]
     pub context: Option<String>,
@@ -104,7 +107,7 @@ pub struct Flags {
     #[arg(long, default_value = "10s", value_parser = seconds)]
     pub request_timeout: Duration,
     /// Look again every five seconds, and answer again when something changed
-    #[arg(long, conflicts_with = "save_state")]
+    #[arg(short, long, conflicts_with = "save_state")]
     pub watch: bool,
     /// Keep what was asked and answered, for `judge`
     #[arg(long, value_name = "FILE")]
@@ -117,9 +120,12 @@ pub struct Flags {
 /// How to answer.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct AnswerFlags {
-    /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = Output::Tree)]
-    pub output: Output,
+    /// The form of the answer; without it a screen of all root causes, or the tree of the object that was named
+    #[arg(short, long, value_enum)]
+    pub output: Option<Output>,
+    /// The whole chain and all steps of the root cause with this number on the first screen
+    #[arg(long, value_name = "N", conflicts_with_all = ["no_headers"])]
+    pub explain: Option<usize>,
     /// Leave out the table's head
     #[arg(long)]
     pub no_headers: bool,
@@ -131,6 +137,8 @@ pub struct AnswerFlags {
 /// The form of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
+    /// A few lines for each root cause, the oldest first
+    Screen,
     /// What holds it, and what to do
     Tree,
     /// One line per root cause

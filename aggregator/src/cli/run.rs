@@ -21,6 +21,9 @@ use aggregator_core::state::{State, Subject};
 /// How long `--watch` waits between two looks.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
+/// Longer lines are hard to read.
+const WIDEST: usize = 120;
+
 /// Runs the plugin.
 pub async fn main() -> ExitCode {
     let mut typed = std::env::args_os();
@@ -130,8 +133,12 @@ async fn watch(client: &kube::Client, subject: &Subject, flags: &Flags) -> Resul
 
 fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
     let (word, name) = match object {
-        [] => return Ok(Subject::Everything { namespace: flags.namespace.clone() }),
-        [both] => both.split_once('/').with_context(|| format!("{both:?} is no TYPE/NAME, for example pod/{both}"))?,
+        [] => return Ok(Subject::Everything { namespace: flags.namespace.clone(), all_kinds: flags.all_kinds }),
+        [one] => match one.split_once('/') {
+            Some(both) => both,
+            None if one.is_empty() => bail!("give TYPE/NAME, TYPE or nothing, for example pod/db-0 -n shop"),
+            None => return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone() }),
+        },
         [word, name, ..] => (word.as_str(), name.as_str()),
     };
     if word.is_empty() || name.is_empty() {
@@ -174,16 +181,29 @@ fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
         bail!("{refusal}");
     }
     let style = style(flags.color);
-    let width = width();
-    let text = match flags.output {
-        Output::Tree => report::tree(report, Detail::Short, width.unwrap_or(100).min(120), style),
-        Output::Wide => report::tree(report, Detail::Wide, width.unwrap_or(100).min(120), style),
-        Output::Table => report::table(report, !flags.no_headers, width, style),
-        Output::Json => render::json(report)?,
-        Output::Yaml => report::yaml(report)?,
-        Output::Name => report::name(report),
-        Output::Dot => report::dot(report),
-        Output::Mermaid => report::mermaid(report),
+    let terminal = width().unwrap_or(100);
+    let width = terminal.min(WIDEST);
+    let form = flags.output.unwrap_or(match report.subject {
+        Subject::Object { .. } => Output::Tree,
+        Subject::Everything { .. } | Subject::Kind { .. } => Output::Screen,
+    });
+    let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };
+    let text = match (flags.explain, form) {
+        (Some(number), Output::Screen | Output::Tree | Output::Wide) => {
+            let causes = report.roots.len();
+            report::explain(report, number, detail, width, style).with_context(|| {
+                format!("there is no root cause {number}; {causes} were found, and the first has number 1")
+            })?
+        }
+        (Some(_), _) => bail!("--explain answers as a tree: leave -o out, or give -o wide"),
+        (None, Output::Screen) => report::screen(report, terminal, style),
+        (None, Output::Tree | Output::Wide) => report::tree(report, detail, width, style),
+        (None, Output::Table) => report::table(report, !flags.no_headers, style),
+        (None, Output::Json) => render::json(report)?,
+        (None, Output::Yaml) => report::yaml(report)?,
+        (None, Output::Name) => report::name(report),
+        (None, Output::Dot) => report::dot(report),
+        (None, Output::Mermaid) => report::mermaid(report),
     };
     print(&text, style)?;
     Ok(ExitCode::from(render::exit_code(report.verdict)))

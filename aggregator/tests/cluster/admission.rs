@@ -235,7 +235,7 @@ fn only_the_webhook_that_is_asked_is_blamed() {
         0,
         &[
             "Pod a/p: Running",
-            "ValidatingWebhookConfiguration guard: must be asked (webhook pods.example.com)",
+            "ValidatingWebhookConfiguration guard: admission calls webhook pods.example.com (failurePolicy: Fail)",
             "Service guard/guard: does not exist",
         ],
     );

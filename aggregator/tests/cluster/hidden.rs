@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use aggregator::report::{dot, mermaid, name, table, tree, yaml};
+use aggregator::report::{dot, mermaid, name, screen, table, tree, yaml};
 use aggregator_core::chain::judge;
 use aggregator_core::state::State;
 use findings::is_visible;
@@ -58,7 +58,8 @@ fn no_answer_holds_what_cannot_be_seen() {
             for text in [
                 &tree(&report, Detail::Short, 100, Style::Plain),
                 &tree(&report, Detail::Wide, 100, Style::Plain),
-                &table(&report, true, None, Style::Plain),
+                &table(&report, true, Style::Plain),
+                &screen(&report, 100, Style::Plain),
                 &name(&report),
                 &dot(&report),
                 &mermaid(&report),

@@ -7,6 +7,8 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 mod connecting;
 #[cfg(test)]
 mod control_plane;
@@ -20,6 +22,8 @@ mod gathering;
 mod golden;
 #[cfg(test)]
 mod hidden;
+#[cfg(test)]
+mod kinds;
 #[cfg(test)]
 mod not_stuck;
 #[cfg(test)]
@@ -35,7 +39,11 @@ mod properties;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]
+mod roots;
+#[cfg(test)]
 mod schema;
+#[cfg(test)]
+mod screen;
 #[cfg(test)]
 mod served;
 #[cfg(test)]

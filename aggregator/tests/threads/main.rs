@@ -49,19 +49,39 @@ mod karpenter_3144;
 #[cfg(test)]
 mod karpenter_provider_aws_1166;
 #[cfg(test)]
+mod keda_1231;
+#[cfg(test)]
 mod kubernetes_113426;
 #[cfg(test)]
 mod kubernetes_118261;
+#[cfg(test)]
+mod kubernetes_60538;
+#[cfg(test)]
+mod kubernetes_60807;
+#[cfg(test)]
+mod kubernetes_71925;
 #[cfg(test)]
 mod kubernetes_72335;
 #[cfg(test)]
 mod kubernetes_75788;
 #[cfg(test)]
+mod kubernetes_83332;
+#[cfg(test)]
+mod kubevirt_13098;
+#[cfg(test)]
 mod kubevirt_1491;
 #[cfg(test)]
 mod longhorn_3457;
 #[cfg(test)]
+mod longhorn_5319;
+#[cfg(test)]
 mod multus_cni_669;
+#[cfg(test)]
+mod operator_lifecycle_manager_2901;
+#[cfg(test)]
+mod operator_lifecycle_manager_3356;
+#[cfg(test)]
+mod osm_4466;
 #[cfg(test)]
 mod pixie_1917;
 #[cfg(test)]

@@ -1,12 +1,20 @@
 //! A cause found at an object. Every text from elsewhere is cleaned here.
 
 use findings::{
-    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
+    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, cause, clean,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::state::ObjectRef;
+
+/// What the API shows of a pod whose node has not finished: that, and not why.
+static ONLY_THE_NODE_KNOWS: &[&Cause] = &[
+    &cause::POD_CONTAINERS_NOT_STOPPED,
+    &cause::POD_CLEANUP_NOT_FINISHED,
+    &cause::POD_NEVER_STARTED,
+    &cause::CSI_DRIVER_NOT_ON_NODE,
+];
 
 /// One step between an object and its root cause.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,6 +178,17 @@ impl RootCause {
         }
     }
 
+    /// What stands in the place of a placeholder, if it fits there.
+    pub fn value(&self, placeholder: Placeholder) -> Option<&str> {
+        self.names.get(placeholder)
+    }
+
+    /// The node to look on, when the API shows only that something on it is not finished.
+    pub fn look_on(&self) -> Option<String> {
+        let is_hidden = ONLY_THE_NODE_KNOWS.iter().any(|cause| cause.id == self.cause.id);
+        self.value(Placeholder::Node).filter(|_| is_hidden && self.agent.is_none()).map(str::to_owned)
+    }
+
     /// Another cause of the same, with the same steps.
     pub fn instead(mut self, cause: &'static Cause) -> Self {
         let of = self.root.split_once(':').map_or("", |(_, of)| of);
@@ -212,6 +231,12 @@ impl RootCause {
     pub fn same_as(mut self, root: impl std::fmt::Display) -> Self {
         self.root = clean(&format!("{}:{root}", self.cause.id), 300);
         self
+    }
+
+    /// The same root as another one's, as far as the cause is the same.
+    pub fn same_as_of(self, other: &RootCause) -> Self {
+        let root = other.root.split_once(':').map_or(other.root.as_str(), |(_, root)| root).to_owned();
+        self.same_as(root)
     }
 
     fn names_of(self, object: &ObjectRef) -> Self {

@@ -138,6 +138,12 @@ impl<'a> Lister<'a> {
         self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
     }
 
+    /// The metadata of all objects of any kind that are being deleted.
+    pub fn terminating_metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
+        let (resource, select, detail) = (resource.clone(), Select::Terminating, Detail::Metadata);
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+    }
+
     /// The metadata of all objects of this name, in whichever namespace.
     pub fn namesakes(&self, resource: &Resource, name: &str) -> Answer<Vec<&'a Object>> {
         let select = Select::Fields(format!("metadata.name={name}"));
@@ -147,6 +153,13 @@ impl<'a> Lister<'a> {
 
     /// The metadata of one object of any kind, from a list that has been asked for or by its name.
     pub fn object(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
+        for scope in scopes(namespace) {
+            let (resource, select, detail) = (resource.clone(), Select::Terminating, Detail::Metadata);
+            let question = Question::Objects { resource, scope, select, detail };
+            if let Some(found) = self.within(&question, namespace, name) {
+                return Answer::Seen(found);
+            }
+        }
         self.one(resource, Select::Every, Detail::Metadata, namespace, name)
     }
 

@@ -24,7 +24,7 @@ mod words;
 mod youth;
 
 pub use finalizer::{KnownFinalizer, known as known_finalizers};
-pub use victims::victims;
+pub use victims::{looked_at, victims};
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;

@@ -31,10 +31,7 @@ pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &
     if !free.is_empty() {
         diagnosis.causes.push(
             RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
-                .step(Step::named(
-                    count(free.len(), "dependent"),
-                    format!("nobody asked it to go yet: {}", some(&free, 3)),
-                ))
+                .step(Step::named(count(free.len(), "dependent"), format!("not being deleted yet: {}", some(&free, 3))))
                 .evidence(target.to_string(), "finalizer foregroundDeletion"),
         );
     } else if !diagnosis.waits_for.is_empty() {

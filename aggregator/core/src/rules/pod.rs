@@ -370,7 +370,6 @@ fn missing_driver(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bo
         }
         let found = case
             .found(&cause::CSI_DRIVER_NOT_ON_NODE, &diagnosis.words)
-            .same_as(format!("{name}:{}", csi.driver))
             .name(Placeholder::Driver, &csi.driver)
             .step(Step::about(
                 &ObjectRef::claim(case.namespace(), &one.metadata.name),

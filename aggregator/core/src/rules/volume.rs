@@ -11,6 +11,8 @@ use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
 
+const PROTECTION: &str = "kubernetes.io/pv-protection";
+
 /// Explains a volume.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
@@ -38,18 +40,26 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.words = format!("{}; phase {}", words(lister, &volume.metadata), volume.status.phase);
     for finalizer in &volume.metadata.finalizers {
         match finalizer.as_str() {
-            "kubernetes.io/pv-protection" => protection(lister, target, volume, &mut diagnosis),
+            PROTECTION => protection(lister, target, volume, &mut diagnosis),
             "external-provisioner.volume.kubernetes.io/finalizer" => {
                 backend(lister, target, volume, &cause::PV_BACKEND_DELETE_FAILS, &mut diagnosis);
             }
             "kubernetes.io/pv-controller" => {
                 backend(lister, target, volume, &cause::PV_DELETION_PENDING, &mut diagnosis)
             }
+            // It stays attached while a pod uses it: pv-protection tells who does.
+            other if other.starts_with("external-attacher/") && is_in_use(volume) => {}
             other if other.starts_with("external-attacher/") => attachments(lister, target, other, &mut diagnosis),
             other => finalizer::one(lister, target, &volume.metadata, other, &mut diagnosis),
         }
     }
     diagnosis
+}
+
+/// Whether its claim holds it, so that what else holds it comes after the claim.
+fn is_in_use(volume: &PersistentVolume) -> bool {
+    let is_protected = volume.metadata.finalizers.iter().any(|finalizer| finalizer == PROTECTION);
+    is_protected && volume.status.phase == "Bound" && volume.spec.claim_ref.is_some()
 }
 
 /// Held while it is Bound: its claim must go first.

@@ -35,6 +35,16 @@ pub enum Subject {
     Everything {
         /// Only this namespace.
         namespace: Option<String>,
+        /// Every kind that the server serves, by its metadata, and not only those that are mostly stuck.
+        #[serde(default)]
+        all_kinds: bool,
+    },
+    /// Everything of one kind that is being deleted.
+    Kind {
+        /// `pods`, `ns`, `widgets.example.com`.
+        word: String,
+        /// Only this namespace.
+        namespace: Option<String>,
     },
     /// One object, named by a word that discovery knows.
     Object {

@@ -80,6 +80,12 @@ impl World {
         self
     }
 
+    /// One node, as it is.
+    pub fn node(&self, name: &str) -> Value {
+        let nodes = self.lists.get("/api/v1/nodes").into_iter().flatten();
+        nodes.into_iter().find(|node| node["metadata"]["name"] == name).cloned().unwrap()
+    }
+
     /// Takes one object away.
     pub fn without(mut self, path: &str, name: &str) -> World {
         self.list(path).retain(|object| object["metadata"]["name"] != name);

@@ -78,6 +78,23 @@ mod tests {
         }
     }
 
+    /// What a step says, people do: the warning beside it says until when not to.
+    #[test]
+    fn a_warning_does_not_forbid_what_a_step_says() {
+        for cause in ALL.iter().copied().flatten() {
+            let action = cause.danger.action;
+            let takes_off = |text: &str| text.contains("finalizer off") && text.contains("take");
+            let is_step = cause.safe.iter().any(|step| takes_off(step.text));
+            let forbids = action.contains("finalizer off") || action.contains("finalizers off");
+            assert!(!(is_step && forbids) || action.contains("before"), "{}: {action}", cause.id);
+            for command in cause.safe.iter().filter_map(|step| step.command) {
+                let act: Vec<&str> = command.split(' ').take(3).collect();
+                let is_same = act.len() == 3 && action.contains(&act.join(" "));
+                assert!(!is_same || action.contains("before"), "{}: {action} and {command}", cause.id);
+            }
+        }
+    }
+
     #[test]
     fn no_step_skips_a_clean_up() {
         for advice in ALL.iter().copied().flatten().flat_map(|cause| cause.safe) {

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// Dependents of a foreground deletion were not asked to go.
     FOREGROUND_DEPENDENTS_REMAIN = Cause::in_cluster(ClusterArea::Finalizer, "ForegroundDependentsRemain")
-        .title("A foreground deletion waits for dependents that nobody asked to go")
+        .title("A foreground deletion waits for dependents that are not being deleted")
         .meaning("The object was deleted with --cascade=foreground and waits for everything it owns. The garbage \
             collector should have asked its dependents to go and has not.")
         .proof("foregroundDeletion is among its finalizers, and an object with its uid as a blocking owner is not \

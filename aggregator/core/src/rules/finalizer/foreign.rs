@@ -3,6 +3,7 @@
 use findings::{Cause, Placeholder, cause};
 
 use super::controller::{self, By, Controllers, Wanted};
+use super::deadlock;
 use super::held::{SLOW, held, refused, setter as setter_words};
 use super::leader::{self, Leader};
 use super::operator::{self, Operator, Says};
@@ -11,6 +12,7 @@ use super::related;
 use super::reported::{self, Reported};
 use super::rights::{self, May};
 use super::runner::{Runner, Stands};
+use super::same;
 use super::setter;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -60,7 +62,7 @@ impl Case<'_> {
     }
 
     /// Of a built-in kind hundreds of programs may change every object: rights tell nothing there.
-    fn is_custom(&self) -> bool {
+    pub fn is_custom(&self) -> bool {
         !self.target.resource.is_built_in()
     }
 
@@ -101,10 +103,11 @@ impl Case<'_> {
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     if refused(lister, case.target, case.meta, diagnosis) {
+        deadlock::look(lister, case, diagnosis);
         return;
     }
     let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
-    diagnosis.causes.extend(found.map(RootCause::in_place_of_own));
+    diagnosis.causes.extend(found.map(|found| same::keyed(case, found).in_place_of_own()));
 }
 
 fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
@@ -189,7 +192,8 @@ fn is_within(name: &str, domain: &str) -> bool {
     name == domain || name.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
 }
 
-fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+/// Who serves a custom kind, and why that one has not released it.
+pub fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
     let Resource { group, plural, .. } = &case.target.resource;
     let program = setter::program(case.meta, case.finalizer, group);
     let fit = |role: &Role| role.fit(group, Some(plural));

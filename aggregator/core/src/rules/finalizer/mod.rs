@@ -2,6 +2,7 @@
 
 mod controller;
 pub mod controller_manager;
+mod deadlock;
 mod foreign;
 mod held;
 mod leader;
@@ -12,6 +13,7 @@ mod repeated;
 mod reported;
 mod rights;
 mod runner;
+mod same;
 mod setter;
 
 use findings::cause;
@@ -24,6 +26,11 @@ use super::owner;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
+
+/// Who takes this finalizer off, where its name tells.
+pub fn released_by(finalizer: &str) -> Option<&'static str> {
+    registry::find(finalizer).map(|known| known.released_by)
+}
 
 /// Explains every finalizer of an object.
 pub fn explain(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {

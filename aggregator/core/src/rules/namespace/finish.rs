@@ -4,13 +4,17 @@ use findings::{Placeholder, cause};
 
 use super::case::Case;
 use super::content::Left;
+use super::pointers::Answering;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::webhook::Request;
-use crate::rules::words::{count, some};
+use crate::rules::words::{age, count, some};
 use crate::rules::youth::YOUNG;
 use crate::rules::{control_plane, finalizer, webhook};
 use crate::state::*;
+
+/// The namespace controller tries again within a minute; after five it does not work on the namespace.
+const RETRIED: i64 = 300;
 
 pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
     recreated(case, left, diagnosis);
@@ -69,6 +73,24 @@ pub fn control_plane(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         Some(found) => diagnosis.causes.push(found),
         None => dead_apis(lister, case, diagnosis),
     }
+}
+
+/// The conditions name an API as dead that answers again, and nothing else holds the namespace.
+pub fn outdated(lister: &Lister, case: &Case, answering: &[Answering], diagnosis: &mut Diagnosis) {
+    let Some(first) = answering.first().filter(|_| !diagnosis.is_explained() && !diagnosis.pending) else { return };
+    let names: Vec<String> = answering.iter().map(|one| one.group_version.clone()).collect();
+    let since = answering.iter().filter_map(|one| one.since).max();
+    let again = match since {
+        Some(since) => format!("answers again for {}", age(lister, since)),
+        None => "is served no more".to_owned(),
+    };
+    let words = format!("{}; its condition still names {}, which {again}", diagnosis.words, some(&names, 3));
+    let found = RootCause::here(&cause::NAMESPACE_CONDITION_OUTDATED, case.target, words)
+        .name(Placeholder::Namespace, case.name)
+        .name(Placeholder::GroupVersion, &first.group_version)
+        .evidence("APIService and API discovery", format!("{} {again}", some(&names, 3)));
+    let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < RETRIED);
+    diagnosis.causes.push(if is_recent { found.progressing() } else { found.probable() });
 }
 
 fn recreated(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {

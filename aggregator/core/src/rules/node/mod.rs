@@ -222,7 +222,7 @@ fn not_evicted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             .not_stuck();
         diagnosis.causes.push(suspended.prove(found));
     } else {
-        diagnosis.note(format!("Other pods of {} are not asked to go: it is {}.", case.target, suspended.words));
+        diagnosis.note(format!("Other pods of {} are not evicted: it is {}.", case.target, suspended.words));
     }
 }
 
@@ -232,7 +232,9 @@ const MOST_CLAIMS: usize = 20;
 /// When something on this node was asked about, the claims of its pods that were met: (namespace, name).
 /// `None` when all volumes of the node count, or these are too many to be asked for one by one.
 fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a str, String)>> {
-    if matches!(lister.state.subject, Subject::Everything { .. }) || victims::is_named(lister, node) {
+    if matches!(lister.state.subject, Subject::Everything { .. } | Subject::Kind { .. })
+        || victims::is_named(lister, node)
+    {
         return None;
     }
     let mut pods = lister.met::<Pod>().filter(|pod| pod.spec.node_name == node.name).peekable();

@@ -4,6 +4,27 @@ use crate::cause::cluster::shared::FINALIZE;
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
+    /// The namespace's condition names an API that answers again.
+    NAMESPACE_CONDITION_OUTDATED = Cause::in_cluster(ClusterArea::Namespace, "NamespaceConditionOutdated")
+        .title("The namespace's condition names an API that answers again")
+        .meaning("The namespace controller could not list an API and says so in a condition. The API has answered \
+            since, or is served no more, and nothing was found in the namespace. The controller tries again within a \
+            minute and removes the namespace then. Where it has not, it does not work on the namespace.")
+        .proof("NamespaceDeletionDiscoveryFailure names the API; its APIService is Available or gone, and discovery \
+            lists it or does not have it. That the controller does not work on the namespace is inferred after five \
+            minutes, so it is probable then.")
+        .safe(&[
+            step("See what the condition says now, and when it was written")
+                .run("kubectl get namespace {namespace} -o yaml").typed(),
+            step("If it has not changed for minutes, see whether the controller manager runs and what it logs about the \
+                namespace")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+        ])
+        .danger(FINALIZE)
+        .sources(&["reference: namespace controller, nsControllerRateLimiter"])
+        .event_reason("NamespaceConditionOutdated")
+        .diagnosis(Proven::Observation);
+
     /// Objects are made while the namespace is being deleted.
     OBJECTS_RECREATED = Cause::in_cluster(ClusterArea::Admission, "ObjectsRecreated")
         .title("Somebody makes objects while the namespace is being deleted")
