@@ -30,7 +30,8 @@ pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress
     }
 }
 
-async fn answer(server: &Server<'_>, question: Question) -> Answered {
+/// Asks one question, which may take several requests.
+pub async fn answer(server: &Server<'_>, question: Question) -> Answered {
     let (answer, cut) = match &question {
         Question::Version => (version(server).await, false),
         Question::Discovery => (discovery::ask(server).await, false),

@@ -150,7 +150,7 @@ async fn whole(mut body: Limited<Body>, length: usize) -> Result<Vec<u8>, Box<dy
 }
 
 /// The server's own words: the message of a `Status`, or plain text.
-fn said(body: &[u8]) -> String {
+pub(super) fn said(body: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Value>(body) {
         Ok(value) => value.get("message").and_then(|message| message.as_str()).unwrap_or_default().to_owned(),
         Err(_) => String::from_utf8_lossy(body).trim().chars().take(300).collect(),
@@ -158,7 +158,7 @@ fn said(body: &[u8]) -> String {
 }
 
 /// How the way to the server failed.
-fn kind(error: &(dyn Error + 'static)) -> FaultKind {
+pub(super) fn kind(error: &(dyn Error + 'static)) -> FaultKind {
     let causes = std::iter::successors(Some(error), |error| (*error).source());
     causes.filter_map(|error| error.downcast_ref()).last().map(FaultKind::of_io).unwrap_or_default()
 }
