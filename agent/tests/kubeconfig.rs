@@ -4,7 +4,7 @@
 use std::fs;
 
 use agent::host::{
-    HostView,
+    HostRoot,
     api::{CHECK, Credentials},
 };
 use agent_core::observation::HostPath;
@@ -64,7 +64,7 @@ fn no_kubeconfig_runs_anything_or_sends_a_file() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let read = |bytes: &[u8]| {
         fs::write(host.path().join("kubeconfig"), bytes).unwrap();
-        let credentials = Credentials::OfKubelet(HostView::new(host.path()), HostPath::from("/kubeconfig"));
+        let credentials = Credentials::OfKubelet(HostRoot::new(host.path()), HostPath::from("/kubeconfig"));
         runtime.block_on(credentials.config(CHECK))
     };
     assert!(read(GOOD[1].as_bytes()).is_ok(), "{:?}", read(GOOD[1].as_bytes()).err());

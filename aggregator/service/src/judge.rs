@@ -83,7 +83,7 @@ fn later(at: Timestamp, by: Duration) -> Timestamp {
 impl Judge {
     /// Nothing is known yet.
     pub fn new(now: Timestamp) -> Self {
-        let state = State::new(Subject::Everything { namespace: None }, now);
+        let state = State::new(Subject::Everything { namespace: None, all_kinds: false }, now);
         Judge { state, asked: BTreeMap::new(), failing: BTreeMap::new() }
     }
 

@@ -56,7 +56,8 @@ fn report(roots: Vec<Root>) -> ClusterReport {
     ClusterReport {
         schema: ClusterReport::SCHEMA,
         at: String::new(),
-        subject: Subject::Everything { namespace: None },
+        subject: Subject::Everything { namespace: None, all_kinds: false },
+        looked_at: vec![],
         refused: None,
         verdict: Verdict::Stuck,
         roots,

@@ -116,6 +116,7 @@ impl Rights {
             schema: report.schema,
             at: report.at.clone(),
             subject: report.subject.clone(),
+            looked_at: report.looked_at.clone(),
             refused: report.refused.clone().filter(|_| all),
             verdict: if all { report.verdict } else { verdicts.max().unwrap_or(Verdict::Clear) },
             roots,
