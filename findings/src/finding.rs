@@ -1,9 +1,11 @@
 //! A gate that is blocked, why, and what to do.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Cause, CauseRef, Gate, Subject, Thing, Values, clean, guard, placeholder};
+use crate::{Advice, Cause, CauseRef, Gate, Placeholder, Subject, Thing, Values, clean, guard, placeholder};
 
 /// A cause found at work, with its evidence and the way out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -156,17 +158,26 @@ impl Advice {
     pub fn fill(&self, values: &Values) -> Option<Step> {
         let text = placeholder::fill(self.text, values, |value| Some(value.into()))?;
         let command = match self.command {
-            Some(template) => Some(guard::command(template, values)?),
+            Some(template) => Some(guard::command(&of_any_scope(template, values), values)?),
             None => None,
         };
         Some(Step { text, command, tested: self.is_tested() })
     }
 }
 
+/// An object of any kind is named with its namespace, and one that lives in none without.
+fn of_any_scope<'t>(template: &'t str, values: &Values) -> Cow<'t, str> {
+    let is_of_any_kind = template.contains("{type} {name} -n {namespace}");
+    match is_of_any_kind && values.get(Placeholder::Namespace).is_none() {
+        true => Cow::Owned(template.replace(" -n {namespace}", "")),
+        false => Cow::Borrowed(template),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Placeholder, cause::step};
+    use crate::cause::step;
 
     #[test]
     fn fills_and_quotes() {
@@ -174,6 +185,16 @@ mod tests {
         let advice = step("Stop {comm}").run("umount {mount}");
         let step = advice.fill(&values).unwrap();
         assert_eq!((step.text.as_str(), step.command.as_deref()), ("Stop it's", Some("umount '/a b'")));
+    }
+
+    #[test]
+    fn an_object_without_a_namespace_is_named_without_one() {
+        let advice = step("See it").run("kubectl get {type} {name} -n {namespace} -o yaml");
+        let values = Values::new().with(Placeholder::Type, "namespace").with(Placeholder::Name, "a");
+        let command = |values: &Values| advice.fill(values).unwrap().command.unwrap();
+        assert_eq!(command(&values), "kubectl get namespace a -o yaml");
+        let values = values.with(Placeholder::Namespace, "team");
+        assert_eq!(command(&values), "kubectl get namespace a -n team -o yaml");
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub enum ConnectError {
         /// Where it stands. The address may hold a password and is not told.
         from: &'static str,
     },
+    /// kube takes a user that is not there for one without credentials.
+    #[error("the kubeconfig has no user {0}: `kubectl config get-users` lists those it has")]
+    NoUser(String),
     /// The user's credential plugin gave nothing.
     #[error(transparent)]
     Exec(#[from] ExecError),
@@ -82,6 +85,8 @@ pub async fn connect(connection: &Connection) -> Result<(Client, String), Connec
     if config.cluster_url.scheme_str() == Some("http") {
         // Else every certificate of the machine would be loaded for nothing.
         config.root_cert = Some(Vec::new());
+        // As kubectl: who listens on the way would read them.
+        config.auth_info = without_credentials(config.auth_info);
     }
     check_token(&config.auth_info)?;
     let namespace = config.default_namespace.clone();
@@ -96,6 +101,9 @@ async fn found(connection: &Connection) -> Result<Config, ConnectError> {
     let mut config = match (read(connection.kubeconfig.as_deref())?, &connection.server) {
         (Some(file), _) => {
             named = proxy_of(&file, &options);
+            if let Some(user) = user.as_ref().filter(|user| !file.auth_infos.iter().any(|one| one.name == **user)) {
+                return Err(ConnectError::NoUser(findings::clean(user, 100)));
+            }
             Config::from_custom_kubeconfig(file, &options).await?
         }
         (None, Some(server)) => Config::new(server.clone()),
@@ -161,6 +169,16 @@ fn flags(config: &mut Config, connection: &Connection) {
         auth.impersonate.clone_from(&connection.impersonate);
         auth.impersonate_groups = Some(connection.impersonate_groups.clone()).filter(|groups| !groups.is_empty());
         auth.impersonate_uid.clone_from(&connection.impersonate_uid);
+    }
+}
+
+/// As whom to ask, and no more.
+fn without_credentials(auth: AuthInfo) -> AuthInfo {
+    AuthInfo {
+        impersonate: auth.impersonate,
+        impersonate_groups: auth.impersonate_groups,
+        impersonate_uid: auth.impersonate_uid,
+        ..AuthInfo::default()
     }
 }
 
@@ -257,6 +275,6 @@ mod tests {
         assert_eq!(found.proxy_url.unwrap(), "socks5://127.0.0.1:1080");
         assert_eq!(serde_json::to_value(&found.auth_info).unwrap()["token"], "of-v");
         let missing = Connection { user: Some("nobody".to_owned()), ..plain };
-        assert!(matches!(connect(&missing).await, Err(ConnectError::Kubeconfig(_))));
+        assert!(matches!(connect(&missing).await, Err(ConnectError::NoUser(_))));
     }
 }

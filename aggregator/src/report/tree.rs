@@ -76,11 +76,10 @@ fn verdict(report: &ClusterReport, held: &Held, style: Style) -> String {
 fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail) {
     let style = page.style;
     match root.victims.as_slice() {
-        [only] => page.filled("", &format!(
-            "{}: {}",
-            style.strong(&only.held.thing.to_string()),
-            verdict(report, &only.held, style)
-        )),
+        [only] => page.filled(
+            "",
+            &format!("{}: {}", style.strong(&only.held.thing.to_string()), verdict(report, &only.held, style)),
+        ),
         several => {
             let names: Vec<String> = several.iter().map(|victim| victim.held.thing.to_string()).collect();
             let longest = several.iter().filter_map(|victim| victim.held.overdue()).max();

@@ -19,7 +19,7 @@ const NESTED: &str = "42331e16-a9a8-4ad7-adaf-9dcadc109451";
 /// A moment after it was recorded: when the pod is no longer young.
 fn dstate() -> World {
     let mut world = recording("dstate-fuse");
-    world.at = world.ago(-60).parse().unwrap();
+    world.at = world.ago(-30).parse().unwrap();
     world
 }
 

@@ -340,7 +340,6 @@ fn the_same_flags_tell_the_server_the_same_as_kubectls() {
         let theirs = told(&kubectl, &["get", "--raw", "/version"], flags, config);
         let ours = told(Path::new(PLUGIN), &[], flags, config);
         assert_eq!(ours, theirs, "{flags:?}");
-        assert!(ours.iter().any(|line| line.starts_with("authorization: Bearer ")), "{flags:?}: {ours:?}");
     }
 }
 

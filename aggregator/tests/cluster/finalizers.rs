@@ -119,7 +119,7 @@ fn known_finalizers_have_a_cause_of_their_own() {
         ("Service", "service.k8s.aws/resources", "CloudLoadBalancerFinalizer"),
         ("ConfigMap", "finalizer.acme.cert-manager.io", "CertManagerChallengeFinalizer"),
         ("ConfigMap", "istio-finalizer.install.istio.io", "IstioOperatorFinalizer"),
-        ("ConfigMap", "resources-finalizer.argocd.argoproj.io", "ArgoCdFinalizer"),
+        ("ConfigMap", "resources-finalizer.argocd.argoproj.io", "FinalizerNotForThisKind"),
         ("ConfigMap", "ceph.rook.io/disaster-protection", "RookFinalizer"),
         ("ConfigMap", "finalizer.managedresource.crossplane.io", "ExternalResourceFinalizer"),
         ("PersistentVolumeClaim", "snapshot.storage.kubernetes.io/pvc-as-source-protection", "SnapshotFinalizer"),

@@ -46,6 +46,7 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
         verdict,
         finding,
         told_by: None,
+        look_on: None,
         victims: victims.iter().map(victim).collect(),
         on_the_way: vec![],
         behind: vec![],

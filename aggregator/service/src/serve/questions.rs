@@ -64,7 +64,8 @@ pub async fn ask(
     let mut time = None::<Instant>;
     while let Some(questions) = asked.recv().await {
         if time.is_none_or(|time| time.elapsed() >= TIME) {
-            let mut state = State::new(Subject::Everything { namespace: None, all_kinds: false }, Timestamp::UNIX_EPOCH);
+            let mut state =
+                State::new(Subject::Everything { namespace: None, all_kinds: false }, Timestamp::UNIX_EPOCH);
             if reach(&client, &mut state, bounds).await.is_ok() && state.at != Timestamp::UNIX_EPOCH {
                 clock.heard(state.at);
                 time = Some(Instant::now());

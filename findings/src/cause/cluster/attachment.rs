@@ -73,6 +73,7 @@ causes! {
             step("See that the storage's own console does not show the volume as attached to {node}"),
             step("Delete the VolumeAttachment: its attacher makes sure that nothing is attached, and then lets it go")
                 .run("kubectl delete volumeattachment {attachment}"),
+            step("Then wait: the volume loses the attacher's finalizer and goes"),
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["external-attacher#66"])

@@ -80,6 +80,7 @@ causes! {
             step("If it says \"failed to destroy network\": see whether the CNI plugin's own pod runs on {node}, and \
                 repair or restore it; the kubelet's next try then succeeds")
                 .run("kubectl -n kube-system get pods -o wide --field-selector spec.nodeName={node}").typed(),
+            step("Wait for the kubelet's next try: it tries again by itself, at the latest after a few minutes"),
             ON_THE_NODE,
         ])
         .danger(FORCE)

@@ -20,7 +20,7 @@ causes! {
             step("See who set the finalizer")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
             step("Read in the documentation of its controller, of the version you run, whether it looks at this kind; if \
-                it does not, take this one finalizer off with kubectl edit: nothing cleans up after this object"),
+                it does not, remove this one entry with kubectl edit: nothing cleans up after this object"),
             step("Take the finalizer out of the manifest, chart or template that sets it"),
         ])
         .danger(ALL_OF_THEM)
