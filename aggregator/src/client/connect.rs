@@ -77,6 +77,7 @@ pub async fn connect(connection: &Connection) -> Result<(Client, String), Connec
     flags(&mut config, connection);
     // kube runs the plugin once for each part of the client.
     exec::run(&mut config.auth_info)?;
+    check_token(&config.auth_info)?;
     // By default kube asks a dead API again for minutes, in silence.
     config.default_retry = false;
     config.disable_compression = connection.disable_compression;
@@ -88,7 +89,6 @@ pub async fn connect(connection: &Connection) -> Result<(Client, String), Connec
         // As kubectl: who listens on the way would read them.
         config.auth_info = without_credentials(config.auth_info);
     }
-    check_token(&config.auth_info)?;
     let namespace = config.default_namespace.clone();
     Ok((Client::try_from(config)?, namespace))
 }

@@ -321,12 +321,11 @@ fn the_same_flags_tell_the_server_the_same_as_kubectls() {
         let [(name, path)] = <[_; 1]>::try_from(named(address)).unwrap();
         vec![(name, format!("/nonexistent/config::{path}"))]
     };
-    let cases: [(&[&str], &dyn Fn(SocketAddr) -> Vec<(String, String)>); 10] = [
+    let cases: [(&[&str], &dyn Fn(SocketAddr) -> Vec<(String, String)>); 9] = [
         (&[], &named),
         (&[], &missing),
         (&["--token", "given"], &named),
         (&["--user", "v"], &named),
-        (&["--disable-compression"], &named),
         (&["--cluster", "other"], &named),
         (&["--context", "d"], &named),
         (&["--as", "alice", "--as-group", "devs", "--as-group", "ops", "--as-uid", "7"], &named),

@@ -146,6 +146,8 @@ causes! {
         .safe(&[
             step("See whether that controller runs, and restore it; if it was uninstalled, install the same version \
                 again until its objects are gone"),
+            step("If it is not known which program that is, see who set it")
+                .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
             step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
                 .if_known(),
         ])
