@@ -9,7 +9,7 @@ use incidents::Incident;
 use jiff::Timestamp;
 
 /// One judgement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Published {
     /// What was judged; none before the first time.
     pub report: Option<Arc<ClusterReport>>,
@@ -30,17 +30,4 @@ pub struct Published {
 pub struct Nodes {
     /// Findings of agents, by node: how many are younger than an hour, and how many are late.
     pub findings: BTreeMap<String, (u32, u32)>,
-}
-
-impl Default for Published {
-    fn default() -> Self {
-        Published {
-            report: None,
-            incidents: Arc::default(),
-            asked: Arc::default(),
-            nodes: Arc::default(),
-            silent_since: None,
-            version: 0,
-        }
-    }
 }

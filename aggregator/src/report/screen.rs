@@ -122,7 +122,7 @@ fn one_block(page: &mut Page, number: usize, block: &Block, width: usize) {
         Verdict::Clear => "not stuck".to_owned(),
         Verdict::CannotTell | Verdict::Stuck => block.age(),
     };
-    page.line(&format!("{number:<2} {id}  {}  {counted}  {age}", style.strong(&place(root))).trim_end().to_owned());
+    page.line(format!("{number:<2} {id}  {}  {counted}  {age}", style.strong(&place(root))).trim_end());
     line(page, "", &proof(block, root), width);
     let names: Vec<String> = block.victims().iter().map(|held| name(&held.thing)).collect();
     if names != [place(root)] {

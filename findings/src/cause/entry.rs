@@ -120,6 +120,8 @@ pub struct Cause {
     pub patience: Patience,
     /// Whether it keeps a volume from being detached: other nodes then wait, even if no pod of this one does.
     pub keeps_attached: bool,
+    /// Whether it only says that something on the node is not finished, and not why: the node is to be looked at.
+    pub only_the_node_knows: bool,
     /// Beside one of these it is not told of the same pod: it would be their effect, or come after them.
     pub outranked_by: &'static [&'static Cause],
 }
@@ -154,6 +156,7 @@ impl Cause {
             diagnosis: Proven::Untested,
             patience: Patience::Retry,
             keeps_attached: false,
+            only_the_node_knows: false,
             outranked_by: &[],
         }
     }
@@ -161,6 +164,12 @@ impl Cause {
     /// See [`Cause::keeps_attached`].
     pub const fn keeps_attached(mut self) -> Self {
         self.keeps_attached = true;
+        self
+    }
+
+    /// See [`Cause::only_the_node_knows`].
+    pub const fn only_the_node_knows(mut self) -> Self {
+        self.only_the_node_knows = true;
         self
     }
 

@@ -61,7 +61,7 @@ const THEIR_PATHS: &[(&str, &str)] = &[
     ("agent/src/host/scan/mod.rs", "/proc"),
     ("agent/src/host/scan/saved.rs", "the file that a person names on the command line"),
     ("agent/src/host/superblocks.rs", "/sys"),
-    ("agent/src/host/view.rs", "links on the way to the kubelet's own directory, which are read and not followed"),
+    ("agent/src/host/root.rs", "links on the way to the kubelet's own directory, which are read and not followed"),
 ];
 
 pub fn check(sources: &[Source]) -> Vec<String> {

@@ -1,20 +1,12 @@
 //! A cause found at an object. Every text from elsewhere is cleaned here.
 
 use findings::{
-    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, cause, clean,
+    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::state::ObjectRef;
-
-/// What the API shows of a pod whose node has not finished: that, and not why.
-static ONLY_THE_NODE_KNOWS: &[&Cause] = &[
-    &cause::POD_CONTAINERS_NOT_STOPPED,
-    &cause::POD_CLEANUP_NOT_FINISHED,
-    &cause::POD_NEVER_STARTED,
-    &cause::CSI_DRIVER_NOT_ON_NODE,
-];
 
 /// One step between an object and its root cause.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,8 +177,9 @@ impl RootCause {
 
     /// The node to look on, when the API shows only that something on it is not finished.
     pub fn look_on(&self) -> Option<String> {
-        let is_hidden = ONLY_THE_NODE_KNOWS.iter().any(|cause| cause.id == self.cause.id);
-        self.value(Placeholder::Node).filter(|_| is_hidden && self.agent.is_none()).map(str::to_owned)
+        self.value(Placeholder::Node)
+            .filter(|_| self.cause.only_the_node_knows && self.agent.is_none())
+            .map(str::to_owned)
     }
 
     /// Another cause of the same, with the same steps.

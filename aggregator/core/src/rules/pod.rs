@@ -302,7 +302,10 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
         return;
     }
     // The agent says more, and its answer may be out.
-    if diagnosis.pending || kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
+    if diagnosis.pending {
+        return;
+    }
+    if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
         return;
     }
     if (pod.has_ended() && missing_driver(lister, case, diagnosis)) || diagnosis.pending {

@@ -32,17 +32,17 @@ pub fn router() -> Router<Shared> {
 
 /// What could not be answered. Whoever may not see something hears what they hear of what is not there.
 enum Refusal {
-    NotFound,
-    NotYet,
-    NotReviewed,
+    NothingToSee,
+    TooEarly,
+    RightsUnknown,
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (code, message) = match self {
-            Refusal::NotFound => (StatusCode::NOT_FOUND, "there is no such thing, or you may not see it"),
-            Refusal::NotYet => (StatusCode::SERVICE_UNAVAILABLE, "nothing has been judged yet"),
-            Refusal::NotReviewed => {
+            Refusal::NothingToSee => (StatusCode::NOT_FOUND, "there is no such thing, or you may not see it"),
+            Refusal::TooEarly => (StatusCode::SERVICE_UNAVAILABLE, "nothing has been judged yet"),
+            Refusal::RightsUnknown => {
                 (StatusCode::SERVICE_UNAVAILABLE, "the API server does not say what you may see; ask again")
             }
         };
@@ -63,8 +63,8 @@ async fn see(shared: &Shared, Caller(user): &Caller) -> Result<Seen, Refusal> {
         let published = shared.published.borrow();
         (published.report.clone(), published.incidents.clone(), published.silent_since)
     };
-    let whole = report.ok_or(Refusal::NotYet)?;
-    let rights = Rights::ask(&shared.reviews, user, &whole, &incidents).await.map_err(|_| Refusal::NotReviewed)?;
+    let whole = report.ok_or(Refusal::TooEarly)?;
+    let rights = Rights::ask(&shared.reviews, user, &whole, &incidents).await.map_err(|_| Refusal::RightsUnknown)?;
     Ok(Seen { whole, incidents, silent_since, rights })
 }
 
@@ -156,7 +156,7 @@ async fn object(
     });
     let mut unexplained = report.unexplained.clone();
     unexplained.retain(|held| holds(&held.thing));
-    let content = ObjectAnswer { object: found.ok_or(Refusal::NotFound)?, roots, unexplained };
+    let content = ObjectAnswer { object: found.ok_or(Refusal::NothingToSee)?, roots, unexplained };
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
 }
 
@@ -181,7 +181,7 @@ async fn node(
         is_told || chains.flatten().any(|link| on_node(&link.subject))
     });
     if roots.is_empty() {
-        return Err(Refusal::NotFound);
+        return Err(Refusal::NothingToSee);
     }
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content: NodeAnswer { node: name, roots } }))
 }
@@ -213,7 +213,7 @@ async fn one_incident(
     let seen = see(&shared, &caller).await?;
     let incident = seen.incidents.iter().find(|incident| incident.id == id);
     let incident = incident.and_then(|incident| seen.rights.incident(incident, &seen.whole));
-    let incident = incident.ok_or(Refusal::NotFound)?;
+    let incident = incident.ok_or(Refusal::NothingToSee)?;
     if format.as_deref() == Some("md") {
         let text = markdown(&incident, Timestamp::now());
         return Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response());

@@ -43,6 +43,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     control_plane::ALL,
     namespace::pointers::ALL,
     namespace::finish::ALL,
+    namespace::unseen::ALL,
     webhook::ALL,
     crd::ALL,
     object::ALL,

@@ -2,6 +2,8 @@
 
 pub(super) mod finish;
 pub(super) mod pointers;
+pub(super) mod unseen;
 
 pub use finish::*;
 pub use pointers::*;
+pub use unseen::*;

@@ -42,7 +42,8 @@ causes! {
         .danger(FORCE)
         .sources(&["kubernetes#51835", "kubernetes#66159"])
         .event_reason("PodContainersNotStopped")
-        .diagnosis(Proven::Recording("dstate-fuse"));
+        .diagnosis(Proven::Recording("dstate-fuse"))
+        .only_the_node_knows();
 
     /// The containers have ended, and the node has not cleaned up.
     POD_CLEANUP_NOT_FINISHED = Cause::in_cluster(ClusterArea::Pod, "PodCleanupNotFinished")
@@ -65,7 +66,8 @@ causes! {
         ))
         .sources(&["kubernetes#113426", "kubernetes#60987"])
         .event_reason("PodCleanupNotFinished")
-        .diagnosis(Proven::Recording("volumes-busy"));
+        .diagnosis(Proven::Recording("volumes-busy"))
+        .only_the_node_knows();
 
     /// The kubelet says why it cannot stop the pod.
     POD_KILL_FAILS = Cause::in_cluster(ClusterArea::Pod, "PodKillFails")
@@ -127,7 +129,8 @@ causes! {
         ))
         .sources(&["kubernetes#122342"])
         .event_reason("CsiDriverNotOnNode")
-        .diagnosis(Proven::Recording("csi-unmount"));
+        .diagnosis(Proven::Recording("csi-unmount"))
+        .only_the_node_knows();
 
     /// The pod never started a container, and its node is well.
     POD_NEVER_STARTED = Cause::in_cluster(ClusterArea::Pod, "PodNeverStarted")
@@ -149,7 +152,8 @@ causes! {
         ))
         .sources(&["reference: seed 000, ContainerCreating on a node that was gone"])
         .event_reason("PodNeverStarted")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Observation)
+        .only_the_node_knows();
 
     /// The pod has no node.
     POD_NEVER_SCHEDULED = Cause::in_cluster(ClusterArea::Pod, "PodNeverScheduled")

@@ -139,7 +139,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
     let beside = Vec::from_iter((!groups.is_empty() && !is_set_by_it).then(domain));
     let root = match blamed(lister, case, diagnosis, &found, beside.clone()) {
         Blamed::Open => return None,
-        Blamed::Found(root) => root,
+        Blamed::Found(root) => *root,
         Blamed::Nobody if groups.is_empty() => case.start(case.unknown()).at_itself(case.target, words),
         Blamed::Nobody => {
             let root = nobody(case, diagnosis, &found, &groups.join(", "));
@@ -200,7 +200,7 @@ pub fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option
     let found = controller::of(lister, diagnosis, &Wanted { target: case.target, program, fit: &fit })?;
     match blamed(lister, case, diagnosis, &found, Vec::new()) {
         Blamed::Open => return None,
-        Blamed::Found(found) => return Some(found),
+        Blamed::Found(found) => return Some(*found),
         Blamed::Nobody => {}
     }
     // Neither the finalizer's name nor anybody's rights tell.
@@ -226,7 +226,7 @@ enum Blamed {
     /// An answer is still out.
     Open,
     /// This.
-    Found(RootCause),
+    Found(Box<RootCause>),
     /// There are none.
     Nobody,
 }
@@ -246,9 +246,9 @@ fn blamed(
     match &first.runs {
         Some(runner) => {
             let by = Serving { runner: runner.clone(), by: Some(first.by), is_alone, beside };
-            served(lister, case, diagnosis, by).map_or(Blamed::Open, Blamed::Found)
+            served(lister, case, diagnosis, by).map_or(Blamed::Open, |root| Blamed::Found(Box::new(root)))
         }
-        None => Blamed::Found(idle(lister, case, &first.account, is_alone, beside)),
+        None => Blamed::Found(Box::new(idle(lister, case, &first.account, is_alone, beside))),
     }
 }
 

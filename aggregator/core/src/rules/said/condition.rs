@@ -39,11 +39,11 @@ const RESTATES: &[&str] = &["BeingDeleted", "Deleting", "DeletionInProgress", "D
 
 /// How near a condition is to why its object stays; nothing when it says that all is well.
 pub fn weigh(condition: &Condition) -> Option<Weight> {
-    let kind = condition.kind.to_ascii_lowercase();
-    let has = |parts: &[&str]| parts.iter().any(|part| kind.contains(part));
+    let name = condition.kind.to_ascii_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
     let (is_bad, is_about) = (has(BAD), has(DELETION));
-    let is_going = is_about && !is_bad && kind.ends_with("ing");
-    if NEITHER.contains(&kind.as_str()) {
+    let is_going = is_about && !is_bad && name.ends_with("ing");
+    if NEITHER.contains(&name.as_str()) {
         return None;
     }
     let weight = match condition.status.as_str() {

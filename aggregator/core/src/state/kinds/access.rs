@@ -51,7 +51,7 @@ impl Role {
         let fit = self.rules.iter().filter_map(|grant| grant.fit(group, plural)).max();
         // `admin` and `edit`, and what is aggregated into them, are people's.
         let is_for_people = self.aggregation_rule.is_some()
-            || self.metadata.labels.keys().any(|key| key.starts_with("rbac.authorization.k8s.io/aggregate-to-"));
+            || self.metadata.labels.keys().any(|name| name.starts_with("rbac.authorization.k8s.io/aggregate-to-"));
         fit.map(|fit| if is_for_people { fit.min(Fit::Resource) } else { fit })
     }
 

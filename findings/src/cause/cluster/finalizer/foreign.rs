@@ -9,29 +9,6 @@ const SET_BY: Advice = step("See who set the finalizer {finalizer} (managedField
     .if_known();
 
 causes! {
-    /// The namespace's conditions name a finalizer of objects that could not be listed.
-    FINALIZER_OF_UNSEEN_OBJECTS = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOfUnseenObjects")
-        .title("A finalizer holds objects that could not be listed")
-        .meaning("The namespace controller says which kinds remain in the namespace and which finalizers hold them. \
-            The objects themselves may not be listed by you, or are Secrets, which are not read here. So the finalizer \
-            is known, and which object has it is not.")
-        .proof("NamespaceContentRemaining names the kind and NamespaceFinalizersRemaining the finalizer, and no object \
-            that could be listed has it. Where several kinds could not be listed, which of them has it is not known, \
-            and it is probable.")
-        .safe(&[
-            step("See which of them has the finalizer, and nothing of their content; if that is refused, ask \
-                somebody who may list them")
-                .run("kubectl -n {namespace} get {type} -o custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers")
-                .if_known(),
-            step("See whether the program that takes {finalizer} off runs, and let it finish; its name mostly begins \
-                with that of the product"),
-            step("Ask about one of them by name: it shows who set the finalizer, and what its controller reports"),
-        ])
-        .danger(BY_HAND)
-        .sources(&["reference: NamespaceFinalizersRemaining"])
-        .event_reason("FinalizerOfUnseenObjects")
-        .diagnosis(Proven::Observation);
-
     /// The controller lived in the namespace it must clean.
     FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameNamespace")
         .title("The controller that must clean up lives in the namespace that is being deleted")
