@@ -12,9 +12,13 @@
 //!   disposable child ([`host::child`]).
 
 pub mod cli;
+mod frame;
 pub mod host;
+
+pub mod reader;
 pub mod report;
 pub mod run;
+mod sandbox;
 pub mod sys;
 
 use agent_core::{distribution, file_system, gates, observation, parse, view};

@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod block;
+pub mod broker;
 pub mod census;
 pub mod cgroups;
 pub mod child;
@@ -21,12 +22,14 @@ mod rpc;
 pub mod runtime;
 pub mod scan;
 pub mod shims;
+mod sockets;
 pub mod superblocks;
 pub mod usage;
 pub mod view;
 pub mod volumes;
 
 pub use pod_filter::PodFilter;
+pub use sockets::Sockets;
 pub use view::HostView;
 
 use crate::{

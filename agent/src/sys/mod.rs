@@ -15,9 +15,9 @@ mod proc_list;
 mod read;
 mod statx;
 
-pub use anchor::{SocketPath, listener, listens};
+pub use anchor::{SocketPath, bind, listener};
 pub use clock::{now_ms, page_size, thread_cpu_ms, ticks_per_second, uptime_ms};
-pub use descriptors::{close_all_but_stdio, close_range};
+pub use descriptors::close_range;
 pub use dir::{Entry, EntryKind, list, list_capped};
 pub use heap::share_one_heap;
 pub use listmount::{has_mount_after, unique_mount_id};

@@ -1,6 +1,6 @@
 //! CSI drivers on this node: who is registered with the kubelet, and what they have staged.
 
-mod registration;
+pub(super) mod registration;
 mod staging;
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ pub use staging::staging;
 use tokio::time::{Instant, timeout_at};
 pub use unstaged::unstaged;
 
-use super::{HostView, mounts::touchable};
+use super::{HostView, Sockets, mounts::touchable};
 use crate::{
     observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
     sys::{self, EntryKind},
@@ -30,36 +30,42 @@ const FOLDERS_CAP: usize = 64;
 /// tries whether anybody listens on the socket it names. Each may take `deadline`, all together twice as long.
 pub async fn drivers(
     view: &HostView,
+    sockets: &Sockets,
     kubelet_root: &HostPath,
     table: &MountTable,
     deadline: Duration,
 ) -> Seen<Vec<CsiDriver>> {
-    let sockets = match sockets(view, &kubelet_root.join("plugins_registry"), &table.mounts) {
-        Seen::Seen(sockets) => sockets,
+    let registered = match registered(view, &kubelet_root.join("plugins_registry"), &table.mounts) {
+        Seen::Seen(registered) => registered,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
     let end = Instant::now() + deadline * 2;
     let ask = |socket: HostPath| async move {
         let at = view.at(&socket);
-        let said = timeout_at(end, registration::info(&at, &socket, deadline)).await;
+        let said = timeout_at(end, registration::info(sockets, &at, &socket, deadline)).await;
         let late = |_| {
             Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
         };
-        let info = said.unwrap_or_else(late).map(|(name, endpoint)| {
-            let listens = listens(view, &table.mounts, &endpoint);
-            CsiDriverInfo { name, endpoint, listens }
-        });
+        let info = match said.unwrap_or_else(late) {
+            Seen::Seen((name, endpoint)) => {
+                let listens = listens(view, sockets, &table.mounts, &endpoint).await;
+                Seen::Seen(CsiDriverInfo { name, endpoint, listens })
+            }
+            Seen::Missing => Seen::Missing,
+            Seen::NotAsked => Seen::NotAsked,
+            Seen::Failed(fault) => Seen::Failed(fault),
+        };
         CsiDriver { socket, info }
     };
-    let mut drivers: Vec<CsiDriver> = stream::iter(sockets).map(ask).buffer_unordered(AT_ONCE).collect().await;
+    let mut drivers: Vec<CsiDriver> = stream::iter(registered).map(ask).buffer_unordered(AT_ONCE).collect().await;
     drivers.sort_by(|a, b| a.socket.cmp(&b.socket));
     Seen::Seen(drivers)
 }
 
 /// The sockets in `registry` and one level of folders in it. The kubelet's plugin watcher
 /// (`pkg/kubelet/pluginmanager/pluginwatcher`) goes deeper, but drivers do not.
-fn sockets(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<HostPath>> {
+fn registered(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<HostPath>> {
     let list = |path: &HostPath| match touchable(mounts, path) {
         Ok(()) => match sys::list_capped(&view.at(path), 1000) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Seen::Failed(Fault::new(path.show(), error)),
@@ -91,15 +97,15 @@ fn sockets(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<H
 }
 
 /// The endpoint is the driver's own word, so it is looked up in the mount table first.
-fn listens(view: &HostView, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
+async fn listens(view: &HostView, sockets: &Sockets, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
     if !endpoint.as_path().is_absolute() {
         return Seen::Failed(Fault::new(endpoint, (FaultKind::Malformed, "is not the path of a socket")));
     }
     if let Err(fault) = touchable(mounts, endpoint) {
         return Seen::Failed(fault);
     }
-    match sys::listens(&view.at(endpoint)) {
-        Ok(answer) => Seen::Seen(answer),
+    match sockets.listener(&view.at(endpoint)).await {
+        Ok(listener) => Seen::Seen(listener.is_some()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
         Err(error) => Seen::Failed(Fault::new(endpoint.show(), error)),
     }

@@ -2,20 +2,23 @@
 
 use std::{path::Path, time::Duration};
 
-use cri_api::{Connection, RpcError};
+use cri_api::RpcError;
 
 use crate::{
+    host::Sockets,
     observation::{Fault, HostPath, Seen},
-    sys::SocketPath,
 };
+
+/// The only call.
+pub(in crate::host) const GET_INFO: &str = "/pluginregistration.Registration/GetInfo";
 
 /// `InfoRequest` has no fields.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct InfoRequest {}
+pub(in crate::host) struct InfoRequest {}
 
 /// What is used of `PluginInfo`.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct PluginInfo {
+pub(in crate::host) struct PluginInfo {
     /// `CSIPlugin`, `DevicePlugin`, `DRAPlugin`.
     #[prost(string, tag = "1")]
     pub r#type: String,
@@ -34,14 +37,16 @@ const CSI_PLUGIN: &str = "CSIPlugin";
 
 /// Asks the registration socket, found at `at`, for the driver's name and endpoint. `Missing`
 /// when it belongs to another kind of plugin, or is gone.
-pub(super) async fn info(at: &Path, socket: &HostPath, deadline: Duration) -> Seen<(String, HostPath)> {
-    let short = match SocketPath::new(at) {
-        Ok(short) => short,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Seen::Missing,
-        Err(error) => return Seen::Failed(Fault::new(socket, error)),
-    };
-    let said: Result<PluginInfo, RpcError> = match Connection::bounded(short.path(), deadline, ANSWER_CAP) {
-        Ok(connection) => connection.call("/pluginregistration.Registration/GetInfo", InfoRequest {}).await,
+pub(super) async fn info(
+    sockets: &Sockets,
+    at: &Path,
+    socket: &HostPath,
+    deadline: Duration,
+) -> Seen<(String, HostPath)> {
+    let said: Result<PluginInfo, RpcError> = match sockets.connect(at, deadline, Some(ANSWER_CAP)) {
+        Ok(connected) => connected.connection.call(GET_INFO, InfoRequest {}).await,
+        // The folder of one with a long path.
+        Err(RpcError::Unreachable { errno: Some(libc::ENOENT), .. }) => return Seen::Missing,
         Err(error) => Err(error),
     };
     match said {

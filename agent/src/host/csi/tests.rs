@@ -143,7 +143,7 @@ async fn asks_all_registration_sockets_at_once() {
     fs::write(registry.join("readme").as_path(), "").unwrap();
 
     let began = std::time::Instant::now();
-    let seen = drivers(&HostView::default(), &root, &table(&root), DEADLINE).await;
+    let seen = drivers(&HostView::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
     assert!(began.elapsed() < DEADLINE * 3, "{:?}", began.elapsed());
     let seen = seen.get().cloned().unwrap();
     let at = |name: &str| seen.iter().find(|driver| driver.socket == registry.join(name)).cloned().unwrap().info;
@@ -162,7 +162,7 @@ async fn an_answer_has_a_bound() {
     let registry = root.join("plugins_registry");
     fs::create_dir_all(registry.as_path()).unwrap();
     serve(&registry.join("a.sock"), info("CSIPlugin", &"a".repeat(200 << 10), &root.join("csi.sock")));
-    let seen = drivers(&HostView::default(), &root, &table(&root), DEADLINE).await;
+    let seen = drivers(&HostView::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
     assert!(seen.get().unwrap()[0].info.fault().is_some(), "{seen:?}");
 }
 
@@ -172,14 +172,14 @@ async fn keeps_off_endpoints_on_file_systems_that_need_a_server() {
     let mut table = table(&root);
     table.mounts[1].fs_type = "nfs4".to_owned();
     fs::create_dir(root.join("plugins_registry").as_path()).unwrap();
-    assert!(drivers(&HostView::default(), &root, &table, DEADLINE).await.fault().is_some());
-    let nowhere = listens(&HostView::default(), &table.mounts, &root.join("csi.sock"));
+    assert!(drivers(&HostView::default(), &Sockets::Own, &root, &table, DEADLINE).await.fault().is_some());
+    let nowhere = listens(&HostView::default(), &Sockets::Own, &table.mounts, &root.join("csi.sock")).await;
     assert!(nowhere.fault().unwrap().says.contains("nfs4"));
-    assert!(listens(&HostView::default(), &table.mounts, &"relative".into()).fault().is_some());
+    assert!(listens(&HostView::default(), &Sockets::Own, &table.mounts, &"relative".into()).await.fault().is_some());
 }
 
 #[tokio::test]
 async fn a_node_without_a_registry_is_missing() {
     let (_dir, root) = root();
-    assert_eq!(drivers(&HostView::default(), &root, &table(&root), DEADLINE).await, Seen::Missing);
+    assert_eq!(drivers(&HostView::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await, Seen::Missing);
 }

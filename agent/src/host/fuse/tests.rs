@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     host::{
-        child::tests::prober,
+        child::Prober,
         mounts::{MountReader, test_mounts::Namespace},
     },
     observation::FuseProbe,
@@ -79,7 +79,7 @@ fn names_the_server_and_what_waits() {
     // Only a kernel that tells can say that nobody else serves it.
     assert!(!seen.exact || seen.servers.len() == 1);
 
-    let prober = prober();
+    let prober = Prober::new();
     probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_secs(5));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Answers));
 
@@ -93,7 +93,7 @@ fn names_the_server_and_what_waits() {
 #[test]
 fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
     let mut served = serve("silent");
-    let prober = prober();
+    let prober = Prober::new();
     let mut seen = served.connection();
     let began = std::time::Instant::now();
     probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_millis(500));
