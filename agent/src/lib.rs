@@ -18,7 +18,6 @@ pub mod host;
 pub mod reader;
 pub mod report;
 pub mod run;
-mod sandbox;
 pub mod sys;
 
 use agent_core::{distribution, file_system, gates, observation, parse, view};

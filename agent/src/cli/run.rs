@@ -12,7 +12,7 @@ use crate::{
     host::{api::Credentials, scan},
     reader,
     run::{self, Eyes, logs},
-    sandbox,
+    sys::sandbox,
 };
 use reconcile::{Settings, schedule::Intervals, tracker::Rules};
 

@@ -22,8 +22,10 @@ use crate::{
         scan,
     },
     observation::Fault,
-    sandbox::{self, Role},
-    sys,
+    sys::{
+        self,
+        sandbox::{self, Role},
+    },
 };
 
 /// The talker has another uid, and nobody else gets into the directory they share.

@@ -13,6 +13,7 @@ mod own_mounts;
 mod proc_dir;
 mod proc_list;
 mod read;
+pub mod sandbox;
 mod statx;
 
 pub use anchor::{SocketPath, bind, listener};
