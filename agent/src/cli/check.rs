@@ -19,7 +19,7 @@ use crate::{
     host::PodFilter,
     host::{child::Prober, scan},
     observation::Observation,
-    reader::{self, Told},
+    reader::{self, ToTalker},
     report,
 };
 
@@ -62,7 +62,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
                 ..Default::default()
             };
             Box::new(move |runtime| match runtime.block_on(client.scan(scan)) {
-                Ok(Told::Observation(seen)) => Ok(*seen),
+                Ok(ToTalker::Observation(seen)) => Ok(*seen),
                 Ok(_) => Err(anyhow!("the reader tells of something else")),
                 Err(fault) => Err(anyhow!(fault.to_string())),
             })

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     host::{api::Credentials, scan},
     reader,
-    run::{self, Eyes, logs},
+    run::{self, Scanner, logs},
     sys::sandbox,
 };
 use reconcile::{Settings, schedule::Intervals, tracker::Rules};
@@ -47,14 +47,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
         sandbox::confine_talker()?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let eyes = match &args.reader {
-        Some(socket) => Eyes::Reader(Box::new(reader::Client::new(
+    let scanner = match &args.reader {
+        Some(socket) => Scanner::Reader(Box::new(reader::Client::new(
             socket.clone(),
             READER_STARTS,
             Some(node.clone()),
             credentials.clone(),
         ))),
-        None => Eyes::Own(Box::new(scan::Options {
+        None => Scanner::Own(Box::new(scan::Options {
             node_name: Some(node.clone()),
             kubelet_root: args.look.kubelet_root.clone(),
             cri_socket: args.look.cri_endpoint.clone(),
@@ -70,7 +70,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
             Listen::Off => None,
         },
         settings: settings(args),
-        eyes,
+        scanner,
         node,
     };
     let ended = runtime.block_on(run::run(options));

@@ -1,6 +1,11 @@
 //! Who connects to the sockets of the node.
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use cri_api::{Connection, RpcError};
 
@@ -40,7 +45,7 @@ impl Sockets {
                 Ok(Connected { connection, _path: Some(path) })
             }
             Sockets::Broker(broker) => {
-                let connection = Connection::carried(Arc::new(broker.clone()), socket, deadline, bound);
+                let connection = Connection::carried(Arc::new(broker.clone()), &for_another(socket), deadline, bound);
                 Ok(Connected { connection, _path: None })
             }
         }
@@ -50,7 +55,7 @@ impl Sockets {
     pub async fn listener(&self, socket: &Path) -> io::Result<Option<u32>> {
         match self {
             Sockets::Own => sys::listener(socket),
-            Sockets::Broker(broker) => broker.listener(socket).await,
+            Sockets::Broker(broker) => broker.listener(&for_another(socket)).await,
         }
     }
 
@@ -60,5 +65,49 @@ impl Sockets {
             Sockets::Own => healthz::look(port).await,
             Sockets::Broker(broker) => broker.healthz(port).await,
         }
+    }
+}
+
+/// The same file for another process, which has a `/proc/self` of its own.
+fn for_another(path: &Path) -> PathBuf {
+    match path.strip_prefix("/proc/self") {
+        Ok(below) => Path::new("/proc").join(std::process::id().to_string()).join(below),
+        Err(_) => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::{fd::AsRawFd, unix::net::UnixListener};
+
+    use nix::{
+        fcntl::{OFlag, open},
+        sys::{
+            stat::Mode,
+            wait::{WaitStatus, waitpid},
+        },
+        unistd::{ForkResult, fork},
+    };
+
+    use super::*;
+
+    #[test]
+    fn another_process_finds_what_this_one_holds_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("s");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        assert_eq!(for_another(&socket), socket);
+        let held = open(&socket, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
+        let path = for_another(Path::new(&format!("/proc/self/fd/{}", held.as_raw_fd())));
+        // SAFETY: the copy makes a few system calls and ends.
+        #[allow(unsafe_code)]
+        let status = match unsafe { fork() }.unwrap() {
+            ForkResult::Child => unsafe {
+                libc::close(held.as_raw_fd());
+                libc::_exit(i32::from(!matches!(sys::listener(&path), Ok(Some(_)))))
+            },
+            ForkResult::Parent { child } => waitpid(child, None).unwrap(),
+        };
+        assert!(matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
     }
 }

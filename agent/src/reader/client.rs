@@ -4,7 +4,7 @@ use std::{cell::OnceCell, path::PathBuf, time::Duration};
 
 use tokio::{net::UnixStream, time::Instant};
 
-use super::message::{Asked, LONGEST_ASKED, LONGEST_OBSERVATION, LONGEST_TOLD, Scan, Told, Wanted};
+use super::message::{LONGEST_ASKED, LONGEST_OBSERVATION, LONGEST_TOLD, Scan, ToReader, ToTalker, Wanted};
 use crate::{
     frame,
     host::api::{ApiAnswer, ApiQuestion, Conversation, Credentials},
@@ -32,21 +32,21 @@ impl Client {
     }
 
     /// Has the node scanned. However long it takes: a scan that hangs is not over.
-    pub async fn scan(&self, scan: Scan) -> Result<Told, Fault> {
+    pub async fn scan(&self, scan: Scan) -> Result<ToTalker, Fault> {
         let longest = match scan.wanted {
             Wanted::Judged => LONGEST_TOLD,
             Wanted::Observation => LONGEST_OBSERVATION,
         };
         let mut stream = self.connect().await?;
-        let asked = Asked::Scan(Box::new(Scan { node: self.node.clone(), ..scan }));
+        let asked = ToReader::Scan(Box::new(Scan { node: self.node.clone(), ..scan }));
         frame::send(&mut stream, &asked, LONGEST_ASKED).await.map_err(|error| self.fault(error))?;
         loop {
             match frame::receive(&mut stream, longest).await.map_err(|error| self.fault(error))? {
-                Told::Ask(question) => {
-                    let answer = Asked::Answer(self.answer(question).await);
+                ToTalker::Ask(question) => {
+                    let answer = ToReader::Answer(self.answer(question).await);
                     frame::send(&mut stream, &answer, LONGEST_ASKED).await.map_err(|error| self.fault(error))?;
                 }
-                Told::Failed(fault) => return Err(fault),
+                ToTalker::Failed(fault) => return Err(fault),
                 told => return Ok(told),
             }
         }
@@ -89,7 +89,7 @@ mod tests {
     use crate::reader::Judged;
 
     /// A talker whose reader does this with the first connection.
-    async fn told_by<F: Future<Output = ()>>(reader: impl FnOnce(UnixStream) -> F) -> Result<Told, Fault> {
+    async fn told_by<F: Future<Output = ()>>(reader: impl FnOnce(UnixStream) -> F) -> Result<ToTalker, Fault> {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("reader.sock");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -98,7 +98,7 @@ mod tests {
         tokio::join!(client.scan(Scan::default()), serve).0
     }
 
-    async fn asked(stream: &mut UnixStream) -> Asked {
+    async fn asked(stream: &mut UnixStream) -> ToReader {
         frame::receive(stream, LONGEST_ASKED).await.unwrap()
     }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_answer_is_a_fault_of_its_kind() {
-        let kind = |told: Result<Told, Fault>| told.unwrap_err().kind;
+        let kind = |told: Result<ToTalker, Fault>| told.unwrap_err().kind;
         let dead = told_by(async |mut stream| _ = asked(&mut stream).await).await;
         assert_eq!(kind(dead), FaultKind::Gone);
         for (bytes, expected) in [
@@ -133,14 +133,16 @@ mod tests {
     #[tokio::test]
     async fn the_api_server_is_asked_for_the_reader_in_between() {
         let told = told_by(async |mut stream| {
-            let Asked::Scan(scan) = asked(&mut stream).await else { unreachable!() };
+            let ToReader::Scan(scan) = asked(&mut stream).await else { unreachable!() };
             assert_eq!(scan.node.as_deref(), Some("node-7"));
-            frame::send(&mut stream, &Told::Ask(ApiQuestion::Volumes(vec!["pv".into()])), LONGEST_TOLD).await.unwrap();
-            let Asked::Answer(ApiAnswer::Volumes(answer)) = asked(&mut stream).await else { unreachable!() };
+            frame::send(&mut stream, &ToTalker::Ask(ApiQuestion::Volumes(vec!["pv".into()])), LONGEST_TOLD)
+                .await
+                .unwrap();
+            let ToReader::Answer(ApiAnswer::Volumes(answer)) = asked(&mut stream).await else { unreachable!() };
             assert_eq!(answer.fault().unwrap().kind, FaultKind::NotAsked, "without credentials");
             let judged = Judged::nothing("node-7", answer.fault().unwrap());
-            frame::send(&mut stream, &Told::Judged(Box::new(judged)), LONGEST_TOLD).await.unwrap();
+            frame::send(&mut stream, &ToTalker::Judged(Box::new(judged)), LONGEST_TOLD).await.unwrap();
         });
-        assert!(matches!(told.await, Ok(Told::Judged(judged)) if judged.report.node == "node-7"));
+        assert!(matches!(told.await, Ok(ToTalker::Judged(judged)) if judged.report.node == "node-7"));
     }
 }

@@ -20,10 +20,10 @@ pub(super) const LONGEST_OBSERVATION: usize = 64 << 20;
 
 /// What the talker says.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Asked {
+pub enum ToReader {
     /// Scan the node.
     Scan(Box<Scan>),
-    /// The answer to [`Told::Ask`].
+    /// The answer to [`ToTalker::Ask`].
     Answer(ApiAnswer),
 }
 
@@ -68,7 +68,7 @@ pub enum Wanted {
 
 /// What the reader says.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Told {
+pub enum ToTalker {
     /// Ask the API server.
     Ask(ApiQuestion),
     /// What follows from the scan.

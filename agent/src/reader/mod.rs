@@ -3,8 +3,8 @@
 //! socket for a scan, with what the API server says, and is told what was judged.
 //!
 //! ```text
-//! talker (run, check --reader)  ──Asked──▶  reader (reader)  ──questions──▶  host/, and for sockets host/broker
-//!                               ◀─Told────                   ◀──────────────
+//! talker (run, check --reader)  ──ToReader──▶  reader  ──questions──▶  host/, and host/broker for sockets
+//!                               ◀──ToTalker──          ◀──answers────
 //! ```
 
 mod client;
@@ -14,5 +14,5 @@ mod serve;
 
 pub use client::Client;
 pub use judged::{Judged, SOURCES};
-pub use message::{Api, Asked, Scan, Told, Wanted};
+pub use message::{Api, Scan, ToReader, ToTalker, Wanted};
 pub use serve::{Options, run};

@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{
     Judged,
-    message::{Api, Asked, LONGEST_ASKED, LONGEST_OBSERVATION, LONGEST_TOLD, Scan, Told, Wanted},
+    message::{Api, LONGEST_ASKED, LONGEST_OBSERVATION, LONGEST_TOLD, Scan, ToReader, ToTalker, Wanted},
 };
 use crate::{
     frame::{self, FrameError},
@@ -69,8 +69,8 @@ pub fn run(options: Options) -> anyhow::Result<()> {
 async fn converse(mut stream: UnixStream, look: &scan::Options, prober: &Prober) -> Result<(), FrameError> {
     loop {
         let asked = match frame::receive(&mut stream, LONGEST_ASKED).await {
-            Ok(Asked::Scan(asked)) => asked,
-            Ok(Asked::Answer(_)) | Err(FrameError::Closed) => return Ok(()),
+            Ok(ToReader::Scan(asked)) => asked,
+            Ok(ToReader::Answer(_)) | Err(FrameError::Closed) => return Ok(()),
             Err(error) => return refuse(&mut stream, error).await,
         };
         let limit = match asked.wanted {
@@ -86,7 +86,7 @@ async fn converse(mut stream: UnixStream, look: &scan::Options, prober: &Prober)
 }
 
 async fn refuse(stream: &mut UnixStream, error: FrameError) -> Result<(), FrameError> {
-    frame::send(stream, &Told::Failed(Fault::new("reader", error)), LONGEST_TOLD).await
+    frame::send(stream, &ToTalker::Failed(Fault::new("reader", error)), LONGEST_TOLD).await
 }
 
 /// Scans; what it wants to know of the API server meanwhile is asked of the talker.
@@ -95,7 +95,7 @@ async fn scan_for(
     stream: &mut UnixStream,
     look: &scan::Options,
     prober: &Prober,
-) -> Result<Told, FrameError> {
+) -> Result<ToTalker, FrameError> {
     let (relay, mut questions) = Relay::new();
     let options = scan::Options {
         node_name: asked.node,
@@ -112,8 +112,8 @@ async fn scan_for(
     };
     let scan = async {
         match asked.wanted {
-            Wanted::Judged => Told::Judged(Box::new(Judged::of(&options, prober).await)),
-            Wanted::Observation => Told::Observation(Box::new(scan::scan(&options, prober).await)),
+            Wanted::Judged => ToTalker::Judged(Box::new(Judged::of(&options, prober).await)),
+            Wanted::Observation => ToTalker::Observation(Box::new(scan::scan(&options, prober).await)),
         }
     };
     tokio::select! {
@@ -137,14 +137,14 @@ async fn relay(
     reply: oneshot::Sender<crate::host::api::ApiAnswer>,
     stream: &mut UnixStream,
 ) -> Result<(), FrameError> {
-    frame::send(stream, &Told::Ask(question), LONGEST_TOLD).await?;
+    frame::send(stream, &ToTalker::Ask(question), LONGEST_TOLD).await?;
     match frame::receive(stream, LONGEST_ASKED).await? {
-        Asked::Answer(answer) => {
+        ToReader::Answer(answer) => {
             // The scan may have given up meanwhile.
             let _ = reply.send(answer);
             Ok(())
         }
-        Asked::Scan(_) => Err(FrameError::Closed),
+        ToReader::Scan(_) => Err(FrameError::Closed),
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
         let (ended, told) = tokio::join!(converse(reader, &look, &prober), frame::receive(&mut talker, LONGEST_TOLD));
         ended.unwrap();
         match told.unwrap() {
-            Told::Failed(fault) => fault,
+            ToTalker::Failed(fault) => fault,
             told => unreachable!("{told:?}"),
         }
     }
@@ -189,9 +189,9 @@ mod tests {
         let (mut talker, mut reader) = UnixStream::pair().unwrap();
         let answers = async {
             let question = frame::receive(&mut talker, LONGEST_TOLD).await.unwrap();
-            assert!(matches!(question, Told::Ask(ApiQuestion::Volumes(names)) if names == ["pv"]));
+            assert!(matches!(question, ToTalker::Ask(ApiQuestion::Volumes(names)) if names == ["pv"]));
             let answer = ApiAnswer::Volumes(Seen::Seen(Vec::new()));
-            frame::send(&mut talker, &Asked::Answer(answer), LONGEST_ASKED).await.unwrap();
+            frame::send(&mut talker, &ToReader::Answer(answer), LONGEST_ASKED).await.unwrap();
             // It goes before the next question.
             drop(talker);
         };

@@ -22,7 +22,7 @@ use super::{
     api::{self, Cluster},
     clock, logs,
     metrics::Metrics,
-    scanner::{self, Eyes},
+    scanner::{self, Scanner},
     serve::{self, Health},
 };
 use crate::{
@@ -48,7 +48,7 @@ pub struct Options {
     /// Timing.
     pub settings: Settings,
     /// Who looks at the node.
-    pub eyes: Eyes,
+    pub scanner: Scanner,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -75,7 +75,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     if let Some(cluster) = &cluster {
         tokio::spawn(api::watch(cluster.clone(), sender.clone()));
     }
-    let scans = scanner::start(options.eyes, options.node.clone(), metrics.clone(), sender.clone())
+    let scans = scanner::start(options.scanner, options.node.clone(), metrics.clone(), sender.clone())
         .context("starting the thread that looks")?;
     let reconciler =
         Reconciler::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), clock::now());
@@ -141,7 +141,7 @@ impl Controller {
         }
         let not_ready = match () {
             () if hangs => Some("a look at the node does not end; a local disk or /proc hangs".to_owned()),
-            () if self.scans.blind.load(Ordering::Relaxed) => Some("the reader does not answer".to_owned()),
+            () if self.scans.unanswered.load(Ordering::Relaxed) => Some("the reader does not answer".to_owned()),
             () if !self.scanned => Some("no look has ended yet".to_owned()),
             () => None,
         };

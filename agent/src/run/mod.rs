@@ -14,4 +14,4 @@ mod scanner;
 pub mod serve;
 
 pub use controller::{Options, run};
-pub use scanner::Eyes;
+pub use scanner::Scanner;

@@ -15,31 +15,31 @@ use super::{clock, metrics::Metrics};
 use crate::{
     host::{child::Prober, scan},
     observation::{ApiFacts, Fault, FaultKind, Seen},
-    reader::{self, Api, Judged, Told},
+    reader::{self, Api, Judged, ToTalker},
 };
 
 /// One scan that is asked for, with the API server's word.
 pub type Request = Option<Seen<ApiFacts>>;
 
 /// Who looks at the node.
-pub enum Eyes {
+pub enum Scanner {
     /// This process.
     Own(Box<scan::Options>),
     /// The reader.
     Reader(Box<reader::Client>),
 }
 
-impl Eyes {
+impl Scanner {
     async fn scan(&self, node: &str, facts: Request, prober: &Prober) -> Result<Judged, Fault> {
         match self {
-            Eyes::Own(options) => {
+            Scanner::Own(options) => {
                 let api = facts.map_or(scan::ApiSource::Off, scan::ApiSource::Known);
                 Ok(Judged::of(&scan::Options { api, ..(**options).clone() }, prober).await)
             }
-            Eyes::Reader(reader) => {
+            Scanner::Reader(reader) => {
                 let api = facts.map_or(Api::Off, Api::Known);
                 match reader.scan(reader::Scan { api, ..Default::default() }).await? {
-                    Told::Judged(judged) if judged.report.node == node => Ok(*judged),
+                    ToTalker::Judged(judged) if judged.report.node == node => Ok(*judged),
                     _ => Err(Fault::new("reader", (FaultKind::Malformed, "it tells of something else"))),
                 }
             }
@@ -52,13 +52,13 @@ pub struct Scans {
     /// A request sent to it is one scan.
     pub requests: std::sync::mpsc::Sender<Request>,
     /// Whether the last one was in vain: the reader did not answer.
-    pub blind: Arc<AtomicBool>,
+    pub unanswered: Arc<AtomicBool>,
 }
 
 /// Starts the thread; the outcomes go to `inputs`.
-pub fn start(eyes: Eyes, node: String, metrics: Arc<Metrics>, inputs: Sender<Input>) -> std::io::Result<Scans> {
-    let blind = Arc::<AtomicBool>::default();
-    let is_blind = blind.clone();
+pub fn start(scanner: Scanner, node: String, metrics: Arc<Metrics>, inputs: Sender<Input>) -> std::io::Result<Scans> {
+    let unanswered = Arc::<AtomicBool>::default();
+    let is_unanswered = unanswered.clone();
     let (sender, requests) = std::sync::mpsc::channel::<Request>();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("scan".to_owned()).spawn(move || {
@@ -69,11 +69,11 @@ pub fn start(eyes: Eyes, node: String, metrics: Arc<Metrics>, inputs: Sender<Inp
                 facts.volumes = std::mem::take(&mut volumes);
             }
             let began = clock::now();
-            let scanned = runtime.block_on(eyes.scan(&node, facts, &prober));
+            let scanned = runtime.block_on(scanner.scan(&node, facts, &prober));
             let judged = scanned.unwrap_or_else(|fault| Judged::nothing(&node, &fault));
             let at = clock::now();
             metrics.scanned(at.since(began), &judged);
-            is_blind.store(!judged.is_of_a_scan(), Ordering::Relaxed);
+            is_unanswered.store(!judged.is_of_a_scan(), Ordering::Relaxed);
             let Judged { report, complete, forgotten, cpu_ms, volumes: known, .. } = judged;
             volumes.extend(known);
             let scan = Scan { began, at, took: Duration::from_millis(cpu_ms), forgotten, complete, report };
@@ -82,5 +82,5 @@ pub fn start(eyes: Eyes, node: String, metrics: Arc<Metrics>, inputs: Sender<Inp
             }
         }
     })?;
-    Ok(Scans { requests: sender, blind })
+    Ok(Scans { requests: sender, unanswered })
 }

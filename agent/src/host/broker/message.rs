@@ -15,7 +15,7 @@ pub(super) const LONGEST_ANSWER: usize = 24 << 20;
 
 /// One question.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct Request {
     /// Which one: several may be under way.
     pub id: u64,
     /// What is asked.
@@ -35,7 +35,7 @@ pub(super) enum Question {
 
 /// The answer to one question.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct Response {
     /// To which.
     pub id: u64,
     /// What came of it.

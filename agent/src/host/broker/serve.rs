@@ -15,7 +15,7 @@ use nix::{
 };
 use tokio::{net::UnixStream, sync::Mutex};
 
-use super::message::{Answer, Asked, Bytes, LONGEST_ANSWER, LONGEST_QUESTION, Question, Told};
+use super::message::{Answer, Bytes, LONGEST_ANSWER, LONGEST_QUESTION, Question, Request, Response};
 use crate::{
     frame,
     host::{Sockets, csi::registration, healthz},
@@ -26,7 +26,7 @@ use crate::{
 const LONGEST_CALL: Duration = Duration::from_secs(10);
 
 /// Forks the broker, which first of all confines itself by `confine`; the end at which it is asked. Only while
-/// this process has one thread.
+/// this process has one thread and has had no runtime, whose descriptors the broker would close.
 pub fn start(confine: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<StdStream> {
     let (ours, theirs) = StdStream::pair()?;
     // SAFETY: there is no other thread that could hold a lock.
@@ -58,10 +58,10 @@ fn live(stream: StdStream, confine: impl FnOnce() -> anyhow::Result<()>) -> anyh
 async fn serve(stream: UnixStream) -> io::Result<()> {
     let (mut reader, writer) = stream.into_split();
     let writer = Arc::new(Mutex::new(writer));
-    while let Ok(Asked { id, question }) = frame::receive(&mut reader, LONGEST_QUESTION).await {
+    while let Ok(Request { id, question }) = frame::receive(&mut reader, LONGEST_QUESTION).await {
         let writer = writer.clone();
         tokio::spawn(async move {
-            let told = Told { id, answer: answer(question).await };
+            let told = Response { id, answer: answer(question).await };
             // Without a reader the broker ends.
             let _ = frame::send(&mut *writer.lock().await, &told, LONGEST_ANSWER).await;
         });

@@ -91,9 +91,9 @@ const WRITES: &[c_long] = &[
     libc::SYS_utimensat,
 ];
 
-/// Their elders, which newer architectures do not have.
+/// Their predecessors, which newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
-const ELDERS: &[c_long] = &[
+const LEGACY: &[c_long] = &[
     libc::SYS_creat,
     libc::SYS_mkdir,
     libc::SYS_rmdir,
@@ -111,7 +111,7 @@ const ELDERS: &[c_long] = &[
     libc::SYS_kexec_file_load,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const ELDERS: &[c_long] = &[];
+const LEGACY: &[c_long] = &[];
 
 /// By these flags `open` changes something, or lets a later call do so.
 const OPENS_TO_WRITE: [i32; 4] = [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC];
@@ -147,7 +147,7 @@ const fn step(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
 
 fn refused_calls(role: Role) -> anyhow::Result<BpfProgram> {
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    refused.extend(NEVER.iter().chain(WRITES).chain(ELDERS).map(|call| (*call, Vec::new())));
+    refused.extend(NEVER.iter().chain(WRITES).chain(LEGACY).map(|call| (*call, Vec::new())));
     refused.insert(libc::SYS_openat, flags_of(2)?);
     #[cfg(target_arch = "x86_64")]
     refused.insert(libc::SYS_open, flags_of(1)?);

@@ -17,6 +17,6 @@ pub fn confine_talker() -> anyhow::Result<()> {
     std::mem::forget(landlock::PathFd::new("/proc/self"));
     let files = files::files(&OF_TALKER.map(Path::new)).context("giving up files")?;
     filter(Role::Talker).context("giving up system calls")?;
-    tracing::debug!(landlock = ?files, "confined");
+    tracing::info!(landlock = ?files, "confined");
     Ok(())
 }

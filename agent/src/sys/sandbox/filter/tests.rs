@@ -9,8 +9,11 @@ use nix::{
 
 use super::*;
 
+/// A call by its name.
+type Tried = (&'static str, fn() -> i64);
+
 /// What the calls that `tried` makes come to inside, by name: an error number, 0 where a call went through.
-fn inside(role: Role, tried: &[(&'static str, fn() -> i64)]) -> Vec<(&'static str, i32)> {
+fn inside(role: Role, tried: &[Tried]) -> Vec<(&'static str, i32)> {
     let mut pipe = [0; 2];
     // SAFETY: plain system calls; the copy makes its own and ends.
     #[allow(unsafe_code)]
@@ -54,7 +57,7 @@ const NOWHERE: *const libc::c_char = c"/nothing-here".as_ptr();
 
 #[test]
 fn every_call_that_is_given_up_is_refused() {
-    let tried: Vec<(&'static str, fn() -> i64)> = vec![
+    let tried: Vec<Tried> = vec![
         call!(SYS_execve, c"/bin/true".as_ptr(), 0, 0),
         call!(SYS_execveat, libc::AT_FDCWD, c"/bin/true".as_ptr(), 0, 0, 0),
         call!(SYS_ptrace, libc::PTRACE_TRACEME, 0, 0, 0),
@@ -100,7 +103,7 @@ fn every_call_that_is_given_up_is_refused() {
 
 #[test]
 fn who_may_connect() {
-    let tried: Vec<(&'static str, fn() -> i64)> = vec![
+    let tried: Vec<Tried> = vec![
         call!(SYS_socket, libc::AF_UNIX, libc::SOCK_STREAM, 0),
         call!(SYS_socket, libc::AF_INET, libc::SOCK_STREAM, 0),
         call!(SYS_connect, -1, 0, 0),
@@ -113,7 +116,7 @@ fn who_may_connect() {
 
 #[test]
 fn what_cannot_be_inspected_is_unknown() {
-    let tried: Vec<(&'static str, fn() -> i64)> = vec![
+    let tried: Vec<Tried> = vec![
         call!(SYS_openat2, libc::AT_FDCWD, NOWHERE, 0, 0),
         #[cfg(target_arch = "x86_64")]
         ("x32 socket", || {
@@ -137,7 +140,7 @@ fn what_it_does_still_works() {
     let caller = std::os::unix::net::UnixStream::connect(path.to_str().unwrap()).unwrap();
     std::fs::remove_file(path.to_str().unwrap()).unwrap();
     SOCKET.set((path, std::os::fd::AsRawFd::as_raw_fd(&listener))).unwrap();
-    let tried: Vec<(&'static str, fn() -> i64)> = vec![
+    let tried: Vec<Tried> = vec![
         call!(SYS_openat, libc::AT_FDCWD, c"/proc/self/status".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC),
         call!(SYS_openat, libc::AT_FDCWD, c"/proc".as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW),
         call!(SYS_accept4, SOCKET.get().unwrap().1, 0, 0, libc::SOCK_CLOEXEC),
