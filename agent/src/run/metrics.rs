@@ -106,12 +106,14 @@ impl Metrics {
 
     /// A look has ended.
     pub fn scanned(&self, took: Duration, judged: &Judged) {
-        if judged.is_of_a_scan() {
-            self.looks.observe(took.as_secs_f64());
-        }
         for source in SOURCES.into_iter().filter(|source| judged.failed.iter().any(|failed| failed == source)) {
             self.faults.get_or_create(&SourceLabel { source }).inc();
         }
+        if !judged.is_of_a_scan() {
+            // What was seen last still stands.
+            return;
+        }
+        self.looks.observe(took.as_secs_f64());
         let mut values = self.now.lock();
         values.helpers_hung = judged.helpers_hung;
         values.pods.clear();
@@ -260,5 +262,10 @@ mod tests {
         let text = metrics.render().unwrap();
         assert!(text.contains("source_failures_total{source=\"cri\"} 1"));
         assert!(!text.contains("db-0"), "a reader names what it likes");
+        let fault = crate::observation::Fault::new("reader", (findings::FaultKind::Gone, "nobody listens"));
+        metrics.scanned(Duration::ZERO, &Judged::nothing("node-7", &fault));
+        let text = metrics.render().unwrap();
+        assert!(text.contains("source_failures_total{source=\"reader\"} 1"), "{text}");
+        assert!(text.contains("why_terminating_pods{verdict=\"Stuck\"} 1"), "nothing was seen to have gone: {text}");
     }
 }
