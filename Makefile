@@ -3,7 +3,7 @@
 CARGO ?= $(or $(shell command -v cargo),$(HOME)/.cargo/bin/cargo)
 export TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: demo test bench docs image packages kubectl build clean-lab
+.PHONY: demo test deny bench docs image packages kubectl build clean-lab
 
 ## Stage three stuck pods on this machine, explain them, clean up
 demo: packages
@@ -14,6 +14,10 @@ demo: packages
 test: packages kubectl build
 	$(CARGO) test --workspace --exclude scenarios
 	$(CARGO) test -p scenarios
+
+## Check what the project depends on: licences, sources, second versions, advisories
+deny:
+	CARGO=$(CARGO) sh tests/deny.sh
 
 ## Measure; compares with lsof, fuser, prometheus-node-exporter and kubectl in the same run
 # The agent is the static one that the image holds, built apart: no feature that only the benchmark asks for.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use agent::{cli, sys};
 use clap::Parser;
+use findings::render::{Style, screened};
 
 fn main() -> ExitCode {
     sys::share_one_heap();
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
     let code = match cli::run(args.command) {
         Ok(code) => i32::from(code),
         Err(error) => {
-            eprintln!("why-terminating-agent: {error:#}");
+            eprintln!("why-terminating-agent: {}", screened(&format!("{error:#}"), Style::Plain));
             1
         }
     };

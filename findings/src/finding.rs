@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Cause, CauseRef, Gate, Subject, Thing, Values, clean, placeholder, quote_for_shell};
+use crate::{Advice, Cause, CauseRef, Gate, Subject, Thing, Values, clean, guard, placeholder};
 
 /// A cause found at work, with its evidence and the way out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -152,13 +152,11 @@ impl Advice {
     }
 
     /// The step it is with these values, which are quoted for the shell in the command. None when one of its
-    /// placeholders has no value: half a command is worse than none.
+    /// placeholders has no value, or a `kill` has a pid alone: half a command is worse than none.
     pub fn fill(&self, values: &Values) -> Option<Step> {
         let text = placeholder::fill(self.text, values, |value| Some(value.into()))?;
         let command = match self.command {
-            Some(template) => {
-                Some(placeholder::fill(template, values, |value| quote_for_shell(value).map(Into::into))?)
-            }
+            Some(template) => Some(guard::command(template, values)?),
             None => None,
         };
         Some(Step { text, command, tested: self.is_tested() })

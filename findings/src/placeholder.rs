@@ -3,7 +3,7 @@
 //! A value comes from a process, a mount table, an API object or an Event, so somebody else chose it. It
 //! takes its place in a command only when it has the shape that its placeholder asks for.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -98,11 +98,11 @@ placeholders! {
     /// What a process belongs to, as a sentence names it.
     Owner = "owner": Text;
     /// A process that does not reap.
-    ParentPid = "parent_pid": Pid;
+    ParentPid = "parent_pid": Process;
     /// A file, a directory or a mount point.
     Path = "path": Path;
     /// A process.
-    Pid = "pid": Pid;
+    Pid = "pid": Process;
     /// The directory of a CSI driver.
     PluginDir = "plugin_dir": PluginDir;
     /// A pod: `NAME`, `NAMESPACE/NAME` or a uid.
@@ -120,13 +120,13 @@ placeholders! {
     /// A FUSE server's name, chosen by itself.
     Server = "server": Text;
     /// A FUSE server.
-    ServerPid = "server_pid": Pid;
+    ServerPid = "server_pid": Process;
     /// A Service, or a URL in its place, as a sentence names it.
     Service = "service": Text;
     /// A Service.
     ServiceName = "service_name": ApiName;
     /// A shim.
-    ShimPid = "shim_pid": Pid;
+    ShimPid = "shim_pid": Process;
     /// A thread.
     Tid = "tid": Pid;
     /// A type, as kubectl takes it.
@@ -149,6 +149,8 @@ placeholders! {
 pub enum Shape {
     /// Decimal, above 1: nobody is told to signal init, a group or everybody.
     Pid,
+    /// Such a pid, and when the process started ([`ProcessId`]). The pid alone may be read, never signalled.
+    Process,
     /// Decimal; init's mount namespace may be entered.
     EnteredPid,
     /// Decimal.
@@ -197,6 +199,21 @@ pub enum Shape {
     Text,
 }
 
+/// A process for good: a pid is given to another one when it has ended, but never with the same start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessId {
+    /// Its pid.
+    pub pid: u32,
+    /// Clock ticks after boot, field 22 of its `stat`.
+    pub start_ticks: u64,
+}
+
+impl fmt::Display for ProcessId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.pid, self.start_ticks)
+    }
+}
+
 impl Placeholder {
     /// The placeholder of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -214,6 +231,10 @@ impl Shape {
     fn has(self, value: &str) -> bool {
         match self {
             Shape::Pid => decimal(value).is_some_and(|pid| pid > 1 && pid <= MAX_PID),
+            Shape::Process => {
+                let (pid, start) = value.split_once('@').unwrap_or((value, "0"));
+                Shape::Pid.has(pid) && is_ticks(start)
+            }
             Shape::EnteredPid => decimal(value).is_some_and(|pid| pid > 0 && pid <= MAX_PID),
             Shape::Number => decimal(value).is_some(),
             Shape::Path => is_path(value),
@@ -252,6 +273,11 @@ impl Shape {
 fn decimal(value: &str) -> Option<u32> {
     let number: u32 = value.parse().ok()?;
     (number.to_string() == value).then_some(number)
+}
+
+/// As the kernel writes it.
+fn is_ticks(value: &str) -> bool {
+    value.parse().is_ok_and(|ticks: u64| ticks.to_string() == value)
 }
 
 fn is_path(value: &str) -> bool {
@@ -377,7 +403,12 @@ pub(crate) fn fill<'v>(
     for (text, name) in holes(template) {
         filled.push_str(text);
         if let Some(name) = name {
-            filled.push_str(&show(values.get(Placeholder::named(name)?)?)?);
+            let placeholder = Placeholder::named(name)?;
+            let value = values.get(placeholder)?;
+            // Of a process its pid is what is read: when it started is for the guard of a command.
+            let is_process = placeholder.shape() == Shape::Process;
+            let value = value.split_once('@').filter(|_| is_process).map_or(value, |(pid, _)| pid);
+            filled.push_str(&show(value)?);
         }
     }
     Some(filled)
@@ -430,6 +461,8 @@ mod tests {
         let path = format!("/var/lib/kubelet/pods/{uid}/volumes/x y");
         for (placeholder, good) in [
             (Placeholder::Pid, "42"),
+            (Placeholder::Pid, "42@88123"),
+            (Placeholder::Tid, "43"),
             (Placeholder::MountNamespacePid, "1"),
             (Placeholder::Path, path.as_str()),
             (Placeholder::CgroupFreeze, "/sys/fs/cgroup/kubepods/pod1/cgroup.freeze"),
@@ -464,6 +497,14 @@ mod tests {
             (Placeholder::Pid, "+42"),
             (Placeholder::Pid, "42 43"),
             (Placeholder::Pid, "4194305"),
+            (Placeholder::Pid, "1@88123"),
+            (Placeholder::Pid, "42@"),
+            (Placeholder::Pid, "42@08"),
+            (Placeholder::Pid, "42@-1"),
+            (Placeholder::Pid, "42@8@8"),
+            (Placeholder::Pid, "42@8 -o 1"),
+            (Placeholder::Pid, "42@99999999999999999999"),
+            (Placeholder::Tid, "42@88123"),
             (Placeholder::MountNamespacePid, "0"),
             (Placeholder::Path, "a"),
             (Placeholder::Path, "/"),

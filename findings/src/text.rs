@@ -1,7 +1,13 @@
 //! Making text from elsewhere safe to show, and numbers easy to read.
 
+mod shell;
+mod visible;
+
+pub use shell::quote_for_shell;
+pub use visible::is_visible;
+
 /// Bounds `text` to `limit` characters and replaces what could steer a terminal, an event or a
-/// page: control characters, bidirectional overrides, zero-width characters.
+/// page, or makes it look other than it is: whatever is not [visible](is_visible).
 ///
 /// Process names, paths, volume names and API strings are under somebody else's control; all of
 /// them pass through here before they are shown. The middle is cut, because both ends of a path
@@ -36,27 +42,9 @@ fn show(c: char, to: &mut Vec<char>) {
     match c {
         '\n' => to.extend("\\n".chars()),
         '\t' => to.extend("\\t".chars()),
-        c if c.is_control() || is_invisible(c) => to.extend(c.escape_unicode()),
-        c => to.push(c),
+        c if is_visible(c) => to.push(c),
+        c => to.extend(c.escape_unicode()),
     }
-}
-
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffd}')
-}
-
-/// Quotes one word for a POSIX shell. `None` for a word with characters that cannot be shown as
-/// they are: `$'…'` would be needed, which not every `sh` knows, and a command that looks other
-/// than it is must not be printed.
-pub fn quote_for_shell(word: &str) -> Option<String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%^=".contains(c);
-    if word.chars().any(|c| c.is_control() || is_invisible(c)) {
-        return None;
-    }
-    if !word.is_empty() && word.chars().all(plain) {
-        return Some(word.to_owned());
-    }
-    Some(format!("'{}'", word.replace('\'', r"'\''")))
 }
 
 /// A duration with its two largest units: `2d4h`, `35m`, `12s`.
@@ -79,6 +67,7 @@ mod tests {
     fn escapes_what_could_steer_a_terminal() {
         assert_eq!(clean("a\u{1b}[31mb\nc", 99), "a\\u{1b}[31mb\\nc");
         assert_eq!(clean("\u{202e}exe", 99), "\\u{202e}exe");
+        assert_eq!(clean("a\u{e0041}b", 99), "a\\u{e0041}b");
     }
 
     #[test]
@@ -95,18 +84,6 @@ mod tests {
         let before = std::time::Instant::now();
         assert_eq!(clean(&long, 9), "\\u{1…{1b}");
         assert!(before.elapsed() < std::time::Duration::from_millis(100), "{:?}", before.elapsed());
-    }
-
-    #[test]
-    fn quotes_for_the_shell() {
-        let quoted = |word: &str| quote_for_shell(word).unwrap();
-        assert_eq!(quoted("/var/lib/kubelet"), "/var/lib/kubelet");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("~root"), "'~root'");
-        assert_eq!(quoted("$(reboot)"), "'$(reboot)'");
-        assert_eq!(quote_for_shell("a\nb"), None);
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! `docs/causes.md`, written from the cause registry.
+//! `docs/causes.md`, written from the cause registry, and `docs/finalizers.md`.
+
+mod finalizers;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,27 +20,38 @@ Everything that why-terminating can name as the reason why something does not go
 each sits at one of the kubelet's gates, in the kubelet's order, and only the first gate that is not met holds the pod.
 Those the API shows follow, from what holds the whole cluster to what holds one volume.
 
-In a command, `{pid}` and the like stand for names that a finding fills in. Do the steps in their order: the safest is
-first, and you may be done before the last. A step marked *untested* follows from the reference, but no test of this
-project has executed it.
+In a command, `{pid}` and the like stand for names that a finding fills in. Commands are for sh. Do the steps in their
+order: the safest is first, and you may be done before the last. A step marked *untested* follows from the reference, but
+no test of this project has executed it. A `kill` is printed with a test that the process is still the one that was seen:
+by the time it is typed, its pid may be another's (`{start}` is field 22 of its `/proc/PID/stat`).
 
 ";
 
-/// Writes the page.
-pub fn write(root: &Path) -> Result<()> {
-    let path = root.join(PAGE);
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
-    }
-    std::fs::write(&path, page()?).with_context(|| format!("writing {}", path.display()))
+/// Each page and what it should say.
+fn pages() -> Result<[(&'static str, String); 2]> {
+    Ok([(PAGE, page()?), (finalizers::PAGE, finalizers::page()?)])
 }
 
-/// Fails when the page is not what the registry says.
+/// Writes the pages.
+pub fn write(root: &Path) -> Result<()> {
+    for (name, page) in pages()? {
+        let path = root.join(name);
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+        }
+        std::fs::write(&path, page).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Fails when a page is not what its registry says.
 pub fn check(root: &Path) -> Result<()> {
-    let path = root.join(PAGE);
-    let stored = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    if stored != page()? {
-        bail!("{PAGE} is stale; write it again with: cargo run -p xtask -- docs");
+    for (name, page) in pages()? {
+        let path = root.join(name);
+        let stored = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        if stored != page {
+            bail!("{name} is stale; write it again with: cargo run -p xtask -- docs");
+        }
     }
     Ok(())
 }
@@ -102,7 +115,7 @@ fn section(page: &mut String, cause: &Cause) -> Result<()> {
 fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
     let mark = if advice.is_tested() { "" } else { " *(untested)*" };
     writeln!(page, "{number}. {}.{mark}", text(advice.text))?;
-    if let Some(command) = advice.command {
+    if let Some(command) = advice.shown_command() {
         let indent = " ".repeat(format!("{number}. ").len());
         writeln!(page, "\n{indent}```sh\n{indent}{command}\n{indent}```\n")?;
     }

@@ -11,7 +11,7 @@
 
 pub mod causes;
 pub mod distribution;
-pub mod evidence;
+pub mod facts;
 pub mod file_system;
 pub mod gates;
 mod messages;

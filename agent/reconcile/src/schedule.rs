@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn many_pods_at_once_are_one_look() {
+    fn many_pods_at_once_are_one_scan() {
         let mut schedule = Schedule::new(INTERVALS, 7, at(0));
         run(&mut schedule, 0, 20);
         (0..500).for_each(|number| schedule.terminating(uid(number), at(20), at(20)));

@@ -11,7 +11,7 @@ use crate::{host::PodFilter, run::logs};
 ///
 /// It reads and explains; it never deletes, unmounts or kills.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = findings::render::EXIT_CODES)]
+#[command(version, about, after_help = findings::render::AFTER_HELP)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -124,24 +124,24 @@ pub struct RunArgs {
     /// The socket of the `reader` that looks at the node [default: this process does]
     #[arg(long, env = "READER", conflicts_with_all = ["kubelet_root", "cri_endpoint", "host_root"])]
     pub reader: Option<PathBuf>,
-    /// The first look at a pod comes so long after its deadline
-    #[arg(long, env = "FIRST_LOOK", default_value = "15s", value_parser = interval)]
-    pub first_look: Duration,
-    /// The next look comes after this, and each later one half as long again
-    #[arg(long, env = "LOOK_INTERVAL", default_value = "30s", value_parser = interval)]
-    pub look_interval: Duration,
-    /// Looks at one pod are never further apart
-    #[arg(long, env = "LOOK_INTERVAL_MAX", default_value = "5m", value_parser = interval)]
-    pub look_interval_max: Duration,
-    /// Between two looks at a node of which no pod is to go
+    /// The first scan for a pod comes so long after its deadline
+    #[arg(long, env = "FIRST_SCAN", default_value = "15s", value_parser = interval)]
+    pub first_scan: Duration,
+    /// The next scan comes after this, and each later one half as long again
+    #[arg(long, env = "SCAN_INTERVAL", default_value = "30s", value_parser = interval)]
+    pub scan_interval: Duration,
+    /// Scans for one pod are never further apart
+    #[arg(long, env = "SCAN_INTERVAL_MAX", default_value = "5m", value_parser = interval)]
+    pub scan_interval_max: Duration,
+    /// Between two scans of a node of which no pod is to go
     #[arg(long, env = "SWEEP_INTERVAL", default_value = "10m", value_parser = interval)]
     pub sweep_interval: Duration,
     /// How often a holder of a volume, or what could not be proven, is seen before it is told
-    #[arg(long, env = "LOOKS", default_value_t = 2)]
-    pub looks: u32,
+    #[arg(long, env = "SCANS", default_value_t = 2)]
+    pub scans: u32,
     /// How often a task in D is seen before it is told
-    #[arg(long, env = "D_STATE_LOOKS", default_value_t = 3)]
-    pub d_state_looks: u32,
+    #[arg(long, env = "D_STATE_SCANS", default_value_t = 3)]
+    pub d_state_scans: u32,
     /// With more pods than this behind one root, the node tells it once
     #[arg(long, env = "FAN_IN", default_value_t = 5)]
     pub fan_in: usize,

@@ -37,19 +37,19 @@ pub fn run(command: Command) -> anyhow::Result<u8> {
         Command::Reader(args) => super::run::read(args).map(|()| render::exit_code(Verdict::Clear)),
         Command::Judge(JudgeArgs { file, pod, output }) => answer(&scan::load(&file)?, pod.as_ref(), output),
         Command::Causes { id } => {
-            print(&render::causes(id.as_deref())?)?;
+            print(&render::causes(id.as_deref())?, Style::Plain)?;
             Ok(render::exit_code(Verdict::Clear))
         }
     }
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
-    render::print(text, std::io::stdout()).context("writing the answer")
+fn print(text: &str, style: Style) -> anyhow::Result<()> {
+    render::print(text, style, std::io::stdout()).context("writing the answer")
 }
 
 fn check(args: CheckArgs) -> anyhow::Result<u8> {
     let CheckArgs { pod, output, node_name, save_observation, reader, .. } = &args;
-    let look: Look = match reader {
+    let scan: NodeScan = match reader {
         Some(socket) => {
             let credentials = credentials(args.api, args.kubeconfig.as_ref())?;
             let client = reader::Client::new(socket.clone(), PATIENCE, node_name.clone(), credentials);
@@ -88,7 +88,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
             Box::new(move |runtime| Ok(runtime.block_on(scan::scan(&options, &Prober::new()))))
         }
     };
-    let seen = look_in_time(look)?;
+    let seen = scan_in_time(scan)?;
     let exit = answer(&seen, pod.as_ref(), *output)?;
     // The answer first: a full disk must not keep it back.
     if let Some(file) = save_observation {
@@ -97,15 +97,15 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
     Ok(exit)
 }
 
-/// One way of looking at the node.
-type Look = Box<dyn FnOnce(&Runtime) -> anyhow::Result<Observation> + Send>;
+/// One way of scanning the node.
+type NodeScan = Box<dyn FnOnce(&Runtime) -> anyhow::Result<Observation> + Send>;
 
 /// Looks in a thread of its own, so that not even a read that never returns keeps the answer back.
-fn look_in_time(look: Look) -> anyhow::Result<Observation> {
+fn scan_in_time(scan: NodeScan) -> anyhow::Result<Observation> {
     let (sender, receiver) = mpsc::sync_channel(1);
-    std::thread::Builder::new().name("look".to_owned()).spawn(move || {
+    std::thread::Builder::new().name("scan".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let seen = runtime.context("starting the runtime").and_then(|runtime| look(&runtime));
+        let seen = runtime.context("starting the runtime").and_then(|runtime| scan(&runtime));
         // The receiver is gone only when it has given up.
         let _ = sender.send(seen);
     })?;
@@ -117,7 +117,7 @@ fn look_in_time(look: Look) -> anyhow::Result<Observation> {
         }
         seen => seen,
     };
-    seen.context("the look at this node did not end; a local disk or /proc may be hanging")?
+    seen.context("the scan of this node did not end; a local disk or /proc may be hanging")?
 }
 
 fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyhow::Result<u8> {
@@ -128,7 +128,7 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
         if let ([], true, false, Some(note)) =
             (report.pods.as_slice(), all_seen, output == Output::Json, report.notes.last())
         {
-            print(&format!("{note}\n"))?;
+            print(&format!("{note}\n"), Style::Plain)?;
             return Ok(render::exit_code(report.verdict));
         }
     }
@@ -141,7 +141,7 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
         Output::Wide => report::tree(&report, Detail::Wide, style),
         Output::Json => render::json(&report).context("writing JSON")?,
     };
-    print(&text)?;
+    print(&text, style)?;
     Ok(render::exit_code(report.verdict))
 }
 

@@ -98,15 +98,15 @@ pub(super) fn credentials(api: ApiMode, kubeconfig: Option<&PathBuf>) -> anyhow:
 pub(super) fn settings(args: &RunArgs) -> Settings {
     Settings {
         intervals: Intervals {
-            first: args.first_look,
-            next: args.look_interval,
-            longest: args.look_interval_max.max(args.look_interval),
+            first: args.first_scan,
+            next: args.scan_interval,
+            longest: args.scan_interval_max.max(args.scan_interval),
             sweep: args.sweep_interval,
         },
         rules: Rules {
             fan_in: args.fan_in,
-            scans: args.looks,
-            d_state_scans: args.d_state_looks,
+            scans: args.scans,
+            d_state_scans: args.d_state_scans,
             renewal: args.event_renewal,
             update: args.event_update,
             capacity: args.max_findings,

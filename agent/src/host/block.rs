@@ -3,25 +3,22 @@
 
 use std::{io, path::Path};
 
-use super::HostView;
+use super::{HostRoot, seen_at};
 use crate::{
-    observation::{Dev, Fault, HostPath, LoopDevice, Seen},
+    observation::{Dev, HostPath, LoopDevice, Seen},
     sys,
 };
 
 /// Loop devices with a backing file at or below the kubelet's directory.
-pub fn loops(view: &HostView, kubelet_root: &HostPath) -> Seen<Vec<LoopDevice>> {
-    all_loops(view).map(|loops| loops.into_iter().filter(|device| device.file.is_within(kubelet_root)).collect())
+pub fn loops(host: &HostRoot, kubelet_root: &HostPath) -> Seen<Vec<LoopDevice>> {
+    all_loops(host).map(|loops| loops.into_iter().filter(|device| device.file.is_within(kubelet_root)).collect())
 }
 
 /// All loop devices in use.
-pub fn all_loops(view: &HostView) -> Seen<Vec<LoopDevice>> {
-    let block = view.at(&"/sys/block".into());
-    match files_in(&block) {
-        Ok(files) => Seen::Seen(files.into_iter().filter_map(|file| device(&block, file)).collect()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
-        Err(error) => Seen::Failed(Fault::new("/sys/block", error)),
-    }
+pub fn all_loops(host: &HostRoot) -> Seen<Vec<LoopDevice>> {
+    let block = host.at(&"/sys/block".into());
+    let files = seen_at("/sys/block", files_in(&block));
+    files.map(|files| files.into_iter().filter_map(|file| device(&block, file)).collect())
 }
 
 /// A loop device that is in use: its name (`loop0`), its backing file and whether that is
@@ -56,9 +53,7 @@ fn backing_file(line: &[u8]) -> (HostPath, bool) {
 
 fn device(block: &Path, (name, file, deleted): LoopFile) -> Option<LoopDevice> {
     let of = block.join(&name);
-    let number = sys::read_text(&of.join("dev"), sys::limits::LINE).ok()?;
-    let (major, minor) = number.trim().split_once(':')?;
-    let dev = Dev { major: major.parse().ok()?, minor: minor.parse().ok()? };
+    let dev = Dev::parse(&sys::read_text(&of.join("dev"), sys::limits::LINE).ok()?)?;
     let holders = sys::list(&of.join("holders")).unwrap_or_default();
     let mut holders: Vec<String> = holders.iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect();
     holders.sort();
@@ -85,8 +80,8 @@ mod tests {
         let Some(made) = made.ok().filter(|made| made.status.success()) else { return };
         let name = String::from_utf8(made.stdout).unwrap().trim().to_owned();
         let root = HostPath::from(dir.path().to_owned());
-        let seen = loops(&HostView::default(), &root);
-        let elsewhere = loops(&HostView::default(), &"/nothing-here".into());
+        let seen = loops(&HostRoot::default(), &root);
+        let elsewhere = loops(&HostRoot::default(), &"/nothing-here".into());
         assert!(Command::new("losetup").args(["-d", &name]).status().unwrap().success());
         let seen = seen.get().cloned().unwrap();
         assert_eq!(seen.len(), 1);

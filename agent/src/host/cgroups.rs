@@ -3,17 +3,19 @@
 //! Most of it is read here and not through `cgroups-rs`: that crate finds the hierarchies under
 //! `/sys/fs/cgroup` only and not on a hybrid machine, takes a directory that is gone for an empty
 //! one, and on v2 reads what freeze was *asked* for, not what *is*. Its reader of the v1 freezer
-//! has none of these faults and is used.
+//! has none of these faults and is used. It is version 0.3 of the crate, which has the same reader:
+//! from 0.4 on it speaks D-Bus to systemd, and brings an async runtime for it, thirty crates, without
+//! a feature that leaves them out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
-use cgroups_rs::{FreezerState, fs::freezer::FreezerController};
+use cgroups_rs::freezer::{FreezerController, FreezerState};
 use findings::PodUid;
 
-use super::{HostView, mounts::FirstTable};
+use super::{HostRoot, fault_at, mounts::FirstTable};
 use crate::{
     observation::{CgroupDir, CgroupMount, CgroupNode, Fault, FaultKind, Freezer, HostPath, PodCgroup, Seen},
     parse,
@@ -68,17 +70,17 @@ pub fn hierarchies(table: &FirstTable) -> Vec<CgroupMount> {
 }
 
 /// Finds the cgroups of all pods below `cgroup_root`, without looking into them.
-pub fn pods(view: &HostView, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<Vec<PodCgroup>> {
+pub fn pods(host: &HostRoot, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<Vec<PodCgroup>> {
     let mut found: BTreeMap<PodUid, Vec<CgroupDir>> = BTreeMap::new();
     let mut any_tree = false;
     let mut failed = None;
     for mount in mounts {
         for tree in trees(mount, cgroup_root) {
-            let entries = match sys::list(&view.at(&tree)) {
+            let entries = match sys::list(&host.at(&tree)) {
                 Ok(entries) => entries,
                 Err(error) if sys::is_gone(&error) => continue,
                 Err(error) => {
-                    failed = Some(Fault::new(tree.show(), error));
+                    failed = Some(fault_at(&tree, &error));
                     continue;
                 }
             };
@@ -97,18 +99,18 @@ pub fn pods(view: &HostView, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<
 }
 
 /// Finds the cgroups of these pods only, without listing those of the others.
-pub fn of(uids: &BTreeSet<PodUid>, view: &HostView, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<Vec<PodCgroup>> {
+pub fn of(uids: &BTreeSet<PodUid>, host: &HostRoot, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<Vec<PodCgroup>> {
     let mut found: BTreeMap<PodUid, Vec<CgroupDir>> = BTreeMap::new();
     let mut any_tree = false;
     for mount in mounts {
         for tree in trees(mount, cgroup_root) {
-            any_tree = any_tree || sys::file_facts(&view.at(&tree)).is_ok();
+            any_tree = any_tree || sys::file_facts(&host.at(&tree)).is_ok();
             for uid in uids {
                 let path = tree.join(name(&tree, uid));
-                match sys::file_facts(&view.at(&path)) {
+                match sys::file_facts(&host.at(&path)) {
                     Ok(_) => found.entry(uid.clone()).or_default().push(dir_of(mount, path)),
                     Err(error) if sys::is_gone(&error) => {}
-                    Err(error) => return Seen::Failed(Fault::new(path.show(), error)),
+                    Err(error) => return Seen::Failed(fault_at(&path, &error)),
                 }
             }
         }
@@ -169,16 +171,16 @@ fn pod_uid(name: &str) -> Option<PodUid> {
 }
 
 /// Looks into one pod's cgroup: its tree, its processes, its freezers, its share of the CPU.
-pub fn look_into(view: &HostView, pod: &mut PodCgroup) {
+pub fn read_tree(host: &HostRoot, pod: &mut PodCgroup) {
     for dir in &mut pod.dirs {
-        dir.tree = tree(view, dir);
-        dir.cpu_at_minimum = cpu_at_minimum(&view.at(&dir.path), &dir.hierarchy);
+        dir.tree = tree(host, dir);
+        dir.cpu_at_minimum = cpu_at_minimum(&host.at(&dir.path), &dir.hierarchy);
     }
 }
 
 /// One directory's tree.
-pub fn tree(view: &HostView, dir: &CgroupDir) -> Seen<Vec<CgroupNode>> {
-    tree_at(&view.at(&dir.path), &dir.hierarchy)
+pub fn tree(host: &HostRoot, dir: &CgroupDir) -> Seen<Vec<CgroupNode>> {
+    tree_at(&host.at(&dir.path), &dir.hierarchy)
 }
 
 /// Whether the kubelet has reduced the pod's CPU to the minimum, which it does to a pod it has
@@ -202,7 +204,7 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             // A threaded cgroup refuses this file; its threads' processes stand in its parent.
             Err(error) if findings::errno(&error) == Some(libc::EOPNOTSUPP) => Vec::new(),
-            Err(error) => return Seen::Failed(Fault::new(path.display().to_string(), error)),
+            Err(error) => return Seen::Failed(fault_at(path.as_path(), &error)),
         };
         let children =
             if sys::may_have_subdirectories(&path) { sys::list(&path).unwrap_or_default() } else { Vec::new() };
@@ -231,7 +233,7 @@ fn freezer(path: &Path, hierarchy: &str) -> Freezer {
     if !hierarchy.split(',').any(|controller| controller == "freezer") {
         return Freezer::Thawed;
     }
-    let controller = FreezerController::new(path.to_owned(), path.to_owned(), false);
+    let controller = FreezerController::new(path.to_owned(), false);
     // `freezer.self_freezing` says whether it was frozen here or only with a cgroup above.
     let is_own = sys::read_text(&path.join("freezer.self_freezing"), 16).is_ok_and(|text| text.trim() == "1");
     match controller.state() {
@@ -296,18 +298,18 @@ mod tests {
             std::fs::create_dir_all(dir.path().join(below).join(slice(uid))).unwrap();
         }
         let mount = |name| CgroupMount { mount_point: HostPath::from(dir.path().join(name)), v1: None };
-        let (mounts, view) = ([mount("a"), mount("b")], HostView::default());
-        let Seen::Seen(all) = pods(&view, &mounts, "/") else { panic!("no tree") };
+        let (mounts, host) = ([mount("a"), mount("b")], HostRoot::default());
+        let Seen::Seen(all) = pods(&host, &mounts, "/") else { panic!("no tree") };
         assert_eq!(all.len(), 2);
         for pod in all {
             assert_eq!(
-                (pod.dirs.len(), of(&[pod.uid.clone()].into(), &view, &mounts, "/")),
+                (pod.dirs.len(), of(&[pod.uid.clone()].into(), &host, &mounts, "/")),
                 (2, Seen::Seen(vec![pod]))
             );
         }
         let other = PodUid::parse(&UID.replace('9', "7")).unwrap();
-        assert_eq!(of(&[other.clone()].into(), &view, &mounts, "/"), Seen::Seen(vec![]));
-        assert_eq!(of(&[other].into(), &view, &[mount("c")], "/"), Seen::Missing);
+        assert_eq!(of(&[other.clone()].into(), &host, &mounts, "/"), Seen::Seen(vec![]));
+        assert_eq!(of(&[other].into(), &host, &[mount("c")], "/"), Seen::Missing);
     }
 
     /// Both versions are read from made-up trees: the same code reads the real ones in the lab.
@@ -322,8 +324,8 @@ mod tests {
         std::fs::write(pod.join("child/cgroup.freeze"), "1\n").unwrap();
         std::fs::write(pod.join("child/cgroup.events"), "populated 1\nfrozen 0\n").unwrap();
         let mounts = [CgroupMount { mount_point: HostPath::from(dir.path().to_owned()), v1: None }];
-        let Seen::Seen(mut found) = pods(&HostView::default(), &mounts, "/") else { panic!("no tree") };
-        look_into(&HostView::default(), &mut found[0]);
+        let Seen::Seen(mut found) = pods(&HostRoot::default(), &mounts, "/") else { panic!("no tree") };
+        read_tree(&HostRoot::default(), &mut found[0]);
         let dir = &found[0].dirs[0];
         assert_eq!(dir.cpu_at_minimum, Some(true));
         let nodes = dir.tree.get().unwrap();
@@ -335,6 +337,6 @@ mod tests {
     fn no_tree_is_missing_not_empty() {
         let dir = tempfile::tempdir().unwrap();
         let mounts = [CgroupMount { mount_point: HostPath::from(dir.path().to_owned()), v1: None }];
-        assert_eq!(pods(&HostView::default(), &mounts, "/"), Seen::Missing);
+        assert_eq!(pods(&HostRoot::default(), &mounts, "/"), Seen::Missing);
     }
 }

@@ -15,7 +15,7 @@ const DEADLINE: Duration = Duration::from_millis(800);
 const MAX_ANSWER: u64 = 4096;
 
 /// Asks; a port nobody listens on is `Missing`.
-pub async fn look(port: u16) -> Seen<Healthz> {
+pub async fn answer(port: u16) -> Seen<Healthz> {
     let source = format!("http://127.0.0.1:{port}/healthz");
     match tokio::time::timeout(DEADLINE, ask(port)).await {
         Ok(Ok(answer)) => parse(&answer).map_or_else(
@@ -61,12 +61,12 @@ mod tests {
     #[tokio::test]
     async fn nobody_listening_is_missing() {
         let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-        assert_eq!(look(port).await, Seen::Missing);
+        assert_eq!(answer(port).await, Seen::Missing);
     }
 
     #[tokio::test]
     async fn silence_is_a_fault() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        assert!(look(listener.local_addr().unwrap().port()).await.fault().is_some());
+        assert!(answer(listener.local_addr().unwrap().port()).await.fault().is_some());
     }
 }

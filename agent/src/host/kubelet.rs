@@ -1,11 +1,11 @@
 //! Finding the kubelet and its settings.
 
-mod belief;
+mod verification;
 
 use std::path::Path;
 
 use super::{
-    HostView, Sockets,
+    HostRoot, Sockets,
     child::{ONE_FILE, Prober},
     healthz, processes,
 };
@@ -22,7 +22,7 @@ const MAX_CONFIG: usize = 1 << 20;
 
 /// A kubelet that was found, before it is asked anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct KubeletProcess {
     /// Its pid.
     pub pid: u32,
     /// Its name.
@@ -39,7 +39,7 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub struct Search {
     /// The kubelet.
-    pub kubelet: Seen<Found>,
+    pub kubelet: Seen<KubeletProcess>,
     /// Others of its name.
     pub refused: Vec<FalseKubelet>,
 }
@@ -57,10 +57,10 @@ impl Search {
 /// reads, then among all processes. Many may call themselves `kubelet`; see [`Disbelief`].
 ///
 /// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
-pub fn find(cgroup_mounts: &[CgroupMount], view: &HostView, prober: &Prober) -> Search {
+pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober) -> Search {
     let mut refused = Vec::new();
     let mut units =
-        cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, view));
+        cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, host));
     if let Some(found) = units.find_map(|pid| kubelet(pid, prober, &mut refused)) {
         return Search { kubelet: Seen::Seen(found), refused };
     }
@@ -76,7 +76,7 @@ pub fn find(cgroup_mounts: &[CgroupMount], view: &HostView, prober: &Prober) -> 
 }
 
 /// A process of a pod is never the node's kubelet; of any other that is not believed it cannot be told.
-fn none_found(refused: &[FalseKubelet]) -> Seen<Found> {
+fn none_found(refused: &[FalseKubelet]) -> Seen<KubeletProcess> {
     let doubtful = refused.iter().find(|refused| refused.why != Disbelief::InPod);
     match doubtful.map(|refused| &refused.why) {
         Some(Disbelief::Untold(fault)) => Seen::Failed(fault.clone()),
@@ -92,13 +92,13 @@ fn none_found(refused: &[FalseKubelet]) -> Seen<Found> {
     }
 }
 
-fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option<Found> {
+fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option<KubeletProcess> {
     let dir = ProcDir::open(pid).ok()?;
     let stat = parse::stat(&dir.read("stat", sys::limits::LINE).ok()?)?;
     if !distribution::is_kubelet(&stat.comm) || stat.state == 'Z' {
         return None;
     }
-    match belief::disbelief(pid, &dir, prober) {
+    match verification::disbelief(pid, &dir, prober) {
         Seen::Seen(None) => {}
         Seen::Seen(Some(why)) => {
             refused.push(FalseKubelet { pid, comm: stat.comm, why });
@@ -108,7 +108,7 @@ fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option
     }
     let age_ms = sys::uptime_ms().saturating_sub(stat.start_ticks * 1000 / sys::ticks_per_second());
     let unit = processes::owner(&dir, false).service().map(str::to_owned);
-    Some(Found { pid, state: stat.state, age_ms, comm: stat.comm, unit })
+    Some(KubeletProcess { pid, state: stat.state, age_ms, comm: stat.comm, unit })
 }
 
 /// Kernel threads live in the first pid namespace only; `kthreadd` is always its second process.
@@ -126,8 +126,8 @@ fn is_systemd(mount: &CgroupMount) -> bool {
 }
 
 /// Read one unit after the other, as far as they are asked for.
-fn unit_processes(mount: &CgroupMount, view: &HostView) -> impl Iterator<Item = u32> + use<> {
-    let slice = view.at(&mount.mount_point).join("system.slice");
+fn unit_processes(mount: &CgroupMount, host: &HostRoot) -> impl Iterator<Item = u32> + use<> {
+    let slice = host.at(&mount.mount_point).join("system.slice");
     let procs =
         move |unit: &str| sys::read_text(&slice.join(unit).join("cgroup.procs"), sys::limits::CGROUP_PROCS).ok();
     let pids = |text: String| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>();
@@ -188,7 +188,7 @@ impl Settings {
 
 /// Reads the settings: the command line in the disposable child (a kubelet in D may hold its
 /// memory lock), the file through the kubelet's own view.
-pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Vec<Fault>) -> Settings {
+pub fn settings(found: &KubeletProcess, host: &HostRoot, prober: &Prober, faults: &mut Vec<Fault>) -> Settings {
     let flags = match prober.command_line(found.pid, ONE_FILE) {
         Seen::Seen(arguments) => parse::kubelet_flags(&arguments),
         Seen::Failed(fault) => {
@@ -198,7 +198,7 @@ pub fn settings(found: &Found, view: &HostView, prober: &Prober, faults: &mut Ve
         Seen::Missing | Seen::NotAsked => KubeletFlags::default(),
     };
     let config = match &flags.config {
-        Some(path) => read_config(&view.at(&HostPath::from(path.as_str())), faults),
+        Some(path) => read_config(&host.at(&HostPath::from(path.as_str())), faults),
         None => KubeletConfig::default(),
     };
     let distribution = Distribution::of(Some(&found.comm), found.unit.as_deref(), None);
@@ -216,7 +216,7 @@ fn read_config(path: &Path, faults: &mut Vec<Fault>) -> KubeletConfig {
 }
 
 /// Everything that is known of the kubelet.
-pub async fn look(found: &Found, settings: &Settings, sockets: &Sockets) -> KubeletFacts {
+pub async fn facts(found: &KubeletProcess, settings: &Settings, sockets: &Sockets) -> KubeletFacts {
     let dir = ProcDir::open(found.pid).ok();
     let shares_network = dir.as_ref().is_some_and(|dir| {
         let ours = ProcDir::open(std::process::id()).and_then(|own| own.namespace("net")).ok();

@@ -8,7 +8,7 @@ use super::{
     mounts::MountReader,
     processes::{self, Depth},
 };
-use crate::{observation::MountCopy, parse::mountinfo::mounts_with, sys};
+use crate::{observation::MountCopy, sys};
 
 /// So many copies are kept.
 const AT_MOST: usize = 100;
@@ -25,7 +25,7 @@ pub fn search(ends: &[String], own: &BTreeSet<u64>, census: &Census, reader: &mu
         let Some(table) = pids.iter().take(8).find_map(|pid| reader.table(*pid).ok()) else { continue };
         for end in ends {
             let is_one = |point: &[u8]| point.ends_with(format!("/{end}").as_bytes());
-            for mount in mounts_with(&table.bytes, end.as_bytes(), |mount| is_one(&mount.mount_point())) {
+            for mount in table.mounts_with(end.as_bytes(), |mount| is_one(&mount.mount_point())) {
                 let Some(process) = processes::process(table.through_pid, Depth::Leader).get().cloned() else {
                     continue;
                 };
@@ -60,13 +60,13 @@ mod tests {
         home.run("umount /mnt/netns/cni-7");
         let ends = ["netns/cni-7".to_owned()];
         let own = [sys::namespace_of(home.pid(), "mnt").unwrap()].into();
-        let look = || search(&ends, &own, &Census::take(), &mut MountReader::new(HostPath::from("/var/lib/kubelet")));
-        let found = look();
+        let find = || search(&ends, &own, &Census::take(), &mut MountReader::new(HostPath::from("/var/lib/kubelet")));
+        let found = find();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].ns, sys::namespace_of(holder, "mnt").unwrap());
         assert!(found[0].is_copy_of(&"/run/netns/cni-7".into(), &"/run".into()));
         assert!(!found[0].is_copy_of(&"/run/netns/cni-77".into(), &"/run".into()));
         other.run("umount /mnt/netns/cni-7");
-        assert_eq!(look(), []);
+        assert_eq!(find(), []);
     }
 }

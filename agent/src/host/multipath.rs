@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::HostView;
+use super::HostRoot;
 use crate::{
     observation::{Dev, MultipathMap, MultipathPath},
     sys,
@@ -14,8 +14,8 @@ const DEPTH: usize = 4;
 const MAX_SLAVES: usize = 64;
 
 /// The map of each device that is one, or is built on one.
-pub fn maps(view: &HostView, devices: &[Dev]) -> Vec<MultipathMap> {
-    let sysfs = view.at(&"/sys".into());
+pub fn maps(host: &HostRoot, devices: &[Dev]) -> Vec<MultipathMap> {
+    let sysfs = host.at(&"/sys".into());
     devices.iter().filter_map(|dev| below(&sysfs, *dev)).collect()
 }
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn seen(dir: &tempfile::TempDir) -> Vec<MultipathMap> {
-        maps(&HostView::new(dir.path()), &[DEV])
+        maps(&HostRoot::new(dir.path()), &[DEV])
     }
 
     #[test]
@@ -119,6 +119,6 @@ mod tests {
         let dir = sysfs(["offline", "offline"]);
         fs::write(dir.path().join("sys/devices/dm-3/dm/uuid"), "CRYPT-LUKS2-abc\n").unwrap();
         assert_eq!(seen(&dir), []);
-        assert_eq!(maps(&HostView::default(), &[Dev { major: 4000, minor: 1 }]), []);
+        assert_eq!(maps(&HostRoot::default(), &[Dev { major: 4000, minor: 1 }]), []);
     }
 }

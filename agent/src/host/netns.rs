@@ -1,24 +1,27 @@
 //! Whether a sandbox's network namespace is still pinned.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, sync::Arc};
 
-use super::HostView;
+use super::{HostRoot, mounts::Table};
 use crate::{
     observation::{Fault, HostPath, NetworkNamespace, Seen},
-    parse::mountinfo::mounts_with,
     sys,
 };
 
 /// Looks at a pinned network namespace. Kernels before 5.8 do not tell of a path whether it is a
 /// mount; then `table`, the mount table of the host, does.
-pub fn look(view: &HostView, path: HostPath, table: impl FnOnce() -> io::Result<Vec<u8>>) -> Seen<NetworkNamespace> {
-    let Some(at) = places(view, &path).into_iter().find(|at| !is_missing(at)) else {
+pub(super) fn facts(
+    host: &HostRoot,
+    path: HostPath,
+    table: impl FnOnce() -> io::Result<Arc<Table>>,
+) -> Seen<NetworkNamespace> {
+    let Some(at) = places(host, &path).into_iter().find(|at| !is_missing(at)) else {
         return Seen::Seen(NetworkNamespace { path, pinned: false, missing: true });
     };
     let pinned = match sys::is_mount_root(&at) {
         Ok(Some(pinned)) => Ok(pinned),
-        Ok(None) => table().map(|table| is_mounted(&table, &path)),
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => table().map(|table| is_mounted(&table, &path)),
+        Ok(None) => is_in(table(), &path),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => is_in(table(), &path),
         Err(error) if sys::is_gone(&error) => Ok(false),
         Err(error) => Err(error),
     };
@@ -30,10 +33,10 @@ pub fn look(view: &HostView, path: HostPath, table: impl FnOnce() -> io::Result<
 
 /// `/var/run` is a link to `/run` on nearly every host, and a link is not followed below another
 /// process's root.
-fn places(view: &HostView, path: &HostPath) -> Vec<PathBuf> {
+fn places(host: &HostRoot, path: &HostPath) -> Vec<PathBuf> {
     let real = path.as_str().and_then(|path| path.strip_prefix("/var/run/")).map(|rest| format!("/run/{rest}"));
-    let real = real.map(|real| view.at(&real.as_str().into()));
-    real.into_iter().chain([view.at(path)]).collect()
+    let real = real.map(|real| host.at(&real.as_str().into()));
+    real.into_iter().chain([host.at(path)]).collect()
 }
 
 fn is_missing(at: &std::path::Path) -> bool {
@@ -41,10 +44,18 @@ fn is_missing(at: &std::path::Path) -> bool {
     sys::read_link(at).is_err_and(|error| sys::is_gone(&error))
 }
 
-fn is_mounted(table: &[u8], path: &HostPath) -> bool {
+fn is_in(table: io::Result<Arc<Table>>, path: &HostPath) -> io::Result<bool> {
+    let table = table?;
+    match (is_mounted(&table, path), table.fault()) {
+        (false, Some(fault)) => Err(io::Error::other(fault.says)),
+        (found, _) => Ok(found),
+    }
+}
+
+fn is_mounted(table: &Table, path: &HostPath) -> bool {
     let Some(name) = path.as_path().file_name() else { return false };
     let end = [b"/run/netns/", name.as_encoded_bytes()].concat();
-    !mounts_with(table, &end, |mount| mount.mount_point().ends_with(&end)).is_empty()
+    !table.mounts_with(&end, |mount| mount.mount_point().ends_with(&end)).is_empty()
 }
 
 #[cfg(test)]
@@ -55,10 +66,12 @@ mod tests {
 
     #[test]
     fn an_old_kernel_tells_by_its_mount_table() {
-        assert!(is_mounted(TABLE, &"/var/run/netns/cni-1".into()));
-        assert!(is_mounted(TABLE, &"/run/netns/cni-1".into()));
-        assert!(!is_mounted(TABLE, &"/run/netns/cni-".into()));
-        assert!(!is_mounted(TABLE, &"/run/netns/cni-12".into()));
+        let table = Table::kept(TABLE);
+        let is_mounted = |path: &str| is_mounted(&table, &path.into());
+        assert!(is_mounted("/var/run/netns/cni-1"));
+        assert!(is_mounted("/run/netns/cni-1"));
+        assert!(!is_mounted("/run/netns/cni-"));
+        assert!(!is_mounted("/run/netns/cni-12"));
     }
 
     #[test]
@@ -66,10 +79,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("run/netns")).unwrap();
         std::fs::write(dir.path().join("run/netns/cni-1"), "").unwrap();
-        let view = HostView::new(dir.path());
+        let host = HostRoot::new(dir.path());
         let none = || Err(io::Error::other("not asked"));
-        let there = look(&view, "/var/run/netns/cni-1".into(), none);
-        let gone = look(&view, "/var/run/netns/cni-2".into(), none);
+        let there = facts(&host, "/var/run/netns/cni-1".into(), none);
+        let gone = facts(&host, "/var/run/netns/cni-2".into(), none);
         let facts = |seen: &Seen<NetworkNamespace>| seen.get().map(|network| (network.pinned, network.missing));
         assert_eq!((facts(&there), facts(&gone)), (Some((false, false)), Some((false, true))));
     }

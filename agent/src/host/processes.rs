@@ -5,12 +5,14 @@ mod threads;
 use std::{collections::BTreeSet, io};
 
 pub use agent_core::observation::Depth;
-pub use threads::look_again;
+pub use threads::read_again;
 pub(super) use threads::wchan;
 use threads::{Standing, others};
 
+use super::seen_at;
+
 use crate::{
-    observation::{Fault, Owner, Process, Seen, Source, Thread},
+    observation::{Owner, Process, Seen, Source, Thread},
     parse,
     sys::{self, ProcDir, limits::LINES},
 };
@@ -20,11 +22,7 @@ const MAX_DESCENDANTS: usize = 500;
 
 /// Reads one process; `Missing` when it is gone.
 pub fn process(pid: u32, depth: Depth) -> Seen<Process> {
-    match read(pid, depth) {
-        Ok(process) => Seen::Seen(process),
-        Err(error) if sys::is_gone(&error) => Seen::Missing,
-        Err(error) => Seen::Failed(Fault::new(Source::Process(pid), error)),
-    }
+    seen_at(Source::Process(pid), read(pid, depth))
 }
 
 fn read(pid: u32, depth: Depth) -> io::Result<Process> {

@@ -42,7 +42,7 @@ impl Runtime {
 
     /// Lists everything, or with `only` what is this pod's. A runtime that does not answer is a fault,
     /// and a finding later.
-    pub async fn look(&self, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
+    pub async fn facts(&self, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
         match self.list(only).await {
             Ok(facts) => Seen::Seen(facts),
             Err(error) => Seen::Failed(self.fault(&error)),
@@ -152,6 +152,7 @@ pub async fn listener(sockets: &Sockets, socket: &Path) -> Seen<RuntimeProcess> 
     };
     super::processes::process(pid, super::processes::Depth::Leader).map(|process| RuntimeProcess {
         pid: process.pid,
+        start_ticks: Some(process.start_ticks),
         comm: process.comm,
         unit: process.owner.service().map(str::to_owned),
         state: process.state,
@@ -246,8 +247,8 @@ type Answers<T> = HashMap<String, Result<T, RpcError>>;
 mod tests {
     use super::*;
 
-    async fn look(socket: &Path) -> Seen<RuntimeFacts> {
-        Runtime::new(&Sockets::Own, socket).unwrap().look(None).await
+    async fn facts(socket: &Path) -> Seen<RuntimeFacts> {
+        Runtime::new(&Sockets::Own, socket).unwrap().facts(None).await
     }
 
     #[test]
@@ -263,14 +264,14 @@ mod tests {
         let path = dir.path().join("silent.sock");
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let before = std::time::Instant::now();
-        let seen = look(&path).await;
+        let seen = facts(&path).await;
         assert!(seen.fault().unwrap().says.contains("did not answer within"), "{seen:?}");
         assert!(before.elapsed() < CALL * 2);
     }
 
     #[tokio::test]
     async fn nobody_at_the_socket_is_a_fault() {
-        let seen = look(Path::new("/run/nobody-here.sock")).await;
+        let seen = facts(Path::new("/run/nobody-here.sock")).await;
         assert!(seen.fault().unwrap().says.contains("cannot be reached"), "{seen:?}");
     }
 
@@ -285,6 +286,6 @@ mod tests {
                 let _ = stream.and_then(|mut stream| stream.write_all(b"HTTP/1.1 400 what?\r\n\r\n"));
             }
         });
-        assert!(look(&path).await.fault().is_some());
+        assert!(facts(&path).await.fault().is_some());
     }
 }

@@ -62,7 +62,7 @@ impl Sockets {
     /// What the kubelet says of its health on this port.
     pub async fn healthz(&self, port: u16) -> Seen<Healthz> {
         match self {
-            Sockets::Own => healthz::look(port).await,
+            Sockets::Own => healthz::answer(port).await,
             Sockets::Broker(broker) => broker.healthz(port).await,
         }
     }
@@ -102,6 +102,7 @@ mod tests {
         // SAFETY: the copy makes a few system calls and ends.
         #[allow(unsafe_code)]
         let status = match unsafe { fork() }.unwrap() {
+            // SAFETY: the descriptor is this copy's own, and nothing of it is used afterwards.
             ForkResult::Child => unsafe {
                 libc::close(held.as_raw_fd());
                 libc::_exit(i32::from(!matches!(sys::listener(&path), Ok(Some(_)))))

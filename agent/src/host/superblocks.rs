@@ -1,7 +1,7 @@
 //! File systems on block devices that live on without a mount in the kubelet's namespace: somebody
 //! else has one mounted, and the device stays claimed.
 
-use super::HostView;
+use super::{HostRoot, mounts::Table};
 use crate::{observation::Dev, sys};
 
 /// File systems that show each of theirs in `/sys/fs`, by the name of its device.
@@ -9,21 +9,20 @@ const KINDS: [&str; 2] = ["ext4", "xfs"];
 /// A node has a few dozen.
 const AT_MOST: usize = 1024;
 
-/// Those that `table`, a whole mount table, does not have.
-pub fn unmounted(view: &HostView, table: &[u8]) -> Vec<Dev> {
-    let sysfs = view.at(&"/sys".into());
+/// Those that `table` does not have.
+pub(super) fn unmounted(host: &HostRoot, table: &Table) -> Vec<Dev> {
+    let sysfs = host.at(&"/sys".into());
     let names = KINDS.iter().flat_map(|kind| {
         let entries = sys::list_capped(&sysfs.join("fs").join(kind), AT_MOST).unwrap_or_default();
         entries.into_iter().map(|entry| entry.name)
     });
     let number = |name: std::ffi::OsString| {
         // Entries that are no devices (`features`, `stats`) have none.
-        let text = sys::read_text(&sysfs.join("class/block").join(name).join("dev"), 64).ok()?;
-        let (major, minor) = text.trim().split_once(':')?;
-        Some(Dev { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        Dev::parse(&sys::read_text(&sysfs.join("class/block").join(name).join("dev"), 64).ok()?)
     };
-    let is_mounted = |dev: &Dev| memchr::memmem::find(table, format!(" {dev} ").as_bytes()).is_some();
-    names.filter_map(number).filter(|dev| !is_mounted(dev)).collect()
+    let devs: Vec<Dev> = names.filter_map(number).collect();
+    let missing = table.without(devs.iter().map(|dev| format!(" {dev} ")).collect());
+    devs.into_iter().filter(|dev| missing.contains(&format!(" {dev} "))).collect()
 }
 
 #[cfg(test)]
@@ -42,7 +41,7 @@ mod tests {
             fs::create_dir(sysfs.join("class/block").join(name)).unwrap();
             fs::write(sysfs.join("class/block").join(name).join("dev"), number).unwrap();
         }
-        let table = b"27 1 254:0 / / rw - ext4 /dev/vda rw\n";
-        assert_eq!(unmounted(&HostView::new(dir.path()), table), [Dev { major: 8, minor: 16 }]);
+        let table = Table::kept(b"27 1 254:0 / / rw - ext4 /dev/vda rw\n");
+        assert_eq!(unmounted(&HostRoot::new(dir.path()), &table), [Dev { major: 8, minor: 16 }]);
     }
 }

@@ -68,7 +68,7 @@ impl Client {
         let open = || self.credentials.clone().ok_or_else(none).and_then(Conversation::open);
         match (self.api.get_or_init(open), question) {
             (Ok(api), ApiQuestion::Pods(only)) => {
-                ApiAnswer::Pods(api.look(self.node.as_deref().unwrap_or_default(), only.as_ref()).await)
+                ApiAnswer::Pods(api.facts(self.node.as_deref().unwrap_or_default(), only.as_ref()).await)
             }
             (Ok(api), ApiQuestion::Volumes(names)) => ApiAnswer::Volumes(api.volumes(names).await),
             (Err(fault), ApiQuestion::Pods(_)) => ApiAnswer::Pods(Seen::Failed(fault.clone())),

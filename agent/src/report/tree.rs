@@ -120,7 +120,7 @@ fn finding(page: &mut Page, finding: &findings::Finding, detail: Detail) {
         render::evidence(page, finding);
     }
     page.gap();
-    render::remedy(page, finding, PROGRAM);
+    render::remedy(page, finding, PROGRAM, detail);
 }
 
 fn gates(page: &mut Page, pod: &PodReport, detail: Detail) {

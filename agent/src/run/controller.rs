@@ -47,7 +47,7 @@ pub struct Options {
     pub listen: Option<SocketAddr>,
     /// Timing.
     pub settings: Settings,
-    /// Who looks at the node.
+    /// Who scans the node.
     pub scanner: Scanner,
 }
 
@@ -57,7 +57,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).context("waiting for SIGINT")?;
     let metrics = Arc::new(Metrics::new());
     let (sender, mut inputs) = mpsc::channel(WAITING);
-    let (health, seen_health) = watch::channel(Health { not_ready: Some("no look has ended yet".to_owned()) });
+    let (health, seen_health) = watch::channel(Health { not_ready: Some("no scan has ended yet".to_owned()) });
     if let Some(address) = options.listen {
         let (listener, address) = serve::bind(address)
             .await
@@ -76,7 +76,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         tokio::spawn(api::watch(cluster.clone(), sender.clone()));
     }
     let scans = scanner::start(options.scanner, options.node.clone(), metrics.clone(), sender.clone())
-        .context("starting the thread that looks")?;
+        .context("starting the thread that scans")?;
     let reconciler =
         Reconciler::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), clock::now());
     tracing::info!(node = %options.node, version = env!("CARGO_PKG_VERSION"), "watching");
@@ -140,9 +140,9 @@ impl Controller {
             logs::hangs(hangs);
         }
         let not_ready = match () {
-            () if hangs => Some("a look at the node does not end; a local disk or /proc hangs".to_owned()),
+            () if hangs => Some("a scan at the node does not end; a local disk or /proc hangs".to_owned()),
             () if self.scans.unanswered.load(Ordering::Relaxed) => Some("the reader does not answer".to_owned()),
-            () if !self.scanned => Some("no look has ended yet".to_owned()),
+            () if !self.scanned => Some("no scan has ended yet".to_owned()),
             () => None,
         };
         self.health.send_if_modified(|health| {
@@ -182,7 +182,7 @@ impl Controller {
 
     fn execute(&mut self, command: Command) -> anyhow::Result<()> {
         if let Command::Scan(facts) = command {
-            return self.scans.requests.send(facts).ok().context("the thread that looks has ended");
+            return self.scans.requests.send(facts).ok().context("the thread that scans has ended");
         }
         let Some(cluster) = self.cluster.clone() else { return Ok(()) };
         let inputs = self.inputs.clone();

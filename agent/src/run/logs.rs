@@ -52,12 +52,12 @@ pub fn transition(transition: &Transition) {
     }
 }
 
-/// Sources that did not answer at the last look: each is said once, and once more when it answers.
+/// Sources that did not answer at the last scan: each is said once, and once more when it answers.
 #[derive(Debug, Default)]
 pub struct Silent(BTreeSet<String>);
 
 impl Silent {
-    /// Takes in what the last look could not see. What hides nothing by itself (a process that
+    /// Takes in what the last scan could not see. What hides nothing by itself (a process that
     /// ended in between) is not worth a line.
     pub fn take(&mut self, unknown: &[Unknown]) {
         let silent: Vec<&Unknown> = unknown.iter().filter(|unknown| !unknown.hides.is_empty()).collect();
@@ -82,7 +82,8 @@ impl Asked {
     /// Takes in one answer: why there is none, if there is none.
     pub fn take(&mut self, what: &'static str, failed: Option<&Fault>) {
         match failed {
-            Some(Fault { says: why, .. }) if self.0.insert(what) => {
+            Some(Fault { says, .. }) if self.0.insert(what) => {
+                let why = findings::clean(says, 300);
                 tracing::warn!(what, %why, "the API server was asked in vain; going on with what the node shows");
             }
             None if self.0.remove(what) => tracing::info!(what, "the API server answers again"),
@@ -91,14 +92,14 @@ impl Asked {
     }
 }
 
-/// A look hangs, or has ended after all.
+/// A scan hangs, or has ended after all.
 pub fn hangs(hangs: bool) {
     if hangs {
         tracing::error!(
-            "a look at the node does not end: a local disk or /proc hangs; nothing new is seen until it does"
+            "a scan of the node does not end: a local disk or /proc hangs; nothing new is seen until it does"
         );
     } else {
-        tracing::info!("the look that hung has ended");
+        tracing::info!("the scan that hung has ended");
     }
 }
 

@@ -31,7 +31,7 @@ use crate::{
 pub struct Metrics {
     registry: Registry,
     now: Arc<Now>,
-    looks: Histogram,
+    scans: Histogram,
     faults: Family<SourceLabel, Counter>,
     events: Family<EventLabel, Counter>,
     /// Requests to the API server.
@@ -49,7 +49,7 @@ struct Values {
     pods: BTreeMap<VerdictLabel, u32>,
     terminating: usize,
     helpers_hung: usize,
-    look_hangs: bool,
+    scan_hangs: bool,
     api_fresh: bool,
     dropped: u64,
     throttled: u64,
@@ -94,17 +94,17 @@ impl Metrics {
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("why_terminating");
         let now = Arc::new(Now::default());
-        let looks = Histogram::new(exponential_buckets(0.004, 2.0, 12));
+        let scans = Histogram::new(exponential_buckets(0.004, 2.0, 12));
         let (faults, events, requests) = (Family::default(), Family::default(), Arc::<Requests>::default());
-        registry.register_with_unit("look_duration", "Time a look at the node took", Unit::Seconds, looks.clone());
-        registry.register("source_failures", "Sources that did not answer a look", faults.clone());
+        registry.register_with_unit("scan_duration", "Time a scan of the node took", Unit::Seconds, scans.clone());
+        registry.register("source_failures", "Sources that did not answer a scan", faults.clone());
         registry.register("events", "Events by why they were to be written and what came of it", events.clone());
         registry.register("api_requests", "Requests to the API server", (*requests).clone());
         registry.register_collector(Box::new(now.clone()));
-        Metrics { registry, now, looks, faults, events, requests }
+        Metrics { registry, now, scans, faults, events, requests }
     }
 
-    /// A look has ended.
+    /// A scan has ended.
     pub fn scanned(&self, took: Duration, judged: &Judged) {
         for source in SOURCES.into_iter().filter(|source| judged.failed.iter().any(|failed| failed == source)) {
             self.faults.get_or_create(&SourceLabel { source }).inc();
@@ -113,7 +113,7 @@ impl Metrics {
             // What was seen last still stands.
             return;
         }
-        self.looks.observe(took.as_secs_f64());
+        self.scans.observe(took.as_secs_f64());
         let mut values = self.now.lock();
         values.helpers_hung = judged.helpers_hung;
         values.pods.clear();
@@ -140,7 +140,7 @@ impl Metrics {
         }
         let mut values = self.now.lock();
         (values.findings, values.terminating) = (findings, reconciler.index().terminating());
-        (values.api_fresh, values.look_hangs) = (reconciler.index().is_fresh(now), reconciler.scan_hangs(now));
+        (values.api_fresh, values.scan_hangs) = (reconciler.index().is_fresh(now), reconciler.scan_hangs(now));
         (values.dropped, values.throttled, values.pending) =
             (tracker.dropped(), reconciler.throttled(), reconciler.unwritten());
     }
@@ -172,7 +172,7 @@ impl Collector for Now {
         for (label, (_, since)) in &values.findings {
             ConstGauge::new(now.since(*since).as_secs_f64()).encode(family.encode_family(label)?)?;
         }
-        let help = "Pods that should be gone, by the verdict of the last look";
+        let help = "Pods that should be gone, by the verdict of the last scan";
         let mut family = encoder.encode_descriptor("pods", help, None, MetricType::Gauge)?;
         for (label, count) in &values.pods {
             ConstGauge::new(i64::from(*count)).encode(family.encode_family(label)?)?;
@@ -182,7 +182,7 @@ impl Collector for Now {
         };
         gauge("terminating_pods", "Pods of this node with a deletion request", values.terminating as f64)?;
         gauge("helpers_hung", "Helper processes that hang and cannot be killed", values.helpers_hung as f64)?;
-        gauge("look_hangs", "1 while a look at the node does not end", f64::from(u8::from(values.look_hangs)))?;
+        gauge("scan_hangs", "1 while a scan of the node does not end", f64::from(u8::from(values.scan_hangs)))?;
         gauge("api_fresh", "1 while the API server's word is fresh", f64::from(u8::from(values.api_fresh)))?;
         gauge("events_pending", "Events that are due and not written yet", values.pending as f64)?;
         let own = usage::usage();
@@ -252,7 +252,7 @@ mod tests {
             "why_terminating_findings{gate=\"ObjectRemoved\",cause=\"FinalizersRemain\"} 1",
             "why_terminating_pods{verdict=\"Stuck\"} 1",
             "why_terminating_events_total{kind=\"open\",result=\"written\"} 1",
-            "why_terminating_look_duration_seconds_count 1",
+            "why_terminating_scan_duration_seconds_count 1",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }

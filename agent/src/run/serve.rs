@@ -1,27 +1,39 @@
 //! `/metrics`, `/healthz` and `/readyz`, for whoever can reach the address that was asked for.
 
+mod places;
+
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    extract::State,
+    body::HttpBody,
+    extract::{Request, State},
     http::{StatusCode, header},
-    response::IntoResponse,
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
     routing::get,
 };
 use hyper::server::conn::http1;
-use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
 use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch::Receiver},
+    net::{TcpListener, TcpStream},
+    sync::watch::Receiver,
 };
 
+use self::places::Places;
 use super::metrics::Metrics;
 
-/// At the same time.
-const MOST_CONNECTIONS: usize = 128;
-/// How long one may take.
+/// How long a request may take to arrive.
+const HEADERS: Duration = Duration::from_secs(2);
+/// How long a connection may take, with its answer.
 const CONNECTION: Duration = Duration::from_secs(5);
+/// Of a request.
+const MOST_HEADERS: usize = 32;
+/// Of a request and its headers; the least that hyper reads with.
+const MOST_BYTES: usize = 8 << 10;
 
 /// Whether the agent does its work, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,30 +56,49 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAd
 }
 
 /// Serves until the agent ends. Whoever can reach the port may ask, so a connection lives for a few
-/// seconds and answers one question, and there are never many.
+/// seconds and answers one short question without a body, and there are never many.
 pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Receiver<Health>) {
     let router = Router::new()
         .route("/metrics", get(render))
         // That this answers says that the agent's loop transitions: both share one thread.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .layer(middleware::from_fn(refuse_body))
         .with_state(Shared { metrics, health });
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Places::default();
     loop {
-        let Ok((connection, _)) = listener.accept().await else {
+        let Ok((connection, from)) = listener.accept().await else {
             // Out of descriptors, for a moment.
             tokio::time::sleep(Duration::from_millis(200)).await;
             continue;
         };
         // Without a place the connection is closed at once.
-        let Ok(place) = places.clone().try_acquire_owned() else { continue };
-        let service = TowerToHyperService::new(router.clone());
+        let Some(place) = places.take(from.ip()) else { continue };
+        let router = router.clone();
         tokio::spawn(async move {
-            let served = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(connection), service);
             // Whoever asks wrongly or slowly is no concern of ours.
-            let _ = tokio::time::timeout(CONNECTION, served).await;
+            let _ = tokio::time::timeout(CONNECTION, answer(connection, router)).await;
             drop(place);
         });
+    }
+}
+
+async fn answer(connection: TcpStream, router: Router) -> hyper::Result<()> {
+    http1::Builder::new()
+        .keep_alive(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS)
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(MOST_BYTES)
+        .serve_connection(TokioIo::new(connection), TowerToHyperService::new(router))
+        .await
+}
+
+/// No question here has a body; one would be read only to be thrown away.
+async fn refuse_body(request: Request, next: Next) -> Response {
+    match request.body().is_end_stream() {
+        true => next.run(request).await,
+        false => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
     }
 }
 
@@ -89,39 +120,4 @@ async fn ready(State(shared): State<Shared>) -> impl IntoResponse {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt},
-        net::TcpStream,
-        sync::watch,
-    };
-
-    use super::*;
-
-    async fn ask(address: SocketAddr, path: &str) -> String {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
-    }
-
-    #[tokio::test]
-    async fn it_answers_and_lets_nobody_stay() {
-        let (listener, address) = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let (sender, health) = watch::channel(Health { not_ready: Some("no look has ended yet".into()) });
-        tokio::spawn(serve(listener, Arc::new(Metrics::new()), health));
-        assert!(ask(address, "/readyz").await.contains("503"));
-        sender.send(Health::default()).unwrap();
-        assert!(ask(address, "/readyz").await.contains("200"));
-        assert!(ask(address, "/metrics").await.contains("why_terminating_build_info"));
-        let mut silent: Vec<TcpStream> = Vec::new();
-        for _ in 0..MOST_CONNECTIONS {
-            silent.push(TcpStream::connect(address).await.unwrap());
-        }
-        // They are full, and whoever says nothing is gone after a while.
-        let mut end = [0; 1];
-        assert_eq!(silent[0].read(&mut end).await.unwrap(), 0);
-        assert!(ask(address, "/healthz").await.ends_with("ok\n"));
-    }
-}
+mod tests;

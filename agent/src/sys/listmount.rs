@@ -15,7 +15,7 @@ use nix::{
 };
 
 use super::{
-    linux::{AtFlags, CWD, StatxFlags, statx},
+    linux::{AtFlags, StatxFlags, statx},
     read::named,
 };
 
@@ -38,13 +38,13 @@ const NS_GET_MNTNS_ID: u32 = 0x8008_b705;
 /// `STATX_MNT_ID_UNIQUE` (Linux ≥ 6.8).
 const STATX_MNT_ID_UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 
-/// The number of the mount at `path` that is never used again; later mounts have larger ones.
+/// The number of the mount at `path`, seen from `dir`, that is never used again; later mounts have larger ones.
 /// Asks no server, but walks the path: not for NFS and its like.
-pub fn unique_mount_id(path: &Path) -> io::Result<u64> {
+pub(super) fn unique_mount_id(dir: impl AsFd, path: &Path) -> io::Result<u64> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
-    let answer = statx(CWD, path, flags, STATX_MNT_ID_UNIQUE).map_err(|error| named(path, error.into()))?;
+    let answer = statx(dir, path, flags, STATX_MNT_ID_UNIQUE)?;
     if answer.stx_mask & STATX_MNT_ID_UNIQUE.bits() == 0 {
-        return Err(named(path, io::Error::from(io::ErrorKind::Unsupported)));
+        return Err(io::Error::from(io::ErrorKind::Unsupported));
     }
     Ok(answer.stx_mnt_id)
 }
@@ -79,12 +79,13 @@ fn namespace_id(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::linux::CWD;
 
     /// The kernel that runs the tests may be too old; then it must say so and nothing else.
     #[test]
     fn tells_newer_mounts_or_that_it_cannot() {
         let me = std::process::id();
-        match unique_mount_id(Path::new("/proc")) {
+        match unique_mount_id(CWD, Path::new("/proc")) {
             Ok(id) => {
                 assert!(has_mount_after(me, 0).unwrap());
                 assert!(!has_mount_after(me, u64::MAX - 1).unwrap());

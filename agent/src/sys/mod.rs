@@ -2,6 +2,7 @@
 //! the caller stays off file systems that need a server.
 
 mod anchor;
+mod beneath;
 mod clock;
 mod descriptors;
 mod dir;
@@ -17,13 +18,14 @@ pub mod sandbox;
 mod statx;
 
 pub use anchor::{SocketPath, bind, listener};
+pub use beneath::{Beneath, Refused, Socket, refusal};
 pub use clock::{now_ms, page_size, thread_cpu_ms, ticks_per_second, uptime_ms};
 pub use descriptors::close_range;
 pub use dir::{Entry, EntryKind, list, list_capped};
 pub use heap::share_one_heap;
-pub use listmount::{has_mount_after, unique_mount_id};
+pub use listmount::has_mount_after;
 pub use own_mounts::own_mount_table;
 pub use proc_dir::{ProcDir, comm_of, namespace_of, pids};
 pub use proc_list::ProcList;
-pub use read::{is_gone, place, read_capped, read_link, read_text, read_text_of_root};
+pub use read::{is_gone, place, read_capped, read_lines_of, read_link, read_text, read_text_of_root};
 pub use statx::{FileFacts, file_facts, is_mount_root, may_have_subdirectories};

@@ -198,7 +198,7 @@ mod tests {
     }
 
     /// A thread may have a mount namespace of its own.
-    fn in_a_namespace_full_of_mounts<T: Send>(look: impl FnOnce() -> T + Send) -> T {
+    fn in_a_namespace_full_of_mounts<T: Send>(act: impl FnOnce() -> T + Send) -> T {
         let dir = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             let done = scope.spawn(|| {
@@ -223,7 +223,7 @@ mod tests {
                 let pinned = dir.path().join("netns");
                 std::fs::write(&pinned, "").unwrap();
                 mount(Some("/proc/thread-self/ns/net"), &pinned, None::<&str>, MsFlags::MS_BIND, None::<&str>).unwrap();
-                look()
+                act()
             });
             done.join().unwrap()
         })

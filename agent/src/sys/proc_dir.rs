@@ -4,6 +4,7 @@
 use std::{
     io,
     mem::MaybeUninit,
+    ops::ControlFlow,
     os::{fd::OwnedFd, unix::ffi::OsStringExt},
     path::{Path, PathBuf},
 };
@@ -18,7 +19,7 @@ use super::{
     dir::{Entry, entries},
     linux::{CWD, readlink_into},
     proc_list::ProcList,
-    read::{named, read_all, read_lines},
+    read::{named, read_all, read_lines, read_pieces},
 };
 
 /// An open `/proc/<pid>` or `/proc/<pid>/task/<tid>`.
@@ -75,6 +76,13 @@ impl ProcDir {
         let named = |error| named(&self.path.join("mountinfo"), error);
         let opened = openat(&self.fd, "mountinfo", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty());
         read_lines(&opened.map_err(|error| named(error.into()))?, cap).map_err(named)
+    }
+
+    /// Its mount table, however long, in pieces of whole lines, until `each` has enough.
+    pub fn mountinfo_pieces(&self, each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        let opened = openat(&self.fd, "mountinfo", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty());
+        let read = opened.map_err(io::Error::from).and_then(|file| read_pieces(&file, each));
+        read.map_err(|error| named(&self.path.join("mountinfo"), error))
     }
 
     /// Where one of its links points (`cwd`, `fd/3`, `ns/mnt`), without following it.

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    ops::ControlFlow,
     os::{
         fd::{AsRawFd, OwnedFd},
         unix::ffi::{OsStrExt, OsStringExt},
@@ -82,22 +83,65 @@ pub(super) fn read_all(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
 /// Reads an open file of many lines to its end, at most `cap` bytes, piece by piece: what is kept takes no more
 /// room than it has bytes.
 pub(super) fn read_lines(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
-    let (mut bytes, mut piece) = (Vec::new(), [0; 16 << 10]);
-    loop {
-        match read(file, &mut piece) {
-            Ok(0) => break,
-            Ok(n) if bytes.len() + n > cap => {
-                let lines = memchr::memchr_iter(b'\n', &bytes).count();
-                let why = format!("has more than {lines} lines, and no more than {cap} bytes of it are read");
-                return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
-            }
-            Ok(n) => bytes.extend_from_slice(&piece[..n]),
-            Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
+    let (mut bytes, mut is_longer) = (Vec::new(), false);
+    read_pieces(file, |lines| {
+        is_longer = bytes.len() + lines.len() > cap;
+        if is_longer {
+            return ControlFlow::Break(());
         }
+        bytes.extend_from_slice(lines);
+        ControlFlow::Continue(())
+    })?;
+    if is_longer {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("is longer than {cap} bytes")));
     }
     bytes.shrink_to_fit();
     Ok(bytes)
+}
+
+/// So much of a file of many lines is read at a time.
+const PIECE: usize = 16 << 10;
+/// No line is longer: the two paths of a mount may have a page each, a byte of them four characters, and its options
+/// another page.
+const LONGEST_LINE: usize = 128 << 10;
+
+/// Reads an open file of many lines until its end, or until `each` has enough; each piece that it is given is of
+/// whole lines.
+pub(super) fn read_pieces(file: &OwnedFd, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+    let (mut held, mut length) = (vec![0; PIECE], 0);
+    loop {
+        if length == held.len() {
+            if length >= LONGEST_LINE {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "has a line that no kernel writes"));
+            }
+            held.resize(length * 2, 0);
+        }
+        match read(file, &mut held[length..]) {
+            Ok(0) => {
+                if length > 0 {
+                    let _ = each(&held[..length]);
+                }
+                return Ok(());
+            }
+            Ok(n) => length += n,
+            Err(Errno::EINTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(newline) = memchr::memrchr(b'\n', &held[..length]) {
+            if each(&held[..=newline]).is_break() {
+                return Ok(());
+            }
+            held.copy_within(newline + 1..length, 0);
+            length -= newline + 1;
+        }
+    }
+}
+
+/// Like [`read_pieces`], of the file at `path`.
+pub fn read_lines_of(path: &Path, each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+    let file = open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty());
+    let read = file.map_err(io::Error::from).and_then(|file| read_pieces(&file, each));
+    read.map_err(|error| named(path, error))
 }
 
 /// An error with the path it happened at.
@@ -142,6 +186,26 @@ mod tests {
         std::fs::write(&path, vec![b'x'; 5000]).unwrap();
         assert_eq!(read_capped(&path, 5000).unwrap().len(), 5000);
         assert_eq!(read_capped(&path, 4999).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn pieces_are_of_whole_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let line = |n: usize| format!("{n} {}\n", "x".repeat(n * 37 % 40_000));
+        let text: String = (0..200).map(line).chain(["the end".to_owned()]).collect();
+        std::fs::write(&path, &text).unwrap();
+        let (mut all, mut pieces) = (Vec::new(), 0);
+        read_lines_of(&path, |lines| {
+            pieces += 1;
+            assert!(lines.ends_with(b"\n") || lines.ends_with(b"the end"));
+            all.extend_from_slice(lines);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert!(all == text.as_bytes() && pieces > 20, "{pieces}");
+        std::fs::write(&path, vec![b'x'; LONGEST_LINE + 1]).unwrap();
+        assert!(read_lines_of(&path, |_| ControlFlow::Continue(())).is_err());
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! `statx` that asks no server: the call the kubelet itself uses since 1.30.
 
-use std::{io, path::Path};
+use std::{io, os::fd::OwnedFd, path::Path};
 
 use nix::sys::stat::SFlag;
 
 use super::{
-    linux::{AtFlags, CWD, StatxAttributes, StatxFlags, statx},
+    linux::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags, statx},
     read::named,
 };
 
@@ -46,19 +46,34 @@ pub struct FileFacts {
     pub changed_ms: u64,
 }
 
+impl FileFacts {
+    const WANTED: StatxFlags = StatxFlags::TYPE.union(StatxFlags::SIZE).union(StatxFlags::MTIME);
+
+    /// Of an open file, or one that is only found.
+    pub(super) fn of(file: &OwnedFd) -> io::Result<Self> {
+        let flags = AtFlags::STATX_DONT_SYNC | AtFlags::EMPTY_PATH;
+        Ok(FileFacts::from(statx(file, "", flags, FileFacts::WANTED)?))
+    }
+}
+
+impl From<Statx> for FileFacts {
+    fn from(answer: Statx) -> Self {
+        let kind = u32::from(answer.stx_mode) & SFlag::S_IFMT.bits();
+        let changed = answer.stx_mtime;
+        FileFacts {
+            is_directory: kind == SFlag::S_IFDIR.bits(),
+            is_file: kind == SFlag::S_IFREG.bits(),
+            length: answer.stx_size,
+            changed_ms: u64::try_from(changed.tv_sec).unwrap_or(0) * 1000 + u64::from(changed.tv_nsec) / 1_000_000,
+        }
+    }
+}
+
 /// What the file at `path` is, from what the kernel has in its cache. Only for local file systems.
 pub fn file_facts(path: &Path) -> io::Result<FileFacts> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
-    let answer = statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::SIZE | StatxFlags::MTIME);
-    let answer = answer.map_err(|error| named(path, error.into()))?;
-    let kind = u32::from(answer.stx_mode) & SFlag::S_IFMT.bits();
-    let changed = answer.stx_mtime;
-    Ok(FileFacts {
-        is_directory: kind == SFlag::S_IFDIR.bits(),
-        is_file: kind == SFlag::S_IFREG.bits(),
-        length: answer.stx_size,
-        changed_ms: u64::try_from(changed.tv_sec).unwrap_or(0) * 1000 + u64::from(changed.tv_nsec) / 1_000_000,
-    })
+    let answer = statx(CWD, path, flags, FileFacts::WANTED);
+    answer.map(FileFacts::from).map_err(|error| named(path, error.into()))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub fn judge(state: &State) -> ClusterReport {
     }
     let is_blind = graph.cut || graph.about.is_blind() || !questions.is_empty();
     let verdict = draft.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear });
-    draft.roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.victims.len())));
+    draft.roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
     ClusterReport {
         schema: ClusterReport::SCHEMA,
         at: state.at.to_string(),
@@ -41,6 +41,7 @@ pub fn judge(state: &State) -> ClusterReport {
         verdict,
         roots: draft.roots,
         unexplained: draft.unexplained,
+        looked_at: graph.looked_at.iter().map(|kind| clean(kind, 127)).collect(),
         unknown: draft.unknown,
         notes: draft.notes,
     }
@@ -63,6 +64,8 @@ struct Draft {
     verdict: Verdict,
     roots: Vec<Root>,
     by_key: BTreeMap<String, usize>,
+    /// How many steps the shown finding of each root has of its own.
+    steps: BTreeMap<usize, usize>,
     /// What each root already has.
     known: BTreeSet<(usize, ObjectRef)>,
     unexplained: Vec<Held>,
@@ -81,24 +84,40 @@ impl Draft {
         self.notes.extend(diagnosis.notes.iter().cloned());
     }
 
-    /// The root of `found`, made from it when it is new.
+    /// The root of `found`, made from it when it is new. Of one root that holds several objects the worst is shown, and
+    /// of those the one that tells most.
     fn root(&mut self, found: &RootCause, way: &[Step]) -> usize {
-        let roots = &mut self.roots;
-        *self.by_key.entry(found.root.clone()).or_insert_with(|| {
-            let finding = found.finding(way);
-            let told_by = found.agent.as_ref().map(|agent| agent.by.clone());
-            let (verdict, victims) = (found.verdict, Vec::new());
-            roots.push(Root { verdict, finding, told_by, victims, on_the_way: vec![], behind: vec![] });
-            roots.len() - 1
-        })
+        let next = self.roots.len();
+        let index = *self.by_key.entry(found.root.clone()).or_insert(next);
+        let told_by = found.agent.as_ref().map(|agent| agent.by.clone());
+        match self.roots.get_mut(index) {
+            None => {
+                let (verdict, finding, look_on) = (found.verdict, found.finding(way), found.look_on());
+                let (victims, on_the_way, behind) = (Vec::new(), Vec::new(), Vec::new());
+                self.roots.push(Root { verdict, finding, told_by, look_on, victims, on_the_way, behind });
+                self.steps.insert(index, found.steps.len());
+            }
+            Some(root)
+                if (found.verdict, found.steps.len())
+                    > (root.verdict, self.steps.get(&index).copied().unwrap_or(0)) =>
+            {
+                let before = std::mem::replace(&mut root.finding, found.finding(way)).evidence;
+                let new = before.into_iter().filter(|one| !found.evidence.contains(one));
+                root.finding.evidence.extend(new);
+                (root.verdict, root.told_by) = (found.verdict, told_by);
+                self.steps.insert(index, found.steps.len());
+            }
+            Some(_) => {}
+        }
+        index
     }
 
     /// One more object that a root holds.
     fn add(&mut self, graph: &Graph, found: &RootCause, way: &[Step], held: &Held) {
         let index = self.root(found, way);
         let Some(root) = self.roots.get_mut(index) else { return };
-        // What one object proves is so, however little another shows of it.
-        if found.confidence == Confidence::Proven {
+        // What one object proves is so, however little another shows of it; that one is merely young proves nothing.
+        if found.confidence == Confidence::Proven && found.verdict == root.verdict {
             root.finding.confidence = Confidence::Proven;
         }
         let on_the_way = way.iter().filter_map(|step| graph.objects.get(step.object.as_ref()?));

@@ -19,7 +19,13 @@ pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
     let lister = Lister::new(state);
     let mut about = Diagnosis::default();
     let victims = rules::victims(&lister, &mut about);
-    let mut graph = Graph { victims: victims.clone(), objects: BTreeMap::new(), about, cut: false };
+    let mut graph = Graph {
+        victims: victims.clone(),
+        objects: BTreeMap::new(),
+        about,
+        looked_at: rules::looked_at(&lister),
+        cut: false,
+    };
     let mut waiting = VecDeque::from(victims);
     while let Some(object) = waiting.pop_front() {
         if graph.objects.contains_key(&object) {

@@ -13,6 +13,8 @@ pub struct Graph {
     pub objects: BTreeMap<ObjectRef, Diagnosis>,
     /// What could not be looked at and belongs to no object.
     pub about: Diagnosis,
+    /// The kinds that were looked at for something that is being deleted.
+    pub looked_at: Vec<String>,
     /// Whether there was more than could be looked into.
     pub cut: bool,
 }

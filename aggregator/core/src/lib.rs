@@ -18,3 +18,5 @@ pub mod messages;
 pub mod report;
 mod rules;
 pub mod state;
+
+pub use rules::{KnownFinalizer, known_finalizers};

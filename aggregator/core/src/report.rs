@@ -23,10 +23,13 @@ pub struct ClusterReport {
     pub refused: Option<String>,
     /// The worst verdict in it.
     pub verdict: Verdict,
-    /// Root causes, the worst and the widest first.
+    /// Root causes: the worst first, then the oldest, then the widest.
     pub roots: Vec<Root>,
     /// What is being deleted and nothing was found to hold it, or is not being deleted at all.
     pub unexplained: Vec<Held>,
+    /// The kinds that were looked at for something that is being deleted; empty when one object was named.
+    #[serde(default)]
+    pub looked_at: Vec<String>,
     /// What could not be looked at, and what that hides.
     pub unknown: Vec<Unknown>,
     /// What a reader may wrongly believe, set right.
@@ -60,12 +63,22 @@ pub struct Root {
     /// Which agent said it; none for what the API shows by itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub told_by: Option<ToldBy>,
+    /// The node that knows what it is, where the API only shows that this node has not finished.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub look_on: Option<String>,
     /// What it holds. What only waits for one of these is not repeated.
     pub victims: Vec<Victim>,
     /// Objects between the victims and the root that should be gone as well.
     pub on_the_way: Vec<ObjectRef>,
     /// What waits behind the victims and is no problem of its own.
     pub behind: Vec<String>,
+}
+
+impl Root {
+    /// For how long the oldest of what it holds should have been gone.
+    pub fn oldest(&self) -> Option<u64> {
+        self.victims.iter().filter_map(|victim| victim.held.overdue()).max()
+    }
 }
 
 /// Something that a root cause holds.

@@ -5,24 +5,26 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::client::Connection;
+
 /// Says what holds whatever is stuck in Terminating, and what to do about it.
 ///
 /// Without an argument: everything that is stuck in the cluster. With one: that object, as in
 /// `ns/shop`, `pod/db-0 -n shop`, `pvc/data`, `pv/…`, `crd/…`, `node/…`, or TYPE/NAME of any resource
-/// the server knows. It reads and explains; it never deletes, patches or evicts.
+/// the server knows; or all of one type, as in `pods`. It reads and explains; it never deletes, patches or evicts.
 #[derive(Debug, Parser)]
 #[command(
     name = "kubectl-why_terminating",
     bin_name = "kubectl why-terminating",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = findings::render::EXIT_CODES
+    after_help = findings::render::AFTER_HELP
 )]
 pub struct Args {
     /// What to do instead of looking at the cluster.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// TYPE/NAME, or TYPE NAME
+    /// TYPE/NAME, TYPE NAME, or TYPE
     #[arg(num_args = 0..=2, value_name = "TYPE/NAME")]
     pub object: Vec<String>,
     /// How to look and how to answer.
@@ -62,20 +64,50 @@ pub struct Flags {
     /// All namespaces; so it is without -n
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
+    /// Look at every kind that the server serves, by its metadata (not at Secrets and Events)
+    #[arg(long)]
+    pub all_kinds: bool,
     /// The kubeconfig's context to use
     #[arg(long)]
     pub context: Option<String>,
     /// The kubeconfig to use
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
+    /// The kubeconfig's cluster to use
+    #[arg(long)]
+    pub cluster: Option<String>,
+    /// The kubeconfig's user to use
+    #[arg(long)]
+    pub user: Option<String>,
+    /// The API server's address
+    #[arg(short, long, value_name = "URL", value_parser = address)]
+    pub server: Option<http::Uri>,
+    /// The name that the API server's certificate must have, instead of that in its address
+    #[arg(long, value_name = "NAME")]
+    pub tls_server_name: Option<String>,
+    /// Do not check the API server's certificate: somebody else may answer
+    #[arg(long)]
+    pub insecure_skip_tls_verify: bool,
+    /// The bearer token to use
+    #[arg(long)]
+    pub token: Option<String>,
     /// The user to act as
     #[arg(long = "as", value_name = "USER")]
     pub impersonate: Option<String>,
-    /// How long one request may take: 10s, 1m
+    /// A group to act as a member of; may be given several times
+    #[arg(long = "as-group", value_name = "GROUP", requires = "impersonate")]
+    pub impersonate_groups: Vec<String>,
+    /// The uid to act as
+    #[arg(long = "as-uid", value_name = "UID", requires = "impersonate")]
+    pub impersonate_uid: Option<String>,
+    /// Have the API server send its answers uncompressed
+    #[arg(long)]
+    pub disable_compression: bool,
+    /// How long one request may take: 10s, 1m30s; 0 for as long as it takes
     #[arg(long, default_value = "10s", value_parser = seconds)]
     pub request_timeout: Duration,
     /// Look again every five seconds, and answer again when something changed
-    #[arg(long, conflicts_with = "save_state")]
+    #[arg(short, long, conflicts_with = "save_state")]
     pub watch: bool,
     /// Keep what was asked and answered, for `judge`
     #[arg(long, value_name = "FILE")]
@@ -88,9 +120,12 @@ pub struct Flags {
 /// How to answer.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct AnswerFlags {
-    /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = Output::Tree)]
-    pub output: Output,
+    /// The form of the answer; without it a screen of all root causes, or the tree of the object that was named
+    #[arg(short, long, value_enum)]
+    pub output: Option<Output>,
+    /// The whole chain and all steps of the root cause with this number on the first screen
+    #[arg(long, value_name = "N", conflicts_with_all = ["no_headers"])]
+    pub explain: Option<usize>,
     /// Leave out the table's head
     #[arg(long)]
     pub no_headers: bool,
@@ -102,6 +137,8 @@ pub struct AnswerFlags {
 /// The form of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
+    /// A few lines for each root cause, the oldest first
+    Screen,
     /// What holds it, and what to do
     Tree,
     /// One line per root cause
@@ -131,14 +168,68 @@ pub enum Colour {
     Never,
 }
 
-/// `10s`, `2m`, or plain seconds, as kubectl has it.
+/// No request takes longer.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// `10s`, `1m30s`, or plain seconds, as kubectl has it; 0 is no limit.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let (number, unit) = match text.strip_suffix('s') {
-        Some(number) => (number, 1),
-        None => text.strip_suffix('m').map_or((text, 1), |number| (number, 60)),
-    };
-    match number.parse::<u64>() {
-        Ok(count) if count > 0 && count <= 3600 => Ok(Duration::from_secs(count * unit)),
-        _ => Err("give seconds or minutes, for example 10s or 1m".to_owned()),
+    let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
+    let parsed = whole.parse::<jiff::SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok());
+    match parsed {
+        Some(Duration::ZERO) => Ok(LONGEST),
+        Some(duration) if duration <= LONGEST => Ok(duration),
+        _ => Err("give up to an hour, for example 10s, 1m30s, or 0 for no limit".to_owned()),
+    }
+}
+
+/// `https://host:6443`. Without a scheme kubectl takes http, unless another flag means https: nobody wants that.
+fn address(text: &str) -> Result<http::Uri, String> {
+    let uri: Option<http::Uri> = text.parse().ok();
+    let is_one = |uri: &http::Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
+    uri.filter(is_one).ok_or_else(|| "give an address, for example https://10.0.0.1:6443".to_owned())
+}
+
+impl Flags {
+    /// How to reach the cluster.
+    pub fn connection(&self) -> Connection {
+        Connection {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            cluster: self.cluster.clone(),
+            user: self.user.clone(),
+            server: self.server.clone(),
+            tls_server_name: self.tls_server_name.clone(),
+            insecure_skip_tls_verify: self.insecure_skip_tls_verify,
+            token: self.token.clone(),
+            impersonate: self.impersonate.clone(),
+            impersonate_groups: self.impersonate_groups.clone(),
+            impersonate_uid: self.impersonate_uid.clone(),
+            disable_compression: self.disable_compression,
+            request_timeout: self.request_timeout,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_kubectls() {
+        for (text, expected) in [("10s", 10), ("1m30s", 90), ("2m", 120), ("7", 7), ("0", 3600), ("1h", 3600)] {
+            assert_eq!(seconds(text), Ok(Duration::from_secs(expected)), "{text}");
+        }
+        for odd in ["", "-1s", "soon", "2h", "10 years"] {
+            assert!(seconds(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn groups_need_a_user() {
+        assert!(Args::try_parse_from(["x", "--as", "alice", "--as-group", "a", "--as-group", "b"]).is_ok());
+        assert!(Args::try_parse_from(["x", "--as-group", "a"]).is_err());
+        assert!(Args::try_parse_from(["x", "-s", "https://10.0.0.1:6443"]).is_ok());
+        assert!(Args::try_parse_from(["x", "-s", "10.0.0.1:6443"]).is_err());
+        assert!(Args::try_parse_from(["x", "--server", "ftp://x"]).is_err());
     }
 }

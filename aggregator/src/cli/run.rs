@@ -1,6 +1,6 @@
 //! Looks at the cluster, judges, answers.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
 use super::complete;
-use crate::client::{Bounds, Connection, Unreachable, connect, gather, reach, words};
+use crate::client::{Bounds, Unreachable, connect, gather, reach, words};
 use crate::report;
 use aggregator_core::chain::judge;
 use aggregator_core::report::ClusterReport;
@@ -20,6 +20,9 @@ use aggregator_core::state::{State, Subject};
 
 /// How long `--watch` waits between two looks.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// Longer lines are hard to read.
+const WIDEST: usize = 120;
 
 /// Runs the plugin.
 pub async fn main() -> ExitCode {
@@ -38,7 +41,7 @@ pub async fn main() -> ExitCode {
     match run(args).await {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {}", words(error.as_ref()));
+            eprintln!("error: {}", render::screened(&words(error.as_ref()), Style::Plain));
             ExitCode::from(1)
         }
     }
@@ -47,7 +50,7 @@ pub async fn main() -> ExitCode {
 async fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Some(Command::Causes { id }) => {
-            print(&render::causes(id.as_deref())?)?;
+            print(&render::causes(id.as_deref())?, Style::Plain)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Completion { shell }) => {
@@ -65,19 +68,17 @@ async fn run(args: Args) -> Result<ExitCode> {
 }
 
 async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
-    let connection = Connection {
-        kubeconfig: flags.kubeconfig.clone(),
-        context: flags.context.clone(),
-        impersonate: flags.impersonate.clone(),
-        request_timeout: flags.request_timeout,
-    };
-    let (client, namespace) = connect(&connection).await?;
-    let namespace = flags.namespace.clone().unwrap_or(namespace);
-    let subject = subject(object, namespace, flags)?;
+    let (client, own) = connect(&flags.connection()).await?;
+    let namespace = flags.namespace.clone().unwrap_or_else(|| own.clone());
+    let mut subject = subject(object, namespace, flags)?;
     if flags.watch {
         return watch(&client, &subject, flags).await;
     }
-    let state = ask(&client, &subject, flags).await?;
+    let mut state = ask(&client, &subject, flags).await?;
+    if !flags.all_namespaces && narrow(&state, &mut subject, &own) {
+        eprintln!("note: you may not list the pods of all namespaces; this is about namespace {own} (as -n {own})");
+        state = ask(&client, &subject, flags).await?;
+    }
     if let Some(file) = &flags.save_state {
         save(&state, file)?;
     }
@@ -107,22 +108,22 @@ async fn watch(client: &kube::Client, subject: &Subject, flags: &Flags) -> Resul
             Ok(state) => judge(&state),
             // It was there before and may come back.
             Err(error) if before.is_some() => {
-                eprintln!("warning: {error}");
+                eprintln!("warning: {}", render::screened(&error.to_string(), Style::Plain));
                 tokio::time::sleep(LOOK_AGAIN).await;
                 continue;
             }
             Err(error) => return Err(error.into()),
         };
         if let Some(gone) = report.refused.as_ref().filter(|_| before.is_some()) {
-            print(&format!("\nAt {}\n{gone}\n", report.at))?;
+            print(&format!("\nAt {}\n{gone}\n", report.at), Style::Plain)?;
             return Ok(ExitCode::SUCCESS);
         }
         let now = report.outline();
         if before.as_ref() != Some(&now) {
             if before.is_some() {
-                print("\n")?;
+                print("\n", Style::Plain)?;
             }
-            print(&format!("At {}\n", report.at))?;
+            print(&format!("At {}\n", report.at), Style::Plain)?;
             respond(&report, flags.answer)?;
             before = Some(now);
         }
@@ -132,8 +133,12 @@ async fn watch(client: &kube::Client, subject: &Subject, flags: &Flags) -> Resul
 
 fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
     let (word, name) = match object {
-        [] => return Ok(Subject::Everything { namespace: flags.namespace.clone() }),
-        [both] => both.split_once('/').with_context(|| format!("{both:?} is no TYPE/NAME, for example pod/{both}"))?,
+        [] => return Ok(Subject::Everything { namespace: flags.namespace.clone(), all_kinds: flags.all_kinds }),
+        [one] => match one.split_once('/') {
+            Some(both) => both,
+            None if one.is_empty() => bail!("give TYPE/NAME, TYPE or nothing, for example pod/db-0 -n shop"),
+            None => return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone() }),
+        },
         [word, name, ..] => (word.as_str(), name.as_str()),
     };
     if word.is_empty() || name.is_empty() {
@@ -142,9 +147,33 @@ fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subjec
     Ok(Subject::Object { word: word.to_owned(), namespace, name: name.to_owned() })
 }
 
+/// Turns to the caller's own namespace when that is all that may be seen; whether it did.
+fn narrow(state: &State, subject: &mut Subject, own: &str) -> bool {
+    let Subject::Everything { namespace: namespace @ None, .. } = subject else { return false };
+    let is_refused = state.refuses_all_namespaces();
+    if is_refused {
+        *namespace = Some(own.to_owned());
+    }
+    is_refused
+}
+
+/// Only who asked may read it: it tells names and messages that others may not see.
 fn save(state: &State, file: &Path) -> Result<()> {
     let text = serde_json::to_vec_pretty(state).context("writing the state as JSON")?;
-    std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))
+    let write = || {
+        let mut open = std::fs::OpenOptions::new();
+        open.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
+        let mut opened = open.open(file)?;
+        // The mode is for a new file only.
+        #[cfg(unix)]
+        if opened.metadata()?.is_file() {
+            opened.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        }
+        opened.write_all(&text)
+    };
+    write().with_context(|| format!("writing {}", file.display()))
 }
 
 fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
@@ -152,18 +181,31 @@ fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
         bail!("{refusal}");
     }
     let style = style(flags.color);
-    let width = width();
-    let text = match flags.output {
-        Output::Tree => report::tree(report, Detail::Short, width.unwrap_or(100).min(120), style),
-        Output::Wide => report::tree(report, Detail::Wide, width.unwrap_or(100).min(120), style),
-        Output::Table => report::table(report, !flags.no_headers, width, style),
-        Output::Json => render::json(report)?,
-        Output::Yaml => serde_saphyr::to_string(report)?,
-        Output::Name => report::name(report),
-        Output::Dot => report::dot(report),
-        Output::Mermaid => report::mermaid(report),
+    let terminal = width().unwrap_or(100);
+    let width = terminal.min(WIDEST);
+    let form = flags.output.unwrap_or(match report.subject {
+        Subject::Object { .. } => Output::Tree,
+        Subject::Everything { .. } | Subject::Kind { .. } => Output::Screen,
+    });
+    let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };
+    let text = match (flags.explain, form) {
+        (Some(number), Output::Screen | Output::Tree | Output::Wide) => {
+            let causes = report.roots.len();
+            report::explain(report, number, detail, width, style).with_context(|| {
+                format!("there is no root cause {number}; {causes} were found, and the first has number 1")
+            })?
+        }
+        (Some(_), _) => bail!("--explain answers as a tree: leave -o out, or give -o wide"),
+        (None, Output::Screen) => report::screen(report, terminal, style),
+        (None, Output::Tree | Output::Wide) => report::tree(report, detail, width, style),
+        (None, Output::Table) => report::table(report, !flags.no_headers, style),
+        (None, Output::Json) => render::json(report)?,
+        (None, Output::Yaml) => report::yaml(report)?,
+        (None, Output::Name) => report::name(report),
+        (None, Output::Dot) => report::dot(report),
+        (None, Output::Mermaid) => report::mermaid(report),
     };
-    print(&text)?;
+    print(&text, style)?;
     Ok(ExitCode::from(render::exit_code(report.verdict)))
 }
 
@@ -182,6 +224,6 @@ fn style(colour: Colour) -> Style {
     }
 }
 
-fn print(text: &str) -> Result<()> {
-    render::print(text, std::io::stdout()).context("writing the answer")
+fn print(text: &str, style: Style) -> Result<()> {
+    render::print(text, style, std::io::stdout()).context("writing the answer")
 }

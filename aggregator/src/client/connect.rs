@@ -1,21 +1,43 @@
-//! A client with the caller's own credentials.
+//! A client with the caller's own credentials, found as kubectl finds them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::HeaderValue;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use http::{HeaderValue, Uri};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use serde_json::json;
 
-/// How to reach the cluster.
+use super::exec::{self, ExecError};
+use super::proxy::{self, Environment};
+
+/// How to reach the cluster: each is what kubectl's flag of the same name is.
 #[derive(Clone, Debug, Default)]
 pub struct Connection {
     /// Another kubeconfig than kubectl's.
     pub kubeconfig: Option<PathBuf>,
     /// Another context than the current one.
     pub context: Option<String>,
+    /// Another cluster than the context's.
+    pub cluster: Option<String>,
+    /// Another user than the context's.
+    pub user: Option<String>,
+    /// Another address than the cluster's.
+    pub server: Option<Uri>,
+    /// Another name than the address's for the server's certificate.
+    pub tls_server_name: Option<String>,
+    /// Whether any certificate of the server will do.
+    pub insecure_skip_tls_verify: bool,
+    /// Another token than the user's.
+    pub token: Option<String>,
     /// As whom to ask.
     pub impersonate: Option<String>,
+    /// As a member of which groups.
+    pub impersonate_groups: Vec<String>,
+    /// As which uid.
+    pub impersonate_uid: Option<String>,
+    /// Whether answers come uncompressed.
+    pub disable_compression: bool,
     /// How long one request may take.
     pub request_timeout: Duration,
 }
@@ -25,10 +47,19 @@ pub struct Connection {
 pub enum ConnectError {
     /// The kubeconfig cannot be used.
     #[error("cannot use the kubeconfig (another one can be named with --kubeconfig or --context)")]
-    Kubeconfig(#[from] kube::config::KubeconfigError),
+    Kubeconfig(#[from] KubeconfigError),
     /// There is neither a kubeconfig nor a service account.
     #[error("found neither a kubeconfig nor a service account (name a kubeconfig with --kubeconfig)")]
-    Nowhere(#[from] kube::config::InferConfigError),
+    Nowhere(#[from] kube::config::InClusterError),
+    /// A proxy's address cannot be read.
+    #[error("{from} is no address of a proxy, for example http://proxy:3128")]
+    Proxy {
+        /// Where it stands. The address may hold a password and is not told.
+        from: &'static str,
+    },
+    /// The user's credential plugin gave nothing.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
     /// No header can hold the token that stands there: kube panics on it.
     #[error("the kubeconfig's {0} holds a character that no header may hold")]
     Token(&'static str),
@@ -39,17 +70,13 @@ pub enum ConnectError {
 
 /// A client, and the namespace that kubectl would use.
 pub async fn connect(connection: &Connection) -> Result<(Client, String), ConnectError> {
-    let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
-    let mut config = match &connection.kubeconfig {
-        Some(path) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
-        None if connection.context.is_some() => Config::from_kubeconfig(&options).await?,
-        None => Config::infer().await?,
-    };
-    if connection.impersonate.is_some() {
-        config.auth_info.impersonate.clone_from(&connection.impersonate);
-    }
+    let mut config = found(connection).await?;
+    flags(&mut config, connection);
+    // kube runs the plugin once for each part of the client.
+    exec::run(&mut config.auth_info)?;
     // By default kube asks a dead API again for minutes, in silence.
     config.default_retry = false;
+    config.disable_compression = connection.disable_compression;
     config.connect_timeout = Some(connection.request_timeout);
     config.read_timeout = Some(connection.request_timeout);
     if config.cluster_url.scheme_str() == Some("http") {
@@ -59,6 +86,87 @@ pub async fn connect(connection: &Connection) -> Result<(Client, String), Connec
     check_token(&config.auth_info)?;
     let namespace = config.default_namespace.clone();
     Ok((Client::try_from(config)?, namespace))
+}
+
+/// What the kubeconfig says, else the service account, else the address that was given.
+async fn found(connection: &Connection) -> Result<Config, ConnectError> {
+    let Connection { context, cluster, user, .. } = connection;
+    let options = KubeConfigOptions { context: context.clone(), cluster: cluster.clone(), user: user.clone() };
+    let mut named = None;
+    let mut config = match (read(connection.kubeconfig.as_deref())?, &connection.server) {
+        (Some(file), _) => {
+            named = proxy_of(&file, &options);
+            Config::from_custom_kubeconfig(file, &options).await?
+        }
+        (None, Some(server)) => Config::new(server.clone()),
+        (None, None) => Config::incluster()?,
+    };
+    let server = connection.server.as_ref().unwrap_or(&config.cluster_url);
+    config.proxy_url = proxy::of(server, named.as_deref(), &Environment::of_process())?;
+    Ok(config)
+}
+
+/// The kubeconfig, merged from all files of `$KUBECONFIG` that are there: as for kubectl, the others are none.
+fn read(named: Option<&Path>) -> Result<Option<Kubeconfig>, KubeconfigError> {
+    if let Some(path) = named {
+        return Kubeconfig::read_from(path).map(Some);
+    }
+    let paths: Vec<PathBuf> = match std::env::var_os("KUBECONFIG").filter(|list| !list.is_empty()) {
+        Some(list) => std::env::split_paths(&list).collect(),
+        None => std::env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
+    };
+    let mut merged: Option<Kubeconfig> = None;
+    for path in paths.iter().filter(|path| path.is_file()) {
+        let next = Kubeconfig::read_from(path)?;
+        merged = Some(match merged {
+            Some(before) => before.merge(next)?,
+            None => next,
+        });
+    }
+    Ok(merged)
+}
+
+/// The `proxy-url` of the cluster.
+fn proxy_of(file: &Kubeconfig, options: &KubeConfigOptions) -> Option<String> {
+    let context = options.context.as_ref().or(file.current_context.as_ref())?;
+    let context = file.contexts.iter().find(|one| one.name == *context)?.context.as_ref()?;
+    let cluster = options.cluster.as_ref().unwrap_or(&context.cluster);
+    let cluster = file.clusters.iter().find(|one| one.name == *cluster)?.cluster.as_ref()?;
+    cluster.proxy_url.clone().filter(|url| !url.is_empty())
+}
+
+/// What was given takes the place of what was found.
+fn flags(config: &mut Config, connection: &Connection) {
+    if let Some(server) = &connection.server {
+        config.cluster_url = server.clone();
+        // That name was for the other address.
+        config.tls_server_name = None;
+    }
+    if connection.tls_server_name.is_some() {
+        config.tls_server_name.clone_from(&connection.tls_server_name);
+    }
+    if connection.insecure_skip_tls_verify {
+        config.accept_invalid_certs = true;
+        config.root_cert = None;
+        config.root_cert_file = None;
+    }
+    let auth = &mut config.auth_info;
+    if let Some(token) = &connection.token {
+        auth.token = with(json!({"token": token})).token;
+        auth.token_file = None;
+        auth.exec = None;
+        auth.auth_provider = None;
+    }
+    if connection.impersonate.is_some() {
+        auth.impersonate.clone_from(&connection.impersonate);
+        auth.impersonate_groups = Some(connection.impersonate_groups.clone()).filter(|groups| !groups.is_empty());
+        auth.impersonate_uid.clone_from(&connection.impersonate_uid);
+    }
+}
+
+/// Credentials as the kubeconfig has them.
+pub(super) fn with(fields: serde_json::Value) -> AuthInfo {
+    serde_json::from_value(fields).unwrap_or_default()
 }
 
 /// Refuses a token that no header can hold.
@@ -79,19 +187,28 @@ mod tests {
 
     use super::*;
 
+    fn kubeconfig(user: serde_json::Value) -> (tempfile::NamedTempFile, Connection) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let kubeconfig = json!({
+            "current-context": "c",
+            "clusters": [
+                {"name": "c", "cluster": {"server": "http://127.0.0.1:1", "tls-server-name": "a"}},
+                {"name": "d", "cluster": {"server": "https://127.0.0.1:2", "proxy-url": "socks5://127.0.0.1:1080"}}
+            ],
+            "users": [{"name": "u", "user": user}, {"name": "v", "user": {"token": "of-v"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "shop"}}]
+        });
+        std::fs::write(file.path(), kubeconfig.to_string()).unwrap();
+        let connection = Connection { kubeconfig: Some(file.path().to_owned()), ..Connection::default() };
+        (file, connection)
+    }
+
     #[tokio::test]
     async fn an_odd_token_is_an_error_and_no_panic() {
         for odd in ["a\nb", "a\r\nX-Other: b", "a\0b", "a\u{7f}", "ends\n", "caf\u{e9}", "plain"] {
             for user in [json!({"token": odd}), json!({"auth-provider": {"name": "oidc", "config": {"id-token": odd}}})]
             {
-                let file = tempfile::NamedTempFile::new().unwrap();
-                let kubeconfig = json!({
-                    "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
-                    "users": [{"name": "u", "user": user}],
-                    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]
-                });
-                std::fs::write(file.path(), kubeconfig.to_string()).unwrap();
-                let connection = Connection { kubeconfig: Some(file.path().to_owned()), ..Connection::default() };
+                let (_file, connection) = kubeconfig(user);
                 let connected = connect(&connection).await.map(drop);
                 // YAML may refuse it before.
                 let is_told = matches!(connected, Err(ConnectError::Token(_) | ConnectError::Kubeconfig(_)));
@@ -101,5 +218,45 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_given_takes_the_place_of_what_the_kubeconfig_says() {
+        let (_file, plain) = kubeconfig(json!({"exec": {"command": "never-run", "apiVersion": "v1"}}));
+        let config = async |connection: Connection| {
+            let mut config = found(&connection).await.unwrap();
+            flags(&mut config, &connection);
+            config
+        };
+        let given = Connection {
+            server: Some("https://10.0.0.1:6443".parse().unwrap()),
+            token: Some("t".to_owned()),
+            insecure_skip_tls_verify: true,
+            impersonate: Some("alice".to_owned()),
+            impersonate_groups: vec!["devs".to_owned(), "ops".to_owned()],
+            impersonate_uid: Some("7".to_owned()),
+            ..plain.clone()
+        };
+        let found = config(given).await;
+        assert_eq!(found.cluster_url, "https://10.0.0.1:6443");
+        assert_eq!((found.tls_server_name.as_deref(), found.accept_invalid_certs), (None, true));
+        assert_eq!(found.default_namespace, "shop");
+        let auth = serde_json::to_value(&found.auth_info).unwrap();
+        assert_eq!((&auth["token"], auth.get("exec")), (&json!("t"), None), "{auth}");
+        assert_eq!(auth["as"], "alice");
+        assert_eq!((&auth["as-groups"], &auth["as-uid"]), (&json!(["devs", "ops"]), &json!("7")));
+        let other = Connection {
+            cluster: Some("d".to_owned()),
+            user: Some("v".to_owned()),
+            tls_server_name: Some("b".to_owned()),
+            ..plain.clone()
+        };
+        let found = config(other).await;
+        assert_eq!(found.cluster_url, "https://127.0.0.1:2");
+        assert_eq!(found.tls_server_name.as_deref(), Some("b"));
+        assert_eq!(found.proxy_url.unwrap(), "socks5://127.0.0.1:1080");
+        assert_eq!(serde_json::to_value(&found.auth_info).unwrap()["token"], "of-v");
+        let missing = Connection { user: Some("nobody".to_owned()), ..plain };
+        assert!(matches!(connect(&missing).await, Err(ConnectError::Kubeconfig(_))));
     }
 }

@@ -30,7 +30,8 @@ pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress
     }
 }
 
-async fn answer(server: &Server<'_>, question: Question) -> Answered {
+/// Asks one question, which may take several requests.
+pub async fn answer(server: &Server<'_>, question: Question) -> Answered {
     let (answer, cut) = match &question {
         Question::Version => (version(server).await, false),
         Question::Discovery => (discovery::ask(server).await, false),
@@ -47,10 +48,16 @@ fn read_version(body: &[u8]) -> Answer<Facts> {
     readable(serde_json::from_slice(body)).map(Facts::Version)
 }
 
-/// The server does not answer at all.
+/// Nothing can be asked.
 #[derive(Debug, thiserror::Error)]
-#[error("the API server cannot be reached: {0}; see whether `kubectl version` gets an answer")]
-pub struct Unreachable(Fault);
+pub enum Unreachable {
+    /// The server does not answer at all.
+    #[error("the API server cannot be reached: {0}; see whether `kubectl version` gets an answer")]
+    Away(Fault),
+    /// It does not know who asks.
+    #[error("the API server does not accept your credentials (401 {0}): log in again, then try `kubectl auth whoami`")]
+    NotLoggedIn(String),
+}
 
 /// Asks the one question that needs no right, so that a server that is away is told once. The state
 /// takes the server's time: by a clock that is minutes off, a living controller would seem silent.
@@ -61,7 +68,10 @@ pub async fn reach(client: &Client, state: &mut State, bounds: Bounds) -> Result
     }
     let answer = asked.and_then(|answered| read_version(&answered.body));
     match answer {
-        Answer::Failed(fault) if fault.kind != FaultKind::Denied => return Err(Unreachable(fault)),
+        Answer::Failed(fault) if fault.status == Some(401) => {
+            return Err(Unreachable::NotLoggedIn(fault.message.to_string()));
+        }
+        Answer::Failed(fault) if fault.kind != FaultKind::Denied => return Err(Unreachable::Away(fault)),
         _ => {}
     }
     state.add(Answered { question: Question::Version, answer, cut: false });

@@ -2,15 +2,20 @@
 
 mod connect;
 mod discovery;
+mod exec;
 mod gather;
 mod list;
 mod objects;
 mod pages;
 mod paths;
+mod proxy;
 mod scan;
 mod server;
 mod terminating;
+mod watch;
 
 pub use connect::{ConnectError, Connection, connect};
-pub use gather::{Unreachable, gather, reach};
-pub use server::{Bounds, words};
+pub use exec::ExecError;
+pub use gather::{Unreachable, answer, gather, reach};
+pub use server::{Bounds, Server, words};
+pub use watch::{Change, Watch, version as version_to_watch_from};

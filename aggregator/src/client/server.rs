@@ -69,16 +69,46 @@ pub async fn ask(client: &Client, path: &str, accept: &str, bounds: Bounds) -> A
         Ok(request) => request,
         Err(error) => return Answer::failed(FaultKind::NotAsked, format!("{path}: {error}")),
     };
-    match tokio::time::timeout(bounds.request_timeout, send(client, request, bounds.answer)).await {
-        Ok(answer) => answer,
-        Err(_) => Answer::failed(FaultKind::TimedOut, format!("waited {:?}", bounds.request_timeout)),
+    let answered = timeout(bounds, send(client, request, bounds.answer)).await;
+    let Answered::AskAgain { after, .. } = answered else { return answered.into() };
+    // Once, and only as soon as the server wants it and who waits can bear.
+    if after > bounds.request_timeout {
+        return answered.into();
+    }
+    tokio::time::sleep(after).await;
+    match Request::get(path).header(header::ACCEPT, accept).body(Body::empty()) {
+        Ok(request) => timeout(bounds, send(client, request, bounds.answer)).await.into(),
+        Err(_) => answered.into(),
     }
 }
 
-async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Response> {
+/// What came of one request.
+enum Answered {
+    /// This.
+    With(Answer<Response>),
+    /// The server has too much to do (429, 503) and says when to ask again.
+    AskAgain { fault: Fault, after: Duration },
+}
+
+impl From<Answered> for Answer<Response> {
+    fn from(answered: Answered) -> Self {
+        match answered {
+            Answered::With(answer) => answer,
+            Answered::AskAgain { fault, .. } => Answer::Failed(fault),
+        }
+    }
+}
+
+async fn timeout(bounds: Bounds, sent: impl Future<Output = Answered>) -> Answered {
+    tokio::time::timeout(bounds.request_timeout, sent).await.unwrap_or_else(|_| {
+        Answered::With(Answer::failed(FaultKind::TimedOut, format!("waited {:?}", bounds.request_timeout)))
+    })
+}
+
+async fn send(client: &Client, request: Request<Body>, most: usize) -> Answered {
     let response = match client.send(request).await {
         Ok(response) => response,
-        Err(error) => return Answer::Failed(Fault::new(kind(&error), words(&error))),
+        Err(error) => return Answered::With(Answer::Failed(Fault::new(kind(&error), words(&error)))),
     };
     let (head, body) = response.into_parts();
     let length = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
@@ -86,14 +116,26 @@ async fn send(client: &Client, request: Request<Body>, most: usize) -> Answer<Re
         Ok(body) => body,
         Err(error) => {
             let kind = if error.is::<LengthLimitError>() { FaultKind::TooLarge } else { kind(error.as_ref()) };
-            return Answer::failed(kind, error);
+            return Answered::With(Answer::failed(kind, error));
         }
     };
-    match head.status {
+    Answered::With(match head.status {
         StatusCode::OK => Answer::Seen(Response { headers: head.headers, body }),
         StatusCode::NOT_FOUND => Answer::Missing,
-        other => Answer::Failed(Fault::answered(other.as_u16(), said(&body))),
-    }
+        other => {
+            let fault = Fault::answered(other.as_u16(), said(&body));
+            let is_busy = matches!(other, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+            match retry_after(&head.headers).filter(|_| is_busy) {
+                Some(after) => return Answered::AskAgain { fault, after },
+                None => Answer::Failed(fault),
+            }
+        }
+    })
+}
+
+/// In seconds, as the API server has it.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
 }
 
 /// Each byte is copied once: there may be hundreds of megabytes.
@@ -108,7 +150,7 @@ async fn whole(mut body: Limited<Body>, length: usize) -> Result<Vec<u8>, Box<dy
 }
 
 /// The server's own words: the message of a `Status`, or plain text.
-fn said(body: &[u8]) -> String {
+pub(super) fn said(body: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Value>(body) {
         Ok(value) => value.get("message").and_then(|message| message.as_str()).unwrap_or_default().to_owned(),
         Err(_) => String::from_utf8_lossy(body).trim().chars().take(300).collect(),
@@ -116,7 +158,7 @@ fn said(body: &[u8]) -> String {
 }
 
 /// How the way to the server failed.
-fn kind(error: &(dyn Error + 'static)) -> FaultKind {
+pub(super) fn kind(error: &(dyn Error + 'static)) -> FaultKind {
     let causes = std::iter::successors(Some(error), |error| (*error).source());
     causes.filter_map(|error| error.downcast_ref()).last().map(FaultKind::of_io).unwrap_or_default()
 }

@@ -1,11 +1,16 @@
-//! The answer in words: a tree and a table for people, JSON and YAML for scripts, drawings.
+//! The answer in words: a first screen, trees and a table for people, JSON and YAML for scripts, drawings.
 
 mod drawing;
 mod name;
+mod screen;
 mod table;
 mod tree;
+mod words;
+mod yaml;
 
 pub use drawing::{dot, mermaid};
 pub use name::name;
+pub use screen::screen;
 pub use table::table;
-pub use tree::tree;
+pub use tree::{explain, tree};
+pub use yaml::yaml;

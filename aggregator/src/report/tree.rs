@@ -3,27 +3,34 @@
 
 use aggregator_core::diagnosis::ToldBy;
 use aggregator_core::report::{ClusterReport, Held, Root};
+use aggregator_core::state::Subject;
 use findings::render::{self, Detail, Page, Style};
 use findings::{Unknown, Verdict, clean, duration};
+use jiff::{SignedDuration, Timestamp};
+
+use super::screen::blocks;
+use super::words;
 
 /// How the reader calls this program.
 const PROGRAM: &str = "kubectl why-terminating";
+/// No object says who deleted it.
+const DELETED_BY: &str = "deleted it is not recorded in the object; the API server's audit log has it (verb delete)";
 /// More names are counted.
 const MOST_NAMES: usize = 12;
 
 /// Writes the whole report.
 pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
-    page.line(&summary(report, style));
+    page.line(&words::summary(report, style));
     for root in &report.roots {
         page.gap();
-        one_root(&mut page, root, detail);
+        one_root(&mut page, report, root, detail);
     }
     for held in &report.unexplained {
         page.gap();
-        unexplained(&mut page, held);
+        unexplained(&mut page, report, held);
     }
-    for same in by_reason(&report.unknown) {
+    for same in words::by_reason(&report.unknown) {
         page.gap();
         not_seen(&mut page, &same);
     }
@@ -34,45 +41,31 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
     page.finish()
 }
 
-/// One line: how many things are stuck, and of how many causes.
-fn summary(report: &ClusterReport, style: Style) -> String {
-    let victims = |verdict: Verdict| {
-        let mut things: Vec<_> = report
-            .roots
-            .iter()
-            .flat_map(|root| root.victims.iter().map(|victim| &victim.held))
-            .chain(&report.unexplained)
-            .filter(|held| held.verdict == verdict)
-            .map(|held| &held.thing)
-            .collect();
-        things.sort_unstable();
-        things.dedup();
-        things.len()
-    };
-    let stuck = victims(Verdict::Stuck);
-    let causes = report.roots.iter().filter(|root| root.verdict == Verdict::Stuck).count();
-    let mut parts = Vec::new();
-    if stuck > 0 {
-        let causes = if causes == 1 { "1 root cause".to_owned() } else { format!("{causes} root causes") };
-        parts.push(format!("{} ({causes})", style.bad(&format!("{stuck} stuck"))));
-    }
-    for (verdict, word) in [(Verdict::CannotTell, "unclear"), (Verdict::Progressing, "progressing")] {
-        if victims(verdict) > 0 {
-            parts.push(style.doubtful(&format!("{} {word}", victims(verdict))));
+/// The whole tree of what has this number on the first screen.
+pub fn explain(report: &ClusterReport, number: usize, detail: Detail, width: usize, style: Style) -> Option<String> {
+    let blocks = blocks(report);
+    let block = blocks.get(number.checked_sub(1)?)?;
+    let mut page = Page::new(width, style);
+    for (index, root) in block.roots().iter().enumerate() {
+        if index > 0 {
+            page.gap();
         }
+        one_root(&mut page, report, root, detail);
     }
-    if !parts.is_empty() {
-        return parts.join(", ");
-    }
-    match report.verdict {
-        Verdict::CannotTell => style.doubtful("Nothing stuck was seen, but not everything could be looked at"),
-        _ => "Nothing is stuck".to_owned(),
-    }
+    Some(page.finish())
 }
 
-fn verdict(held: &Held, style: Style) -> String {
+/// When it was deleted, as the object says; of a pod, until when it had time to end.
+fn deleted_at(report: &ClusterReport, held: &Held) -> Option<Timestamp> {
+    let at: Timestamp = report.at.parse().ok()?;
+    at.checked_sub(SignedDuration::from_secs(held.overdue_seconds?)).ok()
+}
+
+fn verdict(report: &ClusterReport, held: &Held, style: Style) -> String {
+    let since = deleted_at(report, held)
+        .map_or(String::new(), |at| format!(" (deletionTimestamp {})", at.strftime("%Y-%m-%d %H:%MZ")));
     match (held.verdict, held.overdue()) {
-        (Verdict::Stuck, Some(seconds)) => format!("{} for {}", style.bad("Stuck"), duration(seconds)),
+        (Verdict::Stuck, Some(seconds)) => format!("{} for {}{since}", style.bad("Stuck"), duration(seconds)),
         (Verdict::Stuck, None) => style.bad("Stuck"),
         (Verdict::CannotTell, _) => style.doubtful("Cannot tell"),
         (Verdict::Progressing, _) => style.doubtful("Progressing"),
@@ -80,10 +73,14 @@ fn verdict(held: &Held, style: Style) -> String {
     }
 }
 
-fn one_root(page: &mut Page, root: &Root, detail: Detail) {
+fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail) {
     let style = page.style;
     match root.victims.as_slice() {
-        [only] => page.line(&format!("{}: {}", style.strong(&only.held.thing.to_string()), verdict(&only.held, style))),
+        [only] => page.filled("", &format!(
+            "{}: {}",
+            style.strong(&only.held.thing.to_string()),
+            verdict(report, &only.held, style)
+        )),
         several => {
             let names: Vec<String> = several.iter().map(|victim| victim.held.thing.to_string()).collect();
             let longest = several.iter().filter_map(|victim| victim.held.overdue()).max();
@@ -91,6 +88,9 @@ fn one_root(page: &mut Page, root: &Root, detail: Detail) {
             page.line(&format!("{}{lasting}", style.strong(&format!("{} held by one cause", several.len()))));
             page.filled("  ", &some(names));
         }
+    }
+    if let Some(node) = &root.look_on {
+        page.filled("  ", &format!("What holds it is not visible from the API: look on {}.", clean(node, 253)));
     }
     page.gap();
     render::finding(page, &root.finding);
@@ -114,7 +114,10 @@ fn one_root(page: &mut Page, root: &Root, detail: Detail) {
         render::evidence(page, &root.finding);
     }
     page.gap();
-    render::remedy(page, &root.finding, PROGRAM);
+    render::remedy(page, &root.finding, PROGRAM, detail);
+    if let Subject::Object { .. } = report.subject {
+        page.filled("  Who    ", DELETED_BY);
+    }
 }
 
 /// Whose word it is, and how fresh.
@@ -146,29 +149,17 @@ fn some(names: Vec<String>) -> String {
     shown
 }
 
-fn unexplained(page: &mut Page, held: &Held) {
+fn unexplained(page: &mut Page, report: &ClusterReport, held: &Held) {
     let style = page.style;
     if held.verdict == Verdict::Clear {
         page.filled("", &format!("{} {}", style.strong(&held.thing.to_string()), held.words));
         return;
     }
-    page.filled("", &format!("{}: {}", style.strong(&held.thing.to_string()), verdict(held, style)));
+    page.filled("", &format!("{}: {}", style.strong(&held.thing.to_string()), verdict(report, held, style)));
     page.filled("  ", &held.words);
     if held.verdict == Verdict::CannotTell {
         page.filled("  ", "No cause was found in what could be looked at.");
     }
-}
-
-/// What could not be seen, grouped by why: one lost right hides many kinds.
-fn by_reason(unknown: &[Unknown]) -> Vec<Vec<&Unknown>> {
-    let mut groups: Vec<Vec<&Unknown>> = Vec::new();
-    for one in unknown {
-        match groups.iter_mut().find(|group| group.iter().any(|other| other.why == one.why)) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
-        }
-    }
-    groups
 }
 
 fn not_seen(page: &mut Page, same: &[&Unknown]) {

@@ -1,5 +1,7 @@
 //! Webhooks, policies, conversion and stored data.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use findings::Confidence;
 use serde_json::{Value, json};
 
@@ -233,7 +235,7 @@ fn only_the_webhook_that_is_asked_is_blamed() {
         0,
         &[
             "Pod a/p: Running",
-            "ValidatingWebhookConfiguration guard: must be asked (webhook pods.example.com)",
+            "ValidatingWebhookConfiguration guard: admission calls webhook pods.example.com (failurePolicy: Fail)",
             "Service guard/guard: does not exist",
         ],
     );
@@ -304,4 +306,54 @@ fn objects_made_after_the_deletion() {
     }));
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["ObjectsRecreated"], "{:#?}", looked.report);
+}
+
+/// Its address is another name, which the API server resolves by itself: there are no endpoints to miss.
+#[test]
+fn a_service_that_is_an_external_name_has_no_endpoints() {
+    let world = healthy()
+        .with(json!([
+            {"kind": "Namespace", "metadata": {"name": "shop"}},
+            {
+                "kind": "Service", "metadata": {"name": "guard", "namespace": "guard"},
+                "spec": {"type": "ExternalName", "externalName": "guard.example.com"}
+            }
+        ]))
+        .webhook("UPDATE", "", "configmaps")
+        .held("v1", "ConfigMap", "shop", "c", &["example.com/hold"]);
+    let looked = look(world, object("cm", "shop", "c"));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    let note = "Service guard/guard is another name for guard.example.com";
+    assert!(looked.report.notes.iter().any(|one| one.contains(note)), "{:#?}", looked.report.notes);
+}
+
+/// Its Service and its pods are well, and the API server believes no certificate that they show.
+#[test]
+fn a_webhook_whose_ca_bundle_has_expired() {
+    let world = |pem: &[u8], policy: &str| {
+        let world = healthy()
+            .webhook("UPDATE", "", "configmaps")
+            .service("guard", "guard", Some("node-a"))
+            .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+            .held("v1", "ConfigMap", "a", "c", &["example.com/hold"]);
+        let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+        world.change(path, "guard", |one| {
+            one["webhooks"][0]["clientConfig"]["caBundle"] = BASE64_STANDARD.encode(pem).into();
+            one["webhooks"][0]["failurePolicy"] = policy.into();
+        })
+    };
+    let (expired, valid) = (include_bytes!("certificates/expired.pem"), include_bytes!("certificates/valid.pem"));
+    let looked = look(world(expired, "Fail"), object("cm", "a", "c"));
+    assert_eq!(looked.causes(), ["WebhookCaExpired"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(
+        root.contains("caBundle of webhook guard.example.com: its last certificate expired at 2026-01-01T00:00:00Z"),
+        "{root}"
+    );
+    let both = [expired.as_slice(), valid].concat();
+    let odd = b"-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n";
+    for pem in [both.as_slice(), valid, odd, b""] {
+        assert_eq!(look(world(pem, "Fail"), object("cm", "a", "c")).causes(), ["FinalizerOwnerUnknown"]);
+    }
+    assert_eq!(look(world(expired, "Ignore"), object("cm", "a", "c")).causes(), ["FinalizerOwnerUnknown"]);
 }

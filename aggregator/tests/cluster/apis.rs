@@ -30,7 +30,7 @@ fn the_reason_and_the_message_tell_dead_apis_apart() {
             served().dead_api("FailedDiscoveryCheck", &format!("{dial} connect: connection refused")),
             "ApiServiceUnreachable",
         ),
-        (served().dead_api("FailedDiscoveryCheck", &format!("{dial} i/o timeout")), "NodeRouteMissing"),
+        (served().dead_api("FailedDiscoveryCheck", &format!("{dial} i/o timeout")), "ApiServiceUnreachable"),
         (
             served().dead_api("FailedDiscoveryCheck", "bad status from https://10.1.0.7:443/apis: 403"),
             "ApiServiceRefusesAggregator",
@@ -49,6 +49,8 @@ fn a_missing_route_is_never_proven() {
     let world = healthy()
         .service("addon", "api", Some("node-a"))
         .dead_api("FailedDiscoveryCheck", message)
+        .aggregated("other.example.com", "v1", "addon/other", no_answer("10.1.0.8:443", "other.example.com/v1"))
+        .service("addon", "other", Some("node-a"))
         .change("/api/v1/nodes", "node-a", |node| node["spec"]["podCIDRs"] = json!(["10.1.0.0/24"]))
         .going("stuck", json!(null));
     let looked = look(world, everything());

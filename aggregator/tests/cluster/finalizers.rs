@@ -140,6 +140,78 @@ fn known_finalizers_have_a_cause_of_their_own() {
     }
 }
 
+/// The load balancer controller has the same domain and knows nothing of network policies.
+#[test]
+fn a_network_policy_of_eks_is_not_the_load_balancer_controllers() {
+    let world = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "shop"}})).held(
+        "networking.k8s.io/v1",
+        "NetworkPolicy",
+        "shop",
+        "deny",
+        &["networking.k8s.aws/resources"],
+    );
+    let looked = look(world, object("networkpolicy", "shop", "deny"));
+    assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("the Amazon network policy controller takes it off when"), "{root}");
+    assert!(
+        root.contains("enable-network-policy-controller is true in ConfigMap kube-system/amazon-vpc-cni"),
+        "{root}"
+    );
+    let breaks = &looked.report.roots[0].finding.remedy.breaks;
+    assert!(breaks.contains("the rules that the nodes enforce on pods"), "{breaks}");
+}
+
+/// A group of `k8s.io` is not built in for that: without its controller nothing takes the finalizer off.
+#[test]
+fn a_volume_snapshot_without_its_controller() {
+    let snapshot = || {
+        healthy()
+            .with_custom("snapshot.storage.k8s.io", "volumesnapshots", "VolumeSnapshot")
+            .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
+            .held(
+                "snapshot.storage.k8s.io/v1",
+                "VolumeSnapshot",
+                "shop",
+                "s1",
+                &["snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"],
+            )
+    };
+    let looked = look(snapshot(), object("volumesnapshot", "shop", "s1"));
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("the snapshot controller takes it off when"), "{root}");
+    let breaks = &looked.report.roots[0].finding.remedy.breaks;
+    assert!(breaks.contains("stays in the storage"), "{breaks}");
+    let down = snapshot().deployment("storage", "snapshot-controller", 1, 0).may_change(
+        "storage",
+        "snapshot-controller",
+        "snapshot.storage.k8s.io",
+        "volumesnapshots",
+    );
+    assert_eq!(look(down, object("volumesnapshot", "shop", "s1")).causes(), ["FinalizerControllerNotReady"]);
+}
+
+/// Its controller works: it waits for the last user of the object.
+#[test]
+fn a_provider_config_that_is_still_used() {
+    let config = |ready| {
+        healthy()
+            .with_custom("aws.upbound.io", "providerconfigs", "ProviderConfig")
+            .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
+            .held("aws.upbound.io/v1", "ProviderConfig", "shop", "default", &["in-use.crossplane.io"])
+            .deployment("crossplane-system", "provider-aws", 1, ready)
+            .may_change("crossplane-system", "provider-aws", "aws.upbound.io", "providerconfigs")
+    };
+    let looked = look(config(1), object("providerconfig", "shop", "default"));
+    assert_eq!(looked.causes(), ["ProtectedWhileInUse"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[0].contains("no ProviderConfigUsage of it is left"), "{:?}", looked.chain(0));
+    let looked = look(config(0), object("providerconfig", "shop", "default"));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    let breaks = &looked.report.roots[0].finding.remedy.breaks;
+    assert!(breaks.contains("lose their credentials"), "{breaks}");
+}
+
 #[test]
 fn a_foreground_deletion_waits_for_what_it_owns() {
     let owned = |blocks: bool| json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "ConfigMap-owner", "blockOwnerDeletion": blocks}]);
@@ -250,7 +322,7 @@ fn a_platforms_finalizer_of_a_namespace_names_the_platform() {
     });
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"]);
-    assert!(looked.chain(0)[0].contains("(Rancher takes it off)"), "{:?}", looked.chain(0));
+    assert!(looked.chain(0)[0].contains("(Rancher takes it off when "), "{:?}", looked.chain(0));
 }
 
 #[test]
@@ -266,5 +338,59 @@ fn nobody_is_told_to_start_argo_cd_again() {
         assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
         assert!(looked.chain(0).last().unwrap().starts_with("Deployment argocd/argo"), "{:?}", looked.chain(0));
         assert!(!looked.commands().iter().any(|one| one.contains("scale") || one.contains("restart")));
+    }
+}
+
+#[test]
+fn a_finalizer_that_stands_twice_in_the_list() {
+    let twice = |ready| {
+        widget()
+            .change("/apis/example.com/v1/widgets", "w", |one| {
+                one["metadata"]["finalizers"] = json!(["widgets.example.com/cleanup", "widgets.example.com/cleanup"]);
+            })
+            .deployment("ops", "op", 1, ready)
+            .may_change("ops", "op", "example.com", "widgets")
+    };
+    let looked = look(twice(1), everything());
+    assert_eq!(looked.causes(), ["FinalizerListedTwice"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!(finding.confidence, Confidence::Probable);
+    assert!(finding.evidence.iter().any(|one| one.says.contains("cleanup 2 times")), "{finding:#?}");
+    // Nobody is there to take off even one.
+    assert_eq!(look(twice(0), everything()).causes(), ["FinalizerControllerNotReady"]);
+}
+
+/// The server takes no new finalizer for an object that is being deleted, but for one that an update leaves as it was.
+#[test]
+fn a_finalizer_that_a_webhook_puts_back() {
+    let world = |written: i64, kind: &str| {
+        let world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+        let time = world.ago(written);
+        let world = world.change("/apis/example.com/v1/widgets", "w", |one| {
+            one["metadata"]["managedFields"] = json!([{
+                "manager": "op", "operation": "Update", "time": time,
+                "fieldsV1": {"f:metadata": {"f:finalizers": {"v:\"widgets.example.com/cleanup\"": {}}}}
+            }]);
+        });
+        world.with(json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+            "metadata": {"name": "kyverno-resource-mutating-webhook-cfg"},
+            "webhooks": [{
+                "name": "mutate.kyverno.svc-ignore", "failurePolicy": "Ignore",
+                "clientConfig": {"service": {"namespace": "kyverno", "name": "kyverno-svc"}},
+                "rules": [{"operations": ["CREATE", "UPDATE"], "apiGroups": ["example.com"], "apiVersions": ["v1"],
+                    "resources": ["widgets"]}]
+            }]
+        }))
+    };
+    let looked = look(world(30, "MutatingWebhookConfiguration"), everything());
+    assert_eq!(looked.causes(), ["FinalizerAddedAgain"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!(finding.confidence, Confidence::Probable);
+    let says = |words: &str| finding.evidence.iter().any(|one| one.says.contains(words));
+    assert!(says("written by op at") && says("kyverno-resource-mutating-webhook-cfg"), "{finding:#?}");
+    // Written before the deletion, or by nobody who could change it: its controller does not finish.
+    for other in [world(900, "MutatingWebhookConfiguration"), world(30, "ValidatingWebhookConfiguration")] {
+        assert_eq!(look(other, everything()).causes(), ["FinalizerControllerFailing"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use aggregator::report::{dot, mermaid, name, table, tree};
+use aggregator::report::{dot, mermaid, name, screen, table, tree};
 use findings::render::{Detail, Style};
 
 use crate::support::*;
@@ -42,6 +42,26 @@ fn trees_of_80_and_120_columns() {
     }
 }
 
+/// At most six lines a root, and none longer than the terminal but for a command.
+#[test]
+fn first_screens_of_80_and_120_columns() {
+    for recording_name in RECORDINGS {
+        let looked = look(recording(recording_name), everything());
+        for width in [80, 120] {
+            let text = screen(&looked.report, width, Style::Plain);
+            let is_free =
+                |line: &str| line.trim_start().starts_with("Next") || line.starts_with(|c: char| c.is_ascii_digit());
+            let too_long = text.lines().find(|line| line.chars().count() > width && !is_free(line));
+            assert_eq!(too_long, None, "{recording_name} at {width}");
+            let blocks = text.split("\n\n").filter(|block| block.starts_with(|c: char| c.is_ascii_digit())).skip(1);
+            for block in blocks {
+                assert!(block.lines().count() <= 6, "{recording_name}: {block}");
+            }
+            assert_golden(&format!("{recording_name}.screen.{width}.txt"), &text);
+        }
+    }
+}
+
 #[test]
 fn json() {
     for recording_name in RECORDINGS {
@@ -56,7 +76,7 @@ fn every_other_form() {
     let looked = look(recording("finalizer-and-webhook"), everything());
     let report = &looked.report;
     assert_golden("finalizer-and-webhook.wide.txt", &tree(report, Detail::Wide, 100, Style::Plain));
-    assert_golden("finalizer-and-webhook.table.txt", &table(report, true, Some(140), Style::Plain));
+    assert_golden("finalizer-and-webhook.table.txt", &table(report, true, Style::Plain));
     assert_golden("finalizer-and-webhook.name.txt", &name(report));
     assert_golden("finalizer-and-webhook.dot", &dot(report));
     assert_golden("finalizer-and-webhook.mermaid", &mermaid(report));
@@ -74,7 +94,7 @@ fn one_line_per_root_in_a_busy_cluster() {
         );
     }
     let looked = look(world, everything());
-    assert_golden("busy.table.txt", &table(&looked.report, true, Some(140), Style::Plain));
+    assert_golden("busy.table.txt", &table(&looked.report, true, Style::Plain));
 }
 
 #[test]

@@ -7,13 +7,27 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
+mod connecting;
+#[cfg(test)]
+mod control_plane;
+#[cfg(test)]
+mod dependents;
+#[cfg(test)]
 mod finalizers;
 #[cfg(test)]
 mod gathering;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod hidden;
+#[cfg(test)]
+mod kinds;
+#[cfg(test)]
 mod not_stuck;
+#[cfg(test)]
+mod own_words;
 #[cfg(test)]
 mod owners;
 #[cfg(test)]
@@ -25,12 +39,20 @@ mod properties;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]
+mod roots;
+#[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod screen;
+#[cfg(test)]
 mod served;
+#[cfg(test)]
+mod setters;
 #[cfg(test)]
 mod silent;
 #[cfg(test)]
 mod storage;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod youth;

@@ -62,7 +62,7 @@ fn a_mistake_is_told_in_words() {
         assert_eq!(wrong.status.code(), Some(1));
         String::from_utf8(wrong.stderr).unwrap()
     };
-    assert!(said(&["crd"]).contains("no TYPE/NAME"));
+    assert!(said(&["crd/"]).contains("for example ns/shop"));
     // Nobody listens there any more.
     let away = said(&[]);
     assert!(away.starts_with("error: the API server cannot be reached"), "{away}");

@@ -22,6 +22,70 @@ fn at_a_healthy_node_the_phase_tells() {
     assert_eq!(causes_of(on("Pending")), ["PodNeverStarted"]);
 }
 
+/// Kubelets before 1.27 set no terminal phase, and no kubelet does while the sandbox is stopped.
+#[test]
+fn containers_that_ended_are_known_by_their_states() {
+    let ended = |state: serde_json::Value| {
+        on("Running").change("/api/v1/pods", "p", |pod| {
+            pod["status"]["containerStatuses"] = json!([
+                {"name": "app", "containerID": "containerd://a", "state": {"terminated": {"exitCode": 137}}},
+                {"name": "late", "containerID": "containerd://b", "state": state}
+            ]);
+        })
+    };
+    let looked = look(ended(json!({"terminated": {"exitCode": 0}})), everything());
+    assert_eq!(looked.causes(), ["PodCleanupNotFinished"]);
+    assert!(looked.chain(0)[0].contains("every container has ended"), "{:?}", looked.chain(0));
+    assert_eq!(causes_of(ended(json!({"waiting": {"reason": "CrashLoopBackOff"}}))), ["PodCleanupNotFinished"]);
+    assert_eq!(causes_of(ended(json!({"running": {}}))), ["PodContainersNotStopped"]);
+    // Its kubelet does not know.
+    assert_eq!(causes_of(ended(json!({"waiting": {"reason": "ContainerCreating"}}))), ["PodContainersNotStopped"]);
+}
+
+/// The kubelet sets the grace period to 0 as well, when it is done.
+#[test]
+fn a_pod_whose_containers_ended_was_not_force_deleted() {
+    let done = on("Running").change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        pod["metadata"]["finalizers"] = json!(["batch.kubernetes.io/job-tracking"]);
+        pod["status"]["containerStatuses"] =
+            json!([{"name": "app", "containerID": "containerd://a", "state": {"terminated": {"exitCode": 137}}}]);
+    });
+    assert_eq!(causes_of(done), ["JobTrackingFinalizer"]);
+}
+
+#[test]
+fn a_pod_without_a_node_is_held_by_its_finalizer_alone() {
+    for grace in [0, 30] {
+        let world = healthy().going_pod("a", "p", "", "Pending").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+            pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
+        });
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "grace {grace}");
+        assert!(!looked.chain(0)[0].contains("the node is done"), "{:?}", looked.chain(0));
+    }
+}
+
+/// The node lifecycle controller takes the taint off some seconds after the node is heard of again.
+#[test]
+fn a_node_that_is_ready_again_is_not_out_of_reach() {
+    let back = |seconds: i64| {
+        let world = on("Running").node_ready("node-a", "True", "KubeletReady", "kubelet is posting ready status");
+        let since = world.ago(seconds);
+        let world = world.taint("node-a", "node.kubernetes.io/unreachable", "NoExecute");
+        world.change("/api/v1/nodes", "node-a", |node| {
+            node["status"]["conditions"][0]["lastTransitionTime"] = since.into();
+        })
+    };
+    let looked = look(back(12), everything());
+    assert_eq!((looked.causes(), looked.report.verdict), (vec!["PodWithinGrace"], Verdict::Progressing));
+    assert!(looked.chain(0)[0].contains("node-a is Ready again for 12s"), "{:?}", looked.chain(0));
+    assert_eq!(causes_of(back(900)), ["PodContainersNotStopped"]);
+    let node = look(back(12), object("node", "", "node-a"));
+    assert!(!node.causes().contains(&"NodeUnreachable"), "{:#?}", node.report);
+}
+
 #[test]
 fn pods_that_no_kubelet_has() {
     assert_eq!(causes_of(healthy().going_pod("a", "p", "", "Pending")), ["PodNeverScheduled"]);

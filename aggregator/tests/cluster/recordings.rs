@@ -1,7 +1,7 @@
 //! What a real API server answered while things were stuck, judged.
 
 use crate::support::*;
-use findings::{Confidence, Verdict};
+use findings::Verdict;
 
 #[test]
 fn nothing_is_stuck_in_a_healthy_cluster() {
@@ -72,14 +72,15 @@ fn one_dead_api_is_one_root_for_many_namespaces() {
 }
 
 #[test]
-fn two_namespaces_two_roots() {
+fn two_namespaces_and_three_finalizers() {
     let looked = look(recording("finalizer-and-webhook"), everything());
-    assert_eq!(looked.causes(), ["WebhookUnavailable", "FinalizerControllerGone"], "{:#?}", looked.report);
+    let gone = "FinalizerControllerGone";
+    assert_eq!(looked.causes(), ["WebhookUnavailable", gone, gone], "{:#?}", looked.report);
     looked.assert_chain(
         0,
         &[
             "Namespace team-webhook: Terminating for 14s",
-            "ValidatingWebhookConfiguration guard.example.com: must be asked",
+            "ValidatingWebhookConfiguration guard.example.com: admission calls webhook guard.example.com (failurePolicy: Fail)",
             "Service guard-system/guard: does not exist",
         ],
     );
@@ -87,10 +88,12 @@ fn two_namespaces_two_roots() {
         1,
         &["Namespace team-widgets: Terminating for 14s", "Widget team-widgets/w1: Terminating for 9s"],
     );
-    let evidence = &looked.report.roots[1].finding.evidence;
+    let evidence = &looked.report.roots[2].finding.evidence;
     assert!(evidence.iter().any(|one| one.says.contains("other.example.org/hold")), "{evidence:#?}");
+    let evidence = &looked.report.roots[1].finding.evidence;
     assert!(evidence.iter().any(|one| one.says.contains("set by kubectl-client-side-apply")), "{evidence:#?}");
-    assert!(looked.requests.len() <= 24, "{:#?}", looked.requests);
+    // At most 15 for each of the two; the widget's own words take two.
+    assert!(looked.requests.len() <= 26, "{} {:#?}", looked.requests.len(), looked.requests);
 }
 
 #[test]
@@ -209,12 +212,4 @@ fn conditions_that_are_wrong_are_contradicted() {
             "Pod exam-dstate/p: container c is still running",
         ],
     );
-}
-
-#[test]
-fn a_driver_that_is_not_on_the_node_is_probable() {
-    let looked = look(recording("csi-unmount"), everything());
-    assert_eq!(looked.causes(), ["CsiDriverNotOnNode"], "{:#?}", looked.report);
-    assert_eq!(looked.victims(0).len(), 3);
-    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
 }

@@ -82,13 +82,48 @@ fn a_dead_api_is_found_with_few_requests() {
 }
 
 #[test]
+fn a_recording_is_judged_at_the_time_it_was_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path()).with_recording(folder("discovery-failure")).at_the_time_of_the_recording();
+    let fake = FakeApiServer::start(store).unwrap();
+    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(kubeconfig.path(), fake.kubeconfig_json().unwrap()).unwrap();
+    let mut command = Command::new(PLUGIN);
+    command.arg("--kubeconfig").arg(kubeconfig.path()).args(["-o", "json"]).env_remove("KUBECONFIG");
+    let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    // By today's clock everybody's Lease would have run out.
+    assert_eq!(report["roots"][0]["finding"]["cause"], "ApiServiceWithoutEndpoints", "{report:#}");
+    assert_eq!(report["at"], recording("discovery-failure").at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+}
+
+#[test]
+fn a_first_screen_and_what_its_numbers_lead_to() {
+    let server = Server::start("discovery-failure");
+    let answer = server.ask(&[]);
+    let said = text(&answer.stdout);
+    assert_eq!(answer.status.code(), Some(2), "{said}{}", text(&answer.stderr));
+    assert!(said.contains("\n1  ApiServiceWithoutEndpoints  "), "{said}");
+    assert!(!said.contains("ROOT CAUSE"), "{said}");
+    let tree = text(&server.ask(&["--explain", "1"]).stdout);
+    assert!(tree.contains("ROOT CAUSE ApiServiceWithoutEndpoints"), "{tree}");
+    let wrong = server.ask(&["--explain", "7"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(text(&wrong.stderr).contains("there is no root cause 7; 1 were found"), "{}", text(&wrong.stderr));
+    let types = text(&server.ask(&["namespaces"]).stdout);
+    assert!(types.contains("ApiServiceWithoutEndpoints"), "{types}");
+    let nowhere = server.ask(&["-n", "nope"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(text(&nowhere.stderr).contains("there is no namespace \"nope\""), "{}", text(&nowhere.stderr));
+}
+
+#[test]
 fn the_agents_word_comes_through_the_server() {
     let server = Server::start("dstate-fuse");
     server.tell(Says::fuse(&[POD]));
     let answer = server.ask(&["-n", "exam-dstate"]);
     let said = text(&answer.stdout);
     assert_eq!(answer.status.code(), Some(2), "{said}{}", text(&answer.stderr));
-    assert!(said.contains("pid 22655 s3fs") && said.contains("ROOT CAUSE FuseServerNotResponding"), "{said}");
+    assert!(said.contains("pid 22655 s3fs") && said.contains("FuseServerNotResponding"), "{said}");
     let requests = server.requests();
     assert!(requests.len() <= 15, "{} {requests:#?}", requests.len());
     let events: Vec<_> = requests.iter().filter(|request| request.contains("/events?")).collect();
@@ -164,7 +199,7 @@ fn a_watch_answers_again_and_ends_with_its_object() {
             break;
         }
     };
-    next("Pod exam-dstate/p");
+    next("PodContainersNotStopped");
     server.tell(Says::fuse(&[POD]));
     next("pid 22655 s3fs on node-a");
     server.store().put_pod("exam-dstate", "p", &Value::Null).unwrap();

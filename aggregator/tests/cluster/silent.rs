@@ -209,7 +209,7 @@ fn eviction_of_most_of_a_zone_is_suspended_probably() {
     let looked =
         look(zone(healthy(), "z", 5, 3).going_pod("a", "q", "z-1", "Running"), object("node", "default", "z-1"));
     assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
-    assert!(notes(&looked).contains("Other pods of Node z-1 are not asked to go"), "{}", notes(&looked));
+    assert!(notes(&looked).contains("Other pods of Node z-1 are not evicted"), "{}", notes(&looked));
 }
 
 #[test]

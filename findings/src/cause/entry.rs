@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Gate, placeholder::holes};
+use crate::{Gate, guard, placeholder::holes};
 
 /// Where a cause sits: at one of a pod's gates, or at the node (then it may hold many pods).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -212,7 +212,8 @@ fields! {
 pub struct Advice {
     /// What to do, as an imperative sentence without a full stop; `{comm}` and the like are filled in.
     pub text: &'static str,
-    /// The command, where each value takes the place of its placeholder quoted for the shell.
+    /// The command, where each value takes the place of its placeholder quoted for the shell. A `kill` is always
+    /// printed with its guard ([`Advice::shown_command`]).
     pub command: Option<&'static str>,
     /// How the advice was proven.
     pub proven: Proven,
@@ -249,6 +250,11 @@ impl Advice {
     pub const fn if_known(mut self) -> Self {
         self.if_known = true;
         self
+    }
+
+    /// Its command as it is printed, with the names of placeholders where no value is known.
+    pub fn shown_command(&self) -> Option<Cow<'static, str>> {
+        self.command.map(guard::shown)
     }
 
     /// Whether a test has executed it.

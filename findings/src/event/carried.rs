@@ -195,7 +195,20 @@ mod tests {
             sent.replacen("\"finding\":{", r#""finding":{"remedy":{"steps":[{"text":"x","command":"reboot"}]},"#, 1);
         let read = Carried::from_annotation(&forged).unwrap();
         let steps: Vec<_> = read.finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
-        assert_eq!(steps, ["kill -CONT 4242", "echo 1 > /sys/fs/fuse/connections/40/abort"]);
+        let Some([kill, "echo 1 > /sys/fs/fuse/connections/40/abort"]) = steps.as_array() else { panic!("{steps:?}") };
+        assert!(
+            kill.starts_with("sh -c 'if [ ") && kill.contains(" = 881230 ]; then kill -CONT 4242; else "),
+            "{kill}"
+        );
+    }
+
+    /// An agent of an older version tells the pid alone, and whoever forges an Event may leave the start out.
+    #[test]
+    fn a_pid_without_its_start_gives_no_kill() {
+        let sent = carried(sample(), &[]).to_annotation();
+        let read = Carried::from_annotation(&sent.replace("\"4242@881230\"", "\"4242\"")).unwrap();
+        let steps: Vec<_> = read.finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
+        assert_eq!(steps, ["echo 1 > /sys/fs/fuse/connections/40/abort"]);
     }
 
     #[test]

@@ -80,12 +80,16 @@ fn bounded(mut note: String) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::{CauseRef, Confidence, Gate, Link, Placeholder, PodUid, Remedy, Subject, Thing, Values, cause};
+    use crate::{
+        CauseRef, Confidence, Gate, Link, Placeholder, PodUid, ProcessId, Remedy, Subject, Thing, Values, cause,
+    };
 
     pub(in crate::event) fn sample() -> Finding {
         let mut root = Link::new(Subject::new("pid 4242 du", Thing::process(4242, "du", 'S')), "its cwd is in it");
         root.root = true;
-        let values = Values::new().with(Placeholder::Server, "du").with(Placeholder::ServerPid, 4242);
+        let values = Values::new()
+            .with(Placeholder::Server, "du")
+            .with(Placeholder::ServerPid, ProcessId { pid: 4242, start_ticks: 881_230 });
         let values = values.with(Placeholder::Connection, 40);
         Finding {
             cause: CauseRef(&cause::FUSE_SERVER_NOT_RESPONDING),
@@ -110,7 +114,8 @@ pub(super) mod tests {
             holds(Whom::Pod(&pod()), &sample()),
             format!(
                 "Pod shop/db-0 is held at VolumesUnmounted: {title}. Chain: volume data > pid 4242 du. Do: If du \
-                 (pid 4242) is only stopped (state T), let it run again: kill -CONT 4242"
+                 (pid 4242) is only stopped (state T), let it run again: {}",
+                sample().remedy.steps[0].command.as_deref().unwrap(),
             )
         );
         assert!(holds(Whom::Pods, &sample()).starts_with("Pods of this node are held at VolumesUnmounted: "));

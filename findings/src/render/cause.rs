@@ -29,7 +29,7 @@ fn explain(cause: &Cause) -> String {
         let untested = if advice.is_tested() { "" } else { " (untested)" };
         let head = if index == 0 { "  Do       " } else { "           " };
         page.filled(head, &format!("{}. {}{untested}", index + 1, advice.text));
-        if let Some(command) = advice.command {
+        if let Some(command) = advice.shown_command() {
             page.line(&format!("                {command}"));
         }
     }

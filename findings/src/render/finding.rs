@@ -1,6 +1,6 @@
 //! One finding: the chain down to its root, its evidence, and what to type next.
 
-use super::{Page, page::wrap};
+use super::{Detail, Page, page::wrap};
 use crate::{Confidence, Finding, Link};
 
 /// Where a command starts: below the text of its step.
@@ -12,7 +12,10 @@ pub fn finding(page: &mut Page, finding: &Finding) {
         one_link(page, depth, link, finding.cause.id);
     }
     if finding.confidence == Confidence::Probable {
-        page.line(&page.style.faint("  Probable: a part of the proof could not be had."));
+        page.filled(
+            "  Probable: ",
+            &format!("not all of the proof was seen. The whole proof is: {}", finding.cause.proof),
+        );
     }
 }
 
@@ -49,23 +52,25 @@ pub fn evidence(page: &mut Page, finding: &Finding) {
     }
 }
 
-/// The steps, what not to do, and where more is said: `program` is how the reader calls this program.
-pub fn remedy(page: &mut Page, finding: &Finding, program: &str) {
+/// The steps, what not to do, and where more is said: `program` is how the reader calls this program. Which steps no
+/// test has executed is said to those who want all of it.
+pub fn remedy(page: &mut Page, finding: &Finding, program: &str, detail: Detail) {
     let steps = &finding.remedy.steps;
+    let is_told = detail == Detail::Wide;
     let is_any_tested = steps.iter().any(|step| step.tested);
     for (index, step) in steps.iter().enumerate() {
         // The order counts: the safest is first, and some steps prepare the next.
         let number = if steps.len() > 1 { format!("{}. ", index + 1) } else { String::new() };
         let head = format!("  {:<7}{number}", if index == 0 { "Do" } else { "" });
         let colon = if step.command.is_some() { ":" } else { "" };
-        let untested = if is_any_tested && !step.tested { " (untested)" } else { "" };
+        let untested = if is_told && is_any_tested && !step.tested { " (untested)" } else { "" };
         page.filled(&head, &format!("{}{untested}{colon}", step.text));
         if let Some(command) = &step.command {
             // Never wrapped: it is pasted.
             page.line(&format!("{}{}", " ".repeat(COMMAND_COLUMN), page.style.strong(command)));
         }
     }
-    if !steps.is_empty() && !is_any_tested {
+    if is_told && !steps.is_empty() && !is_any_tested {
         page.filled("         ", "(No test of this project has executed these steps.)");
     }
     page.filled("  Don't  ", &format!("{}: {}", finding.remedy.dont, finding.remedy.breaks));

@@ -4,6 +4,7 @@
 mod cause;
 mod finding;
 mod page;
+mod screen;
 mod style;
 mod table;
 
@@ -19,8 +20,9 @@ pub use page::Page;
 pub use style::Style;
 pub use table::{Table, cut};
 
-/// Which verdict gives which exit code, for the help of both programs; see [`exit_code`].
-pub const EXIT_CODES: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 cannot tell";
+/// What the help of both programs ends with; see [`exit_code`].
+pub const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 cannot tell
+Commands in an answer are for sh; what is quoted in them, bash and fish read alike";
 
 /// How much to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +42,25 @@ pub fn exit_code(verdict: Verdict) -> u8 {
     }
 }
 
-/// A report as scripts take it: indented, with a final newline.
+/// A report as scripts take it: indented, with a final newline. What cannot be seen is escaped: such text
+/// is looked at too.
 pub fn json(report: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(report).map(|text| text + "\n")
+    let text = serde_json::to_string_pretty(report)? + "\n";
+    let escape = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    // Outside of its strings there are only the newlines.
+    Ok(screen::escaped(&text, Style::Plain, escape))
 }
 
-/// Writes an answer; a reader that has seen enough (`| head`) is no failure.
-pub fn print(text: &str, mut to: impl io::Write) -> io::Result<()> {
-    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+/// Text that is about to be shown, with nothing in it that cannot be seen but newlines and the style's
+/// own marks. Each part of an answer has been cleaned by whoever knew its bound; this is for what was
+/// forgotten.
+pub fn screened(text: &str, style: Style) -> String {
+    screen::escaped(text, style, |c| c.escape_unicode().collect())
+}
+
+/// Writes an answer, [screened]; a reader that has seen enough (`| head`) is no failure.
+pub fn print(text: &str, style: Style, mut to: impl io::Write) -> io::Result<()> {
+    match to.write_all(screened(text, style).as_bytes()).and_then(|()| to.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
@@ -56,6 +69,14 @@ pub fn print(text: &str, mut to: impl io::Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_read_as_what_it_was_and_hides_nothing() {
+        let told = "a\u{202e}b\u{e0041}c\u{7f}d\u{9b}\u{1b}[8m\n😀";
+        let text = json(&[told]).unwrap();
+        assert_eq!(text, "[\n  \"a\\u202eb\\udb40\\udc41c\\u007fd\\u009b\\u001b[8m\\n😀\"\n]\n");
+        assert_eq!(serde_json::from_str::<[String; 1]>(&text).unwrap(), [told]);
+    }
 
     struct Gone(io::ErrorKind);
 
@@ -71,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_went_away_is_no_failure_and_a_full_disk_is() {
-        assert!(print("x", Gone(io::ErrorKind::BrokenPipe)).is_ok());
-        assert!(print("x", Gone(io::ErrorKind::StorageFull)).is_err());
+        assert!(print("x", Style::Plain, Gone(io::ErrorKind::BrokenPipe)).is_ok());
+        assert!(print("x", Style::Plain, Gone(io::ErrorKind::StorageFull)).is_err());
     }
 }

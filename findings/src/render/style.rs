@@ -1,6 +1,6 @@
 //! Colour, or none.
 
-use anstyle::{AnsiColor, Style as Ansi};
+use anstyle::{AnsiColor, Reset, Style as Ansi};
 
 const BAD: Ansi = AnsiColor::Red.on_default().bold();
 const DOUBTFUL: Ansi = AnsiColor::Yellow.on_default();
@@ -35,6 +35,13 @@ impl Style {
     /// What is less important.
     pub fn faint(self, text: &str) -> String {
         self.paint(text, FAINT)
+    }
+
+    /// Whether `text` begins with one of its marks, and how long that is.
+    pub(super) fn mark_at(self, text: &str) -> Option<usize> {
+        let marks = [AnsiColor::Red.on_default(), DOUBTFUL, STRONG, FAINT].map(|mark| mark.render().to_string());
+        let mut marks = marks.into_iter().chain([Reset.render().to_string()]);
+        marks.find(|mark| self == Style::Coloured && text.starts_with(mark)).map(|mark| mark.len())
     }
 
     fn paint(self, text: &str, style: Ansi) -> String {

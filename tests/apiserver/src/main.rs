@@ -44,7 +44,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let temporary = std::env::temp_dir().join(format!("apiserver-{}", std::process::id()));
     let mut served = Store::new(store.as_ref().unwrap_or(&temporary));
     if let Some(recording) = recording {
-        served = served.with_recording(find_recording(recording)?);
+        served = served.with_recording(find_recording(recording)?).at_the_time_of_the_recording();
     }
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = executor.block_on(async {

@@ -121,6 +121,16 @@ impl Recording {
         objects
     }
 
+    /// When it was taken: a recording has no time of its own, and somebody renewed a Lease just before.
+    pub(crate) fn taken_at(&self) -> Option<jiff::Timestamp> {
+        let leases = self.values().filter(|(path, _)| path.ends_with("/leases"));
+        let renewed = |list: Value| -> Option<jiff::Timestamp> {
+            let items = list["items"].as_array()?;
+            items.iter().filter_map(|lease| lease["spec"]["renewTime"].as_str()?.parse().ok()).max()
+        };
+        leases.filter_map(|(_, list)| renewed(list)).max()
+    }
+
     fn values(&self) -> impl Iterator<Item = (&str, Value)> {
         self.answers
             .iter()

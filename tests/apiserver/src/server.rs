@@ -48,6 +48,8 @@ pub(crate) struct Server {
     world: Mutex<World>,
     log: Arc<RequestLog>,
     version: String,
+    /// What time it says it is, when that is not now.
+    date: Option<String>,
 }
 
 /// What answers as the server does, for a client in the same process. Files that are written are seen with the next
@@ -97,7 +99,9 @@ impl Server {
         let catalog = Arc::new(catalog);
         let world = World::new(store, Arc::clone(&catalog), recording.as_ref())?;
         let log = Arc::new(RequestLog::open(&store.request_log())?);
-        Ok(Self { catalog, recording, world: Mutex::new(world), log, version })
+        let taken_at = recording.as_ref().filter(|_| store.is_then()).and_then(Recording::taken_at);
+        let date = taken_at.map(|at| at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
+        Ok(Self { catalog, recording, world: Mutex::new(world), log, version, date })
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
@@ -169,10 +173,11 @@ async fn handle(State(server): State<Arc<Server>>, request: axum::extract::Reque
             return std::future::pending().await;
         }
     };
-    let (status, content_type, headers) = match &reply {
+    let (status, content_type, mut headers) = match &reply {
         Reply::Whole { status, content_type, headers, .. } => (*status, content_type.clone(), headers.clone()),
         Reply::Watch(_) => (200, JSON.to_owned(), Vec::new()),
     };
+    headers.extend(server.date.clone().map(|date| ("date", date)));
     line.status = status;
     let body = match reply {
         Reply::Whole { body, .. } if cut => {

@@ -26,19 +26,30 @@ use crate::{Faults, Prepared, Request, requests};
 pub struct Store {
     root: PathBuf,
     recording: Option<PathBuf>,
+    is_then: bool,
     prepared: Arc<[Arc<Prepared>]>,
 }
 
 impl Store {
     /// Uses `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), recording: None, prepared: Arc::new([]) }
+        Self { root: root.into(), recording: None, is_then: false, prepared: Arc::new([]) }
     }
 
     /// Lets the fake answer from the recording in `dir` what no file here says otherwise.
     pub fn with_recording(mut self, dir: impl Into<PathBuf>) -> Self {
         self.recording = Some(dir.into());
         self
+    }
+
+    /// Lets the fake say that it is the time of the recording, so that what was recorded is not judged as old.
+    pub fn at_the_time_of_the_recording(mut self) -> Self {
+        self.is_then = true;
+        self
+    }
+
+    pub(crate) fn is_then(&self) -> bool {
+        self.is_then
     }
 
     /// Adds objects below the files that are too many to be files.

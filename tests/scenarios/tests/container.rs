@@ -61,7 +61,7 @@ pub fn runs_as_deployed() -> anyhow::Result<()> {
     node.down().context("take the node down")
 }
 
-const RUN: [&str; 5] = ["run", "--look-interval", "5s", "--sweep-interval", "5s"];
+const RUN: [&str; 5] = ["run", "--scan-interval", "5s", "--sweep-interval", "5s"];
 
 /// The agent's pod with both of its containers.
 struct Deployed<'a> {

@@ -20,7 +20,7 @@ pub fn shows_our_events() -> anyhow::Result<()> {
     let (pod, expect) = staged.pods.first().zip(staged.expect.first()).context("cwd stages a pod")?;
     let dir = lab::default_dir().join("agent");
     // One look is enough, so that the test need not wait for more.
-    let agent = Agent::start(&node, &dir, &node.layout().kubeconfig(), &["--looks=1"])?;
+    let agent = Agent::start(&node, &dir, &node.layout().kubeconfig(), &["--scans=1"])?;
     let outcome = (|| {
         let ask = |args: &[&str]| type_in(&kubectl, &node, args);
         wait_reason(&node, "PodVolumeBusy")?;

@@ -43,7 +43,7 @@ mod tests {
     fn only_finders_and_tests_name_a_cause() {
         let list = "let detach = [&cause::GLOBAL_MOUNT_LEFT, &cause::LOOP_DEVICE_LEFT];";
         assert_eq!(broken("agent/core/src/gates/node.rs", list), 2);
-        assert_eq!(broken("agent/core/src/causes/staged.rs", list), 0);
+        assert_eq!(broken("agent/core/src/causes/global_mount.rs", list), 0);
         assert_eq!(broken("agent/core/src/gates/tests.rs", list), 0);
         assert_eq!(broken("agent/src/run/x.rs", &format!("#[cfg(test)]\nmod tests {{\n{list}")), 0);
     }

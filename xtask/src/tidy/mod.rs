@@ -9,6 +9,7 @@ mod registry;
 mod scenarios;
 mod size;
 mod sources;
+mod threats;
 mod traces;
 
 use std::path::Path;
@@ -28,6 +29,7 @@ pub fn run(root: &Path) -> Result<()> {
     broken.extend(scenarios::check(&sources));
     broken.extend(diagnosis::check(&sources));
     broken.extend(messages::check(&sources));
+    broken.extend(threats::check(&sources));
     broken.extend(traces::check(&sources));
     if broken.is_empty() {
         return Ok(());

@@ -1,6 +1,9 @@
-//! An entry of the registry and its finder are found from each other: their files have the same name.
+//! An entry of the registry, its finder and its tests are found from each other: entry and finder stand in files of
+//! the same name, and what a node's finder finds is tested at the end of its own file.
 
-use super::Source;
+use findings::{Cause, Proven, cause::all};
+
+use super::{Source, diagnosis::screaming};
 
 /// Where entries stand, and where the finders of those entries do.
 const SIDES: &[(&str, &[&str])] = &[
@@ -8,28 +11,54 @@ const SIDES: &[(&str, &[&str])] = &[
     ("findings/src/cause/cluster", &["aggregator/core/src/rules", "aggregator/core/src"]),
 ];
 
+/// The finders that carry their tests; those of the cluster are tested through the whole plugin.
+const WITH_TESTS: &str = "agent/core/src/causes";
+
+/// How the tests of a file begin.
+const TESTS: &str = "mod tests {";
+
 pub fn check(sources: &[Source]) -> Vec<String> {
-    SIDES.iter().flat_map(|(entries, finders)| alone(sources, entries, finders)).collect()
+    let sides = SIDES.iter().flat_map(|(entries, finders)| alone(sources, entries, finders));
+    sides.chain(sources.iter().filter_map(apart)).collect()
+}
+
+/// Tests of finders that stand in a file of their own.
+fn apart(source: &Source) -> Option<String> {
+    let name = source.path.rsplit('/').next()?;
+    (source.is_in(WITH_TESTS) && name.starts_with("tests"))
+        .then(|| format!("{}: tests stand in the file of their finder", source.path))
 }
 
 fn alone(sources: &[Source], entries: &str, finders: &[&str]) -> Vec<String> {
     let files = sources.iter().filter(|source| source.is_in(entries) && source.text.contains("causes! {"));
-    files.filter_map(|file| broken(sources, file, entries, finders)).collect()
+    files.flat_map(|file| broken(sources, file, entries, finders).unwrap_or_default()).collect()
 }
 
-fn broken(sources: &[Source], file: &Source, entries: &str, finders: &[&str]) -> Option<String> {
+fn broken(sources: &[Source], file: &Source, entries: &str, finders: &[&str]) -> Option<Vec<String>> {
     let name = file.path.strip_prefix(entries)?.strip_prefix('/')?.strip_suffix(".rs")?;
+    // A finder may be a folder.
     let is_finder = |source: &&Source| {
-        let path = source.path.as_str();
-        finders.iter().any(|folder| path == format!("{folder}/{name}.rs") || path == format!("{folder}/{name}/mod.rs"))
+        finders
+            .iter()
+            .any(|folder| source.path == format!("{folder}/{name}.rs") || source.is_in(&format!("{folder}/{name}")))
     };
-    let Some(finder) = sources.iter().find(is_finder) else {
-        return Some(format!("{}: no finder is called {name}", file.path));
+    let files: Vec<&Source> = sources.iter().filter(is_finder).collect();
+    let Some(finder) = files.first() else {
+        return Some(vec![format!("{}: no finder is called {name}", file.path)]);
     };
-    let statics = file.text.lines().filter_map(|line| line.strip_prefix("    ")?.split_once(" = Cause::"));
-    let lost: Vec<&str> =
-        statics.map(|(name, _)| name).filter(|name| !finder.text.contains(&format!("cause::{name}"))).collect();
-    (!lost.is_empty()).then(|| format!("{}: {} does not find {}", file.path, finder.path, lost.join(", ")))
+    let (code, tests): (Vec<&str>, Vec<&str>) =
+        files.iter().map(|file| file.text.split_once(TESTS).unwrap_or((&file.text, ""))).unzip();
+    let statics = || file.text.lines().filter_map(|line| Some(line.strip_prefix("    ")?.split_once(" = Cause::")?.0));
+    let not_found = statics().filter(|name| !code.iter().any(|code| code.contains(&format!("cause::{name}"))));
+    let not_found = not_found.map(|name| format!("{}: {} does not find {name}", file.path, finder.path));
+    let is_tested = |cause: &Cause| {
+        !finder.is_in(WITH_TESTS)
+            || matches!(cause.diagnosis, Proven::Lab(_))
+            || tests.iter().any(|tests| tests.contains(&format!("\"{}\"", cause.id)))
+    };
+    let untested = all().filter(|cause| !is_tested(cause) && statics().any(|name| name == screaming(cause.id)));
+    let untested = untested.map(|cause| format!("{}: its tests do not name {}", finder.path, cause.id));
+    Some(not_found.chain(untested).collect())
 }
 
 #[cfg(test)]
@@ -40,13 +69,29 @@ mod tests {
         Source { path: path.to_owned(), text: text.to_owned() }
     }
 
+    const FINDER: &str = "agent/core/src/causes/multipath.rs";
+
+    /// The entry of `MultipathStale` with these files beside it.
+    fn broken(sources: impl IntoIterator<Item = Source>) -> Vec<String> {
+        let text = "causes! {\n    MULTIPATH_STALE = Cause::at(Gate::X, \"MultipathStale\")";
+        let entry = source("findings/src/cause/node/multipath.rs", text);
+        check(&sources.into_iter().chain([entry]).collect::<Vec<_>>())
+    }
+
     #[test]
     fn an_entry_stands_in_the_file_of_its_finders_name() {
-        let entry =
-            || source("findings/src/cause/node/fuse.rs", "causes! {\n    FUSE_GONE = Cause::at(Gate::X, \"FuseGone\")");
-        let finder = |text: &str| source("agent/core/src/causes/fuse.rs", text);
-        assert!(check(&[entry(), finder("cause::FUSE_GONE")]).is_empty());
-        assert!(check(&[entry(), finder("")])[0].contains("does not find FUSE_GONE"));
-        assert!(check(&[entry()])[0].contains("no finder is called fuse"));
+        assert!(broken([])[0].contains("no finder is called multipath"));
+        assert!(broken([source(FINDER, "")])[0].contains("does not find MULTIPATH_STALE"));
+        let text = "cause::MULTIPATH_STALE\nmod tests {\"MultipathStale\"}";
+        assert_eq!(broken([source("agent/core/src/causes/multipath/part.rs", text)]), [""; 0]);
+    }
+
+    #[test]
+    fn a_finder_is_tested_in_its_own_file() {
+        let finder = |tests: &str| source(FINDER, &format!("cause::MULTIPATH_STALE\nmod tests {{{tests}}}"));
+        assert_eq!(broken([finder("\"MultipathStale\"")]), [""; 0]);
+        assert!(broken([finder("")])[0].contains("its tests do not name MultipathStale"));
+        let elsewhere = source("agent/core/src/causes/tests_rare.rs", "\"MultipathStale\"");
+        assert_eq!(broken([finder(""), elsewhere]).len(), 2);
     }
 }

@@ -2,17 +2,16 @@
 
 use findings::{Finding, Gate, Placeholder, cause};
 
-use super::{Found, runtime};
+use super::FindingBuilder;
 use crate::view::{PodView, RETRY_WINDOW_MS};
 
 /// The kubelet has not reported the final status: the phase in the API is not terminal.
 pub fn status_not_reported(view: &PodView) -> Option<Finding> {
-    let api = view.api.filter(|pod| !is_terminal(&pod.phase) && !pod.mirror)?;
+    let api = view.api.filter(|pod| is_open(&pod.phase) && !pod.mirror)?;
     if !view.is_overdue_by(RETRY_WINDOW_MS) {
         return None;
     }
-    let cause = &cause::STATUS_NOT_REPORTED;
-    let found = runtime::named(view, Found::new(cause, Some(Gate::StatusReported)))
+    let found = FindingBuilder::of_pod(view, &cause::STATUS_NOT_REPORTED, Some(Gate::StatusReported), &[])
         .probable()
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", format!("status.phase is still {}", api.phase))
@@ -24,9 +23,8 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
 /// The kubelet has done its part and finalizers keep the object.
 pub fn finalizers(view: &PodView) -> Option<Finding> {
     let api = view.api.filter(|pod| !pod.finalizers.is_empty())?;
-    let cause = &cause::FINALIZERS_REMAIN;
     let names: Vec<String> = api.finalizers.iter().take(8).map(|name| findings::clean(name, 120)).collect();
-    let found = runtime::named(view, Found::new(cause, Some(Gate::ObjectRemoved)))
+    let found = FindingBuilder::of_pod(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[])
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", format!("finalizers {}", names.join(", ")))
         .evidence("metadata.finalizers", names.join(", "))
@@ -34,9 +32,9 @@ pub fn finalizers(view: &PodView) -> Option<Finding> {
     Some(found.finish())
 }
 
-/// `Succeeded` or `Failed`.
-pub fn is_terminal(phase: &str) -> bool {
-    matches!(phase, "Succeeded" | "Failed")
+/// Neither `Succeeded` nor `Failed`, as far as is known.
+pub fn is_open(phase: &str) -> bool {
+    !matches!(phase, "Succeeded" | "Failed" | "")
 }
 
 /// Devices (DRA) are still prepared for the pod.
@@ -46,12 +44,42 @@ pub fn devices(view: &PodView) -> Option<Finding> {
         return None;
     }
     let claims = view.api.map(|pod| pod.claims.join(", ")).unwrap_or_default();
-    let cause = &cause::DRA_DRIVER_GONE;
-    let found = runtime::named(view, Found::new(cause, Some(Gate::DevicesUnprepared)))
+    let found = FindingBuilder::of_pod(view, &cause::DRA_DRIVER_GONE, Some(Gate::DevicesUnprepared), &[])
         .probable()
         .blame(format!("resource claims {claims}"), "the kubelet has not been able to unprepare them")
         .evidence("dra_manager_state", "still lists this pod")
         .name_if(Placeholder::Claim, (!claims.is_empty()).then_some(claims))
         .root(view.uid());
     Some(found.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, causes},
+        *,
+    };
+
+    #[test]
+    fn a_finalizer_is_not_the_node() {
+        let mut seen = sample::deleted();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].finalizers = vec!["example.com/hold".into()];
+        assert_eq!(causes(&seen), ["FinalizersRemain"]);
+    }
+
+    #[test]
+    fn a_status_that_is_not_reported() {
+        let mut seen = sample::deleted();
+        sample::set_phase(&mut seen, "Running");
+        assert_eq!(causes(&seen), ["StatusNotReported"]);
+    }
+
+    #[test]
+    fn devices_of_a_driver_that_is_gone() {
+        let mut seen = sample::deleted();
+        sample::set_phase(&mut seen, "Running");
+        seen.node.dra_pods = Seen::Seen(vec![sample::pod().uid]);
+        assert_eq!(causes(&seen), ["DraDriverGone"]);
+    }
 }

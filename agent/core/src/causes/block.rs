@@ -2,7 +2,7 @@
 
 use findings::{CauseRef, Finding, Gate, Placeholder, PodUid, cause};
 
-use super::{NotLookedFor, runtime, words};
+use super::{FindingBuilder, NotLookedFor, words};
 use crate::observation::{LoopDevice, Observation};
 
 /// Loop devices on block volumes of pods that are gone.
@@ -29,18 +29,61 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
     let cause = if device.holders.is_empty() { &cause::LOOP_DEVICE_LEFT } else { &cause::BLOCK_DEVICE_HELD };
     let holders =
         if device.holders.is_empty() { String::new() } else { format!("; used by {}", device.holders.join(", ")) };
-    runtime::finding(seen, cause, gate, |found| {
-        found
-            .blame(
-                words::loop_device(&device.device),
-                format!("its backing file is {}{holders}", words::path(&device.file)),
-            )
-            .evidence(
-                format!("/sys/block/{}/loop/backing_file", device.device.trim_start_matches("/dev/")),
-                device.file.show(),
-            )
-            .name(Placeholder::Device, &device.device)
-            .name_if(Placeholder::Path, device.file.as_str())
-            .root(&device.device)
-    })
+    FindingBuilder::of_node(seen, cause, gate)
+        .blame(
+            words::loop_device(&device.device),
+            format!("its backing file is {}{holders}", words::path(&device.file)),
+        )
+        .evidence(
+            format!("/sys/block/{}/loop/backing_file", device.device.trim_start_matches("/dev/")),
+            device.file.show(),
+        )
+        .name(Placeholder::Device, &device.device)
+        .name_if(Placeholder::Path, device.file.as_str())
+        .root(&device.device)
+        .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, UID, causes},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_loop_device_of_a_pod_that_runs_is_not_left() {
+        let mut seen = sample::running();
+        seen.loops = vec![LoopDevice {
+            device: "/dev/loop0".into(),
+            dev: Dev { major: 7, minor: 0 },
+            file: HostPath::from(
+                format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv/dev/{UID}").as_str(),
+            ),
+            deleted: false,
+            holders: Vec::new(),
+        }];
+        assert_eq!(judge(&seen).node_findings, []);
+        let mut gone = sample::node();
+        gone.loops = seen.loops;
+        assert_eq!(judge(&gone).node_findings[0].finding.cause.id, "LoopDeviceLeft");
+    }
+
+    #[test]
+    fn a_block_device_with_something_built_on_it() {
+        let mut seen = sample::mounted("ext4");
+        seen.loops.push(LoopDevice {
+            device: "/dev/loop0".into(),
+            dev: Dev { major: 7, minor: 0 },
+            file: HostPath::from(
+                format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv/dev/{UID}").as_str(),
+            ),
+            deleted: false,
+            holders: vec!["dm-3".into()],
+        });
+        assert!(causes(&seen).contains(&"BlockDeviceHeld"));
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, kill, runtime, uninterruptible, words};
+use super::{FindingBuilder, kill, uninterruptible, words};
 use crate::{
     observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process},
     view::PodView,
@@ -74,8 +74,7 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         (false, Freezer::Freezing) => "FREEZING",
         (false, _) => "FROZEN",
     };
-    let cause = &cause::CGROUP_FROZEN;
-    let found = runtime::named(view, Found::new(cause, gate).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::CGROUP_FROZEN, gate, head)
         .blame(
             words::cgroup(&path),
             format!("{word}, {} in it", words::count(node.procs.len(), "process", "processes")),
@@ -119,12 +118,12 @@ fn held(
     path: &HostPath,
     head: &[Link],
     state: &str,
-) -> Found {
-    runtime::named(view, Found::new(cause, GATE).after(head))
+) -> FindingBuilder {
+    FindingBuilder::of_pod(view, cause, GATE, head)
         .blame(words::process(process), state)
         .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
         .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
-        .name_if(Placeholder::Pid, kill::may_be_killed(view, process.pid, &process.comm))
+        .name_if(Placeholder::Pid, kill::may_be_killed(view, process.id(), &process.comm))
         .name(Placeholder::Comm, &process.comm)
         .name_if(Placeholder::Owner, words::stoppable_owner(&process.owner))
         .name_if(Placeholder::Cgroup, path.as_str())
@@ -137,8 +136,7 @@ fn held(
 pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
-    let cause = &cause::CGROUP_HIERARCHY_UNKNOWN;
-    let found = runtime::named(view, Found::new(cause, GATE))
+    let found = FindingBuilder::of_pod(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
         .probable()
         .blame(words::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
@@ -154,9 +152,8 @@ fn children(view: &PodView) -> Option<Finding> {
         .cgroup_nodes()
         .filter(|(_, node)| !node.below.as_bytes().is_empty())
         .max_by_key(|(_, node)| node.below.as_bytes().len())?;
-    let cause = &cause::CGROUP_HELD_BY_CHILD;
     let path = path(dir, node);
-    let found = runtime::named(view, Found::new(cause, GATE))
+    let found = FindingBuilder::of_pod(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
         .link(words::cgroup(&dir.path), "cannot be removed: it has children")
         .blame(words::cgroup(&path), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
@@ -183,7 +180,7 @@ fn empty(view: &PodView) -> Option<Finding> {
         Some(_) => (&cause::CGROUP_SYSTEMD_TIMEOUT, "systemd has not removed it"),
         None => return None,
     };
-    let found = runtime::named(view, Found::new(cause, GATE))
+    let found = FindingBuilder::of_pod(view, cause, GATE, &[])
         .probable()
         .blame(words::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)
@@ -191,4 +188,98 @@ fn empty(view: &PodView) -> Option<Finding> {
         .name_if(Placeholder::Cgroup, dir.path.as_str())
         .root(dir.path.show());
     Some(found.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, UID, causes, process},
+            *,
+        },
+    };
+
+    #[test]
+    fn frozen_on_v1_only() {
+        let mut seen = sample::running();
+        let node = CgroupNode { below: HostPath::from("c"), procs: vec![INIT], freezer: Freezer::Frozen };
+        let mut dir = CgroupDir {
+            path: HostPath::from("/sys/fs/cgroup/freezer/kubepods/pod"),
+            hierarchy: "freezer".into(),
+            known_to_runtime: true,
+            cpu_at_minimum: None,
+            tree: Seen::Seen(vec![node]),
+        };
+        let cgroup = |dir: &CgroupDir| Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir.clone()] }]);
+        seen.cgroups = cgroup(&dir);
+        assert_eq!(causes(&seen), ["CgroupFrozen"]);
+        dir.hierarchy = "v2".into();
+        seen.cgroups = cgroup(&dir);
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn a_cgroup_in_a_hierarchy_the_runtime_does_not_know_holds_nothing() {
+        let mut seen = sample::deleted();
+        let dir = CgroupDir {
+            path: HostPath::from(format!("/sys/fs/cgroup/files/kubepods/pod{UID}").as_str()),
+            hierarchy: "files".into(),
+            known_to_runtime: false,
+            cpu_at_minimum: None,
+            tree: Seen::Missing,
+        };
+        seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
+        let pod = &judge(&seen).pods[0];
+        assert_ne!(pod.gate, Some(findings::Gate::CgroupRemoved));
+        let report = judge(&seen);
+        assert_eq!(report.node_findings[0].finding.cause.id, "CgroupHierarchyUnknown");
+    }
+
+    #[test]
+    fn an_empty_cgroup_is_told_by_its_driver() {
+        let mut seen = sample::deleted();
+        let cgroup = |path: String| {
+            let dir = CgroupDir {
+                path: HostPath::from(path.as_str()),
+                hierarchy: "v2".into(),
+                known_to_runtime: true,
+                cpu_at_minimum: Some(true),
+                tree: Seen::Seen(vec![CgroupNode {
+                    below: HostPath::default(),
+                    procs: Vec::new(),
+                    freezer: Freezer::Thawed,
+                }]),
+            };
+            Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }])
+        };
+        seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods.slice/kubepods-pod{}.slice", UID.replace('-', "_")));
+        assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        cgroups[0].dirs[0].cpu_at_minimum = Some(false);
+        assert_eq!(causes(&seen), ["CgroupSystemdTimeout"]);
+        seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods/pod{UID}"));
+        assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
+    }
+
+    #[test]
+    fn a_cgroup_task_in_d_for_an_unknown_reason() {
+        let mut seen = sample::deleted();
+        let mut task = process(900, "sync", 'S', 1);
+        task.threads[0].state = 'D';
+        task.threads[0].wchan = Seen::Seen("io_schedule".into());
+        seen.processes.push(task);
+        seen.cgroups = sample::cgroup(&[900]);
+        assert_eq!(causes(&seen), ["CgroupHeldByTask"]);
+        seen.processes[0].state = 'Z';
+        assert_eq!(causes(&seen), ["CgroupHeldByThread"]);
+    }
+
+    #[test]
+    fn a_live_process_in_the_cgroup() {
+        let mut seen = sample::deleted();
+        seen.processes.push(process(900, "sync", 'S', 1));
+        seen.cgroups = sample::cgroup(&[900]);
+        assert_eq!(causes(&seen), ["CgroupProcessAlive"]);
+    }
 }

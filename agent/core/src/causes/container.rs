@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, cgroup, holder, leftover_shim, pid_namespace, runtime, shim, uninterruptible, words};
+use super::{FindingBuilder, cgroup, holder, leftover_shim, pid_namespace, shim, uninterruptible, words};
 use crate::{
     observation::{CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
@@ -82,7 +82,7 @@ fn lost_exit(
     }
     // In CRI-O it is conmon that records the exit.
     let cause = if is_crio(view) { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
-    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+    let found = FindingBuilder::of_pod(view, cause, GATE, head)
         .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
         .evidence(format!("/proc/{pid}"), "no such process")
@@ -101,11 +101,10 @@ fn is_crio(view: &PodView) -> bool {
 /// runc has cloned the container and hangs before it becomes the container's program.
 fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Finding> {
     let process = processes.iter().find(|process| process.comm.starts_with("runc:["))?;
-    let cause = &cause::RUNC_INIT_STUCK;
-    let found = runtime::named(view, Found::new(cause, GATE).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::RUNC_INIT_STUCK, GATE, head)
         .blame(words::process(process), format!("{}, it never became the container", words::state(process.state)))
         .evidence(format!("/proc/{}/comm", process.pid), &process.comm)
-        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Pid, process.id())
         .root(process.pid);
     Some(found.finish())
 }
@@ -125,7 +124,7 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     let is_late = cause::CRIO_STOP_LOOP_STUCK.patience.ms().is_some_and(|ms| view.is_overdue_by(ms));
     let stop_loop = is_crio(view) && is_late;
     let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
-    let mut found = runtime::named(view, Found::new(cause, GATE).after(head)).probable();
+    let mut found = FindingBuilder::of_pod(view, cause, GATE, head).probable();
     for process in processes.iter().take(3) {
         found = found.link(words::process(process), format!("{}, no SIGKILL pending", words::state(process.state)));
     }
@@ -150,9 +149,8 @@ fn grace(view: &PodView) -> Option<Finding> {
     let crate::view::Why::DeletionRequested(deletion) = view.why else { return None };
     let container = running(view).into_iter().next()?;
     let left = u64::try_from(left).unwrap_or(0) / 1000;
-    let cause = &cause::GRACE_PERIOD_RUNNING;
     let hook = if container.pre_stop { ", it has a preStop hook" } else { "" };
-    let found = runtime::named(view, Found::new(cause, GATE).after(&words::container(view, container)))
+    let found = FindingBuilder::of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, &words::container(view, container))
         .blame(
             "grace period",
             format!("{} of {} left{hook}", findings::duration(left), findings::duration(deletion.grace_s)),
@@ -164,4 +162,45 @@ fn grace(view: &PodView) -> Option<Finding> {
         .name(Placeholder::Container, &container.id)
         .root(view.uid());
     Some(found.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, INIT, causes, runtime},
+        *,
+    };
+
+    #[test]
+    fn a_d_state_without_a_kill_is_no_cause() {
+        let mut seen = sample::running();
+        seen.processes[0].threads[0].state = 'D';
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_while_the_cri_says_running() {
+        let mut seen = sample::running();
+        seen.processes.clear();
+        assert_eq!(causes(&seen), ["RuntimeLostExit"]);
+        // It could not be read: then nothing is claimed of it.
+        seen.faults.push(Fault::new(Source::Process(INIT), (FaultKind::Denied, "Permission denied")));
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn cri_o_has_its_own_words_for_it() {
+        let mut seen = sample::running();
+        runtime(&mut seen).name = "cri-o".into();
+        assert_eq!(causes(&seen), ["CrioStopLoopStuck"]);
+        seen.processes.clear();
+        assert_eq!(causes(&seen), ["ConmonGone"]);
+    }
+
+    #[test]
+    fn runc_that_never_became_the_container() {
+        let mut seen = sample::running();
+        seen.processes[0].comm = "runc:[2:INIT]".into();
+        assert_eq!(causes(&seen), ["RuncInitStuck"]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Link, Placeholder, cause};
 
-use super::{Found, build::VOLUMES, runtime, words};
+use super::{FindingBuilder, finding_builder::VOLUMES, words};
 use crate::{
     observation::{CsiDriver, Mount, PersistentVolume, Question, VolData, VolumeDir},
     view::PodView,
@@ -34,7 +34,7 @@ pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     };
     let file = volume.path.join("vol_data.json");
     let json = rewritten(view, volume);
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, cause, VOLUMES, head)
         .blame(words::place(&file), &says)
         .evidence(file.show(), &says)
         .name_if(Placeholder::VolData, file.as_str())
@@ -102,8 +102,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         (Some(_), Some(false)) => "registered, but nobody listens on its socket",
         _ => return None,
     };
-    let cause = &cause::CSI_DRIVER_NOT_REGISTERED;
-    let mut found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let mut found = FindingBuilder::of_pod(view, &cause::CSI_DRIVER_NOT_REGISTERED, VOLUMES, head)
         .blame(words::csi_driver(&data.driver), state)
         .evidence(volume.path.join("vol_data.json").show(), format!("driverName {}", data.driver))
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
@@ -127,8 +126,7 @@ fn registered(view: &PodView) -> String {
 /// and left it (then nobody will ever try again), or it keeps failing.
 pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
-    let cause = &cause::CSI_UNPUBLISH_LEFT_MOUNT;
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
         .probable()
         .link(words::mount(mount), "mounted, and nothing holds it")
         .blame(words::csi_driver(&data.driver), "registered, and it has not unmounted this target")
@@ -146,9 +144,8 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
 pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
     view.csi_drivers()?;
-    let cause = &cause::CSI_UNPUBLISH_FAILS;
     let target = volume.path.join("mount");
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
         .probable()
         .blame(
             words::csi_driver(&data.driver),
@@ -165,10 +162,33 @@ pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observation::{
+        sample::{self, causes, table, volume},
+        *,
+    };
 
     #[test]
     fn an_attachment_is_named_as_a_recorded_kubelet_named_it() {
         let recorded = "csi-9e1bf7a6e123347ecfca9697c5dd0605d5cbc657125d53026f4f8f578106763b";
         assert_eq!(attachment_id("vol-1", "exam.csi.example.com", "node-a"), recorded);
+    }
+
+    #[test]
+    fn a_driver_that_is_not_registered_is_named() {
+        let mut seen = sample::mounted("ext4");
+        seen.csi = Seen::Seen(Vec::new());
+        assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
+        // It could not be asked which drivers there are: nothing is said of them.
+        seen.csi =
+            Seen::Failed(Fault::new("/var/lib/kubelet/plugins_registry", (FaultKind::Denied, "Permission denied")));
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+    }
+
+    #[test]
+    fn a_target_that_is_not_mounted_and_not_cleaned_up() {
+        let mut seen = sample::mounted("ext4");
+        table(&mut seen).clear();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
     }
 }

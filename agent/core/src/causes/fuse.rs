@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause, clean};
 
-use super::{Found, runtime, words};
+use super::{FindingBuilder, uninterruptible, words};
 use crate::{
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
     view::PodView,
@@ -21,15 +21,8 @@ pub fn not_responding(
     process: &Process,
     head: &[Link],
     gate: Option<Gate>,
-) -> Found {
-    let found = Found::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head).evidence(
-        format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
-        thread.wchan.get().map_or("", String::as_str),
-    );
-    let found = runtime::named(view, found)
-        .name(Placeholder::Pid, process.pid)
-        .name(Placeholder::Tid, thread.tid)
-        .name(Placeholder::Comm, &thread.comm);
+) -> FindingBuilder {
+    let found = uninterruptible::waits(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
     match mounts {
         [mount] => of_mount(view, found, mount),
         [] => found
@@ -54,7 +47,7 @@ pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<
     if !stopped && !silent {
         return None;
     }
-    let found = runtime::named(view, Found::new(&cause::FUSE_SERVER_NOT_RESPONDING, gate).after(head));
+    let found = FindingBuilder::of_pod(view, &cause::FUSE_SERVER_NOT_RESPONDING, gate, head);
     let found =
         if silent { found.evidence(format!("stat {}", mount.mount_point.show()), "no answer in time") } else { found };
     Some(of_mount(view, found, mount).finish())
@@ -69,11 +62,10 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     if !nobody && !dead {
         return None;
     }
-    let cause = &cause::FUSE_SERVER_GONE;
     // Without the file system's own word a search that found nobody only makes it likely.
-    let sure = |found: Found| if dead { found } else { found.probable() };
+    let sure = |found: FindingBuilder| if dead { found } else { found.probable() };
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
-    let found = runtime::named(view, Found::new(cause, gate).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::FUSE_SERVER_GONE, gate, head)
         .blame(words::mount(mount), "its server has died")
         .evidence(format!("FUSE connection {number}"), proof)
         .name(Placeholder::Connection, number)
@@ -93,7 +85,7 @@ fn probe(view: &PodView, connection: &FuseConnection, mount: &Mount) -> Option<F
     connection.probe.get().copied()
 }
 
-fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
+fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount) -> FindingBuilder {
     let number = mount.dev.minor;
     let connection = view.fuse(number);
     let shown = shown_mount(view, mount);
@@ -118,7 +110,7 @@ fn of_mount(view: &PodView, found: Found, mount: &Mount) -> Found {
             .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
             // Only a stopped server is told to go on.
-            .name_if(Placeholder::ServerPid, matches!(server.state, 'T' | 't').then_some(server.pid))
+            .name_if(Placeholder::ServerPid, server.id().filter(|_| matches!(server.state, 'T' | 't')))
             .name(Placeholder::Server, &server.comm)
             .name_if(Placeholder::Owner, words::stoppable_owner(&server.owner)),
         Some(Servers::Several(servers)) => {
@@ -170,4 +162,100 @@ fn server_state(server: &FuseServer) -> String {
         _ => String::new(),
     };
     format!("{}{place}, {}", words::state(server.state), words::owner(&server.owner))
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::Confidence;
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, causes, container_table, mount, volume},
+            *,
+        },
+    };
+
+    fn fuse_connection(number: u32, waiting: u32, servers: Vec<FuseServer>) -> FuseConnection {
+        FuseConnection { number, waiting: Seen::Seen(waiting), servers, exact: true, probe: Seen::Missing }
+    }
+
+    fn server(pid: u32, state: char) -> FuseServer {
+        FuseServer {
+            pid,
+            start_ticks: Some(4000),
+            comm: "s3fs".into(),
+            state,
+            wchan: Seen::Seen("tcp_recvmsg".into()),
+            age_ms: 9,
+            owner: Owner::Host,
+        }
+    }
+
+    #[test]
+    fn only_the_connection_with_waiting_requests_is_accused() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "request_wait_answer");
+        container_table(
+            &mut seen,
+            vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs"), mount(10, "0:41", "/mnt/other", "fuse.sshfs")],
+        );
+        seen.fuse =
+            vec![fuse_connection(40, 1, vec![server(4111, 'S')]), fuse_connection(41, 0, vec![server(4112, 'S')])];
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("FuseServerNotResponding", Confidence::Proven));
+        let text = serde_json::to_string(&finding).unwrap();
+        assert!(text.contains("4111") && !text.contains("4112"), "{text}");
+        assert!(text.contains("/sys/fs/fuse/connections/40/abort"), "{text}");
+    }
+
+    /// As on Linux 5.10 without CAP_SYS_ADMIN: wchan says 0, and the stack may not be read.
+    fn untold(seen: &mut Observation) {
+        block(seen, INIT, "");
+        let refused = Fault::new(
+            format!("/proc/{INIT}/task/{INIT}/stack"),
+            (FaultKind::Denied, "Operation not permitted (os error 1)"),
+        );
+        seen.processes[0].threads[0].stack = Seen::Failed(refused);
+    }
+
+    #[test]
+    fn a_fuse_server_is_only_likely_where_the_kernel_does_not_tell() {
+        let mut seen = sample::running();
+        untold(&mut seen);
+        container_table(&mut seen, vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
+        seen.fuse = vec![fuse_connection(40, 1, vec![server(4111, 'S')])];
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
+        assert!(finding.evidence.iter().any(|one| one.says.contains("CAP_SYS_ADMIN")), "{finding:?}");
+        seen.fuse = vec![fuse_connection(40, 0, vec![server(4111, 'S')])];
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.cause.id, "UninterruptibleTask", "nobody waits for that server");
+        assert!(finding.evidence.iter().any(|one| one.says.contains("CAP_SYS_ADMIN")), "{finding:?}");
+    }
+
+    #[test]
+    fn a_busy_fuse_volume_with_a_server_that_answers_is_not_accused() {
+        let mut seen = sample::mounted("fuse.s3fs");
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        let mut connection = fuse_connection(41, 5, vec![server(4111, 'S')]);
+        connection.probe = Seen::Seen(FuseProbe::Answers);
+        seen.fuse = vec![connection.clone()];
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+        connection.probe = Seen::Seen(FuseProbe::Silent);
+        seen.fuse = vec![connection.clone()];
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+        connection.probe = Seen::Seen(FuseProbe::Dead);
+        seen.fuse = vec![connection];
+        assert_eq!(causes(&seen), ["FuseServerGone"]);
+    }
+
+    #[test]
+    fn a_search_that_found_no_server_is_only_probable() {
+        let mut seen = sample::mounted("fuse.s3fs");
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        seen.fuse = vec![fuse_connection(41, 0, Vec::new())];
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("FuseServerGone", Confidence::Probable));
+    }
 }

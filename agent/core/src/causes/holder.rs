@@ -2,9 +2,9 @@
 
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
-use super::{Found, build::VOLUMES, csi, kill, runtime, uninterruptible, words};
+use super::{FindingBuilder, csi, finding_builder::VOLUMES, kill, uninterruptible, words};
 use crate::{
-    observation::{Container, Copy, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
+    observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
     view::PodView,
 };
 
@@ -73,14 +73,15 @@ fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a H
     let kubelet = view.seen.node.kubelet.get().map(|kubelet| kubelet.pid);
     let search = view.holders(&mount.mount_point);
     let holders = search.into_iter().flat_map(|search| &search.holders);
-    holders
-        .filter(move |holder| matches!(holder.copy, Copy::Original | Copy::Propagated) && Some(holder.pid) != kubelet)
+    holders.filter(move |holder| {
+        matches!(holder.copy, CopyKind::Original | CopyKind::Propagated) && Some(holder.pid) != kubelet
+    })
 }
 
 fn cause_of(holder: &Holder) -> &'static Cause {
     match (&holder.how, holder.copy) {
         (How::Loop { .. }, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
-        (_, Copy::Propagated) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
+        (_, CopyKind::Propagated) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
         (How::Mapping(_), _) => &cause::VOLUME_HELD_BY_MAPPING,
         _ => &cause::VOLUME_HELD_BY_PROCESS,
     }
@@ -88,9 +89,9 @@ fn cause_of(holder: &Holder) -> &'static Cause {
 
 fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
     let (by, source, path) = how(holder);
-    let mut found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
-        .link(words::mount(mount), "cannot be unmounted: in use");
-    if holder.copy == Copy::Propagated {
+    let mut found =
+        FindingBuilder::of_pod(view, cause, VOLUMES, head).link(words::mount(mount), "cannot be unmounted: in use");
+    if holder.copy == CopyKind::Propagated {
         found = found
             .link(format!("its copy in mount namespace {}", holder.mount_ns), "propagated from it, and in use")
             .evidence(format!("/proc/{}/mountinfo", holder.pid), "a copy tied to the kubelet's mount by propagation");
@@ -115,7 +116,7 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
         .blame(words::pid(holder.pid, &holder.comm, holder.state), state)
         .evidence(source, path.show())
         .evidence("mountinfo of the kubelet", mount.mount_point.show())
-        .name_if(Placeholder::Pid, kill::may_be_killed(view, holder.pid, &holder.comm))
+        .name_if(Placeholder::Pid, kill::may_be_killed(view, holder.id(), &holder.comm))
         .name(Placeholder::Comm, &holder.comm)
         .name_if(Placeholder::Unit, unit)
         .root(format!("{}:{}", holder.pid, holder.start_ticks))
@@ -137,5 +138,79 @@ fn how(holder: &Holder) -> (String, String, &HostPath) {
             let source = format!("/sys/block/{}/loop/backing_file", device.trim_start_matches("/dev/"));
             (format!("{device} is built on a file in it"), source, file)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, causes},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_private_copy_is_blamed_for_nothing() {
+        let mut seen = sample::mounted("ext4");
+        let holder = Holder {
+            pid: 700,
+            start_ticks: 1,
+            comm: "exporter".into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/host/x")),
+            copy: CopyKind::Private,
+            mount_ns: 9,
+            owner: Owner::Host,
+        };
+        seen.holders[0].holders.push(holder);
+        assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("exporter"));
+        seen.holders[0].holders[0].copy = CopyKind::Propagated;
+        assert_eq!(causes(&seen), ["VolumeHeldInOtherNamespace"]);
+    }
+
+    #[test]
+    fn nobody_is_told_to_kill_what_a_node_needs() {
+        for (pid, comm) in
+            [(1, "systemd"), (77, "anything"), (500, "containerd"), (501, "containerd-shim"), (502, "conmon")]
+        {
+            let mut seen = sample::mounted("ext4");
+            let holder = Holder {
+                pid,
+                start_ticks: 1,
+                comm: comm.into(),
+                state: 'S',
+                how: How::Cwd(HostPath::from("/x")),
+                copy: CopyKind::Propagated,
+                mount_ns: 9,
+                owner: Owner::Host,
+            };
+            seen.holders[0].holders.push(holder);
+            let report = judge(&seen);
+            let steps = report.pods.iter().flat_map(|pod| &pod.findings).flat_map(|finding| &finding.remedy.steps);
+            let commands: Vec<&String> = steps.filter_map(|step| step.command.as_ref()).collect();
+            assert!(commands.iter().all(|command| !command.contains(&format!("kill {pid}"))), "{comm}: {commands:?}");
+            assert!(
+                commands.iter().all(|command| !command.contains(&format!("kill -9 {pid}"))),
+                "{comm}: {commands:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_loop_device_on_a_file_in_the_volume() {
+        let mut seen = sample::mounted("ext4");
+        seen.holders[0].holders.push(Holder {
+            pid: 0,
+            start_ticks: 0,
+            comm: String::new(),
+            state: ' ',
+            how: How::Loop { device: "/dev/loop3".into(), file: HostPath::from("/x/disk.img") },
+            copy: CopyKind::Original,
+            mount_ns: 1,
+            owner: Owner::Host,
+        });
+        assert_eq!(causes(&seen), ["VolumeHeldByLoopDevice"]);
     }
 }

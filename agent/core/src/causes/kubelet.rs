@@ -2,7 +2,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::{Found, runtime, words};
+use super::{FindingBuilder, words};
 use crate::messages;
 use crate::observation::{Disbelief, FalseKubelet, Observation, Seen};
 
@@ -11,8 +11,7 @@ pub fn not_running(seen: &Observation) -> Option<Finding> {
     if seen.node.kubelet != Seen::Missing {
         return None;
     }
-    let cause = &cause::KUBELET_NOT_RUNNING;
-    let found = runtime::node_named(seen, Found::new(cause, None))
+    let found = FindingBuilder::of_node(seen, &cause::KUBELET_NOT_RUNNING, None)
         .blame("kubelet", "no process of it was found")
         .evidence("/proc/*/comm", "no kubelet, k3s, rke2 or kubelite outside of pods")
         .root("kubelet");
@@ -54,7 +53,6 @@ fn refusal(refused: &FalseKubelet) -> String {
 /// It runs and its sync loop does not: it says so itself, or it is stopped.
 pub fn hung(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
-    let cause = &cause::KUBELET_SYNC_LOOP_HUNG;
     let unhealthy =
         kubelet.healthz.get().filter(|healthz| healthz.status != 200 && messages::is_sync_loop_late(&healthz.body));
     let (source, says) = match (kubelet.state, unhealthy) {
@@ -62,7 +60,7 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
         (_, Some(healthz)) => ("/healthz of the kubelet".to_owned(), healthz.body.clone()),
         _ => return None,
     };
-    let found = runtime::node_named(seen, Found::new(cause, None))
+    let found = FindingBuilder::of_node(seen, &cause::KUBELET_SYNC_LOOP_HUNG, None)
         .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &says)
         .evidence(source, says)
         .name(Placeholder::Pid, kubelet.pid)
@@ -76,10 +74,49 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
     let healthz =
         kubelet.healthz.get().filter(|healthz| healthz.status != 200 && messages::is_pleg_late(&healthz.body))?;
     let cause = &cause::PLEG_STALLED;
-    let found = runtime::node_named(seen, Found::new(cause, None))
+    let found = FindingBuilder::of_node(seen, cause, None)
         .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &healthz.body)
         .evidence("/healthz of the kubelet", &healthz.body)
         .name(Placeholder::Pid, kubelet.pid)
         .root("kubelet");
     Some(found.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, node_causes},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_kubelet_that_says_its_sync_loop_hangs() {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.healthz =
+            Seen::Seen(Healthz { status: 500, body: "[-]syncloop failed: sync Loop took longer than expected".into() });
+        let report = judge(&seen);
+        assert_eq!(report.node_findings[0].finding.cause.id, "KubeletSyncLoopHung");
+        assert_eq!(report.node_findings[0].pods.len(), 1);
+    }
+
+    #[test]
+    fn no_kubelet_and_a_pod_that_should_be_gone() {
+        let mut seen = sample::running();
+        seen.node.kubelet = Seen::Missing;
+        let report = judge(&seen);
+        assert_eq!(report.node_findings[0].finding.cause.id, "KubeletNotRunning");
+    }
+
+    #[test]
+    fn a_relist_that_is_stale() {
+        let mut seen = sample::running();
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        let body = "[-]pleg failed: pleg was last seen active 4m0s ago; threshold is 3m0s";
+        kubelet.healthz = Seen::Seen(Healthz { status: 500, body: body.into() });
+        assert_eq!(node_causes(&seen), ["PlegStalled"]);
+    }
 }

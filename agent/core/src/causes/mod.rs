@@ -3,16 +3,18 @@
 
 pub mod api_side;
 pub mod block;
-mod build;
 pub mod cgroup;
 pub mod container;
-pub mod copied;
 pub mod csi;
+pub mod device_in_use;
+mod finding_builder;
 pub mod fuse;
+pub mod global_mount;
 pub mod holder;
 pub mod kill;
 pub mod kubelet;
 pub mod leftover_shim;
+pub mod mount_copy;
 pub mod mounts;
 pub mod multipath;
 pub mod netns;
@@ -20,28 +22,16 @@ pub mod network;
 pub mod nfs;
 pub mod orphan;
 pub mod pid_namespace;
-pub mod pinned;
 pub mod runtime;
 pub mod sandbox;
 pub mod shim;
-pub mod staged;
 pub mod static_pod;
 pub mod stray;
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod tests_copies;
-#[cfg(test)]
-mod tests_netns;
-#[cfg(test)]
-mod tests_rare;
-#[cfg(test)]
-mod tests_shim;
 pub mod uninterruptible;
 pub mod volume;
 pub mod words;
 
-use build::Found;
+use finding_builder::FindingBuilder;
 use findings::CauseRef;
 
 /// Whether this cause is at work cannot be told just now, so what was told of it before still counts.

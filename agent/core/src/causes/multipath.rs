@@ -2,7 +2,7 @@
 
 use findings::{Finding, Link, Placeholder, Thing, cause};
 
-use super::{Found, build::VOLUMES, runtime, words};
+use super::{FindingBuilder, finding_builder::VOLUMES, words};
 use crate::{
     observation::{Mount, MultipathMap, Question},
     view::PodView,
@@ -14,12 +14,11 @@ pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
         view.seen.is_settled(Question::MultipathMap(mount.dev));
     }
     let map = view.seen.multipath.iter().find(|map| map.mounted == mount.dev && map.is_without_path())?;
-    let cause = &cause::MULTIPATH_STALE;
     let subject = findings::Subject::new(
         findings::clean(&format!("multipath map {} ({})", map.name, map.device), 120),
         Thing::device(&format!("/dev/mapper/{}", map.name)),
     );
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::MULTIPATH_STALE, VOLUMES, head)
         // Whether the map queues, and whether anything waits in it, only its table would tell.
         .probable()
         .link(words::mount(mount), "mounted, and its device has no path to the storage")
@@ -38,4 +37,35 @@ fn paths(map: &MultipathMap) -> String {
     let states =
         map.paths.iter().take(8).map(|path| format!("{} {}", path.device, path.state.as_deref().unwrap_or("?")));
     format!("no path works: {}", states.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            Dev, MultipathMap, MultipathPath,
+            sample::{self, causes, table},
+        },
+    };
+
+    #[test]
+    fn a_map_that_has_lost_its_paths() {
+        let mut seen = sample::mounted("xfs");
+        let dev = Dev { major: 253, minor: 4 };
+        table(&mut seen)[0].dev = dev;
+        let path = |device: &str, state: &str| MultipathPath { device: device.into(), state: Some(state.into()) };
+        let paths = vec![path("sdb", "offline"), path("sdc", "transport-offline")];
+        seen.multipath = vec![MultipathMap { mounted: dev, name: "mpatha".into(), device: "dm-3".into(), paths }];
+        assert_eq!(causes(&seen), ["MultipathStale"]);
+        assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable);
+        seen.multipath[0].paths[1].state = Some("running".into());
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        seen.multipath[0].paths[1].state = None;
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "what is not told is not dead");
+        seen.multipath[0].paths.clear();
+        assert_eq!(causes(&seen), ["MultipathStale"]);
+        seen.multipath[0].mounted = Dev { major: 253, minor: 9 };
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "it is another volume's");
+    }
 }

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, api_side, runtime, volume::Left, words};
+use super::{FindingBuilder, api_side, volume::Left, words};
 use crate::{
     observation::{HostPath, MountCopy, NetworkNamespace, Question, Sandbox},
     view::{PodView, copies_block},
@@ -35,7 +35,7 @@ fn network(sandbox: &Sandbox) -> Option<&NetworkNamespace> {
 fn stopped_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'static str)> {
     let network = network(sandbox).filter(|network| network.missing && !sandbox.ready)?;
     let booted_ms = view.seen.at_ms.saturating_sub(view.seen.uptime_ms);
-    let not_terminal = view.api.is_some_and(|pod| !api_side::is_terminal(&pod.phase) && !pod.mirror);
+    let not_terminal = view.api.is_some_and(|pod| api_side::is_open(&pod.phase) && !pod.mirror);
     let is_before = not_terminal && !view.is_stale() && !view.kubelet.tests_together();
     let is_left = Left::of(view).anything() || view.cgroup.is_some();
     let open = sandbox.created_ms < booted_ms && is_before && is_left && api_side::devices(view).is_none();
@@ -50,8 +50,7 @@ fn ready_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a Networ
 }
 
 fn missing(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, why: &str, head: &[Link]) -> Finding {
-    let cause = &cause::NETNS_PATH_MISSING;
-    runtime::named(view, Found::new(cause, GATE).after(head))
+    FindingBuilder::of_pod(view, &cause::NETNS_PATH_MISSING, GATE, head)
         .probable()
         .blame(words::place(&network.path).called("network namespace "), format!("does not exist; {why}"))
         .evidence(network.path.show(), "no such file")
@@ -76,7 +75,7 @@ fn busy<'a>(view: &PodView<'a>, sandbox: &'a Sandbox) -> Option<(&'a NetworkName
 
 fn is_busy(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, copy: &MountCopy, head: &[Link]) -> Finding {
     let cause = &cause::NETNS_BUSY;
-    words::copy_named(runtime::named(view, Found::new(cause, GATE).after(head)), copy)
+    words::copy_named(FindingBuilder::of_pod(view, cause, GATE, head), copy)
         .link(words::place(&network.path).called("network namespace "), "cannot be removed: mounted elsewhere")
         .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
         .evidence(format!("/proc/{}/mountinfo", copy.pid), copy.mount.mount_point.show())
@@ -84,4 +83,107 @@ fn is_busy(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, copy: 
         .name(Placeholder::Sandbox, &sandbox.id)
         .root(format!("{}:{}", copy.ns, network.path.show()))
         .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, NOW, causes, mount_copy, verdict},
+            *,
+        },
+    };
+
+    fn sandbox(seen: &mut Observation) -> &mut Sandbox {
+        let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+        &mut runtime.sandboxes[0]
+    }
+
+    fn network(pinned: bool, missing: bool) -> Seen<NetworkNamespace> {
+        Seen::Seen(NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned, missing })
+    }
+
+    /// Everything ended with a boot an hour ago, and the namespace with it.
+    fn after_a_boot() -> Observation {
+        let mut seen = sample::mounted("ext4");
+        sample::set_phase(&mut seen, "Running");
+        sample::table(&mut seen).clear();
+        let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+        let Seen::Seen(volumes) = &mut dirs[0].volumes else { unreachable!() };
+        volumes[0].mounted = Seen::Seen(false);
+        seen.uptime_ms = 3_600_000;
+        sandbox(&mut seen).network = network(false, true);
+        seen
+    }
+
+    #[test]
+    fn a_namespace_that_a_boot_has_taken() {
+        let seen = after_a_boot();
+        assert_eq!(causes(&seen), ["NetnsPathMissing"]);
+        assert_eq!(verdict(&seen), findings::Verdict::Stuck);
+    }
+
+    #[test]
+    fn a_missing_namespace_alone_is_the_rule_and_no_cause() {
+        let mut seen = after_a_boot();
+        sample::set_phase(&mut seen, "Failed");
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"], "the sandboxes were stopped");
+        let mut seen = after_a_boot();
+        sandbox(&mut seen).created_ms = NOW - 60_000;
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"], "the sandbox is of this boot");
+        let mut seen = after_a_boot();
+        sandbox(&mut seen).network = Seen::Missing;
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"], "it has no network of its own");
+        let mut seen = after_a_boot();
+        seen.pod_dirs = Seen::Seen(Vec::new());
+        assert_eq!(causes(&seen), ["StatusNotReported"], "the kubelet came further");
+    }
+
+    #[test]
+    fn cri_o_with_a_sandbox_that_has_lost_its_namespace() {
+        let mut seen = sample::running();
+        let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+        runtime.containers[0].state = ContainerState::Exited;
+        runtime.sandboxes[0].network = network(false, true);
+        assert_eq!(causes(&seen), ["SandboxNotStopped"], "containerd ends the sandbox first");
+        let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+        runtime.name = "cri-o".into();
+        assert_eq!(causes(&seen), ["NetnsPathMissing"]);
+        sandbox(&mut seen).network = network(true, false);
+        assert_eq!(causes(&seen), ["SandboxNotStopped"]);
+    }
+
+    #[test]
+    fn a_namespace_that_is_mounted_elsewhere_on_an_old_kernel() {
+        let mut seen = sample::mounted("ext4");
+        sandbox(&mut seen).network = network(false, false);
+        seen.mount_copies = vec![mount_copy("0:3", "/host/run/netns/cni-1")];
+        assert!(!causes(&seen).contains(&"NetnsBusy"), "today's kernels detach it");
+        seen.node.kernel = "3.10.0-1160.el7.x86_64".into();
+        assert_eq!(causes(&seen), ["NetnsBusy"]);
+        let text = serde_json::to_string(&judge(&seen)).unwrap();
+        assert!(text.contains("ntpd.service") && text.contains("may_detach_mounts"), "{text}");
+        seen.node.may_detach_mounts = Seen::Seen(true);
+        assert!(!causes(&seen).contains(&"NetnsBusy"));
+        seen.node.may_detach_mounts = Seen::Seen(false);
+        seen.mount_copies = vec![mount_copy("0:3", "/host/run/netns/cni-10")];
+        assert!(!causes(&seen).contains(&"NetnsBusy"), "it is another pod's");
+        seen.mount_copies = vec![mount_copy("0:3", "/host/run/netns/cni-1")];
+        sandbox(&mut seen).network = network(false, true);
+        assert!(!causes(&seen).contains(&"NetnsBusy"), "the file is gone");
+    }
+
+    /// Saved by an agent that did not know of these fields.
+    #[test]
+    fn an_older_observation_loads_and_claims_nothing() {
+        let mut seen = sample::mounted("ext4");
+        sandbox(&mut seen).network = network(false, true);
+        let mut saved = serde_json::to_value(&seen).unwrap();
+        saved.as_object_mut().unwrap().remove("elsewhere");
+        saved["node"].as_object_mut().unwrap().remove("may_detach_mounts");
+        saved.pointer_mut("/runtime/Seen/sandboxes/0/network/Seen").unwrap().as_object_mut().unwrap().remove("missing");
+        let loaded: Observation = serde_json::from_value(saved).unwrap();
+        assert!(!causes(&loaded).iter().any(|cause| cause.starts_with("Netns")));
+    }
 }

@@ -2,9 +2,9 @@
 
 use findings::{Finding, cause};
 
-use super::{Found, runtime};
+use super::FindingBuilder;
 use crate::{
-    evidence::Facts,
+    facts::Facts,
     messages,
     observation::{Question, Sandbox},
 };
@@ -51,7 +51,7 @@ pub fn not_ready(seen: &Facts<'_>) -> Option<Finding> {
     held.peek()?;
     let message = refusal(seen)?;
     let cause = &cause::NETWORK_NOT_READY;
-    let mut found = runtime::node_named(seen, Found::new(cause, None))
+    let mut found = FindingBuilder::of_node(seen, cause, None)
         .blame("network of the node", format!("{} says: {message}", runtime.name))
         .evidence("CRI Status, condition NetworkReady", format!("false, {message}"));
     for sandbox in held.take(MAX_NAMED) {
@@ -59,4 +59,37 @@ pub fn not_ready(seen: &Facts<'_>) -> Option<Finding> {
         found = found.evidence(format!("sandbox {} of pod {}", sandbox.id, sandbox.pod), format!("{path} is left"));
     }
     Some(found.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::Verdict;
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, causes, runtime},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_network_of_the_node_that_is_not_ready_is_told_once() {
+        let mut seen = sample::running();
+        seen.processes.clear();
+        let facts = runtime(&mut seen);
+        facts.containers[0].state = ContainerState::Exited;
+        facts.sandboxes[0].ready = false;
+        facts.unready.push(("NetworkReady".into(), "Network plugin returns error: cni plugin not initialized".into()));
+        let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: false, missing: true };
+        facts.sandboxes[0].network = Seen::Seen(network.clone());
+        assert_eq!(judge(&seen).node_findings, [], "it holds nothing here");
+        runtime(&mut seen).sandboxes[0].network = Seen::Seen(NetworkNamespace { pinned: true, ..network });
+        let report = judge(&seen);
+        assert_eq!(report.node_findings[0].finding.cause.id, "NetworkNotReady");
+        assert_eq!(report.node_findings[0].pods, [sample::pod()]);
+        assert_eq!((report.pods[0].verdict, report.pods[0].findings.len()), (Verdict::Stuck, 0));
+        runtime(&mut seen).name = "cri-o".into();
+        assert_eq!(causes(&seen), ["CniTeardownFailing"], "it may go by its cache");
+    }
 }

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, runtime, words};
+use super::{uninterruptible, words};
 use crate::{
     observation::{Mount, Process, Question, Thread},
     view::PodView,
@@ -22,31 +22,22 @@ pub fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Finding {
-    let cause = &cause::NFS_SERVER_NOT_RESPONDING;
-    let wchan = thread.wchan.get().map_or("", String::as_str);
-    let mut found = runtime::named(view, Found::new(cause, gate).after(head))
-        .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), wchan)
-        .name(Placeholder::Pid, process.pid)
-        .name(Placeholder::Tid, thread.tid);
-    match mounts {
-        [mount] => {
-            found = found
-                .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
-                .name_if(Placeholder::Mount, mount.mount_point.as_str())
-                .name_if(Placeholder::Path, mount.mount_point.as_str())
-                .root(mount.source.show());
-        }
+    let found = uninterruptible::waits(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
+    let found = match mounts {
+        [mount] => found
+            .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
+            .name_if(Placeholder::Mount, mount.mount_point.as_str())
+            .name_if(Placeholder::Path, mount.mount_point.as_str())
+            .root(mount.source.show()),
         several => {
-            found = found.probable();
-            for mount in several {
-                found = found.link(
-                    words::mount(mount),
-                    format!("one of these servers does not answer: {}", mount.source.show()),
-                );
-            }
-            found = found.blame("an NFS server", "which of these does not answer cannot be told").root(wchan);
+            let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
+            let found =
+                several.iter().fold(found.probable(), |found, mount| found.link(words::mount(mount), one_of(mount)));
+            found
+                .blame("an NFS server", "which of these does not answer cannot be told")
+                .root(thread.wchan.get().map_or("", String::as_str))
         }
-    }
+    };
     found.finish()
 }
 
@@ -68,12 +59,48 @@ pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
     // Which mount it unmounts stands in its command line, which is not read: with several on NFS
     // it may be another.
     let nfs: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();
-    Some(not_responding(
-        view,
-        if nfs.len() == 1 { std::slice::from_ref(&nfs[0]) } else { &nfs },
-        thread,
-        process,
-        &head,
-        gate,
-    ))
+    Some(not_responding(view, &nfs, thread, process, &head, gate))
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::{Confidence, Verdict};
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, causes, container_table, mount, process, verdict},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_task_on_nfs_names_the_server() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "rpc_wait_bit_killable");
+        container_table(&mut seen, vec![mount(9, "0:55", "/data", "nfs4")]);
+        assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
+        assert_eq!(verdict(&seen), Verdict::Stuck);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert!(finding.chain.last().unwrap().state.contains("server:/export"), "{finding:?}");
+    }
+
+    #[test]
+    fn of_two_nfs_mounts_neither_is_accused() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "nfs4_wait_clnt_recover");
+        container_table(&mut seen, vec![mount(9, "0:55", "/a", "nfs4"), mount(10, "0:56", "/b", "nfs4")]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("NfsServerNotResponding", Confidence::Probable));
+    }
+
+    #[test]
+    fn a_volume_on_nfs_whose_umount_hangs() {
+        let mut seen = sample::mounted("nfs4");
+        let mut umount = process(801, "umount.nfs4", 'S', 77);
+        umount.threads[0].state = 'D';
+        umount.threads[0].wchan = Seen::Seen("rpc_wait_bit_killable".into());
+        seen.processes.push(umount);
+        assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
+    }
 }

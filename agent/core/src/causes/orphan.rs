@@ -2,9 +2,9 @@
 
 use findings::{Finding, Gate, Placeholder, cause};
 
-use super::{Found, container, runtime, words};
+use super::{FindingBuilder, container, words};
 use crate::{
-    observation::{Container, ContainerState, HostPath, VolData, VolumeDir},
+    observation::{Container, ContainerState, HostPath, Process, VolData, VolumeDir},
     view::{PodView, Why},
 };
 
@@ -13,19 +13,17 @@ use crate::{
 pub fn still_running(view: &PodView) -> Option<Finding> {
     let container = container::running(view).into_iter().next().filter(|_| view.why == Why::NotInApi)?;
     let cause = &cause::FORCE_DELETED_STILL_RUNNING;
+    let init = container.pid.get().and_then(|pid| view.process(*pid));
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
-    let found = runtime::named(
-        view,
-        Found::new(cause, Some(Gate::ContainersStopped)).after(&words::container(view, container)),
-    )
-    .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
-    .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
-    .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
-    .evidence("terminationGracePeriodSeconds", grace(container))
-    .name(Placeholder::Container, &container.id)
-    .name(Placeholder::Sandbox, &container.sandbox)
-    .name_if(Placeholder::Pid, container.pid.get())
-    .root(view.uid());
+    let found = FindingBuilder::of_pod(view, cause, Some(Gate::ContainersStopped), &words::container(view, container))
+        .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
+        .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
+        .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
+        .evidence("terminationGracePeriodSeconds", grace(container))
+        .name(Placeholder::Container, &container.id)
+        .name(Placeholder::Sandbox, &container.sandbox)
+        .name_if(Placeholder::Pid, init.map(Process::id))
+        .root(view.uid());
     Some(found.finish())
 }
 
@@ -55,7 +53,7 @@ pub fn directory(view: &PodView) -> Option<Finding> {
         format!("{} volume directories", volumes.len())
     };
     let holds = format!("{directories}, {mounted} mounted, {entries} entries in the rest");
-    let mut found = runtime::named(view, Found::new(cause, Some(Gate::VolumesUnmounted)))
+    let mut found = FindingBuilder::of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
         .blame(words::place(&path), format!("its pod is in no API and no runtime; {holds}"))
         .evidence(path.show(), &holds)
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
@@ -97,7 +95,7 @@ fn leftover_file(volumes: &[&VolumeDir]) -> Option<HostPath> {
 
 fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
     let cause = &cause::ORPHANED_SUB_PATH_FILE;
-    runtime::named(view, Found::new(cause, Some(Gate::VolumesUnmounted)))
+    FindingBuilder::of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
         .blame(words::place(path), "a file, and the kubelet tries rmdir")
         .evidence(path.show(), "a regular file, not a mount point")
         .name_if(Placeholder::Path, path.as_str())
@@ -109,4 +107,40 @@ fn is_over(view: &PodView) -> bool {
     view.seen.runtime.get().is_some()
         && view.sandboxes.iter().all(|sandbox| !sandbox.ready)
         && view.containers.iter().all(|container| container.state == ContainerState::Exited)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, causes, pod_dir, sub_path, table, volume},
+        *,
+    };
+
+    /// The pod has ended and is not in the API.
+    fn forgotten() -> Observation {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods.clear();
+        table(&mut seen).clear();
+        seen
+    }
+
+    #[test]
+    fn a_sub_path_file_of_a_forgotten_pod() {
+        let mut seen = forgotten();
+        pod_dir(&mut seen).volumes = Seen::Seen(Vec::new());
+        pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(false), true));
+        pod_dir(&mut seen).strays.push(HostPath::from("/x"));
+        assert_eq!(causes(&seen), ["OrphanedSubPathFile"]);
+    }
+
+    #[test]
+    fn an_orphan_whose_directory_has_just_changed_is_on_its_way() {
+        let mut seen = forgotten();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        assert_eq!(causes(&seen), ["OrphanedPodDirectory"]);
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
+        pod_dir(&mut seen).changed_ms = sample::NOW - 2_000;
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
+    }
 }

@@ -5,7 +5,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, kill, runtime, uninterruptible, words};
+use super::{FindingBuilder, kill, uninterruptible, words};
 use crate::{observation::Process, view::PodView};
 
 /// What keeps the namespace of `init` from ending.
@@ -42,8 +42,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
     if !is_plain_zombie || parent.pid_ns == init.pid_ns {
         return None;
     }
-    let cause = &cause::PID_NAMESPACE_ZOMBIE_UNREAPED;
-    let found = runtime::named(view, Found::new(cause, gate).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::PID_NAMESPACE_ZOMBIE_UNREAPED, gate, head)
         .link(words::process(zombie), "Z (zombie): it has ended, nobody has reaped it")
         .blame(
             words::process(parent),
@@ -56,10 +55,33 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
         .evidence(format!("/proc/{}/{{wchan,stack}}", init.pid), "zap_pid_ns_processes")
         .evidence(format!("/proc/{}/stat", zombie.pid), format!("state Z, 1 thread, parent {}", parent.pid))
         .evidence(format!("/proc/{}/ns/pid", parent.pid), "another pid namespace than the zombie's")
-        .name(Placeholder::Pid, zombie.pid)
-        .name_if(Placeholder::ParentPid, kill::may_be_killed(view, parent.pid, &parent.comm))
+        .name(Placeholder::Pid, zombie.id())
+        .name_if(Placeholder::ParentPid, kill::may_be_killed(view, parent.id(), &parent.comm))
         .name(Placeholder::Comm, &parent.comm)
         .name_if(Placeholder::Owner, words::stoppable_owner(&parent.owner))
         .root(parent.pid);
     Some(found.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, INIT, causes, process},
+        *,
+    };
+
+    #[test]
+    fn a_zombie_inside_with_a_parent_inside_is_no_cause() {
+        let mut seen = sample::running();
+        seen.processes[0].threads[0].wchan = Seen::Seen("zap_pid_ns_processes".into());
+        let mut zombie = process(338, "probe", 'Z', INIT);
+        zombie.pid_ns = Some(500);
+        zombie.ns_pids = vec![338, 7];
+        seen.processes.push(zombie);
+        assert!(!causes(&seen).contains(&"PidNamespaceZombieUnreaped"));
+        // The same zombie with a parent outside.
+        seen.processes[2].parent = 900;
+        seen.processes.push(process(900, "nsenter", 'S', 1));
+        assert_eq!(causes(&seen), ["PidNamespaceZombieUnreaped"]);
+    }
 }

@@ -1,28 +1,18 @@
-//! The container runtime as a whole, and the names every finding's remedy may use.
+//! The container runtime as a whole.
 
 use findings::{FaultKind, Finding, Placeholder, cause};
 
-use super::{Found, words};
+use super::{FindingBuilder, words};
 use crate::{
     distribution::{Distribution, RUNTIMES, Runtime},
-    evidence::Facts,
+    facts::Facts,
     observation::{Observation, Question},
-    view::PodView,
 };
 
-/// Fills in the pod, the node and the units of kubelet and runtime.
-pub(super) fn named(view: &PodView, found: Found) -> Found {
-    node_named(view.seen, found).name(Placeholder::Pod, view.pod).name(Placeholder::Uid, view.uid())
-}
-
-/// Fills in the node and the units of kubelet and runtime.
-pub(super) fn node_named(seen: &Observation, found: Found) -> Found {
-    let kubelet_unit = kubelet_unit(seen);
-    let runtime_unit = runtime_unit(seen, kubelet_unit);
-    found
-        .name(Placeholder::Node, &seen.node.name)
-        .name_if(Placeholder::KubeletUnit, kubelet_unit.map(short))
-        .name_if(Placeholder::RuntimeUnit, runtime_unit.map(short))
+/// The units of kubelet and runtime.
+pub(super) fn units(seen: &Observation) -> (Option<&str>, Option<&str>) {
+    let kubelet = kubelet_unit(seen);
+    (kubelet.map(short), runtime_unit(seen, kubelet).map(short))
 }
 
 /// The unit the kernel says it runs in, else that of its distribution.
@@ -55,7 +45,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     if fault.kind == FaultKind::Refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;
-        let found = node_named(seen, Found::new(cause, None))
+        let found = FindingBuilder::of_node(seen, cause, None)
             .blame("container runtime", "nobody answers on its socket")
             .told_by(fault)
             .root(&fault.source);
@@ -65,7 +55,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let cause = &cause::RUNTIME_NOT_RESPONDING;
-    let found = node_named(seen, Found::new(cause, None)).told_by(fault).root(&fault.source);
+    let found = FindingBuilder::of_node(seen, cause, None).told_by(fault).root(&fault.source);
     seen.is_settled(Question::RuntimeListener);
     let Some(process) = seen.node.runtime_process.get() else {
         let state = "accepts the connection and does not answer";
@@ -76,17 +66,28 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let found = found
         .blame(words::pid(process.pid, &process.comm, process.state), state)
         .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
-        .name_if(Placeholder::Pid, stopped.then_some(process.pid));
+        .name_if(Placeholder::Pid, process.id().filter(|_| stopped));
     // One that is not stopped may only be slow.
     Some(if stopped { found } else { found.probable() }.finish())
 }
 
-/// A finding with the node's names.
-pub fn finding(
-    seen: &Observation,
-    cause: &'static findings::Cause,
-    gate: Option<findings::Gate>,
-    fill: impl FnOnce(Found) -> Found,
-) -> Finding {
-    fill(node_named(seen, Found::new(cause, gate))).finish()
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, node_causes},
+        *,
+    };
+
+    #[test]
+    fn a_runtime_whose_socket_nobody_listens_on() {
+        let mut seen = sample::deleted();
+        seen.runtime = Seen::Failed(Fault::new(
+            "CRI",
+            (FaultKind::Refused, "cannot be reached: Connection refused (os error 111)"),
+        ));
+        assert_eq!(node_causes(&seen), ["RuntimeNotReachable"]);
+        seen.runtime =
+            Seen::Failed(Fault::new("CRI", (FaultKind::Denied, "cannot be reached: Permission denied (os error 13)")));
+        assert_eq!(node_causes(&seen), Vec::<&str>::new());
+    }
 }

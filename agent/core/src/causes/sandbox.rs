@@ -2,9 +2,9 @@
 
 use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
-use super::{Found, kill::is_shim, netns, network, runtime, shim, uninterruptible, words};
+use super::{FindingBuilder, kill::is_shim, netns, network, shim, uninterruptible, words};
 use crate::{
-    observation::{ContainerState, Sandbox},
+    observation::{ContainerState, Process, Sandbox},
     view::PodView,
 };
 
@@ -46,17 +46,16 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
 }
 
 fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
-    let cause = &cause::SANDBOX_NOT_STOPPED;
     let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
     let parent = pause.and_then(|pause| view.parent(pause));
     let subject = pause.map_or_else(|| "its pause process".into(), words::process);
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
-    runtime::named(view, Found::new(cause, GATE).after(head))
+    FindingBuilder::of_pod(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
         .probable()
         .blame(subject, format!("{state}; all containers have ended"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
         .name(Placeholder::Sandbox, &sandbox.id)
-        .name_if(Placeholder::ShimPid, parent.filter(|parent| is_shim(parent)).map(|shim| shim.pid))
+        .name_if(Placeholder::ShimPid, parent.filter(|parent| is_shim(parent)).map(Process::id))
         .root(&sandbox.id)
         .finish()
 }
@@ -67,7 +66,7 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     let network = sandbox.network.get().filter(|_| network::is_left(sandbox) && !network::holds(view.seen, sandbox))?;
     let unconfigured = network::is_unconfigured(view.seen);
     let cause = if unconfigured { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
-    let mut found = runtime::named(view, Found::new(cause, GATE).after(head))
+    let mut found = FindingBuilder::of_pod(view, cause, GATE, head)
         .blame(format!("network namespace {}", network.path.show()), "still there, so CNI DEL has not succeeded")
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name(Placeholder::Sandbox, &sandbox.id)
@@ -84,8 +83,7 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
 fn unknown_containers(view: &PodView) -> Vec<Finding> {
     let unknown = view.containers.iter().filter(|container| container.state == ContainerState::Unknown);
     let finding = |container: &&crate::observation::Container| {
-        let cause = &cause::CONTAINER_STATE_UNKNOWN;
-        runtime::named(view, Found::new(cause, GATE).after(&words::container(view, container)))
+        FindingBuilder::of_pod(view, &cause::CONTAINER_STATE_UNKNOWN, GATE, &words::container(view, container))
             .blame("container runtime", "it could not load this container's state")
             .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
             .name(Placeholder::Container, &container.id)
@@ -94,4 +92,41 @@ fn unknown_containers(view: &PodView) -> Vec<Finding> {
             .finish()
     };
     unknown.map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, INIT, SHIM, causes, process, runtime},
+        *,
+    };
+
+    #[test]
+    fn a_network_that_is_left() {
+        let mut seen = sample::running();
+        seen.processes.clear();
+        let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true, missing: false };
+        let facts = runtime(&mut seen);
+        facts.containers[0].state = ContainerState::Exited;
+        facts.sandboxes[0].ready = false;
+        facts.sandboxes[0].network = Seen::Seen(network);
+        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        // A plugin that is loaded and not ready is called all the same.
+        runtime(&mut seen).unready.push(("NetworkReady".into(), "plugin status check failed".into()));
+        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        runtime(&mut seen).name = "cri-o".into();
+        runtime(&mut seen).unready[0].1 = "No CNI configuration file in /etc/cni/net.d/.".into();
+        assert_eq!(causes(&seen), ["CniNotInitialized"]);
+    }
+
+    #[test]
+    fn a_sandbox_that_stays_ready_and_a_container_of_unknown_state() {
+        let mut seen = sample::running();
+        seen.processes = vec![process(310, "pause", 'S', SHIM), process(SHIM, "containerd-shim", 'S', 1)];
+        runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        runtime(&mut seen).containers[0].pid = Seen::Seen(INIT);
+        assert_eq!(causes(&seen), ["SandboxNotStopped"]);
+        runtime(&mut seen).containers[0].state = ContainerState::Unknown;
+        assert_eq!(causes(&seen), ["SandboxNotStopped", "ContainerStateUnknown"]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, kill::is_shim, runtime, words};
+use super::{FindingBuilder, kill::is_shim, words};
 use crate::{observation::Process, view::PodView};
 
 /// Judges the parent of a container's (or a sandbox's) init.
@@ -48,14 +48,13 @@ fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Finding {
-    let cause = &cause::SHIM_NOT_RESPONDING;
-    runtime::named(view, Found::new(cause, gate).after(head))
+    FindingBuilder::of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, head)
         .link(words::process(init).and(", init of the container"), words::state(init.state))
         .blame(words::process(shim), words::state(shim.state))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
         .evidence(format!("/proc/{}/stat", init.pid), format!("its parent is pid {}", shim.pid))
-        .name(Placeholder::ShimPid, shim.pid)
-        .name(Placeholder::Pid, shim.pid)
+        .name(Placeholder::ShimPid, shim.id())
+        .name(Placeholder::Pid, shim.id())
         .name(Placeholder::Comm, &shim.comm)
         .name(Placeholder::Sandbox, sandbox)
         .root(shim.pid)
@@ -63,30 +62,57 @@ fn not_responding(
 }
 
 fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate: Option<Gate>) -> Finding {
-    let cause = &cause::CONTAINER_INIT_UNREAPED;
-    runtime::named(view, Found::new(cause, gate).after(head))
+    FindingBuilder::of_pod(view, &cause::CONTAINER_INIT_UNREAPED, gate, head)
         .link(words::process(init).and(", init of the container"), "Z (zombie): it has ended, nobody has reaped it")
         .blame(words::process(shim), format!("its parent, {}, does not reap it", words::state(shim.state)))
         .evidence(format!("/proc/{}/stat", init.pid), format!("state Z, 1 thread, parent {}", shim.pid))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
-        .name(Placeholder::ShimPid, shim.pid)
-        .name(Placeholder::ParentPid, shim.pid)
-        .name(Placeholder::Pid, init.pid)
+        .name(Placeholder::ShimPid, shim.id())
+        .name(Placeholder::ParentPid, shim.id())
+        .name(Placeholder::Pid, init.id())
         .root(shim.pid)
         .finish()
 }
 
 fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Option<Gate>) -> Finding {
-    let cause = &cause::SHIM_GONE;
-    runtime::named(view, Found::new(cause, gate).after(head))
+    FindingBuilder::of_pod(view, &cause::SHIM_GONE, gate, head)
         .link(
             words::process(init).and(", init of the container"),
             format!("{}, its parent is pid 1", words::state(init.state)),
         )
         .blame(format!("shim of sandbox {}", sandbox.get(..12).unwrap_or(sandbox)), "it has died")
         .evidence(format!("/proc/{}/stat", init.pid), "parent 1: the shim that started it is gone")
-        .name(Placeholder::Pid, init.pid)
+        .name(Placeholder::Pid, init.id())
         .name(Placeholder::Sandbox, sandbox)
         .root(sandbox)
         .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::sample::{self, causes, runtime};
+
+    #[test]
+    fn a_stopped_shim() {
+        let mut seen = sample::running();
+        seen.processes[1].state = 'T';
+        assert_eq!(causes(&seen), ["ShimNotResponding"]);
+    }
+
+    #[test]
+    fn a_shim_that_is_gone() {
+        let mut seen = sample::running();
+        seen.processes[0].parent = 1;
+        assert_eq!(causes(&seen), ["ShimGone"]);
+        runtime(&mut seen).name = "cri-o".into();
+        assert_eq!(causes(&seen), ["CrioStopLoopStuck"], "conmon is no shim");
+    }
+
+    #[test]
+    fn an_init_that_its_shim_does_not_reap() {
+        let mut seen = sample::running();
+        seen.processes[0].state = 'Z';
+        seen.processes[0].threads[0].state = 'Z';
+        assert_eq!(causes(&seen), ["ContainerInitUnreaped"]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::runtime;
+use super::FindingBuilder;
 use crate::observation::{Container, ContainerState, Observation};
 
 /// A static pod was changed, and the containers of its old manifest still run: the new one may not
@@ -17,17 +17,38 @@ pub fn find(seen: &Observation) -> Vec<Finding> {
             && one.created_ms < other.created_ms
     };
     let held = running.iter().filter(|one| running.iter().any(|other| is_older(one, other)));
-    let cause = &cause::STATIC_POD_NAME_HELD;
     let finding = |container: &&Container| {
-        runtime::finding(seen, cause, None, |found| {
-            found
-                .probable()
-                .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
-                .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
-                .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
-                .name(Placeholder::Container, &container.id)
-                .root(&container.pod.uid)
-        })
+        FindingBuilder::of_node(seen, &cause::STATIC_POD_NAME_HELD, None)
+            .probable()
+            .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
+            .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
+            .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
+            .name(Placeholder::Container, &container.id)
+            .root(&container.pod.uid)
+            .finish()
     };
     held.map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        sample::{self, node_causes, runtime},
+        *,
+    };
+
+    #[test]
+    fn an_old_static_pod_that_holds_its_name() {
+        let mut seen = sample::running();
+        seen.api = Seen::Missing;
+        let mut old = runtime(&mut seen).containers[0].clone();
+        old.pod.uid = findings::PodUid::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let mut new = old.clone();
+        new.pod.uid = findings::PodUid::parse("1123456789abcdef0123456789abcdef").unwrap();
+        new.created_ms += 60_000;
+        runtime(&mut seen).containers = vec![old.clone(), new];
+        assert_eq!(node_causes(&seen), ["StaticPodNameHeld"]);
+        runtime(&mut seen).containers = vec![old];
+        assert_eq!(node_causes(&seen), Vec::<&str>::new());
+    }
 }

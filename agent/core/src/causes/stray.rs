@@ -3,14 +3,13 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::{Found, build::VOLUMES, runtime, words};
+use super::{FindingBuilder, finding_builder::VOLUMES, words};
 use crate::{observation::PodDir, view::PodView};
 
 /// One finding per stray entry.
 pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {
-    let cause = &cause::STRAY_FILE_IN_VOLUMES;
     let finding = |path: &crate::observation::HostPath| {
-        runtime::named(view, Found::new(cause, VOLUMES))
+        FindingBuilder::of_pod(view, &cause::STRAY_FILE_IN_VOLUMES, VOLUMES, &[])
             .blame(words::place(path), "not a directory, so the kubelet's look at the volumes fails")
             .evidence(path.show(), "not a directory")
             .name_if(Placeholder::Path, path.as_str())
@@ -18,4 +17,19 @@ pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {
             .finish()
     };
     dir.strays.iter().map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::{
+        HostPath,
+        sample::{self, causes, pod_dir},
+    };
+
+    #[test]
+    fn a_file_beside_the_plugins_directories() {
+        let mut seen = sample::mounted("ext4");
+        pod_dir(&mut seen).strays.push(HostPath::from("/var/lib/kubelet/pods/x/volumes/stray"));
+        assert!(causes(&seen).contains(&"StrayFileInVolumes"));
+    }
 }

@@ -1,9 +1,9 @@
 //! A task in D with a SIGKILL pending: the kill was delivered, the kernel cannot act on it. What
 //! it waits for is the cause: a FUSE server, an NFS server, a device.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
+use findings::{Cause, Finding, Gate, Link, Placeholder, cause};
 
-use super::{Found, fuse, nfs, runtime, words};
+use super::{FindingBuilder, fuse, nfs, words};
 use crate::{
     observation::{Mount, Process, Thread},
     view::PodView,
@@ -55,6 +55,24 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         WaitsOn::Nfs(mounts) => nfs::not_responding(view, &mounts, thread, process, &head, gate),
         WaitsOn::Unknown => unknown(view, process, thread, &head, gate),
     }
+}
+
+/// Begins a finding about the server that a task waits for.
+pub fn waits(
+    view: &PodView,
+    cause: &'static Cause,
+    process: &Process,
+    thread: &Thread,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> FindingBuilder {
+    FindingBuilder::of_pod(view, cause, gate, head)
+        .evidence(
+            format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
+            thread.wchan.get().map_or("", String::as_str),
+        )
+        .name(Placeholder::Pid, process.id())
+        .name(Placeholder::Tid, thread.tid)
 }
 
 /// On which file system a task waits.
@@ -111,17 +129,36 @@ fn in_kernel_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
 }
 
 fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
-    let cause = &cause::UNINTERRUPTIBLE_TASK;
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     let says = if thread.is_untold() { UNTOLD } else { function };
-    runtime::named(view, Found::new(cause, gate).after(head))
+    FindingBuilder::of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
-        .name(Placeholder::Pid, process.pid)
+        .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm)
         .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)))
         .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::observation::sample::{self, INIT, block, causes};
+
+    #[test]
+    fn a_d_state_nobody_knows_stays_unexplained() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "io_schedule");
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+    }
+
+    #[test]
+    fn a_task_that_moved_between_two_looks_is_no_cause() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "io_schedule");
+        seen.processes[0].threads[0].steady = false;
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+    }
 }

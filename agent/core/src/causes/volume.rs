@@ -2,7 +2,10 @@
 
 use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 
-use super::{Found, block, build::VOLUMES, copied, csi, fuse, holder, mounts, multipath, nfs, runtime, stray, words};
+use super::{
+    FindingBuilder, block, csi, finding_builder::VOLUMES, fuse, holder, mount_copy, mounts, multipath, nfs, stray,
+    words,
+};
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
     view::{PodView, UNMOUNT_RETRY_MS},
@@ -83,7 +86,7 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     let head = head(volume, if mount.is_some() { "mounted" } else { "not a mount point, but not torn down" });
     let mut found = mounts::nested(view, target, &head);
     found.extend(csi::unusable(view, volume, &head));
-    found.extend(copied::find(view, volume, target, &head));
+    found.extend(mount_copy::find(view, volume, target, &head));
     if let Some(mount) = mount {
         found.extend(fuse::gone(view, mount, &head, VOLUMES));
         found.extend(fuse::silent_volume(view, mount, &head, VOLUMES));
@@ -124,7 +127,6 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
             return known;
         }
     }
-    let cause = &cause::VOLUME_MOUNTED_NO_HOLDER;
     let says = match searched {
         Some(search) => format!(
             "{} processes looked at, none holds it; {} could not be looked at",
@@ -132,7 +134,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         ),
         None => "no search was made".to_owned(),
     };
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
         .probable()
         .blame(words::mount(mount), "nothing was found that holds it")
         .evidence("search for holders", says)
@@ -150,8 +152,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
     if !restarted || !is_own {
         return None;
     }
-    let cause = &cause::VOLUME_NOT_RECONSTRUCTED;
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
         .probable()
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
@@ -187,9 +188,8 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
     if IN_TREE.contains(&plugin) {
         return None;
     }
-    let cause = &cause::VOLUME_PLUGIN_REMOVED;
     let target = volume.target.get().unwrap_or(&volume.path);
-    let found = runtime::named(view, Found::new(cause, VOLUMES).after(head))
+    let found = FindingBuilder::of_pod(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
         .name_if(Placeholder::Path, target.as_str())
@@ -204,4 +204,45 @@ fn sub_path_busy(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
         findings::clean(&format!("subPath of volume {} in container {}", sub_path.volume, sub_path.container), 160);
     let head = [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")];
     holder::of_sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::Verdict;
+
+    use crate::observation::{
+        sample::{self, causes, verdict, volume},
+        *,
+    };
+
+    #[test]
+    fn a_volume_nobody_holds_is_at_first_only_on_its_way() {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+        assert_eq!(verdict(&seen), Verdict::Progressing);
+    }
+
+    #[test]
+    fn a_plugin_that_the_kubelet_no_longer_has() {
+        let mut seen = sample::mounted("ceph");
+        volume(&mut seen).plugin = "kubernetes.io/rbd".into();
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        assert_eq!(causes(&seen), ["VolumePluginRemoved"]);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.kubelet_version = Some("v1.29.0".into());
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+    }
+
+    #[test]
+    fn a_secret_that_a_restarted_kubelet_forgot() {
+        let mut seen = sample::mounted("tmpfs");
+        volume(&mut seen).plugin = "kubernetes.io/secret".into();
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.age_ms = 600_000;
+        assert_eq!(causes(&seen), ["VolumeNotReconstructed"]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use findings::{Link, Placeholder, Subject, Thing, clean, duration};
 
-use super::Found;
+use super::FindingBuilder;
 use crate::{
     observation::{Container, HostPath, Mount, MountCopy, Owner, Process, Thread},
     view::PodView,
@@ -129,7 +129,7 @@ pub fn has_copy(copy: &MountCopy) -> String {
 }
 
 /// Names the holder of a copy for the remedy.
-pub fn copy_named(found: Found, copy: &MountCopy) -> Found {
+pub fn copy_named(found: FindingBuilder, copy: &MountCopy) -> FindingBuilder {
     found
         .name(Placeholder::Pid, copy.pid)
         .name(Placeholder::Comm, &copy.comm)

@@ -12,7 +12,7 @@ use findings::{NodeFinding, NodeReport, Unknown, Verdict};
 
 use crate::{
     causes::{cgroup, runtime},
-    evidence::Facts,
+    facts::Facts,
     observation::{Observation, Seen},
     view::{PodView, candidates_by, kubelet_minor},
 };

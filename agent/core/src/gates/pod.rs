@@ -5,12 +5,12 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 use super::missing_rights::Lacking;
 use crate::{
     causes::{api_side, cgroup, container, network, orphan, sandbox, volume},
-    observation::{ContainerState, Sandbox, Seen},
+    observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
 
 /// How one gate stands, before the order of the gates is taken into account.
-struct Look<'a> {
+struct GateCheck<'a> {
     gate: Gate,
     state: GateState,
     detail: String,
@@ -20,7 +20,7 @@ struct Look<'a> {
 
 /// Judges one pod that should be gone.
 pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
-    let mut looks = vec![
+    let mut checks = vec![
         containers(view),
         sandboxes(view),
         devices(view),
@@ -31,29 +31,29 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
     ];
     if view.why == Why::NotInApi {
         // There is no object that could wait for anything.
-        looks.retain(|look| look.gate < Gate::StatusReported);
+        checks.retain(|check| check.gate < Gate::StatusReported);
     }
     if view.api.is_some_and(|pod| pod.mirror) {
         // The object only mirrors a static pod, whose containers rightly run on.
-        looks.retain(|look| look.gate == Gate::ObjectRemoved);
+        checks.retain(|check| check.gate == Gate::ObjectRemoved);
     }
-    let first = looks.iter().position(|look| look.state != GateState::Met);
-    for look in looks.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
-        if look.state == GateState::Met {
+    let first = checks.iter().position(|check| check.state != GateState::Met);
+    for check in checks.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
+        if check.state == GateState::Met {
             continue;
         }
         // What an old kubelet tests at the same time is told too; but a cgroup or a status is only
         // a cause by itself once what fills or precedes it is gone.
-        let told = view.kubelet.tests_together() && look.gate == Gate::VolumesUnmounted && !in_time(view);
+        let told = view.kubelet.tests_together() && check.gate == Gate::VolumesUnmounted && !in_time(view);
         if !told {
-            look.state = if view.kubelet.tests_together() { look.state } else { GateState::NotReached };
-            look.find = Box::new(Vec::new);
+            check.state = if view.kubelet.tests_together() { check.state } else { GateState::NotReached };
+            check.find = Box::new(Vec::new);
         }
     }
-    let gate = first.map(|index| looks[index].gate);
+    let gate = first.map(|index| checks[index].gate);
     let mut findings = Vec::new();
     let mut gates = Vec::new();
-    for Look { gate, state, detail, find } in looks {
+    for GateCheck { gate, state, detail, find } in checks {
         findings.extend(find());
         gates.push(GateView { gate, state, detail });
     }
@@ -136,42 +136,42 @@ fn next_try(view: &PodView, verdict: Verdict, gate: Option<Gate>) -> Option<Stri
     waits.then(|| format!("the kubelet tries again within {}", findings::duration(pause_ms / 1000)))
 }
 
-fn look<'a>(gate: Gate, blocked: bool, detail: String, find: impl FnOnce() -> Vec<Finding> + 'a) -> Look<'a> {
+fn check<'a>(gate: Gate, blocked: bool, detail: String, find: impl FnOnce() -> Vec<Finding> + 'a) -> GateCheck<'a> {
     if blocked {
-        Look { gate, state: GateState::Blocked, detail, find: Box::new(find) }
+        GateCheck { gate, state: GateState::Blocked, detail, find: Box::new(find) }
     } else {
-        Look { gate, state: GateState::Met, detail: String::new(), find: Box::new(Vec::new) }
+        GateCheck { gate, state: GateState::Met, detail: String::new(), find: Box::new(Vec::new) }
     }
 }
 
-fn unknown(gate: Gate, detail: &str) -> Look<'static> {
-    Look { gate, state: GateState::Unknown, detail: detail.to_owned(), find: Box::new(Vec::new) }
+fn unknown(gate: Gate, detail: &str) -> GateCheck<'static> {
+    GateCheck { gate, state: GateState::Unknown, detail: detail.to_owned(), find: Box::new(Vec::new) }
 }
 
-fn containers<'a>(view: &'a PodView<'a>) -> Look<'a> {
+fn containers<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     let gate = Gate::ContainersStopped;
     if view.seen.runtime.get().is_none() {
         return without_runtime(view);
     }
     let running = container::running(view).len();
-    look(gate, running > 0, format!("{running} RUNNING"), || match view.overdue_ms() {
+    check(gate, running > 0, format!("{running} RUNNING"), || match view.overdue_ms() {
         Some(overdue) if overdue < 0 => container::in_time(view),
         _ => container::find(view),
     })
 }
 
 /// The runtime is silent; /proc and the cgroups still tell of tasks that cannot die.
-fn without_runtime<'a>(view: &'a PodView<'a>) -> Look<'a> {
+fn without_runtime<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     let processes = view.processes();
     let findings = crate::causes::uninterruptible::find(view, &processes, &[], Some(Gate::ContainersStopped));
     if findings.is_empty() {
         return unknown(Gate::ContainersStopped, "the runtime did not answer");
     }
     let detail = format!("{} processes left", processes.len());
-    look(Gate::ContainersStopped, true, detail, || findings)
+    check(Gate::ContainersStopped, true, detail, || findings)
 }
 
-fn sandboxes<'a>(view: &'a PodView<'a>) -> Look<'a> {
+fn sandboxes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.seen.runtime.get().is_none() {
         return unknown(Gate::SandboxStopped, "the runtime did not answer");
     }
@@ -188,25 +188,25 @@ fn sandboxes<'a>(view: &'a PodView<'a>) -> Look<'a> {
         }
         () => "stopped, its network is not torn down".to_owned(),
     };
-    look(Gate::SandboxStopped, sandbox::is_blocked(view), detail, || sandbox::find(view))
+    check(Gate::SandboxStopped, sandbox::is_blocked(view), detail, || sandbox::find(view))
 }
 
-fn devices<'a>(view: &'a PodView<'a>) -> Look<'a> {
+fn devices<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.seen.node.dra_pods == Seen::NotAsked {
         return unknown(Gate::DevicesUnprepared, "the kubelet's devices were not looked at");
     }
     let findings = api_side::devices(view);
-    look(Gate::DevicesUnprepared, findings.is_some(), "claims held".to_owned(), || findings.into_iter().collect())
+    check(Gate::DevicesUnprepared, findings.is_some(), "claims held".to_owned(), || findings.into_iter().collect())
 }
 
-fn volumes<'a>(view: &'a PodView<'a>) -> Look<'a> {
+fn volumes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.seen.pod_dirs.fault().is_some() {
         return unknown(Gate::VolumesUnmounted, "the pod directories could not be read");
     }
     if view.dir.is_some_and(|dir| dir.volumes == Seen::NotAsked) {
         return unknown(Gate::VolumesUnmounted, "its volumes were not looked at");
     }
-    // A look that fails is, to the kubelet too, a volume that exists.
+    // A check that fails is, to the kubelet too, a volume that exists.
     let unread = view.dir.is_some_and(|dir| dir.volumes.fault().is_some() || !dir.faults.is_empty());
     let left = volume::Left::of(view);
     if unread && !left.anything() {
@@ -228,14 +228,14 @@ fn volumes<'a>(view: &'a PodView<'a>) -> Look<'a> {
             }
         }
     };
-    look(Gate::VolumesUnmounted, left.anything(), detail, || volume::find(view))
+    check(Gate::VolumesUnmounted, left.anything(), detail, || volume::find(view))
 }
 
-fn cgroups<'a>(view: &'a PodView<'a>) -> Look<'a> {
+fn cgroups<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.seen.cgroups.fault().is_some() {
         return unknown(Gate::CgroupRemoved, "the cgroups could not be read");
     }
-    let Some(cgroup) = view.cgroup else { return look(Gate::CgroupRemoved, false, String::new(), Vec::new) };
+    let Some(cgroup) = view.cgroup else { return check(Gate::CgroupRemoved, false, String::new(), Vec::new) };
     if cgroup.dirs.iter().any(|dir| dir.tree == Seen::NotAsked) {
         return unknown(Gate::CgroupRemoved, "its cgroup was not looked at");
     }
@@ -247,26 +247,34 @@ fn cgroups<'a>(view: &'a PodView<'a>) -> Look<'a> {
         format!("{processes} {}", if processes == 1 { "process" } else { "processes" })
     };
     // A hierarchy the runtime does not know is left for ever and does not hold the pod.
-    look(Gate::CgroupRemoved, !only_unknown, detail, || cgroup::find(view))
+    check(Gate::CgroupRemoved, !only_unknown, detail, || cgroup::find(view))
 }
 
-fn status<'a>(view: &'a PodView<'a>) -> Look<'a> {
+fn status<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.is_stale() {
         return unknown(Gate::StatusReported, "the API server was not heard of late");
+    }
+    if is_cut_down(view) {
+        return unknown(Gate::StatusReported, "its status was not read");
     }
     let findings = api_side::status_not_reported(view);
     // Up to 1.26 the object may go with its phase still Running, and so may a mirror pod's.
     let open =
-        view.api.is_some_and(|pod| !api_side::is_terminal(&pod.phase) && !pod.mirror && !view.kubelet.tests_together());
-    look(Gate::StatusReported, open, String::new(), || findings.into_iter().collect())
+        view.api.is_some_and(|pod| api_side::is_open(&pod.phase) && !pod.mirror && !view.kubelet.tests_together());
+    check(Gate::StatusReported, open, String::new(), || findings.into_iter().collect())
 }
 
-fn object<'a>(view: &'a PodView<'a>) -> Look<'a> {
+fn object<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.is_stale() {
         return unknown(Gate::ObjectRemoved, "the API server was not heard of late");
     }
     let findings = api_side::finalizers(view);
-    look(Gate::ObjectRemoved, view.api.is_some(), String::new(), || findings.into_iter().collect())
+    check(Gate::ObjectRemoved, view.api.is_some(), String::new(), || findings.into_iter().collect())
+}
+
+/// Whether its object was too long for more than its metadata to be read.
+fn is_cut_down(view: &PodView) -> bool {
+    view.api.is_some_and(|pod| pod.phase.is_empty())
 }
 
 /// Sources that failed for this pod.
@@ -277,6 +285,10 @@ fn unknowns(view: &PodView, lacking: &Lacking) -> Vec<Unknown> {
             unknown.push(fault.unknown(hides));
         }
     };
+    if is_cut_down(view) {
+        let why = (FaultKind::TooLarge, "its object is too long, and only the metadata was read");
+        add(&Fault::new(Source::ApiServer, why), "its phase, its volumes and its claims");
+    }
     for fault in view.dir.into_iter().flat_map(|dir| &dir.faults) {
         add(fault, "a part of its volumes");
     }

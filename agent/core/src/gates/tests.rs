@@ -236,12 +236,12 @@ fn a_network_that_could_not_be_seen_is_not_torn_down() {
 fn a_runtime_that_is_only_slow_is_probable() {
     let mut seen = sample::deleted();
     seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer within 1.5s")));
-    let process = RuntimeProcess { pid: 90, comm: "containerd".into(), unit: None, state: 'S' };
+    let process = RuntimeProcess { pid: 90, start_ticks: Some(9), comm: "containerd".into(), unit: None, state: 'S' };
     seen.node.runtime_process = Seen::Seen(process);
     let confidence = |seen: &Observation| judge(seen).node_findings[0].finding.confidence;
     assert_eq!(confidence(&seen), findings::Confidence::Probable);
     seen.node.runtime_process =
-        Seen::Seen(RuntimeProcess { pid: 90, comm: "containerd".into(), unit: None, state: 'T' });
+        Seen::Seen(RuntimeProcess { pid: 90, start_ticks: Some(9), comm: "containerd".into(), unit: None, state: 'T' });
     assert_eq!(confidence(&seen), findings::Confidence::Proven);
     // Alone, and with nothing held, it is a doubt and no fact.
     seen.node.runtime_process = Seen::Missing;
@@ -284,6 +284,24 @@ fn an_old_answer_of_the_api_server_proves_no_absence_and_no_status() {
     let report = judge(&seen);
     assert_eq!((report.pods[0].verdict, report.pods[0].findings.len()), (Verdict::CannotTell, 0));
     assert!(report.unknown.iter().any(|unknown| unknown.source == "API server"));
+}
+
+/// Its deletion and its finalizers are metadata; its status is not.
+#[test]
+fn a_pod_that_was_too_long_to_be_read_is_not_said_to_lack_a_status() {
+    let mut seen = sample::deleted();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].phase.clear();
+    let pod = &judge(&seen).pods[0];
+    assert_eq!((pod.verdict, pod.findings.len()), (Verdict::CannotTell, 0));
+    assert!(pod.unknown.iter().any(|unknown| unknown.why.contains("only the metadata")), "{:?}", pod.unknown);
+    let mut held = sample::running();
+    let Seen::Seen(api) = &mut held.api else { unreachable!() };
+    api.pods[0].phase.clear();
+    let is_told =
+        |seen: &Observation| judge(seen).pods[0].findings.iter().map(|found| found.cause.id).collect::<Vec<_>>();
+    let unclear = is_told(&held);
+    assert_eq!(unclear, is_told(&sample::running()), "what holds it on the node is told all the same");
 }
 
 #[test]

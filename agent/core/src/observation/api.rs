@@ -45,7 +45,7 @@ pub struct ApiPod {
     pub uid: PodUid,
     /// Set when its deletion was requested.
     pub deletion: Option<Deletion>,
-    /// `status.phase`.
+    /// `status.phase`; empty when the object was too long for more than its metadata to be read.
     pub phase: String,
     /// What must be removed before the object can go.
     pub finalizers: Vec<String>,

@@ -1,5 +1,6 @@
 //! Who keeps a mount from being unmounted, and the servers behind FUSE mounts.
 
+use findings::ProcessId;
 use serde::{Deserialize, Serialize};
 
 use super::{Dev, HostPath, Owner, Seen};
@@ -40,11 +41,18 @@ pub struct Holder {
     /// By what it holds the mount.
     pub how: How,
     /// Whether it holds the kubelet's own mount or a copy.
-    pub copy: Copy,
+    pub copy: CopyKind,
     /// Inode of its mount namespace.
     pub mount_ns: u64,
     /// Whom it belongs to.
     pub owner: Owner,
+}
+
+impl Holder {
+    /// Its name for good.
+    pub fn id(&self) -> ProcessId {
+        ProcessId { pid: self.pid, start_ticks: self.start_ticks }
+    }
 }
 
 /// By what a mount is held.
@@ -76,7 +84,7 @@ pub enum How {
 
 /// Which of the mount's copies is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Copy {
+pub enum CopyKind {
     /// The kubelet's own.
     Original,
     /// A copy in another mount namespace that propagation ties to it: holding it makes the
@@ -109,6 +117,9 @@ pub struct FuseConnection {
 pub struct FuseServer {
     /// Its pid.
     pub pid: u32,
+    /// Clock ticks after boot.
+    #[serde(default)]
+    pub start_ticks: Option<u64>,
     /// Its name.
     pub comm: String,
     /// Its state letter; `T` is stopped.
@@ -119,6 +130,13 @@ pub struct FuseServer {
     pub age_ms: u64,
     /// Whom it belongs to.
     pub owner: Owner,
+}
+
+impl FuseServer {
+    /// Its name for good; an observation of an older version has no start.
+    pub fn id(&self) -> Option<ProcessId> {
+        self.start_ticks.map(|start_ticks| ProcessId { pid: self.pid, start_ticks })
+    }
 }
 
 /// How a FUSE file system answered.

@@ -14,6 +14,14 @@ pub struct Dev {
     pub minor: u32,
 }
 
+impl Dev {
+    /// Reads `8:16`, as sysfs has it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = text.trim().split_once(':')?;
+        Some(Dev { major: major.parse().ok()?, minor: minor.parse().ok()? })
+    }
+}
+
 impl std::fmt::Display for Dev {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.major, self.minor)

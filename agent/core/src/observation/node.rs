@@ -1,6 +1,6 @@
 //! The node itself.
 
-use findings::PodUid;
+use findings::{PodUid, ProcessId};
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, HostPath, Seen};
@@ -97,6 +97,9 @@ pub enum Disbelief {
 pub struct RuntimeProcess {
     /// Its pid.
     pub pid: u32,
+    /// Clock ticks after boot.
+    #[serde(default)]
+    pub start_ticks: Option<u64>,
     /// Its name.
     pub comm: String,
     /// The systemd service it runs in, from its cgroup.
@@ -104,6 +107,13 @@ pub struct RuntimeProcess {
     pub unit: Option<String>,
     /// Its state letter; `T` is stopped.
     pub state: char,
+}
+
+impl RuntimeProcess {
+    /// Its name for good; an observation of an older version has no start.
+    pub fn id(&self) -> Option<ProcessId> {
+        self.start_ticks.map(|start_ticks| ProcessId { pid: self.pid, start_ticks })
+    }
 }
 
 /// The kubelet's own opinion of its health.

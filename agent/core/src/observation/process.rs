@@ -1,6 +1,6 @@
 //! Processes and their threads.
 
-use findings::PodUid;
+use findings::{PodUid, ProcessId};
 use serde::{Deserialize, Serialize};
 
 use super::{HostPath, Seen};
@@ -64,6 +64,11 @@ pub struct Thread {
 }
 
 impl Process {
+    /// Its name for good.
+    pub fn id(&self) -> ProcessId {
+        ProcessId { pid: self.pid, start_ticks: self.start_ticks }
+    }
+
     /// Whether it has been killed, or hangs on its way out.
     pub fn is_dying(&self) -> bool {
         self.is_exiting() || self.kill_pending || self.threads.iter().any(|thread| thread.kill_pending)

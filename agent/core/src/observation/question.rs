@@ -103,10 +103,10 @@ pub enum Cost {
 pub enum Hazard {
     /// Files of the kernel or of a local file system: they answer at once.
     Direct,
-    /// A conversation over a socket: whoever is behind it may never answer.
-    Conversation,
-    /// What could hang in the kernel is done in the disposable child.
-    Child,
+    /// A conversation over a socket: whoever is behind it may never answer, and gets so long.
+    Conversation(Duration),
+    /// What could hang in the kernel is done in the disposable child, which gets so long.
+    Child(Duration),
 }
 
 /// The runtime's status calls, all of a round together: the kubelet gives one two minutes, a healthy runtime
@@ -173,25 +173,21 @@ impl Question {
             | Shims(_) => Hazard::Direct,
             // The kubelet's own directory; no path on a file system that needs a server is touched.
             PodVolumes(_) | DraState => Hazard::Direct,
-            ContainerStatus(_) | ContainerState(_) | SandboxStatus(_) | RuntimeConditions | CsiDrivers
-            | PersistentVolume(_) => Hazard::Conversation,
+            ContainerStatus(_) | SandboxStatus(_) => Hazard::Conversation(STATUS),
+            ContainerState(_) | RuntimeConditions | PersistentVolume(_) => Hazard::Conversation(CALL),
+            CsiDrivers => Hazard::Conversation(REGISTRATION),
             // Mappings take the lock of the process's memory, which a task in D may hold.
-            Holders(_) => Hazard::Child,
+            Holders(_) => Hazard::Child(HOLDERS),
             // A `stat` waits for the server.
-            FuseAnswer { .. } => Hazard::Child,
+            FuseAnswer { .. } => Hazard::Child(FUSE),
         }
     }
 
     /// How long the answer may take where somebody else has to give it; `None` for the kernel's own files.
     pub fn deadline(&self) -> Option<Duration> {
-        use Question::*;
-        match self {
-            ContainerStatus(_) | SandboxStatus(_) => Some(STATUS),
-            ContainerState(_) | RuntimeConditions | PersistentVolume(_) => Some(CALL),
-            CsiDrivers => Some(REGISTRATION),
-            Holders(_) => Some(HOLDERS),
-            FuseAnswer { .. } => Some(FUSE),
-            _ => None,
+        match self.hazard() {
+            Hazard::Direct => None,
+            Hazard::Conversation(deadline) | Hazard::Child(deadline) => Some(deadline),
         }
     }
 }

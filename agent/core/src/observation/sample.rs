@@ -197,6 +197,35 @@ pub fn set_phase(seen: &mut Observation, phase: &str) {
     api.pods[0].phase = phase.into();
 }
 
+/// What the runtime says.
+pub fn runtime(seen: &mut Observation) -> &mut RuntimeFacts {
+    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    runtime
+}
+
+/// The directory of the pod.
+pub fn pod_dir(seen: &mut Observation) -> &mut PodDir {
+    let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+    &mut dirs[0]
+}
+
+/// The pod's volume.
+pub fn volume(seen: &mut Observation) -> &mut VolumeDir {
+    let Seen::Seen(volumes) = &mut pod_dir(seen).volumes else { unreachable!() };
+    &mut volumes[0]
+}
+
+/// A sub-path of the pod's volume.
+pub fn sub_path(mounted: Seen<bool>, is_file: bool) -> SubPath {
+    let path = format!("/var/lib/kubelet/pods/{UID}/volume-subpaths/pv-1/app/0");
+    SubPath { volume: "pv-1".into(), container: "app".into(), path: HostPath::from(path.as_str()), mounted, is_file }
+}
+
+/// Puts these mounts into the mount namespace of the container.
+pub fn container_table(seen: &mut Observation, mounts: Vec<Mount>) {
+    seen.mounts.others.push(MountTable { ns: 600, through_pid: INIT, total: mounts.len(), mounts });
+}
+
 /// The kubelet's mounts.
 pub fn table(seen: &mut Observation) -> &mut Vec<Mount> {
     let Seen::Seen(table) = &mut seen.mounts.kubelet else { unreachable!() };
@@ -205,11 +234,10 @@ pub fn table(seen: &mut Observation) -> &mut Vec<Mount> {
 
 /// A mount of a whole file system.
 pub fn mount(id: u32, dev: &str, mount_point: &str, fs_type: &str) -> Mount {
-    let (major, minor) = dev.split_once(':').unwrap();
     Mount {
         id,
         parent: 1,
-        dev: Dev { major: major.parse().unwrap(), minor: minor.parse().unwrap() },
+        dev: Dev::parse(dev).unwrap(),
         root: HostPath::from("/"),
         mount_point: HostPath::from(mount_point),
         fs_type: fs_type.into(),
@@ -219,6 +247,13 @@ pub fn mount(id: u32, dev: &str, mount_point: &str, fs_type: &str) -> Mount {
         read_only: false,
         super_read_only: false,
     }
+}
+
+/// A private copy of a mount in the mount namespace of a service.
+pub fn mount_copy(dev: &str, path: &str) -> MountCopy {
+    let mut mount = mount(90, dev, path, "ext4");
+    mount.shared = None;
+    MountCopy { mount, ns: 900, pid: 700, comm: "ntpd".into(), state: 'S', owner: Owner::Unit("ntpd.service".into()) }
 }
 
 /// A process with one thread that sleeps nowhere special.
@@ -281,6 +316,11 @@ pub fn causes(seen: &Observation) -> Vec<&'static str> {
     crate::plan::tests::check(seen);
     let report = crate::gates::judge(seen);
     report.pods.iter().flat_map(|pod| &pod.findings).map(|finding| finding.cause.0.id).collect()
+}
+
+/// Judges, and names the causes that are the node's.
+pub fn node_causes(seen: &Observation) -> Vec<&'static str> {
+    crate::gates::judge(seen).node_findings.iter().map(|found| found.finding.cause.0.id).collect()
 }
 
 /// Judges, and gives the verdict of the only pod.

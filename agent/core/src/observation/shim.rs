@@ -1,5 +1,6 @@
 //! The shims of sandboxes whose containers have lost their processes.
 
+use findings::ProcessId;
 use serde::{Deserialize, Serialize};
 
 use super::{HostPath, Seen};
@@ -25,6 +26,11 @@ pub struct Shim {
 }
 
 impl Shim {
+    /// Its name for good.
+    pub fn id(&self) -> ProcessId {
+        ProcessId { pid: self.pid, start_ticks: self.start_ticks }
+    }
+
     /// The file name of its program, also after an upgrade has replaced the file.
     pub fn program_name(&self) -> Option<&str> {
         let name = self.program.get()?.as_path().file_name()?.to_str()?;

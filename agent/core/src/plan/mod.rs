@@ -7,7 +7,7 @@
 pub(crate) mod tests;
 
 use crate::{
-    evidence::Facts,
+    facts::Facts,
     gates,
     observation::{Observation, Question},
 };

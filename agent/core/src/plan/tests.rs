@@ -286,37 +286,3 @@ fn an_observation_tells_what_was_asked() {
     old.as_object_mut().unwrap().remove("asked");
     assert_eq!(serde_json::from_value::<Observation>(old).unwrap(), sample::running());
 }
-
-#[test]
-fn whoever_may_never_answer_has_a_deadline() {
-    let path = || HostPath::from("/m");
-    let questions = [
-        Question::KilledProcesses,
-        Question::ContainerStatus("c".into()),
-        Question::ContainerState("c".into()),
-        Question::SandboxStatus("s".into()),
-        Question::RuntimeConditions,
-        Question::RuntimeListener,
-        Question::CgroupTree(sample::pod().uid),
-        Question::PodVolumes(sample::pod().uid),
-        Question::DraState,
-        Question::Process { pid: 7, depth: Depth::Threads },
-        Question::PidNamespace(7),
-        Question::Children(7),
-        Question::WaitingThreads(7),
-        Question::MountTable { ns: 7, tid: 7 },
-        Question::RootFileSystem("c".into()),
-        Question::Holders(path()),
-        Question::MountCopies("m".into()),
-        Question::UnmountedDevices,
-        Question::FuseConnection(7),
-        Question::FuseAnswer { connection: 7, mount_point: path() },
-        Question::CsiDrivers,
-        Question::MultipathMap(Dev { major: 8, minor: 0 }),
-        Question::Shims("s".into()),
-        Question::PersistentVolume("v".into()),
-    ];
-    for question in questions {
-        assert_eq!(question.hazard() == Hazard::Direct, question.deadline().is_none(), "{question:?}");
-    }
-}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use findings::{PodRef, PodUid};
 
 use crate::{
-    evidence::Facts,
+    facts::Facts,
     observation::{ContainerState, Deletion, Observation, Question},
 };
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use findings::{PodRef, PodUid};
 
 use super::{Candidate, KubeletMinor, Why};
-use crate::{evidence::Facts, observation::*};
+use crate::{facts::Facts, observation::*};
 
 /// Milliseconds past the deadline in which the kubelet is given time: it kills two seconds after
 /// the deadline at the earliest and tries again every 10–15 s (`backOffPeriod` with jitter).

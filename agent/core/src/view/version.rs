@@ -23,12 +23,6 @@ impl KubeletMinor {
     pub fn tests_together(self) -> bool {
         self.0 <= 26
     }
-
-    /// Up to 1.29 a mount is recognised by its device number being another than its parent's, so
-    /// a bind mount within one file system is not seen; since 1.30 by `statx`.
-    pub fn recognises_mounts_by_device(self) -> bool {
-        self.0 <= 29
-    }
 }
 
 /// The kubelet's version, which only the API server tells. The kubelet's program would print it, and
@@ -54,8 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_boundaries() {
+    fn the_boundary() {
         assert!(KubeletMinor(26).tests_together() && !KubeletMinor(27).tests_together());
-        assert!(KubeletMinor(29).recognises_mounts_by_device() && !KubeletMinor(30).recognises_mounts_by_device());
     }
 }

@@ -211,7 +211,7 @@ fn a_pod_held_for_an_hour_is_told_twice_and_its_end_once() {
 }
 
 #[test]
-fn nothing_terminating_costs_no_write_and_few_looks() {
+fn nothing_terminating_costs_no_write_and_few_scans() {
     let mut world = World::new(sample::node(), Api::Up);
     world.until(86_400);
     assert!(world.writes.is_empty());

@@ -9,7 +9,7 @@ use kube::{
 };
 
 use super::{Deadlines, kubelet_kubeconfig, token};
-use crate::{host::HostView, observation::HostPath};
+use crate::{host::HostRoot, observation::HostPath};
 
 /// By this the API server's audit log and its fairness tell us from others.
 const USER_AGENT: &str = concat!("why-terminating-agent/", env!("CARGO_PKG_VERSION"));
@@ -20,7 +20,7 @@ pub enum Credentials {
     /// A kubeconfig file the user named.
     Kubeconfig(PathBuf),
     /// The kubelet's own, and how the host is seen. Nothing it names is run.
-    OfKubelet(HostView, HostPath),
+    OfKubelet(HostRoot, HostPath),
     /// The service account of the pod the agent runs in.
     InCluster,
 }
@@ -30,8 +30,8 @@ impl Credentials {
     pub async fn config(self, deadlines: Deadlines) -> anyhow::Result<Config> {
         let mut config = match self {
             Credentials::Kubeconfig(path) => from_kubeconfig(Kubeconfig::read_from(path)?).await?,
-            Credentials::OfKubelet(view, path) => {
-                from_kubeconfig(kubelet_kubeconfig::kubeconfig(&view, &path)?).await?
+            Credentials::OfKubelet(host, path) => {
+                from_kubeconfig(kubelet_kubeconfig::kubeconfig(&host, &path)?).await?
             }
             Credentials::InCluster => Config::incluster()?,
         };

@@ -10,7 +10,7 @@ use kube::config::{
     AuthInfo, Cluster, Context, Kubeconfig, KubeconfigError, NamedAuthInfo, NamedCluster, NamedContext,
 };
 
-use crate::{host::HostView, observation::HostPath, sys};
+use crate::{host::HostRoot, observation::HostPath, sys};
 
 /// Longest kubeconfig or certificate.
 const MAX_FILE: usize = 1 << 20;
@@ -37,9 +37,9 @@ pub(super) enum Refusal {
 }
 
 /// Reads it through the kubelet's eyes; the new one names no other file.
-pub(super) fn kubeconfig(view: &HostView, path: &HostPath) -> Result<Kubeconfig, Refusal> {
+pub(super) fn kubeconfig(host: &HostRoot, path: &HostPath) -> Result<Kubeconfig, Refusal> {
     let shown = || path.show();
-    let text = read(view, path)?;
+    let text = read(host, path)?;
     let told = Kubeconfig::from_yaml(&text).map_err(|error| Refusal::Malformed(shown(), Box::new(error)))?;
     let context = told.current_context.and_then(|name| {
         told.contexts.into_iter().find(|context| context.name == name).and_then(|context| context.context)
@@ -57,7 +57,7 @@ pub(super) fn kubeconfig(view: &HostView, path: &HostPath) -> Result<Kubeconfig,
         (Some(data), _) => Ok(Some(data)),
         (None, Some(file)) => {
             let dir = path.as_path().parent().unwrap_or(path.as_path());
-            let text = read(view, &HostPath::from(dir.join(file)))?;
+            let text = read(host, &HostPath::from(dir.join(file)))?;
             Ok::<_, io::Error>(Some(BASE64_STANDARD.encode(text)))
         }
         (None, None) => Ok(None),
@@ -102,8 +102,8 @@ fn named(cluster: Cluster, user: AuthInfo) -> Kubeconfig {
     }
 }
 
-fn read(view: &HostView, path: &HostPath) -> io::Result<String> {
-    sys::read_text_of_root(&view.at(&view.without_links(path.clone())), MAX_FILE)
+fn read(host: &HostRoot, path: &HostPath) -> io::Result<String> {
+    sys::read_text_of_root(&host.at(&host.without_links(path.clone())), MAX_FILE)
 }
 
 #[cfg(test)]
@@ -136,12 +136,12 @@ mod tests {
             std::fs::write(self.dir.path().join(path), text).unwrap();
         }
 
-        fn view(&self) -> HostView {
-            HostView::new(self.dir.path())
+        fn host(&self) -> HostRoot {
+            HostRoot::new(self.dir.path())
         }
 
         fn kubeconfig(&self) -> Result<Kubeconfig, Refusal> {
-            kubeconfig(&self.view(), &HostPath::from("/etc/kubelet.conf"))
+            kubeconfig(&self.host(), &HostPath::from("/etc/kubelet.conf"))
         }
 
         fn parts(&self) -> (Value, Value) {
@@ -208,8 +208,8 @@ mod tests {
             ("tokenFile", json!(secret.path())),
         ] {
             let host = Host::new(json!({"server": address}), json!({by: how}));
-            let credentials = Credentials::OfKubelet(host.view(), HostPath::from("/etc/kubelet.conf"));
-            let seen = Conversation::open(credentials).unwrap().look("node-a", None).await;
+            let credentials = Credentials::OfKubelet(host.host(), HostPath::from("/etc/kubelet.conf"));
+            let seen = Conversation::open(credentials).unwrap().facts("node-a", None).await;
             let why = seen.fault().map(|fault| fault.says.clone()).unwrap();
             assert!(why.contains(&format!("by {by}, ")) && why.contains("not used unasked"), "{why}");
         }
@@ -229,7 +229,7 @@ mod tests {
                 "command": "/bin/sh", "args": ["-c", format!("touch {}", marker.display())]}}),
         );
         let credentials = Credentials::Kubeconfig(host.dir.path().join("etc/kubelet.conf"));
-        let seen = Conversation::open(credentials).unwrap().look("node-a", None).await;
+        let seen = Conversation::open(credentials).unwrap().facts("node-a", None).await;
         assert!(seen.fault().is_some() && marker.exists());
     }
 }

@@ -26,11 +26,11 @@ use crate::observation::{ApiFacts, Fault, PersistentVolume, Seen, Source};
 
 impl Conversation {
     /// Asks for the pods of `node`, or with a name in `only` for the one that is called so there.
-    pub async fn look(&self, node: &str, only: Option<&PodFilter>) -> Seen<ApiFacts> {
+    pub async fn facts(&self, node: &str, only: Option<&PodFilter>) -> Seen<ApiFacts> {
         let (node, only) = (node.to_owned(), only.cloned());
         self.ask(move |server| async move {
             let at = |fault: Fault| Fault { says: format!("{}: {}", server.url, fault.says), ..fault };
-            look(&server, &node, only.as_ref()).await.map_err(at)
+            facts(&server, &node, only.as_ref()).await.map_err(at)
         })
         .await
     }
@@ -50,7 +50,7 @@ impl Conversation {
     }
 }
 
-async fn look(server: &Server, name: &str, only: Option<&PodFilter>) -> Result<ApiFacts, Fault> {
+async fn facts(server: &Server, name: &str, only: Option<&PodFilter>) -> Result<ApiFacts, Fault> {
     let api = &server.patient;
     let node = async {
         match api.node(name).await {
@@ -103,7 +103,7 @@ mod tests {
         let asked = |only: Option<PodFilter>| {
             let conversation = &conversation;
             async move {
-                let facts = conversation.look("node-a", only.as_ref()).await.get().cloned().unwrap();
+                let facts = conversation.facts("node-a", only.as_ref()).await.get().cloned().unwrap();
                 assert_eq!(facts.boot_id.as_deref(), Some("b"));
                 facts.pods.iter().map(|pod| format!("{}/{}", pod.namespace, pod.name)).collect::<Vec<String>>()
             }
@@ -129,7 +129,7 @@ mod tests {
         std::fs::write(file.path(), config.to_string()).unwrap();
         let before = std::time::Instant::now();
         let conversation = Conversation::open(Credentials::Kubeconfig(file.path().to_owned())).unwrap();
-        let seen = conversation.look("node-a", None).await;
+        let seen = conversation.facts("node-a", None).await;
         assert!(seen.fault().is_some(), "{seen:?}");
         assert!(before.elapsed() < CHECK.answer * 2);
     }

@@ -17,10 +17,14 @@ const LONGEST_NAME: usize = 320;
 pub trait Small: DeserializeOwned {
     /// Where it is.
     type Of: kube::Resource<DynamicType = ()>;
+    /// Whether one that is too long to be read is worth knowing by its metadata alone.
+    const IS_KNOWN_BY_METADATA: bool = false;
 }
 
 impl Small for Pod {
     type Of = core::Pod;
+    /// A pod that is missing in a list would seem forgotten.
+    const IS_KNOWN_BY_METADATA: bool = true;
 }
 
 impl Small for Node {

@@ -76,7 +76,7 @@ async fn answer(question: Question) -> Answer {
             Answer::Call(call(socket.as_path(), &method, &question, deadline, bound).await.map(Bytes))
         }
         Question::Listener(socket) => Answer::Listener(sys::listener(socket.as_path()).map_err(Into::into)),
-        Question::Healthz(port) => Answer::Healthz(healthz::look(port).await),
+        Question::Healthz(port) => Answer::Healthz(healthz::answer(port).await),
     }
 }
 
@@ -149,8 +149,8 @@ mod tests {
         let nobody = dir.path().join("nobody.sock");
         let sockets = Sockets::Broker(broker());
         for (socket, kind) in [(&silent, FaultKind::TimedOut), (&nobody, FaultKind::Refused)] {
-            let look = async |sockets: &Sockets| Runtime::new(sockets, socket).unwrap().look(None).await;
-            let (own, carried) = (look(&Sockets::Own).await, look(&sockets).await);
+            let facts = async |sockets: &Sockets| Runtime::new(sockets, socket).unwrap().facts(None).await;
+            let (own, carried) = (facts(&Sockets::Own).await, facts(&sockets).await);
             assert_eq!(own.fault().map(|fault| fault.kind), Some(kind));
             assert_eq!(own, carried);
         }

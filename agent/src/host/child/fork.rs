@@ -52,7 +52,7 @@ pub(super) fn read(path: &CStr, cap: usize, deadline: Duration) -> io::Result<Ou
 }
 
 /// Looks at the file that `path` leads to in a child, until the deadline; then it is killed.
-pub(super) fn look_at(path: &CStr, deadline: Duration) -> io::Result<Outcome<Executable>> {
+pub(super) fn executable(path: &CStr, deadline: Duration) -> io::Result<Outcome<Executable>> {
     let Outcome { answer, abandoned } = run(deadline, |writer| tell_facts(path, writer))?;
     let answer = answer.map(|told| told.and_then(|bytes| facts(&bytes).ok_or(io::ErrorKind::UnexpectedEof.into())));
     Ok(Outcome { answer, abandoned })
@@ -83,6 +83,7 @@ pub(super) fn start(work: impl FnOnce(&OwnedFd) -> Result<(), Errno>) -> io::Res
     // take them for the fork), no other is used, and the copy ends without running anything else.
     #[allow(unsafe_code)]
     match unsafe { fork() }? {
+        // SAFETY: it ends at once, and runs nothing that was registered for the end of the agent.
         ForkResult::Child => unsafe { libc::_exit(be_the_child(work, &writer)) },
         ForkResult::Parent { child } => Ok((reader, Running::new(child))),
     }
@@ -178,11 +179,11 @@ mod tests {
         let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
         for (mode, others_write) in [(0o755, false), (0o775, true), (0o757, true)] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            let told = look_at(&name, SOON).unwrap().answer.unwrap().unwrap();
+            let told = executable(&name, SOON).unwrap().answer.unwrap().unwrap();
             let owner = nix::unistd::geteuid().as_raw();
             assert_eq!(told, Executable { owner, others_write, file_system: 0x0102_1994 }, "{mode:o}");
         }
-        assert!(look_at(c"/nothing-here", SOON).unwrap().answer.unwrap().is_err());
+        assert!(executable(c"/nothing-here", SOON).unwrap().answer.unwrap().is_err());
     }
 
     /// Whoever opens a FIFO that nobody writes to waits.

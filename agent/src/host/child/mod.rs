@@ -137,7 +137,7 @@ impl Prober {
     /// a server.
     pub fn executable(&self, pid: u32, deadline: Duration) -> Seen<Executable> {
         let source = format!("/proc/{pid}/exe");
-        let answer = self.copy(&source, |name| fork::look_at(name, deadline));
+        let answer = self.copy(&source, |name| fork::executable(name, deadline));
         match answer.and_then(|answer| answer.ok_or(ChildError::Deadline(deadline))) {
             Ok(Ok(executable)) => Seen::Seen(executable),
             Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,

@@ -66,13 +66,12 @@ fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
 }
 
 fn mappings(dev: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
-    let numbers = dev.split_once(':').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-    let Some((major, minor)) = numbers else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let Some(dev) = Dev::parse(dev) else { return Err(io::ErrorKind::InvalidInput.into()) };
     for pid in pids.iter().filter_map(|pid| pid.parse().ok()) {
         let path = format!("/proc/{pid}/maps");
         match read(&path, MAPS_CAP) {
             Ok(bytes) => {
-                for path in maps::files_of(&bytes, Dev { major, minor }) {
+                for path in maps::files_of(&bytes, dev) {
                     say(out, &Line::Mapping { pid, path })?;
                 }
                 say(out, &Line::Looked { pid })?;

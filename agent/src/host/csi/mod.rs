@@ -6,14 +6,14 @@ mod staging;
 mod tests;
 mod unstaged;
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
 pub use staging::staging;
 use tokio::time::{Instant, timeout_at};
 pub use unstaged::unstaged;
 
-use super::{HostView, Sockets, mounts::touchable};
+use super::{HostRoot, Sockets, tree::Tree};
 use crate::{
     observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
     sys::{self, EntryKind},
@@ -23,33 +23,46 @@ use crate::{
 const SOCKETS_CAP: usize = 64;
 /// So many are asked at a time: each connection has buffers of its own.
 const AT_ONCE: usize = 4;
+/// The most entries of one of its directories that are looked at.
+const ENTRIES_CAP: usize = 1000;
 /// The most sub-folders that are looked into.
 const FOLDERS_CAP: usize = 64;
 
 /// Asks every registration socket below `<root-dir>/plugins_registry` who it is, some at a time, and
 /// tries whether anybody listens on the socket it names. Each may take `deadline`, all together twice as long.
 pub async fn drivers(
-    view: &HostView,
+    host: &HostRoot,
     sockets: &Sockets,
     kubelet_root: &HostPath,
     table: &MountTable,
     deadline: Duration,
 ) -> Seen<Vec<CsiDriver>> {
-    let registered = match registered(view, &kubelet_root.join("plugins_registry"), &table.mounts) {
+    let registry = kubelet_root.join("plugins_registry");
+    let tree = match Tree::open(host, &registry, &table.mounts) {
+        Seen::Seen(tree) => tree,
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    let registered = match registered(&tree, &registry) {
         Seen::Seen(registered) => registered,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
+    let tree = &tree;
     let end = Instant::now() + deadline * 2;
     let ask = |socket: HostPath| async move {
-        let at = view.at(&socket);
+        let at = match tree.socket(&socket) {
+            Seen::Seen(at) => at,
+            Seen::Missing | Seen::NotAsked => return CsiDriver { socket, info: Seen::Missing },
+            Seen::Failed(fault) => return CsiDriver { socket, info: Seen::Failed(fault) },
+        };
         let said = timeout_at(end, registration::info(sockets, &at, &socket, deadline)).await;
         let late = |_| {
             Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
         };
         let info = match said.unwrap_or_else(late) {
             Seen::Seen((name, endpoint)) => {
-                let listens = listens(view, sockets, &table.mounts, &endpoint).await;
+                let listens = listens(host, sockets, &table.mounts, &endpoint).await;
                 Seen::Seen(CsiDriverInfo { name, endpoint, listens })
             }
             Seen::Missing => Seen::Missing,
@@ -65,14 +78,8 @@ pub async fn drivers(
 
 /// The sockets in `registry` and one level of folders in it. The kubelet's plugin watcher
 /// (`pkg/kubelet/pluginmanager/pluginwatcher`) goes deeper, but drivers do not.
-fn registered(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Vec<HostPath>> {
-    let list = |path: &HostPath| match touchable(mounts, path) {
-        Ok(()) => match sys::list_capped(&view.at(path), 1000) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Seen::Failed(Fault::new(path.show(), error)),
-            result => super::seen(result),
-        },
-        Err(fault) => Seen::Failed(fault),
-    };
+fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<Vec<HostPath>> {
+    let list = |path: &HostPath| tree.list(path, ENTRIES_CAP);
     let entries = match list(registry) {
         Seen::Seen(entries) => entries,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
@@ -96,17 +103,24 @@ fn registered(view: &HostView, registry: &HostPath, mounts: &[Mount]) -> Seen<Ve
     Seen::Seen(sockets)
 }
 
-/// The endpoint is the driver's own word, so it is looked up in the mount table first.
-async fn listens(view: &HostView, sockets: &Sockets, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
-    if !endpoint.as_path().is_absolute() {
+/// The endpoint is the driver's own word: it is looked up in the mount table first, and reached without links.
+async fn listens(host: &HostRoot, sockets: &Sockets, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
+    let parent = endpoint.as_path().parent().filter(|_| endpoint.as_path().is_absolute());
+    let Some(parent) = parent.map(|parent| HostPath::from(parent.to_owned())) else {
         return Seen::Failed(Fault::new(endpoint, (FaultKind::Malformed, "is not the path of a socket")));
-    }
-    if let Err(fault) = touchable(mounts, endpoint) {
-        return Seen::Failed(fault);
-    }
-    match sockets.listener(&view.at(endpoint)).await {
+    };
+    let socket = match Tree::open(host, &parent, mounts) {
+        Seen::Seen(tree) => tree.socket(endpoint),
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    let socket = match socket {
+        Seen::Seen(socket) => socket,
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    match sockets.listener(socket.path()).await {
         Ok(listener) => Seen::Seen(listener.is_some()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
         Err(error) => Seen::Failed(Fault::new(endpoint.show(), error)),
     }
 }

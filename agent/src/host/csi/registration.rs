@@ -1,12 +1,13 @@
 //! `pluginregistration.Registration/GetInfo` (`k8s.io/kubelet/pkg/apis/pluginregistration/v1`).
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use cri_api::RpcError;
 
 use crate::{
     host::Sockets,
     observation::{Fault, HostPath, Seen},
+    sys::Socket,
 };
 
 /// The only call.
@@ -35,18 +36,16 @@ const ANSWER_CAP: u32 = 64 << 10;
 /// The type of a CSI driver.
 const CSI_PLUGIN: &str = "CSIPlugin";
 
-/// Asks the registration socket, found at `at`, for the driver's name and endpoint. `Missing`
-/// when it belongs to another kind of plugin, or is gone.
+/// Asks the registration socket, found as `at`, for the driver's name and endpoint. `Missing` when it belongs to
+/// another kind of plugin.
 pub(super) async fn info(
     sockets: &Sockets,
-    at: &Path,
+    at: &Socket,
     socket: &HostPath,
     deadline: Duration,
 ) -> Seen<(String, HostPath)> {
-    let said: Result<PluginInfo, RpcError> = match sockets.connect(at, deadline, Some(ANSWER_CAP)) {
+    let said: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), deadline, Some(ANSWER_CAP)) {
         Ok(connected) => connected.connection.call(GET_INFO, InfoRequest {}).await,
-        // The folder of one with a long path.
-        Err(RpcError::Unreachable { errno: Some(libc::ENOENT), .. }) => return Seen::Missing,
         Err(error) => Err(error),
     };
     match said {

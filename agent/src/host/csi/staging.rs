@@ -1,20 +1,22 @@
 //! Staged volumes: `<root-dir>/plugins/kubernetes.io/csi/<driver>/<sha256>/globalmount`.
 
-use super::super::{HostView, mounts::touchable, volumes::read_vol_data};
-use crate::observation::{HostPath, Mount, MountTable, StagingMount, VolData};
+use super::super::{HostRoot, tree::Tree, volumes::read_vol_data};
+use crate::observation::{HostPath, Mount, MountTable, Seen, StagingMount, VolData};
 
 /// The staging mounts in the kubelet's table, each with the `vol_data.json` beside it and the
 /// mounts of pods that show the same file system.
-pub fn staging(view: &HostView, kubelet_root: &HostPath, table: &MountTable) -> Vec<StagingMount> {
+pub fn staging(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> Vec<StagingMount> {
     let plugins = kubelet_root.join("plugins/kubernetes.io/csi");
     let pods = kubelet_root.join("pods");
+    let tree = Tree::open(host, &plugins, &table.mounts);
     let staged = |mount: &Mount| {
         let (driver, beside) = staged_volume(&mount.mount_point, &plugins)?;
         let shows_same = |other: &&Mount| other.dev == mount.dev && other.mount_point.is_below(&pods);
         let used_by = table.mounts.iter().filter(shows_same).map(|other| other.mount_point.clone());
-        let vol_data = match touchable(&table.mounts, &beside) {
-            Ok(()) => read_vol_data(view, &beside.join("vol_data.json")),
-            Err(fault) => VolData::Failed(fault),
+        let vol_data = match &tree {
+            Seen::Seen(tree) => read_vol_data(tree, &beside.join("vol_data.json")),
+            Seen::Missing | Seen::NotAsked => VolData::Missing,
+            Seen::Failed(fault) => VolData::Failed(fault.clone()),
         };
         let (path, dev) = (mount.mount_point.clone(), mount.dev);
         Some(StagingMount { driver, path, dev, vol_data, used_by: used_by.collect() })

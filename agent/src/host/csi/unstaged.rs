@@ -1,31 +1,29 @@
 //! Staging directories in which nothing is mounted: `NodeUnstageVolume` has unmounted the volume, or
 //! the driver stages nothing, and the kubelet has not removed the directory.
 
-use super::super::{HostView, mounts::touchable};
-use crate::{
-    observation::{HostPath, MountTable, UnstagedVolume},
-    sys,
-};
+use super::super::{HostRoot, tree::Tree};
+use crate::observation::{HostPath, MountTable, Seen, UnstagedVolume};
 
 /// So many directories are looked at; a node has a few dozen.
 const AT_MOST: usize = 512;
 
 /// `<root-dir>/plugins/kubernetes.io/csi/<driver>/<sha256>/globalmount` without a mount at or below.
-pub fn unstaged(view: &HostView, kubelet_root: &HostPath, table: &MountTable) -> Vec<UnstagedVolume> {
+pub fn unstaged(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> Vec<UnstagedVolume> {
     let plugins = kubelet_root.join("plugins/kubernetes.io/csi");
+    let Seen::Seen(tree) = Tree::open(host, &plugins, &table.mounts) else { return Vec::new() };
     let mut found = Vec::new();
-    for driver in list(view, &plugins, table) {
+    for driver in list(&tree, &plugins) {
         // The old layout is named by PVs, and block volumes are not mounted.
         if matches!(driver.as_str(), "volumeDevices" | "pv") {
             continue;
         }
         let of_driver = plugins.join(&driver);
-        for volume in list(view, &of_driver, table) {
+        for volume in list(&tree, &of_driver) {
             let path = of_driver.join(volume).join("globalmount");
             if table.mounts.iter().any(|mount| mount.mount_point.is_within(&path)) {
                 continue;
             }
-            let Ok(facts) = sys::file_facts(&view.at(&path)) else { continue };
+            let Seen::Seen(facts) = tree.facts(&path) else { continue };
             if facts.is_directory {
                 found.push(UnstagedVolume { driver: driver.clone(), path, changed_ms: facts.changed_ms });
             }
@@ -34,10 +32,7 @@ pub fn unstaged(view: &HostView, kubelet_root: &HostPath, table: &MountTable) ->
     found
 }
 
-fn list(view: &HostView, dir: &HostPath, table: &MountTable) -> Vec<String> {
-    if touchable(&table.mounts, dir).is_err() {
-        return Vec::new();
-    }
-    let entries = sys::list_capped(&view.at(dir), AT_MOST).unwrap_or_default();
-    entries.iter().filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect()
+fn list(tree: &Tree<'_>, dir: &HostPath) -> Vec<String> {
+    let entries = tree.list(dir, AT_MOST);
+    entries.get().into_iter().flatten().filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect()
 }

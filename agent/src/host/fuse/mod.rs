@@ -6,7 +6,7 @@ mod tests;
 
 use std::{cell::OnceCell, collections::BTreeSet, io, path::PathBuf, time::Duration};
 
-use super::{HostView, census::Census, child::Prober};
+use super::{HostRoot, census::Census, child::Prober, fault_at};
 use crate::{
     observation::{Fault, FaultKind, FuseConnection, HostPath, Mount, Seen},
     sys,
@@ -26,14 +26,14 @@ pub struct Hints<'a> {
 /// What is known of the connections `numbers` (`Mount::fuse_connection`), in their order, all
 /// from the kernel. Their servers are searched among all processes unless a likely one is found;
 /// with no number nothing is done.
-pub fn connections(numbers: &[u32], hints: &Hints<'_>, view: &HostView) -> Vec<FuseConnection> {
+pub fn connections(numbers: &[u32], hints: &Hints<'_>, host: &HostRoot) -> Vec<FuseConnection> {
     if numbers.is_empty() {
         return Vec::new();
     }
     let servers = servers::search(numbers, hints);
     let connection = |number: &u32| FuseConnection {
         number: *number,
-        waiting: waiting(*number, view),
+        waiting: waiting(*number, host),
         servers: servers.of(*number),
         exact: servers.exact(),
         probe: Seen::NotAsked,
@@ -43,26 +43,26 @@ pub fn connections(numbers: &[u32], hints: &Hints<'_>, view: &HostView) -> Vec<F
 
 /// Asks the file system itself, in the disposable child. Only when the user wants it: a child
 /// that waits for a server that has read its request cannot be killed.
-pub fn probe(connection: &mut FuseConnection, mount: &Mount, view: &HostView, prober: &Prober, deadline: Duration) {
-    connection.probe = prober.stat(mount.dev, &view.at(&mount.mount_point), deadline);
+pub fn probe(connection: &mut FuseConnection, mount: &Mount, host: &HostRoot, prober: &Prober, deadline: Duration) {
+    connection.probe = prober.stat(mount.dev, &host.at(&mount.mount_point), deadline);
 }
 
 /// How many requests wait for an answer. `Missing` when there is no such connection any more.
-fn waiting(number: u32, view: &HostView) -> Seen<u32> {
+fn waiting(number: u32, host: &HostRoot) -> Seen<u32> {
     let all = HostPath::from("/sys/fs/fuse/connections");
-    let path: PathBuf = view.at(&all).join(number.to_string()).join("waiting");
+    let path: PathBuf = host.at(&all).join(number.to_string()).join("waiting");
     let source = format!("/sys/fs/fuse/connections/{number}/waiting");
     match sys::read_text(&path, 64) {
         Ok(text) => match text.trim().parse() {
             Ok(count) => Seen::Seen(count),
             Err(_) => Seen::Failed(Fault::new(source, (FaultKind::Malformed, "has an unknown form"))),
         },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match sys::is_mount_root(&view.at(&all)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match sys::is_mount_root(&host.at(&all)) {
             Ok(Some(false)) => {
                 Seen::Failed(Fault::new(source, (FaultKind::Gone, "the fusectl file system is not mounted")))
             }
             _ => Seen::Missing,
         },
-        Err(error) => Seen::Failed(Fault::new(source, error)),
+        Err(error) => Seen::Failed(fault_at(source, &error)),
     }
 }

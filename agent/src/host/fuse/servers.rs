@@ -43,7 +43,7 @@ impl Servers {
     }
 
     /// Looks at these processes in turn. Whether every wanted connection has a server by then.
-    fn look_at(&mut self, pids: impl IntoIterator<Item = u32>, wanted: &[u32]) -> bool {
+    fn search(&mut self, pids: impl IntoIterator<Item = u32>, wanted: &[u32]) -> bool {
         for pid in pids {
             // A zombie holds nothing; others that may not be seen are no servers we could name.
             let Ok((dir, _)) = living(pid) else { continue };
@@ -75,7 +75,7 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     // A service and what has put itself into the background are children of init. The latest first: most
     // of the others, the shims, have been there when the volume was mounted.
     let daemons = children(1).into_iter().rev().filter(|pid| is_called(*pid, &hints.names));
-    if servers.look_at(daemons, wanted) {
+    if servers.search(daemons, wanted) {
         return servers;
     }
     servers = Servers { found: Vec::new(), unreadable: 0 };
@@ -85,7 +85,7 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     };
     // Whoever could not be looked at may be the server.
     servers.unreadable = census.by_mount_ns().unreadable as usize + usize::from(census.fault.is_some());
-    servers.look_at(in_order(&census, hints), wanted);
+    servers.search(in_order(&census, hints), wanted);
     servers
 }
 
@@ -124,6 +124,7 @@ fn server(pid: u32, dir: &ProcDir) -> Option<FuseServer> {
     let started_ms = stat.start_ticks.saturating_mul(1000) / sys::ticks_per_second();
     Some(FuseServer {
         pid,
+        start_ticks: Some(stat.start_ticks),
         state: stat.state,
         wchan: wchan(dir),
         age_ms: sys::uptime_ms().saturating_sub(started_ms),

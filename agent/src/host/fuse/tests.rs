@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     host::{
+        Sockets,
         child::Prober,
         mounts::{MountReader, test_mounts::Namespace},
     },
@@ -51,13 +52,13 @@ fn serve(mode: &str) -> Served {
 }
 
 impl Served {
-    fn view(&self) -> HostView {
-        HostView::new(format!("/proc/{}/root", self.ns.pid()))
+    fn host(&self) -> HostRoot {
+        HostRoot::new(format!("/proc/{}/root", self.ns.pid()))
     }
 
     fn connection(&self) -> FuseConnection {
         let number = self.mount.fuse_connection().unwrap();
-        let mut seen = connections(&[number], &Hints::default(), &self.view());
+        let mut seen = connections(&[number], &Hints::default(), &self.host());
         assert_eq!((seen.len(), seen[0].number), (1, number));
         seen.remove(0)
     }
@@ -80,13 +81,13 @@ fn names_the_server_and_what_waits() {
     assert!(!seen.exact || seen.servers.len() == 1);
 
     let prober = Prober::new();
-    probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_secs(5));
+    probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_secs(5));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Answers));
 
     served.kill_server();
     let mut seen = served.connection();
     assert!(seen.servers.iter().all(|server| server.pid != served.server));
-    probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_secs(5));
+    probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_secs(5));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Dead));
 }
 
@@ -96,7 +97,7 @@ fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
     let prober = Prober::new();
     let mut seen = served.connection();
     let began = std::time::Instant::now();
-    probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_millis(500));
+    probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_millis(500));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Silent));
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     // The server has read the request, so the child waits in D.
@@ -104,7 +105,7 @@ fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
     assert!(served.connection().waiting.get().is_some_and(|waiting| *waiting > 0));
     // No second child for the same file system.
     let began = std::time::Instant::now();
-    probe(&mut seen, &served.mount, &served.view(), &prober, Duration::from_secs(5));
+    probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_secs(5));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Silent));
     assert!(began.elapsed() < Duration::from_millis(400), "{:?}", began.elapsed());
 
@@ -118,15 +119,80 @@ fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
     panic!("the child is still there");
 }
 
+/// The attack: links where the kubelet has directories, into a file system that never answers. What is done on a
+/// thread of the agent must come back; a thread that waited for the server would end with the server only.
+#[test]
+fn no_link_leads_a_thread_to_a_server_that_is_silent() {
+    use crate::host::{csi, volumes};
+    use std::{fs, os::unix::fs::symlink, path::Path};
+
+    const POD: &str = "96fb425e-919e-44f9-8b42-b1254a602ba1";
+    let mut served = serve("silent");
+    let base = served._dir.path().to_owned();
+    let dir = |below: &str| {
+        fs::create_dir_all(base.join(below)).unwrap();
+        base.join(below)
+    };
+    // Relative, so that they stay in the namespace of the mount.
+    let link_to = |at: &Path, below: &str| {
+        let up = at.parent().unwrap().strip_prefix(&base).unwrap().components().count();
+        symlink(format!("{}m{below}", "../".repeat(up)), at).unwrap();
+    };
+    let link = |at: &Path| link_to(at, "");
+    let volumes_of_pod = dir(&format!("pods/{POD}/volumes/kubernetes.io~csi"));
+    link(&volumes_of_pod.join("pv-1"));
+    let half = dir(&format!("pods/{POD}/volumes/kubernetes.io~csi/pv-2"));
+    link(&half.join("mount"));
+    link_to(&half.join("vol_data.json"), "/vol_data.json");
+    link(&volumes_of_pod.with_file_name("kubernetes.io~empty-dir"));
+    let sub_paths = dir(&format!("pods/{POD}/volume-subpaths"));
+    link(&sub_paths.join("v"));
+    let staged = dir("plugins/kubernetes.io/csi/driver.example.com");
+    link(&staged.join("0123"));
+    let registry = dir("plugins_registry");
+    link(&registry.join("folder"));
+    link_to(&registry.join("a.sock"), "/sock");
+
+    let (host, pid) = (served.host(), served.ns.pid());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let root = HostPath::from(base);
+    let looker = std::thread::spawn(move || {
+        let table = MountReader::new(root.clone()).kubelet(pid).get().cloned().unwrap();
+        let mut dirs = volumes::pod_dirs(&host, &root, &table, None).get().cloned().unwrap();
+        volumes::read_into(&mut dirs[0], &host, &root, &table, 36);
+        let staged = (csi::staging(&host, &root, &table), csi::unstaged(&host, &root, &table));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let drivers = runtime.block_on(csi::drivers(&host, &Sockets::Own, &root, &table, Duration::from_millis(300)));
+        sender.send((dirs.remove(0), staged, drivers)).unwrap();
+    });
+    let looked = receiver.recv_timeout(Duration::from_secs(20));
+    served.kill_server();
+    looker.join().unwrap();
+    let (pod, (staging, unstaged), drivers) = looked.expect("the thread waits for a server that a tenant has chosen");
+    let volumes = pod.volumes.get().cloned().unwrap();
+    let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
+    assert_eq!(names, ["pv-1", "pv-2"]);
+    for volume in &volumes {
+        assert_ne!(volume.mounted, Seen::Seen(true), "{volume:?}");
+        assert_eq!(volume.entries, None, "{volume:?}");
+    }
+    let says = |fault: Option<&Fault>| fault.is_some_and(|fault| fault.says.contains("symbolic link"));
+    assert!(says(volumes[0].mounted.fault()) && says(volumes[0].target.fault()), "{:?}", volumes[0]);
+    assert_eq!(pod.strays.len(), 1, "a link is no plugin's directory");
+    assert!(says(pod.faults.iter().find(|fault| fault.source.to_string().ends_with("volume-subpaths/v"))), "{pod:?}");
+    assert_eq!((staging, unstaged), (Vec::new(), Vec::new()));
+    assert_eq!(drivers, Seen::Seen(Vec::new()), "a link is no socket");
+}
+
 #[test]
 fn no_number_costs_nothing_and_an_unknown_one_is_missing() {
-    assert!(connections(&[], &Hints::default(), &HostView::default()).is_empty());
+    assert!(connections(&[], &Hints::default(), &HostRoot::default()).is_empty());
     let mut ns = Namespace::new();
-    let view = HostView::new(format!("/proc/{}/root", ns.pid()));
+    let host = HostRoot::new(format!("/proc/{}/root", ns.pid()));
     if ns.attempt("mount -t fusectl ctl /sys/fs/fuse/connections").1 == 0 {
-        assert_eq!(waiting(999_999, &view), Seen::Missing);
+        assert_eq!(waiting(999_999, &host), Seen::Missing);
         ns.run("umount /sys/fs/fuse/connections");
-        let fault = waiting(999_999, &view).fault().cloned().unwrap();
+        let fault = waiting(999_999, &host).fault().cloned().unwrap();
         assert!(fault.says.contains("not mounted"), "{fault}");
     }
 }

@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 
 use super::space::{MountCopy, Namespace, Space};
 use crate::{
-    host::mounts::within,
-    observation::{Copy, Dev, HostPath, Mount},
-    parse::mountinfo::{RawMount, mounts, mounts_with},
+    host::mounts::{Table, within},
+    observation::{CopyKind, Dev, HostPath, Mount},
+    parse::mountinfo::RawMount,
 };
 
 /// What to look for on behalf of one target.
@@ -38,7 +38,7 @@ pub(super) fn spaces(targets: &[Mount], kubelet_ns: u64, tables: &[Namespace]) -
 /// Which peer group is a slave of which, as far as one namespace tells.
 fn edges(namespace: &Namespace) -> BTreeSet<(u32, u32)> {
     let mut edges = BTreeSet::new();
-    mounts_with(&namespace.table.bytes, b"master:", |mount| {
+    namespace.table.mounts_with(b"master:", |mount| {
         edges.extend(mount.master.zip(mount.shared));
         false
     });
@@ -48,7 +48,7 @@ fn edges(namespace: &Namespace) -> BTreeSet<(u32, u32)> {
 impl Wanted {
     fn new(target: &Mount, kubelet: Option<&Namespace>, edges: &BTreeSet<(u32, u32)>) -> Self {
         let parent = kubelet.and_then(|namespace| {
-            let parsed = mounts(&namespace.table.bytes, |mount| mount.id == target.parent && mount.id != target.id);
+            let parsed = namespace.table.mounts(|mount| mount.id == target.parent && mount.id != target.id);
             parsed.mounts.into_iter().next()
         });
         let on = parent.and_then(|parent| {
@@ -91,21 +91,23 @@ fn place(parent: &Mount, mount_point: &[u8]) -> Option<Vec<u8>> {
 
 /// Most namespaces have neither the file system nor a peer of the place: a search for their marks
 /// costs less than reading every line.
-fn may_have_any(bytes: &[u8], wanted: &[Wanted]) -> bool {
-    wanted.iter().any(|wanted| {
-        let marks = std::iter::once(format!(" {} ", wanted.dev))
-            .chain(wanted.groups.iter().flat_map(|group| [format!("shared:{group} "), format!("master:{group} ")]));
-        marks.into_iter().any(|mark| memchr::memmem::find(bytes, mark.as_bytes()).is_some())
-    })
+fn may_have_any(table: &Table, wanted: &[Wanted]) -> bool {
+    let marks = |wanted: &Wanted| {
+        let groups = wanted.groups.iter().flat_map(|group| [format!("shared:{group} "), format!("master:{group} ")]);
+        groups.chain([format!(" {} ", wanted.dev)]).collect::<Vec<_>>()
+    };
+    let marks: Vec<String> = wanted.iter().flat_map(marks).collect();
+    let all = marks.len();
+    table.without(marks).len() < all
 }
 
 fn space(namespace: &Namespace, wanted: &[Wanted]) -> Option<Space> {
-    let bytes = &namespace.table.bytes;
-    if !may_have_any(bytes, wanted) {
+    let table = &namespace.table;
+    if !may_have_any(table, wanted) {
         return None;
     }
     let mut tied: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); wanted.len()];
-    let parents = mounts(bytes, |mount| {
+    let parents = table.mounts(|mount| {
         let mut any = false;
         for (wanted, tied) in wanted.iter().zip(&mut tied) {
             if wanted.is_tied(mount) {
@@ -117,7 +119,7 @@ fn space(namespace: &Namespace, wanted: &[Wanted]) -> Option<Space> {
     });
     // Per target: the copies, and whether each stands where propagation would have put it.
     let mut pairs: Vec<(usize, u32, bool)> = Vec::new();
-    mounts(bytes, |mount| {
+    table.mounts(|mount| {
         for (target, wanted) in wanted.iter().enumerate() {
             let stands_on_tied = tied[target].contains(&mount.parent);
             let parent = parents.mounts.iter().find(|parent| stands_on_tied && parent.id == mount.parent);
@@ -135,11 +137,11 @@ fn space(namespace: &Namespace, wanted: &[Wanted]) -> Option<Space> {
     let copies = pairs.iter().filter_map(|(target, id, at_place)| {
         let mount = mounts.iter().find(|mount| mount.id == *id)?;
         let kind = if *id == wanted[*target].id {
-            Copy::Original
+            CopyKind::Original
         } else if *at_place && is_checked(mount, &mounts) {
-            Copy::Propagated
+            CopyKind::Propagated
         } else {
-            Copy::Private
+            CopyKind::Private
         };
         Some(MountCopy { target: *target, id: *id, mount_point: mount.mount_point.clone(), kind })
     });
@@ -159,16 +161,16 @@ fn is_checked(mount: &Mount, mounts: &[Mount]) -> bool {
 
 /// The copies with the mounts they stand on and those on or below them.
 fn surroundings(namespace: &Namespace, pairs: &[(usize, u32, bool)]) -> Vec<Mount> {
-    let bytes = &namespace.table.bytes;
+    let table = &namespace.table;
     let ids: BTreeSet<u32> = pairs.iter().map(|(_, id, _)| *id).collect();
-    let copies = mounts(bytes, |mount| ids.contains(&mount.id)).mounts;
+    let copies = table.mounts(|mount| ids.contains(&mount.id)).mounts;
     let below_a_copy = |point: &[u8]| copies.iter().any(|copy| within(point, copy.mount_point.as_bytes()));
     let wanted = |mount: &RawMount<'_>| {
         ids.contains(&mount.id)
             || copies.iter().any(|copy| copy.parent == mount.id || copy.id == mount.parent)
             || below_a_copy(&mount.mount_point())
     };
-    let mut mounts = mounts(bytes, wanted).mounts;
+    let mut mounts = table.mounts(wanted).mounts;
     let root = &namespace.table.root;
     if root != b"/" {
         for mount in &mut mounts {

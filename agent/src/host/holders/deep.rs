@@ -5,15 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{
     Options,
-    found::{Found, Who},
     scan::{descriptors, directories, each_descriptor, mount_id},
+    searches::{Searches, Who},
     sockets,
     space::{Namespace, Space},
 };
 use crate::{
     host::{census::Census, child::Prober, mounts::living},
-    observation::{Copy, HostPath, How, Mount},
-    parse::mountinfo::mounts,
+    observation::{CopyKind, HostPath, How, Mount},
     sys::ProcDir,
 };
 
@@ -27,7 +26,7 @@ pub(super) fn search(
     tables: &[Namespace],
     all: &Census,
     options: &Options<'_>,
-    found: &mut Found,
+    found: &mut Searches,
 ) {
     let open: Vec<usize> = (0..targets.len()).filter(|target| !found.explains(*target)).collect();
     if open.is_empty() {
@@ -51,7 +50,7 @@ pub(super) fn search(
 
 /// Threads may have a working directory or descriptors of their own (`unshare(CLONE_FS)`), even a
 /// mount namespace of their own, as the helper threads of Go runtimes do.
-fn threads(space: &Space, spaces: &[Space], found: &mut Found) {
+fn threads(space: &Space, spaces: &[Space], found: &mut Searches) {
     for pid in &space.pids {
         let Ok(leader) = ProcDir::open(*pid) else { continue };
         let tids = leader.list("task").unwrap_or_default();
@@ -71,7 +70,7 @@ fn threads(space: &Space, spaces: &[Space], found: &mut Found) {
 
 /// Processes in namespaces without a copy: a descriptor stays on its mount when its process moves
 /// to another namespace.
-fn elsewhere(spaces: &[Space], all: &Census, found: &mut Found) {
+fn elsewhere(spaces: &[Space], all: &Census, found: &mut Searches) {
     let known: BTreeSet<u64> = spaces.iter().map(|space| space.ns).collect();
     for pid in all.by_mount_ns().pids.iter().filter(|(ns, _)| !known.contains(ns)).flat_map(|(_, pids)| pids) {
         if let Ok((dir, ns)) = living(*pid) {
@@ -81,7 +80,7 @@ fn elsewhere(spaces: &[Space], all: &Census, found: &mut Found) {
 }
 
 /// Files that are mapped and whose descriptor is closed.
-fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<'_>, found: &mut Found) {
+fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<'_>, found: &mut Searches) {
     let Some(dev) = found.dev(target) else { return };
     let with_copy = || spaces.iter().filter(|space| space.copies.iter().any(|copy| copy.target == target));
     let pids: Vec<u32> = with_copy().flat_map(|space| space.pids.iter().copied()).collect();
@@ -107,7 +106,7 @@ fn detached(
     tables: &[Namespace],
     prober: &Prober,
     options: &Options<'_>,
-    found: &mut Found,
+    found: &mut Searches,
 ) {
     let Some(dev) = found.dev(target) else { return };
     let holders = found.pids(target);
@@ -134,7 +133,7 @@ fn detached(
         }
         let Some((ns, how)) = asked.remove(&(place.pid, place.link)) else { continue };
         if let Ok((dir, _)) = living(place.pid) {
-            found.process(target, &Who { pid: place.pid, dir: &dir, ns }, how, Copy::Detached);
+            found.process(target, &Who { pid: place.pid, dir: &dir, ns }, how, CopyKind::Detached);
         }
     }
 }
@@ -143,7 +142,7 @@ fn detached(
 fn mount_ids(tables: &[Namespace]) -> HashSet<u32> {
     let mut ids = HashSet::new();
     for namespace in tables {
-        mounts(&namespace.table.bytes, |mount| {
+        namespace.table.mounts(|mount| {
             ids.insert(mount.id);
             false
         });

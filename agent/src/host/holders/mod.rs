@@ -13,9 +13,9 @@
 
 mod copies;
 mod deep;
-mod found;
 mod loops;
 mod scan;
+mod searches;
 mod sockets;
 mod space;
 #[cfg(test)]
@@ -23,11 +23,11 @@ mod tests;
 
 use std::time::Duration;
 
-use found::Found;
 pub(super) use scan::each_descriptor;
+use searches::Searches;
 
 use super::{census::Census, child::Prober, mounts::MountReader};
-use crate::observation::{Copy, HolderSearch, Mount, MountTable, Seen};
+use crate::observation::{CopyKind, HolderSearch, Mount, MountTable, Seen};
 
 /// How to search.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ pub fn search(
     let all = Census::known_or_taken(options.census);
     let (mut tables, mut unread) = (Vec::new(), 0);
     let mut spaces = Vec::new();
-    let mut found = Found::new(targets);
+    let mut found = Searches::new(targets);
     // First only namespaces that have a mount as young as a target: a copy is made with its
     // original or later. What has an older original elsewhere is found when nobody else is.
     for floor in [space::floor(targets, kubelet), None] {
@@ -80,6 +80,9 @@ pub fn search(
             break;
         }
     }
+    let is_partial = |namespace: &&space::Namespace| namespace.table.fault().is_some();
+    let behind: usize = tables.iter().filter(is_partial).map(|namespace| namespace.pids.len()).sum();
+    unread += u32::try_from(behind).unwrap_or(u32::MAX);
     loops::backing_files(&spaces, kubelet.ns, &mut found);
     deep::search(targets, &spaces, &tables, &all, options, &mut found);
     found.finish(all.by_mount_ns().unreadable, unread, options.at_most)
@@ -99,6 +102,6 @@ fn empty(target: &Mount) -> HolderSearch {
 }
 
 /// Whether holding such a copy makes `umount` fail.
-fn blocks(copy: Copy) -> bool {
-    matches!(copy, Copy::Original | Copy::Propagated)
+fn blocks(copy: CopyKind) -> bool {
+    matches!(copy, CopyKind::Original | CopyKind::Propagated)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    found::{Found, Who},
+    searches::{Searches, Who},
     space::{MountCopy, Space},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 
 /// Looks at every process of `space`. Descriptors may lead into any of `spaces`: they stay where
 /// they were opened when a process changes its namespace.
-pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Found) {
+pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Searches) {
     let (mut looked_at, mut unreadable) = (0, 0);
     for pid in &space.pids {
         let Ok((dir, ns)) = living(*pid) else { continue };
@@ -37,7 +37,7 @@ pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Found) {
 }
 
 /// By `cwd`, `root` and `exe`. They tell no mount id, so the path must decide.
-pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Found) {
+pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Searches) {
     for link in ["cwd", "root", "exe"] {
         let Ok(path) = who.dir.link(link) else { continue };
         if !space.could_hold(&path) {
@@ -56,7 +56,7 @@ pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Found) {
 }
 
 /// By open descriptors: exact, because `fdinfo` names the mount. `false` when they may not be seen.
-pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Found) -> bool {
+pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> bool {
     each_descriptor(who.dir, |fd, path| {
         if !path.starts_with(b"/") || !spaces.iter().any(|space| space.could_hold(path)) {
             return;

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    found::{Found, Who},
     scan::each_descriptor,
+    searches::{Searches, Who},
     space::Space,
 };
 use crate::{
@@ -22,7 +22,7 @@ const LIST_CAP: usize = 16 << 20;
 
 /// Notes the processes of `space` that have such a socket. One list is read per network
 /// namespace; descriptors only when a name fits.
-pub(super) fn bound_in(space: &Space, found: &mut Found) {
+pub(super) fn bound_in(space: &Space, found: &mut Searches) {
     let mut seen = BTreeSet::new();
     let mut names: BTreeMap<u64, HostPath> = BTreeMap::new();
     for pid in &space.pids {

@@ -1,10 +1,14 @@
 //! One mount namespace, as far as it matters for the search.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    host::mounts::{MountReader, Table, covering, within},
-    observation::{Copy, HostPath, Mount, MountTable},
+    host::{
+        HostRoot,
+        mounts::{MountReader, Table, covering, within},
+        tree::Tree,
+    },
+    observation::{CopyKind, HostPath, Mount, MountTable},
     sys::{self, ProcDir},
 };
 
@@ -31,7 +35,7 @@ pub(super) struct MountCopy {
     /// Where, as the links of `/proc` show it.
     pub mount_point: HostPath,
     /// What it is to the target.
-    pub kind: Copy,
+    pub kind: CopyKind,
 }
 
 impl Space {
@@ -61,11 +65,12 @@ const MARGIN: u64 = 1024;
 /// The unique number from which on mounts may be copies of one of `targets`; `None` where this
 /// kernel does not tell, or where asking could wait for a server.
 pub(super) fn floor(targets: &[Mount], kubelet: &MountTable) -> Option<u64> {
-    let root = PathBuf::from(format!("/proc/{}/root", kubelet.through_pid));
+    let view = HostRoot::new(format!("/proc/{}/root", kubelet.through_pid));
     let number = |target: &Mount| {
-        let path = target.mount_point.as_path().strip_prefix("/").ok()?;
+        let above = HostPath::from(target.mount_point.as_path().parent()?.to_owned());
         let is_safe = !target.needs_server() || target.fuse_connection().is_some();
-        is_safe.then(|| sys::unique_mount_id(&root.join(path)).ok()).flatten()
+        let tree = is_safe.then(|| Tree::open(&view, &above, &kubelet.mounts))?;
+        tree.get()?.unique_mount_id(&target.mount_point)
     };
     let numbers: Option<Vec<u64>> = targets.iter().map(number).collect();
     numbers?.into_iter().min().map(|youngest| youngest.saturating_sub(MARGIN))

@@ -88,7 +88,7 @@ fn an_open_file() {
     let pid = stage.ns.spawn(&holding(&file));
     let found = stage.judged();
     let holder = only(&found);
-    assert_eq!((holder.pid, holder.comm.as_str(), holder.copy), (pid, "sleep", Copy::Original));
+    assert_eq!((holder.pid, holder.comm.as_str(), holder.copy), (pid, "sleep", CopyKind::Original));
     assert_eq!(holder.how, How::Fd { fd: 3, path: file.as_str().into() });
     assert!(holder.start_ticks > 0 && holder.state == 'S' && holder.mount_ns == stage_ns(&stage));
 }
@@ -194,7 +194,7 @@ fn a_loop_device_with_a_backing_file_inside() {
     let busy = stage.umount_is_busy();
     stage.ns.run(&format!("losetup -d {}", made.trim()));
     let holder = only(&found);
-    assert_eq!((holder.pid, holder.copy, busy), (0, Copy::Original, true));
+    assert_eq!((holder.pid, holder.copy, busy), (0, CopyKind::Original, true));
     assert_eq!(holder.how, How::Loop { device: made.trim().to_owned(), file: file.as_str().into() });
 }
 
@@ -207,7 +207,7 @@ fn a_detached_mount_of_the_same_file_system() {
     stage.ns.run(&format!("umount -l {base}/else"));
     let prober = Prober::new();
     let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
-    assert_eq!((only(&found).pid, only(&found).copy), (pid, Copy::Detached));
+    assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Detached));
     assert!(!stage.umount_is_busy());
 }
 
@@ -223,7 +223,7 @@ fn several_targets_share_one_pass_and_keep_their_order() {
     let targets = [at(&stage.volume), at(&format!("{base}/else"))];
     let found = search(&targets, &table, &mut reader, &Options::default());
     assert!(found[0].holders.is_empty());
-    assert_eq!(only(&found[1]).copy, Copy::Original);
+    assert_eq!(only(&found[1]).copy, CopyKind::Original);
     assert!(search(&[], &table, &mut reader, &Options::default()).is_empty());
 }
 
@@ -237,5 +237,5 @@ fn the_bound_keeps_those_that_block() {
     let pid = stage.ns.spawn(&format!("env -C {} sleep 1000", stage.volume));
     let found = stage.search_with(&Options { at_most: 2, ..Options::default() });
     assert_eq!(found.holders.len(), 2);
-    assert_eq!((found.holders[0].pid, found.holders[0].copy), (pid, Copy::Original));
+    assert_eq!((found.holders[0].pid, found.holders[0].copy), (pid, CopyKind::Original));
 }

@@ -1,19 +1,26 @@
-//! How much of mount tables is read. Tenants decide how long theirs get: three thousand mounts at deep paths
-//! are 21 MB, and whoever may make one user namespace may make many.
+//! How much of mount tables is kept, and how much is read. Tenants decide how long theirs get: three thousand mounts at
+//! deep paths are 21 MB, and whoever may make one user namespace may make many.
 
-/// All mount tables together, in one look, in bytes. What is read is kept until the look is over.
-const LOOK_CAP: usize = 16 << 20;
+use std::sync::{Arc, atomic::AtomicUsize};
+
+/// What is kept of all mount tables together, in one look, in bytes; it is kept until the look is over.
+const KEPT_CAP: usize = 16 << 20;
 /// The host's own, before anything else is read: 30,000 mounts and more.
-pub(super) const FIRST_CAP: usize = LOOK_CAP / 2;
+pub(super) const FIRST_CAP: usize = KEPT_CAP / 2;
+/// What is read in one look of those that are too long to be kept, with every question anew: enough to see that one of
+/// 28 MB has no copy of a mount, which takes two questions. At deep paths the kernel writes 66 MB in a second.
+const READ_ANEW_CAP: usize = 64 << 20;
 
 /// What is left for the tables that are still to be read.
 pub(super) struct Budget {
     left: usize,
+    /// For those that are not kept.
+    pub(super) anew: Arc<AtomicUsize>,
 }
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Budget { left: LOOK_CAP }
+        Budget { left: KEPT_CAP, anew: Arc::new(AtomicUsize::new(READ_ANEW_CAP)) }
     }
 
     /// For the next table, in bytes: none takes so much that nothing is left for the others. The host's and the
@@ -22,7 +29,7 @@ impl Budget {
         self.left / if of_node { 2 } else { 4 }
     }
 
-    /// Notes what was read, also for nothing.
+    /// Notes what is kept.
     pub(super) fn spend(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes);
     }

@@ -1,10 +1,10 @@
 //! The mount table that is needed before it is known who the kubelet is.
 
-use std::io;
+use std::{io, ops::ControlFlow, path::Path};
 
 use super::budget::FIRST_CAP;
 use crate::{
-    host::HostView,
+    host::HostRoot,
     observation::HostPath,
     sys::{self, ProcDir},
 };
@@ -16,19 +16,26 @@ pub struct FirstTable {
     bytes: Vec<u8>,
     /// The namespace it is of, when mountinfo was not read: its options then differ from those of mountinfo.
     ns: Option<u64>,
+    /// Of a table that is too long to be kept, only the lines of cgroups are here.
+    is_cut_down: bool,
 }
 
 impl FirstTable {
     /// Reads pid 1's, or our own where that may not be read.
-    pub fn read(view: &HostView) -> Self {
-        if let Some(ns) = on_the_host().filter(|_| view.is_own())
+    pub fn read(host: &HostRoot) -> Self {
+        if let Some(ns) = on_the_host().filter(|_| host.is_own())
             && let Ok(bytes) = sys::own_mount_table(FIRST_CAP)
         {
-            return FirstTable { bytes, ns: Some(ns) };
+            return FirstTable { bytes, ns: Some(ns), is_cut_down: false };
         }
-        let tables = ["proc/1/mountinfo", "proc/self/mountinfo"].map(|file| view.at(&HostPath::from("/")).join(file));
-        let bytes = tables.iter().find_map(|file| sys::read_capped(file, FIRST_CAP).ok());
-        FirstTable { bytes: bytes.unwrap_or_default(), ns: None }
+        let tables = ["proc/1/mountinfo", "proc/self/mountinfo"].map(|file| host.at(&HostPath::from("/")).join(file));
+        match tables.iter().find_map(|file| sys::read_capped(file, FIRST_CAP).ok()) {
+            Some(bytes) => FirstTable { bytes, ns: None, is_cut_down: false },
+            None => {
+                let bytes = tables.iter().find_map(|file| cgroup_lines(file).ok()).unwrap_or_default();
+                FirstTable { bytes, ns: None, is_cut_down: true }
+            }
+        }
     }
 
     /// In the form of mountinfo; empty when it could not be read.
@@ -40,7 +47,7 @@ impl FirstTable {
     /// namespace and root directory. It is if it begins as this one does: the first line names the root mount by
     /// a number that no other living mount has, and a process in a chroot does not see that mount.
     pub(super) fn take(&mut self, dir: &ProcDir, ns: u64) -> io::Result<Option<Vec<u8>>> {
-        if self.bytes.is_empty() || self.ns.is_some_and(|known| known != ns) {
+        if self.bytes.is_empty() || self.is_cut_down || self.ns.is_some_and(|known| known != ns) {
             return Ok(None);
         }
         let begins = dir.read_beginning("mountinfo")?;
@@ -52,6 +59,17 @@ impl FirstTable {
         };
         Ok(is_same.then(|| std::mem::take(&mut self.bytes)))
     }
+}
+
+/// What is looked for in a table before it is known who the kubelet is.
+fn cgroup_lines(file: &Path) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    sys::read_lines_of(file, |lines| {
+        let is_one = |line: &&[u8]| memchr::memmem::find(line, b" - cgroup").is_some();
+        lines.split_inclusive(|byte| *byte == b'\n').filter(is_one).for_each(|line| kept.extend_from_slice(line));
+        if kept.len() > FIRST_CAP { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(kept)
 }
 
 /// Our mount namespace, when it is pid 1's, or that of the kernel's own threads where pid 1's may not be seen.
@@ -74,7 +92,7 @@ mod tests {
         let theirs = ProcDir::open(ns.pid()).unwrap();
         let other_namespace = theirs.namespace("mnt").unwrap();
         for told in [None, Some(namespace)] {
-            let own = || FirstTable { bytes: me.mountinfo(FIRST_CAP).unwrap(), ns: told };
+            let own = || FirstTable { bytes: me.mountinfo(FIRST_CAP).unwrap(), ns: told, is_cut_down: false };
             let mut same = own();
             assert_eq!(same.take(&me, namespace).unwrap().unwrap(), own().bytes);
             assert_eq!(same.take(&me, namespace).unwrap(), None, "it can be taken once");
@@ -82,6 +100,18 @@ mod tests {
             assert_eq!(other.take(&theirs, other_namespace).unwrap(), None);
             assert_eq!(other.bytes, own().bytes);
         }
+    }
+
+    #[test]
+    fn of_a_long_table_the_cgroups_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mountinfo");
+        let line = |n: usize| format!("{n} 1 0:40 / /deep/{} rw - tmpfs t rw\n", "d".repeat(3000));
+        let cgroup = "9 1 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+        let text: String = (10..4000).map(line).chain([cgroup.to_owned()]).collect();
+        assert!(text.len() > FIRST_CAP);
+        std::fs::write(&file, text).unwrap();
+        assert_eq!(cgroup_lines(&file).unwrap(), cgroup.as_bytes());
     }
 
     /// However it is read, it says the same. In a container it is pid 1's, if that may be read.
@@ -98,7 +128,7 @@ mod tests {
         };
         // Other tests mount and unmount meanwhile.
         let found = (0..50).find_map(|_| {
-            let (before, table, after) = (text(), FirstTable::read(&HostView::default()), text());
+            let (before, table, after) = (text(), FirstTable::read(&HostRoot::default()), text());
             (before == after).then_some((points(&table.bytes), points(&after)))
         });
         let (ours, theirs) = found.expect("a moment in which nothing is mounted");

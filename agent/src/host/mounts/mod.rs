@@ -8,13 +8,14 @@ mod budget;
 mod first;
 mod living;
 mod path;
+mod table;
 #[cfg(test)]
 pub(crate) mod test_mounts;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     io,
     sync::Arc,
 };
@@ -24,43 +25,29 @@ pub use first::FirstTable;
 pub(super) use living::living;
 pub(super) use path::within;
 pub use path::{covering, touchable, way};
+pub(super) use table::Table;
+use table::{Source as Anew, Text, is_too_long};
 
 use crate::{
     observation::{Dev, Fault, FaultKind, HostPath, Mount, MountTable, Seen, Source},
-    parse::mountinfo::{Parsed, RawMount, mounts},
+    parse::mountinfo::{Parsed, RawMount},
     sys::ProcDir,
 };
 
 /// Reads mount tables, each namespace once. Lives for one look at the node.
 pub struct MountReader {
     kubelet_root: HostPath,
-    tables: HashMap<u64, Arc<Table>>,
-    /// The namespaces whose table was too long.
-    too_long: HashSet<u64>,
+    tables: BTreeMap<u64, Arc<Table>>,
     budget: Budget,
     first: FirstTable,
     faults: Vec<Fault>,
-}
-
-/// A table in the form of mountinfo.
-pub(in crate::host) struct Table {
-    /// Inode of the namespace.
-    pub ns: u64,
-    /// Through which process it was read.
-    pub through_pid: u32,
-    /// The root directory of that process. Its mount points are relative to it, and mounts
-    /// outside are not in the table; the links of `/proc` are relative to the namespace's root.
-    pub root: Vec<u8>,
-    /// The text.
-    pub bytes: Vec<u8>,
 }
 
 impl MountReader {
     /// A reader for a node whose kubelet keeps its pods below `kubelet_root`.
     pub fn new(kubelet_root: HostPath) -> Self {
         let first = FirstTable::default();
-        let (tables, too_long) = (HashMap::new(), HashSet::new());
-        MountReader { kubelet_root, tables, too_long, budget: Budget::new(), first, faults: Vec::new() }
+        MountReader { kubelet_root, tables: BTreeMap::new(), budget: Budget::new(), first, faults: Vec::new() }
     }
 
     /// With a table that need not be read again.
@@ -96,17 +83,21 @@ impl MountReader {
     pub fn rootfs(&mut self, pid: u32, containers: &[String]) -> Seen<Vec<Mount>> {
         let ends: Vec<String> = containers.iter().map(|id| format!("/{id}/rootfs")).collect();
         let is_one = |mount: &RawMount<'_>| ends.iter().any(|end| mount.mount_point().ends_with(end.as_bytes()));
-        let table = super::seen(self.table(pid));
-        table.map(|table| mounts(&table.bytes, is_one).mounts)
+        let table = match super::seen(self.table(pid)) {
+            Seen::Seen(table) => table,
+            Seen::Missing | Seen::NotAsked => return Seen::Missing,
+            Seen::Failed(fault) => return Seen::Failed(fault),
+        };
+        let found = table.mounts(is_one).mounts;
+        table.fault().map_or(Seen::Seen(found), Seen::Failed)
     }
 
-    /// What was odd in the tables.
-    pub fn faults(&self) -> &[Fault] {
-        &self.faults
+    /// What was odd in the tables, and which of them were not read to the end.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.faults.iter().cloned().chain(self.tables.values().filter_map(|table| table.fault())).collect()
     }
 
-    /// The table of the namespace that `pid` is in, read or from before. One that is too long is told among the
-    /// faults.
+    /// The table of the namespace that `pid` is in, read or from before.
     pub(super) fn table(&mut self, pid: u32) -> io::Result<Arc<Table>> {
         self.read(pid, false)
     }
@@ -116,31 +107,25 @@ impl MountReader {
         if let Some(table) = self.tables.get(&ns) {
             return Ok(Arc::clone(table));
         }
-        if self.too_long.contains(&ns) {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the mount table is too long"));
-        }
-        let bytes = match self.first.take(&dir, ns)? {
-            Some(bytes) => bytes,
-            None => self.read_anew(&dir, ns, self.budget.share(of_node))?,
-        };
         let root = dir.link("root").unwrap_or_else(|_| b"/".to_vec());
-        let table = Arc::new(Table { ns, through_pid: pid, root, bytes });
+        let text = match self.first.take(&dir, ns)? {
+            Some(bytes) => Text::Kept(bytes),
+            None => self.text(dir, self.budget.share(of_node))?,
+        };
+        let table = Arc::new(Table { ns, through_pid: pid, root, text });
         self.tables.insert(ns, Arc::clone(&table));
         Ok(table)
     }
 
-    fn read_anew(&mut self, dir: &ProcDir, ns: u64, share: usize) -> io::Result<Vec<u8>> {
-        let read = dir.mountinfo(share);
-        match &read {
-            Ok(bytes) => self.budget.spend(bytes.len()),
-            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                self.budget.spend(share);
-                self.too_long.insert(ns);
-                self.faults.push(Fault::new("mount table", error));
+    fn text(&mut self, dir: ProcDir, share: usize) -> io::Result<Text> {
+        match dir.mountinfo(share) {
+            Ok(bytes) => {
+                self.budget.spend(bytes.len());
+                Ok(Text::Kept(bytes))
             }
-            Err(_) => {}
+            Err(error) if is_too_long(&error) => Ok(Text::ReadAnew(Anew::new(dir, Arc::clone(&self.budget.anew)))),
+            Err(error) => Err(error),
         }
-        read
     }
 
     fn filtered(&mut self, pid: u32, of_node: bool, keep: impl Fn(&RawMount<'_>) -> bool) -> Seen<MountTable> {
@@ -150,7 +135,10 @@ impl MountReader {
             Seen::Missing | Seen::NotAsked => return Seen::Missing,
             Seen::Failed(fault) => return Seen::Failed(Fault { source, ..fault }),
         };
-        let Parsed { mounts, total, odd } = with_parents(&table.bytes, keep);
+        let Parsed { mounts, total, odd } = with_parents(&table, keep);
+        if let Some(fault) = table.fault() {
+            return Seen::Failed(Fault { source, ..fault });
+        }
         if odd > 0 && self.faults.iter().all(|fault| fault.source != source) {
             self.faults.push(Fault::new(
                 source,
@@ -162,9 +150,9 @@ impl MountReader {
 }
 
 /// Keeps what `keep` wants and every mount that such a one stands on, in the kernel's order.
-fn with_parents(bytes: &[u8], keep: impl Fn(&RawMount<'_>) -> bool) -> Parsed {
+fn with_parents(table: &Table, keep: impl Fn(&RawMount<'_>) -> bool) -> Parsed {
     let mut parents = Vec::new();
-    let first = mounts(bytes, |mount| {
+    let first = table.mounts(|mount| {
         parents.push((mount.id, mount.parent));
         keep(mount)
     });
@@ -172,7 +160,7 @@ fn with_parents(bytes: &[u8], keep: impl Fn(&RawMount<'_>) -> bool) -> Parsed {
     if missing.is_empty() {
         return first;
     }
-    mounts(bytes, |mount| missing.contains(&mount.id) || keep(mount))
+    table.mounts(|mount| missing.contains(&mount.id) || keep(mount))
 }
 
 /// The mounts that `kept` stand on and that are not among them.

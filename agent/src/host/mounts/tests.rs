@@ -66,26 +66,54 @@ fn a_leader_that_is_dead_is_seen_through_a_thread_that_lives() {
 #[test]
 fn a_table_in_which_mounts_stand_on_each_other_is_read() {
     let bytes = b"1 2 0:1 / /a rw - tmpfs t rw\n2 1 0:2 / /b rw - tmpfs t rw\n3 2 0:3 / /c rw - tmpfs t rw\n";
-    assert_eq!(with_parents(bytes, |mount| mount.id == 3).mounts.len(), 3);
+    assert_eq!(with_parents(&Table::kept(bytes), |mount| mount.id == 3).mounts.len(), 3);
+}
+
+/// A namespace whose table has more than 20 MB, at this directory.
+fn hostile(dir: &std::path::Path) -> Namespace {
+    let mut hostile = Namespace::new();
+    let dir = dir.to_str().unwrap();
+    let deep = format!("{dir}{}", format!("/{}", "d".repeat(240)).repeat(14));
+    // Each bind doubles what is below.
+    hostile.run(&format!(
+        "mount --make-rprivate / && mount -t tmpfs t {dir} && for i in 1 2 3 4 5 6 7 8 9 10 11 12; do mkdir -p {deep}/$i; \
+         done && for i in 1 2 3 4 5 6 7 8 9 10 11 12; do mount --rbind {deep} {deep}/$i; done"
+    ));
+    hostile
 }
 
 #[test]
-fn a_table_that_is_too_long_is_told_and_leaves_room_for_others() {
-    let mut hostile = Namespace::new();
+fn a_long_table_is_looked_through_and_not_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let deep = format!("{}{}", dir.path().to_str().unwrap(), format!("/{}", "d".repeat(240)).repeat(14));
-    // Each bind doubles what is below.
-    hostile.run(&format!(
-        "mount --make-rprivate / && mount -t tmpfs t {} && for i in 1 2 3 4 5 6 7 8 9 10 11 12; do mkdir -p {deep}/$i; \
-         done && for i in 1 2 3 4 5 6 7 8 9 10 11 12; do mount --rbind {deep} {deep}/$i; done",
-        dir.path().to_str().unwrap()
-    ));
+    let mut hostile = hostile(dir.path());
+    hostile.run("mount -t tmpfs needle /mnt && mkdir /mnt/k && mount -t tmpfs needle /mnt/k");
+    let mut reader = MountReader::new("/mnt/k".into());
+    reader.budget.anew.store(1 << 30, std::sync::atomic::Ordering::Relaxed);
+    let before = reader.budget.share(false);
+    let table = reader.below_root(hostile.pid()).get().cloned().unwrap();
+    assert!(table.total > 3000, "{}", table.total);
+    assert!(points(&table).ends_with(&["/mnt", "/mnt/k"]), "{:?}", points(&table));
+    let needle = table.mounts.last().unwrap().dev;
+    assert_eq!(reader.other(hostile.pid(), &[needle]).get().unwrap().mounts.last(), table.mounts.last());
+    assert_eq!(reader.rootfs(hostile.pid(), &["x".to_owned()]), Seen::Seen(Vec::new()));
+    assert_eq!(reader.budget.share(false), before, "nothing of it is kept");
+    assert_eq!(reader.faults(), []);
+    // What a question would keep of it has a bound, too.
+    let deep = reader.table(hostile.pid()).unwrap();
+    assert!(deep.mounts(|_| true).mounts.len() < table.total);
+    assert!(deep.fault().unwrap().says.contains("mounts"), "{:?}", deep.fault());
+}
+
+#[test]
+fn what_exceeds_all_bounds_is_told_and_leaves_room_for_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let hostile = hostile(dir.path());
     let mut reader = MountReader::new("/x".into());
+    reader.budget.anew.store(1 << 20, std::sync::atomic::Ordering::Relaxed);
     let fault = reader.other(hostile.pid(), &[]).fault().cloned().unwrap();
-    assert!(fault.kind == findings::FaultKind::TooLarge, "{fault}");
-    assert_eq!(reader.faults().len(), 1);
+    assert!(fault.kind == findings::FaultKind::TooLarge && fault.says.contains("mounts"), "{fault}");
     let ordinary = Namespace::new();
     assert!(reader.other(ordinary.pid(), &[]).get().is_some());
     assert!(reader.other(hostile.pid(), &[]).fault().is_some());
-    assert_eq!(reader.faults().len(), 1, "it is told once, and not read again");
+    assert_eq!(reader.faults().len(), 1, "it is told once");
 }

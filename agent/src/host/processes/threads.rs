@@ -88,7 +88,7 @@ fn thread(pid: u32, tid: u32) -> Option<Thread> {
 
 /// Looks at the threads that wait once more. One that is still in the same place and has not run since
 /// is steady; seconds in D are normal, but then a task runs now and then.
-pub fn look_again(process: &mut Process) {
+pub fn read_again(process: &mut Process) {
     if !process.threads.iter().any(Thread::waits) {
         return;
     }
@@ -184,6 +184,7 @@ mod tests {
             let flags = libc::CLONE_VFORK | libc::CLONE_PARENT_SETTID | libc::SIGCHLD;
             // SAFETY: the copy has memory of its own, only sleeps, and ends without running anything else.
             match unsafe { libc::syscall(libc::SYS_clone, flags, 0, COPY.as_ptr(), 0, 0) } {
+                // SAFETY: neither call touches anything but this copy.
                 0 => unsafe {
                     libc::sleep(60);
                     libc::_exit(0)

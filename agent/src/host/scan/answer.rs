@@ -98,7 +98,7 @@ impl Scan<'_> {
                     self.fuse_answer(*connection, mount_point, question.deadline(), seen);
                 }
                 Question::CsiDrivers => self.csi_drivers(question.deadline(), seen).await,
-                Question::MultipathMap(dev) => seen.multipath.extend(multipath::maps(&self.view, &[*dev])),
+                Question::MultipathMap(dev) => seen.multipath.extend(multipath::maps(&self.host, &[*dev])),
                 Question::Shims(sandbox) => together.shims.push(sandbox.clone()),
                 Question::PersistentVolume(name) => together.persistent_volumes.push(name.clone()),
             }
@@ -144,7 +144,7 @@ impl Scan<'_> {
     fn killed_processes(&self, seen: &mut Observation) {
         let mut pids = BTreeSet::new();
         for dir in seen.cgroups.get().into_iter().flatten().filter_map(|cgroup| cgroup.dirs.first()) {
-            let tree = cgroups::tree(&self.view, dir);
+            let tree = cgroups::tree(&self.host, dir);
             pids.extend(tree.get().into_iter().flatten().flat_map(|node| node.procs.iter().copied()));
         }
         let killed = pids.into_iter().filter(|pid| processes::is_killed(*pid));
@@ -158,10 +158,10 @@ impl Scan<'_> {
         deadline: Duration,
         seen: &mut Observation,
     ) {
-        let host = seen.node.kubelet.get().map_or(1, |kubelet| kubelet.pid);
+        let pid = seen.node.kubelet.get().map_or(1, |kubelet| kubelet.pid);
         let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &self.runtime) else { return };
-        let mut table = || self.reader.table(host).map(|table| table.bytes.clone());
-        let network_at = |path| netns::look(&self.view, path, &mut table);
+        let mut table = || self.reader.table(pid);
+        let network_at = |path| netns::facts(&self.host, path, &mut table);
         runtime.statuses(facts, containers, sandboxes, deadline, network_at).await;
     }
 
@@ -178,25 +178,25 @@ impl Scan<'_> {
             seen.node.runtime_process = Seen::Missing;
             return;
         };
-        seen.node.runtime_process = runtime::listener(&self.options.sockets, &self.view.at(socket)).await;
+        seen.node.runtime_process = runtime::listener(&self.options.sockets, &self.host.at(socket)).await;
     }
 
     fn cgroup_tree(&self, uid: &PodUid, seen: &mut Observation) {
         let Seen::Seen(cgroups) = &mut seen.cgroups else { return };
         let of_pod = cgroups.iter_mut().filter(|cgroup| cgroup.uid == *uid);
-        of_pod.for_each(|cgroup| cgroups::look_into(&self.view, cgroup));
+        of_pod.for_each(|cgroup| cgroups::read_tree(&self.host, cgroup));
     }
 
     fn pod_volumes(&self, uid: &PodUid, seen: &mut Observation) {
         let minor = view::kubelet_minor(seen);
         let (Seen::Seen(dirs), Some(table)) = (&mut seen.pod_dirs, seen.mounts.kubelet.get()) else { return };
         for dir in dirs.iter_mut().filter(|dir| dir.uid == *uid) {
-            volumes::look_into(dir, &self.view, &seen.node.kubelet_root, table, minor.0);
+            volumes::read_into(dir, &self.host, &seen.node.kubelet_root, table, minor.0);
         }
     }
 
     fn dra_pods(&self, seen: &Observation) -> Seen<Vec<PodUid>> {
-        let path = self.view.at(&seen.node.kubelet_root).join("dra_manager_state");
+        let path = self.host.at(&seen.node.kubelet_root).join("dra_manager_state");
         let text = crate::host::seen(sys::read_text(&path, MAX_DRA_STATE));
         text.map(|text| seen.looked_into.iter().filter(|uid| text.contains(uid.as_str())).cloned().collect())
     }
@@ -249,7 +249,7 @@ impl Scan<'_> {
             tokio::time::sleep_until(since + MOMENT).await;
         }
         let waiting = seen.processes.iter_mut().filter(|process| pids.contains(&process.pid));
-        waiting.for_each(processes::look_again);
+        waiting.for_each(processes::read_again);
     }
 
     fn mount_table(&mut self, tid: u32, seen: &mut Observation) {
@@ -286,7 +286,9 @@ impl Scan<'_> {
     fn unmounted_devices(&mut self, seen: &mut Observation) {
         let Some(kubelets) = seen.mounts.kubelet.get() else { return };
         let Ok(table) = self.reader.table(kubelets.through_pid) else { return };
-        seen.unmounted_devices = superblocks::unmounted(&self.view, &table.bytes);
+        let unmounted = superblocks::unmounted(&self.host, &table);
+        // What was not found in half a table may be mounted.
+        seen.unmounted_devices = if table.fault().is_none() { unmounted } else { Vec::new() };
     }
 
     fn fuse_connections(&self, numbers: &[u32], seen: &mut Observation) {
@@ -298,7 +300,7 @@ impl Scan<'_> {
             names: mounts.filter_map(|mount| mount.fs_type.strip_prefix("fuse.")).map(str::to_owned).collect(),
             mount_ns: seen.mounts.kubelet.get().map(|table| table.ns),
         };
-        seen.fuse.extend(fuse::connections(numbers, &hints, &self.view));
+        seen.fuse.extend(fuse::connections(numbers, &hints, &self.host));
     }
 
     fn fuse_answer(&mut self, number: u32, at: &HostPath, deadline: Option<Duration>, seen: &mut Observation) {
@@ -308,13 +310,13 @@ impl Scan<'_> {
         let (Some(connection), Some(mount), Some(deadline)) = (connection, mount, deadline) else { return };
         if self.options.probe_fuse && self.fuse_answers < MAX_FUSE_ANSWERS {
             self.fuse_answers += 1;
-            fuse::probe(connection, mount, &self.view, self.prober, deadline);
+            fuse::probe(connection, mount, &self.host, self.prober, deadline);
         }
     }
 
     async fn csi_drivers(&self, deadline: Option<Duration>, seen: &mut Observation) {
         let (Some(table), Some(deadline)) = (seen.mounts.kubelet.get(), deadline) else { return };
-        seen.csi = csi::drivers(&self.view, &self.options.sockets, &seen.node.kubelet_root, table, deadline).await;
+        seen.csi = csi::drivers(&self.host, &self.options.sockets, &seen.node.kubelet_root, table, deadline).await;
     }
 
     /// What a lost `vol_data.json` said.

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use crate::{
     distribution::{DEFAULT_ROOT, DISTRIBUTIONS, RUNTIMES},
-    host::{HostView, kubelet},
+    host::{HostRoot, kubelet},
     observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Seen, Source},
     sys::{self, ProcDir},
 };
@@ -13,9 +13,9 @@ use crate::{
 use super::Options;
 
 /// The host through the kubelet's eyes, unless the agent stands in the same mount namespace.
-pub fn view(options: &Options, kubelet: Option<u32>) -> HostView {
+pub fn host(options: &Options, kubelet: Option<u32>) -> HostRoot {
     if let Some(root) = &options.host_root {
-        return HostView::new(root.clone());
+        return HostRoot::new(root.clone());
     }
     let namespace = |pid: u32| ProcDir::open(pid).and_then(|dir| dir.namespace("mnt"));
     let own = namespace(std::process::id()).ok();
@@ -26,7 +26,7 @@ pub fn view(options: &Options, kubelet: Option<u32>) -> HostView {
         Err(error) => kubelet.is_some() && error.kind() == ErrorKind::PermissionDenied,
     };
     let through = kubelet.or(Some(1)).filter(is_other);
-    through.map_or_else(HostView::default, |pid| HostView::new(format!("/proc/{pid}/root")))
+    through.map_or_else(HostRoot::default, |pid| HostRoot::new(format!("/proc/{pid}/root")))
 }
 
 /// The node's name.
@@ -36,19 +36,19 @@ pub fn node_name(options: &Options, settings: &kubelet::Settings) -> String {
 }
 
 /// The kubelet's directory, with links followed: the mount table knows only real paths.
-pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, view: &HostView) -> HostPath {
-    let exists = |root: &&str| sys::file_facts(&view.at(&HostPath::from(*root)).join("pods")).is_ok();
+pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> HostPath {
+    let exists = |root: &&str| sys::file_facts(&host.at(&HostPath::from(*root)).join("pods")).is_ok();
     let mut usual = DISTRIBUTIONS.iter().map(|distribution| distribution.kubelet_root);
     let root = match (&options.kubelet_root, settings) {
         (Some(root), _) => HostPath::from(root.clone()),
         (None, Some(settings)) => settings.root_dir(),
         (None, None) => HostPath::from(usual.find(exists).unwrap_or(DEFAULT_ROOT)),
     };
-    view.without_links(root)
+    host.without_links(root)
 }
 
 /// The runtime's socket.
-pub fn cri_socket(options: &Options, settings: &kubelet::Settings, view: &HostView) -> Seen<HostPath> {
+pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRoot) -> Seen<HostPath> {
     if let Some(told) = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket()) {
         return Seen::Seen(told);
     }
@@ -56,7 +56,7 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, view: &HostVi
     let own = settings.distribution.runtime;
     let mut refused = Seen::Missing;
     for socket in own.into_iter().chain(&RUNTIMES).map(|runtime| HostPath::from(runtime.socket)) {
-        match sys::file_facts(&view.at(&socket)) {
+        match sys::file_facts(&host.at(&socket)) {
             Ok(_) => return Seen::Seen(socket),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 refused = Seen::Failed(Fault::new(format!("CRI {}", socket.show()), error));

@@ -23,7 +23,7 @@ pub use options::{ApiSource, Options};
 pub use saved::{load, save};
 
 use super::{
-    HostView, api, block,
+    HostRoot, api, block,
     census::Census,
     cgroups,
     child::Prober,
@@ -38,7 +38,7 @@ use super::{
 struct Scan<'a> {
     options: &'a Options,
     prober: &'a Prober,
-    view: HostView,
+    host: HostRoot,
     settings: kubelet::Settings,
     runtime: Option<Runtime>,
     conversation: OnceCell<Option<Result<api::Conversation, Fault>>>,
@@ -53,22 +53,22 @@ struct Scan<'a> {
 /// Scans the node once.
 pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     let mut faults = Vec::new();
-    let own = HostView::new(options.host_root.clone().unwrap_or_default());
+    let own = HostRoot::new(options.host_root.clone().unwrap_or_default());
     let first = FirstTable::read(&own);
     let cgroup_mounts = cgroups::hierarchies(&first);
     let search = kubelet::find(&cgroup_mounts, &own, prober);
     let (running, pid) = (search.kubelet.get(), search.pid());
     let rights = rights::rights(pid);
-    let view = locations::view(options, pid);
-    let settings = running.map(|found| kubelet::settings(found, &view, prober, &mut faults)).unwrap_or_default();
-    let kubelet_root = locations::kubelet_root(options, running.map(|_| &settings), &view);
-    let cri_socket = locations::cri_socket(options, &settings, &view);
+    let host = locations::host(options, pid);
+    let settings = running.map(|found| kubelet::settings(found, &host, prober, &mut faults)).unwrap_or_default();
+    let kubelet_root = locations::kubelet_root(options, running.map(|_| &settings), &host);
+    let cri_socket = locations::cri_socket(options, &settings, &host);
     let name = locations::node_name(options, &settings);
     let reader = MountReader::new(kubelet_root.clone()).knowing(first);
     let mut scan = Scan {
         options,
         prober,
-        view,
+        host,
         settings,
         runtime: None,
         conversation: OnceCell::new(),
@@ -99,15 +99,15 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     // The runtime was asked before the API server, so whoever it knows cannot have appeared in between.
     let (pod_dirs, cgroups) = all.unwrap_or_else(|| list(&scan, scan.uids(&runtime, &api).as_ref()));
     let kubelet = match search.kubelet {
-        Seen::Seen(found) => Seen::Seen(kubelet::look(&found, &scan.settings, &options.sockets).await),
+        Seen::Seen(found) => Seen::Seen(kubelet::facts(&found, &scan.settings, &options.sockets).await),
         Seen::Missing | Seen::NotAsked => Seen::Missing,
         Seen::Failed(fault) => Seen::Failed(fault),
     };
     let empty = MountTable { ns: 0, through_pid: 0, total: 0, mounts: Vec::new() };
     let table = mounts.kubelet.get().unwrap_or(&empty);
-    let staging = csi::staging(&scan.view, &kubelet_root, table);
-    let unstaged = mounts.kubelet.get().map(|table| csi::unstaged(&scan.view, &kubelet_root, table));
-    let loops = block::loops(&scan.view, &kubelet_root);
+    let staging = csi::staging(&scan.host, &kubelet_root, table);
+    let unstaged = mounts.kubelet.get().map(|table| csi::unstaged(&scan.host, &kubelet_root, table));
+    let loops = block::loops(&scan.host, &kubelet_root);
     faults.extend(loops.fault().cloned());
     let mut seen = Observation {
         schema: Observation::SCHEMA,
@@ -150,7 +150,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
         faults,
     };
     scan.gather(&mut seen).await;
-    seen.faults.extend(scan.reader.faults().iter().cloned());
+    seen.faults.extend(scan.reader.faults());
     seen.faults.extend(scan.census.get().and_then(|census| census.fault.clone()));
     seen
 }
@@ -158,8 +158,8 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
 impl<'a> Scan<'a> {
     async fn runtime(&mut self, socket: &Seen<HostPath>, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
         let Some(socket) = socket.get() else { return Seen::Missing };
-        match Runtime::new(&self.options.sockets, &self.view.at(socket)) {
-            Ok(runtime) => self.runtime.insert(runtime).look(only).await,
+        match Runtime::new(&self.options.sockets, &self.host.at(socket)) {
+            Ok(runtime) => self.runtime.insert(runtime).facts(only).await,
             Err(fault) => Seen::Failed(fault),
         }
     }
@@ -174,7 +174,7 @@ impl<'a> Scan<'a> {
             return relay.pods(only).await;
         }
         match self.conversation() {
-            Some(Ok(conversation)) => conversation.look(node, only).await,
+            Some(Ok(conversation)) => conversation.facts(node, only).await,
             Some(Err(fault)) => Seen::Failed(fault.clone()),
             None => {
                 let why = "no kubeconfig was found; name one with --kubeconfig, or use --api off";
@@ -200,7 +200,7 @@ impl<'a> Scan<'a> {
             return Some(api::Credentials::InCluster);
         }
         let of_kubelet = self.settings.flags.kubeconfig.as_deref()?;
-        Some(api::Credentials::OfKubelet(self.view.clone(), HostPath::from(of_kubelet)))
+        Some(api::Credentials::OfKubelet(self.host.clone(), HostPath::from(of_kubelet)))
     }
 
     fn mounts(&mut self, kubelet: Option<u32>) -> MountTables {
@@ -254,7 +254,7 @@ impl<'a> Scan<'a> {
         match &mounts.kubelet {
             Seen::Failed(fault) => Seen::Failed(fault.clone()),
             Seen::Missing | Seen::NotAsked => Seen::Missing,
-            Seen::Seen(table) => match volumes::pod_dirs(&self.view, kubelet_root, table, uids) {
+            Seen::Seen(table) => match volumes::pod_dirs(&self.host, kubelet_root, table, uids) {
                 Seen::Missing if kubelet_runs => {
                     let why = "does not exist, though a kubelet runs; name its directory with --kubelet-root";
                     Seen::Failed(Fault::new(kubelet_root.join("pods"), (FaultKind::Gone, why)))
@@ -292,8 +292,8 @@ impl<'a> Scan<'a> {
     ) -> Seen<Vec<PodCgroup>> {
         let root = self.settings.cgroup_root();
         let found = match uids {
-            Some(uids) => cgroups::of(uids, &self.view, mounts, &root),
-            None => cgroups::pods(&self.view, mounts, &root),
+            Some(uids) => cgroups::of(uids, &self.host, mounts, &root),
+            None => cgroups::pods(&self.host, mounts, &root),
         };
         match found {
             Seen::Missing if kubelet_runs => {

@@ -41,7 +41,7 @@ pub enum ApiSource {
     /// Nowhere: what the node itself shows.
     #[default]
     Off,
-    /// From the API server, asked during the look.
+    /// From the API server, asked during the scan.
     Ask,
     /// From whoever watches it.
     Known(Seen<ApiFacts>),

@@ -1,20 +1,17 @@
 //! Whether the kubelet takes a path for a mount point (`IsLikelyNotMountPoint` of mount-utils,
 //! `mount_linux.go`).
 
-use std::io;
-
-use super::Look;
+use super::PodDirReader;
 use crate::{
     host::mounts::{covering, touchable},
-    observation::{Fault, HostPath, Seen},
-    sys,
+    observation::{HostPath, Seen},
 };
 
 /// The first kubelet that asks `statx` for `STATX_ATTR_MOUNT_ROOT`. Older ones compare the
 /// devices of the path and of its parent, and so do not see a bind mount within one file system.
 const ASKS_STATX: u32 = 30;
 
-impl Look<'_> {
+impl PodDirReader<'_> {
     /// Whether `path` is a mount point in the kubelet's eyes. The kernel is asked where that is
     /// safe, else the mount table.
     pub(super) fn is_mounted(&self, path: &HostPath) -> Seen<bool> {
@@ -24,13 +21,9 @@ impl Look<'_> {
         if touchable(self.mounts, path).is_err() {
             return Seen::Seen(self.in_table(path));
         }
-        match sys::is_mount_root(&self.view.at(path)) {
-            Ok(Some(answer)) => Seen::Seen(answer),
-            // A kernel that does not tell (< 5.8): the kubelet compares devices then.
-            Ok(None) => Seen::Seen(self.on_another_device(path)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
-            Err(error) => Seen::Failed(Fault::new(path.show(), error)),
-        }
+        // A kernel that does not tell (< 5.8): the kubelet compares devices then.
+        let told = self.tree.is_mount_root(path);
+        told.map(|told| told.unwrap_or_else(|| self.on_another_device(path)))
     }
 
     fn in_table(&self, path: &HostPath) -> bool {

@@ -10,17 +10,14 @@ mod tests;
 mod vol_data;
 mod volume_dirs;
 
-use std::{collections::BTreeSet, io, path::Path};
+use std::collections::BTreeSet;
 
 use findings::PodUid;
 
-use super::{
-    HostView,
-    mounts::{touchable, within},
-};
+use super::{HostRoot, mounts::within, tree::Tree};
 use crate::{
     observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen},
-    sys::{self, Entry, EntryKind},
+    sys::{Entry, EntryKind},
 };
 
 pub(super) use vol_data::read_vol_data;
@@ -31,33 +28,37 @@ const ENTRIES_CAP: usize = 10_000;
 
 /// The directories of all pods, or of these, without looking into them: one listing and one `statx` each.
 pub fn pod_dirs(
-    view: &HostView,
+    host: &HostRoot,
     kubelet_root: &HostPath,
     table: &MountTable,
     only: Option<&BTreeSet<PodUid>>,
 ) -> Seen<Vec<PodDir>> {
     let pods = kubelet_root.join("pods");
-    if let Err(fault) = touchable(&table.mounts, &pods) {
-        return Seen::Failed(fault);
-    }
-    let uids = match only {
-        Some(uids) => sys::file_facts(&view.at(&pods)).map(|_| uids.iter().cloned().collect()),
-        None => listed(&view.at(&pods)),
+    // The table is gone through for every pod, and only what is mounted above them or right on one counts.
+    let is_near = |mount: &&Mount| {
+        let point = mount.mount_point.as_path();
+        within(pods.as_bytes(), mount.mount_point.as_bytes()) || point.parent() == Some(pods.as_path())
     };
-    match uids {
-        Ok(uids) => Seen::Seen(uids.into_iter().filter_map(|uid| pod_dir(view, &pods, table, uid)).collect()),
-        Err(error) => failed(&pods, error),
-    }
+    let mounts: Vec<Mount> = table.mounts.iter().filter(is_near).cloned().collect();
+    let tree = match Tree::open(host, &pods, &mounts) {
+        Seen::Seen(tree) => tree,
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    let uids = match only {
+        Some(uids) => Seen::Seen(uids.iter().cloned().collect()),
+        None => tree.list(&pods, ENTRIES_CAP).map(listed),
+    };
+    uids.map(|uids| uids.into_iter().filter_map(|uid| pod_dir(&tree, &pods, uid)).collect())
 }
 
-fn listed(pods: &Path) -> io::Result<Vec<PodUid>> {
-    let entries = sys::list_capped(pods, ENTRIES_CAP)?;
+fn listed(entries: Vec<Entry>) -> Vec<PodUid> {
     let uids = entries.iter().filter(|entry| entry.kind != EntryKind::Other);
-    Ok(uids.filter_map(|entry| PodUid::parse(entry.name.to_str()?)).collect())
+    uids.filter_map(|entry| PodUid::parse(entry.name.to_str()?)).collect()
 }
 
 /// `None` when it has gone since it was listed.
-fn pod_dir(view: &HostView, pods: &HostPath, table: &MountTable, uid: PodUid) -> Option<PodDir> {
+fn pod_dir(tree: &Tree<'_>, pods: &HostPath, uid: PodUid) -> Option<PodDir> {
     let path = pods.join(uid.as_str());
     let mut dir = PodDir {
         uid,
@@ -68,19 +69,10 @@ fn pod_dir(view: &HostView, pods: &HostPath, table: &MountTable, uid: PodUid) ->
         devices: Vec::new(),
         faults: Vec::new(),
     };
-    // Only a mount right on the pod's directory could forbid it; the way to it is clear.
-    let mounted_on = table.mounts.iter().find(|mount| mount.mount_point == path && mount.needs_server());
-    if mounted_on.is_some()
-        && let Err(fault) = touchable(&table.mounts, &path)
-    {
-        dir.faults.push(fault);
-        return Some(dir);
-    }
-    match sys::file_facts(&view.at(&path)) {
-        Ok(facts) if facts.is_directory => dir.changed_ms = facts.changed_ms,
-        Ok(_) => return None,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => dir.faults.push(Fault::new(path.show(), error)),
+    match tree.facts(&path) {
+        Seen::Seen(facts) if facts.is_directory => dir.changed_ms = facts.changed_ms,
+        Seen::Seen(_) | Seen::Missing | Seen::NotAsked => return None,
+        Seen::Failed(fault) => dir.faults.push(fault),
     }
     Some(dir)
 }
@@ -89,44 +81,44 @@ fn pod_dir(view: &HostView, pods: &HostPath, table: &MountTable, uid: PodUid) ->
 ///
 /// `kubelet_minor` decides how the kubelet tells a mount point (up to 1.29 by comparing devices); 0 when its
 /// version is not known.
-pub fn look_into(dir: &mut PodDir, view: &HostView, kubelet_root: &HostPath, table: &MountTable, kubelet_minor: u32) {
-    let path = kubelet_root.join("pods").join(dir.uid.as_str());
+pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, table: &MountTable, kubelet_minor: u32) {
+    let pods = kubelet_root.join("pods");
+    let path = pods.join(dir.uid.as_str());
     // The walk over the table is done for every volume, so it is cut down to this pod first.
     let near = |mount: &&Mount| {
         let point = mount.mount_point.as_bytes();
         within(point, path.as_bytes()) || within(path.as_bytes(), point)
     };
     let mounts: Vec<Mount> = table.mounts.iter().filter(near).cloned().collect();
-    let look = Look { view, mounts: &mounts, kubelet_minor };
-    volume_dirs::fill(dir, &look, &path.join("volumes"));
-    sub_paths::fill(dir, &look, &path.join("volume-subpaths"));
-    devices::fill(dir, &look, &path.join("volumeDevices"));
+    let tree = match Tree::open(host, &pods, &mounts) {
+        Seen::Seen(tree) => tree,
+        Seen::Missing | Seen::NotAsked => return dir.volumes = Seen::Seen(Vec::new()),
+        Seen::Failed(fault) => return dir.volumes = Seen::Failed(fault),
+    };
+    let reader = PodDirReader { tree, mounts: &mounts, kubelet_minor };
+    volume_dirs::fill(dir, &reader, &path.join("volumes"));
+    sub_paths::fill(dir, &reader, &path.join("volume-subpaths"));
+    devices::fill(dir, &reader, &path.join("volumeDevices"));
 }
 
-/// What is needed to look at one pod's directory.
-struct Look<'a> {
-    view: &'a HostView,
+/// What is needed to read one pod's directory.
+struct PodDirReader<'a> {
+    tree: Tree<'a>,
     mounts: &'a [Mount],
     kubelet_minor: u32,
 }
 
-impl Look<'_> {
+impl PodDirReader<'_> {
     /// The entries of a directory by name and kind, in the order of their names. `Missing` when
     /// there is no such directory; nothing is listed that a server would have to answer for.
     fn list(&self, path: &HostPath) -> Seen<Vec<Entry>> {
-        if let Err(fault) = touchable(self.mounts, path) {
-            return Seen::Failed(fault);
-        }
-        match sys::list_capped(&self.view.at(path), ENTRIES_CAP) {
-            Ok(mut entries) => {
-                entries.sort_by(|a, b| a.name.cmp(&b.name));
-                Seen::Seen(entries)
-            }
-            Err(error) => failed(path, error),
-        }
+        self.tree.list(path, ENTRIES_CAP).map(|mut entries| {
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            entries
+        })
     }
 
-    /// Like [`Look::list`], where a failure is noted and a directory that is gone is empty.
+    /// Like [`PodDirReader::list`], where a failure is noted and a directory that is gone is empty.
     fn list_or_note(&self, path: &HostPath, faults: &mut Vec<Fault>) -> Vec<Entry> {
         match self.list(path) {
             Seen::Seen(entries) => entries,
@@ -136,12 +128,5 @@ impl Look<'_> {
                 Vec::new()
             }
         }
-    }
-}
-
-fn failed<T>(path: &HostPath, error: io::Error) -> Seen<T> {
-    match error.kind() {
-        io::ErrorKind::NotFound => Seen::Missing,
-        _ => Seen::Failed(Fault::new(path.show(), error)),
     }
 }

@@ -1,23 +1,23 @@
 //! `volume-subpaths/<volume>/<container>/<index>`: targets of bind mounts, directories or files.
 
-use super::Look;
+use super::PodDirReader;
 use crate::{
     observation::{HostPath, PodDir, Seen, SubPath},
     sys::EntryKind,
 };
 
 /// Fills `sub_paths`.
-pub(super) fn fill(dir: &mut PodDir, look: &Look<'_>, above: &HostPath) {
-    for volume in look.list_or_note(above, &mut dir.faults) {
+pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, above: &HostPath) {
+    for volume in reader.list_or_note(above, &mut dir.faults) {
         let volume_path = above.join(&volume.name);
-        for container in look.list_or_note(&volume_path, &mut dir.faults) {
+        for container in reader.list_or_note(&volume_path, &mut dir.faults) {
             let container_path = volume_path.join(&container.name);
-            for index in look.list_or_note(&container_path, &mut dir.faults) {
+            for index in reader.list_or_note(&container_path, &mut dir.faults) {
                 let path = container_path.join(&index.name);
-                let mounted = match look.is_mounted(&path) {
+                let mounted = match reader.is_mounted(&path) {
                     // An old kubelet compares devices here as well, but a subPath is a bind mount
                     // that runc made, nearly always within one file system: the table knows.
-                    Seen::Seen(false) => Seen::Seen(look.mounts.iter().any(|mount| mount.mount_point == path)),
+                    Seen::Seen(false) => Seen::Seen(reader.mounts.iter().any(|mount| mount.mount_point == path)),
                     seen => seen,
                 };
                 dir.sub_paths.push(SubPath {

@@ -30,12 +30,12 @@ impl Staged {
         fs::write(path, bytes).unwrap();
     }
 
-    fn look(&self, view: &HostView, table: &MountTable, minor: u32) -> PodDir {
-        let mut dirs = pod_dirs(view, &self.root, table, None).get().cloned().unwrap();
+    fn read(&self, host: &HostRoot, table: &MountTable, minor: u32) -> PodDir {
+        let mut dirs = pod_dirs(host, &self.root, table, None).get().cloned().unwrap();
         assert_eq!(dirs.len(), 1);
         let mut dir = dirs.remove(0);
         assert!(dir.changed_ms > 0 && dir.volumes == Seen::NotAsked);
-        look_into(&mut dir, view, &self.root, table, minor);
+        read_into(&mut dir, host, &self.root, table, minor);
         dir
     }
 }
@@ -65,7 +65,7 @@ fn reads_a_pod_with_nothing_mounted() {
     staged.add("stray", b"");
     fs::create_dir(staged.root.join("pods").join("not-a-uid").as_path()).unwrap();
 
-    let dir = staged.look(&HostView::default(), &nothing_mounted(), 36);
+    let dir = staged.read(&HostRoot::default(), &nothing_mounted(), 36);
     assert_eq!(dir.strays, [HostPath::from(staged.volumes.join("stray"))]);
     assert!(dir.faults.is_empty(), "{:?}", dir.faults);
 
@@ -90,7 +90,7 @@ fn a_file_that_is_too_long_is_not_read() {
     staged.add("kubernetes.io~csi/pv-1/vol_data.json", b"");
     let path = staged.volumes.join("kubernetes.io~csi/pv-1/vol_data.json");
     fs::OpenOptions::new().write(true).open(path).unwrap().set_len(1 << 30).unwrap();
-    let dir = staged.look(&HostView::default(), &nothing_mounted(), 36);
+    let dir = staged.read(&HostRoot::default(), &nothing_mounted(), 36);
     let VolData::Unusable(why) = volume(&dir, "pv-1").vol_data else { panic!() };
     assert!(why.contains("1073741824 bytes"), "{why}");
 }
@@ -99,7 +99,7 @@ fn a_file_that_is_too_long_is_not_read() {
 fn a_csi_volume_that_is_a_file_fails_as_it_does_for_the_kubelet() {
     let staged = Staged::new();
     staged.add("kubernetes.io~csi/pv-1", b"");
-    let dir = staged.look(&HostView::default(), &nothing_mounted(), 36);
+    let dir = staged.read(&HostRoot::default(), &nothing_mounted(), 36);
     assert!(volume(&dir, "pv-1").target.fault().is_some_and(|fault| fault.source.to_string().ends_with("pv-1")));
 }
 
@@ -114,32 +114,32 @@ fn nothing_is_touched_on_a_file_system_that_needs_a_server() {
          3 1 0:41 / {volumes}/kubernetes.io~nfs rw - nfs4 server:/ rw\n"
     );
     for minor in [29, 30] {
-        let dir = staged.look(&HostView::default(), &table(&suspect), minor);
+        let dir = staged.read(&HostRoot::default(), &table(&suspect), minor);
         let csi = volume(&dir, "pv-1");
         assert_eq!((csi.mounted, csi.entries), (Seen::Seen(true), None), "mountinfo alone tells");
         assert_eq!(dir.faults.len(), 1);
         assert!(dir.faults[0].says.contains("nfs4"), "{:?}", dir.faults);
     }
     let root_on_nfs = table(&format!("1 1 8:1 / / rw - ext4 x rw\n2 1 0:41 / {base} rw - nfs s:/ rw\n"));
-    assert!(pod_dirs(&HostView::default(), &staged.root, &root_on_nfs, None).fault().is_some());
+    assert!(pod_dirs(&HostRoot::default(), &staged.root, &root_on_nfs, None).fault().is_some());
 }
 
 #[test]
 fn a_kubelet_without_a_directory_is_missing() {
     let nowhere = HostPath::from("/nothing-here");
     for only in [None, Some(&uids(&[UID]))] {
-        assert_eq!(pod_dirs(&HostView::default(), &nowhere, &nothing_mounted(), only), Seen::Missing);
+        assert_eq!(pod_dirs(&HostRoot::default(), &nowhere, &nothing_mounted(), only), Seen::Missing);
     }
 }
 
 #[test]
 fn one_pod_is_found_as_among_all() {
     let staged = Staged::new();
-    let view = HostView::default();
-    let all = pod_dirs(&view, &staged.root, &nothing_mounted(), None);
+    let host = HostRoot::default();
+    let all = pod_dirs(&host, &staged.root, &nothing_mounted(), None);
     let other = UID.replace('9', "8");
     fs::create_dir_all(staged.volumes.parent().unwrap().with_file_name(&other)).unwrap();
-    let of = |uids: BTreeSet<PodUid>| pod_dirs(&view, &staged.root, &nothing_mounted(), Some(&uids));
+    let of = |uids: BTreeSet<PodUid>| pod_dirs(&host, &staged.root, &nothing_mounted(), Some(&uids));
     assert_eq!(of(uids(&[UID])), all);
     assert_eq!(of(uids(&[UID, &other])).get().map(Vec::len), Some(2));
     assert_eq!(of(uids(&[&UID.replace('9', "7")])), Seen::Seen(Vec::new()));
@@ -170,10 +170,10 @@ fn old_and_new_kubelets_differ_about_a_bind_mount_within_one_file_system() {
          && mount --bind source/dir {sub}/0; cd /"
     ));
     let table = MountReader::new(staged.root.clone()).kubelet(ns.pid()).get().cloned().unwrap();
-    let view = HostView::new(format!("/proc/{}/root", ns.pid()));
+    let host = HostRoot::new(format!("/proc/{}/root", ns.pid()));
 
     for (minor, bind) in [(0, true), (29, false), (30, true)] {
-        let dir = staged.look(&view, &table, minor);
+        let dir = staged.read(&host, &table, minor);
         let mounted = |name| volume(&dir, name).mounted;
         assert_eq!(mounted("bind"), Seen::Seen(bind), "kubelet 1.{minor}");
         assert_eq!(mounted("tmpfs"), Seen::Seen(true));

@@ -1,36 +1,29 @@
 //! Reading a `vol_data.json`.
 
-use std::io;
-
 use crate::{
-    host::HostView,
-    observation::{Fault, HostPath, VolData},
-    parse, sys,
+    host::tree::Tree,
+    observation::{HostPath, Seen, VolData},
+    parse,
 };
 
 /// The longest file that is read. The kubelet writes some hundred bytes.
 const CAP: usize = 64 << 10;
 
-/// Reads the file at `path`, which must be known to lie on a local file system.
-pub(in crate::host) fn read_vol_data(view: &HostView, path: &HostPath) -> VolData {
-    let at = view.at(path);
-    match sys::file_facts(&at) {
-        Ok(facts) if !facts.is_file => return VolData::Unusable("is not a regular file".to_owned()),
-        Ok(facts) if facts.length > CAP as u64 => {
+/// Reads the file at `path`.
+pub(in crate::host) fn read_vol_data(tree: &Tree<'_>, path: &HostPath) -> VolData {
+    let read = match tree.facts(path) {
+        Seen::Seen(facts) if !facts.is_file => return VolData::Unusable("is not a regular file".to_owned()),
+        Seen::Seen(facts) if facts.length > CAP as u64 => {
             return VolData::Unusable(format!("is {} bytes long, which no kubelet writes", facts.length));
         }
-        Ok(_) => {}
-        Err(error) => return failed(path, error),
-    }
-    match sys::read_capped(&at, CAP) {
-        Ok(bytes) => parse::vol_data(&bytes),
-        Err(error) => failed(path, error),
-    }
-}
-
-fn failed(path: &HostPath, error: io::Error) -> VolData {
-    match error.kind() {
-        io::ErrorKind::NotFound => VolData::Missing,
-        _ => VolData::Failed(Fault::new(path.show(), error)),
+        Seen::Seen(_) => tree.read(path, CAP),
+        Seen::Missing => Seen::Missing,
+        Seen::NotAsked => Seen::NotAsked,
+        Seen::Failed(fault) => Seen::Failed(fault),
+    };
+    match read {
+        Seen::Seen(bytes) => parse::vol_data(&bytes),
+        Seen::Missing | Seen::NotAsked => VolData::Missing,
+        Seen::Failed(fault) => VolData::Failed(fault),
     }
 }

@@ -1,10 +1,9 @@
 //! `volumes/<plugin>/<name>`, as `podVolumesExist` goes through it.
 
-use super::Look;
+use super::PodDirReader;
 use crate::{
-    host::mounts::touchable,
     observation::{Fault, FaultKind, HostPath, PodDir, Seen, VolData, VolumeDir},
-    sys::{self, Entry, EntryKind},
+    sys::{Entry, EntryKind},
 };
 
 /// The plugin whose volumes are mounted one directory deeper.
@@ -13,8 +12,8 @@ const CSI: &str = "kubernetes.io/csi";
 const COUNT_CAP: usize = 100;
 
 /// Fills `volumes` and `strays`.
-pub(super) fn fill(dir: &mut PodDir, look: &Look<'_>, volumes: &HostPath) {
-    let plugins = match look.list(volumes) {
+pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, volumes: &HostPath) {
+    let plugins = match reader.list(volumes) {
         Seen::Seen(plugins) => plugins,
         // The kubelet takes that for a pod without volumes.
         Seen::Missing | Seen::NotAsked => Vec::new(),
@@ -31,64 +30,51 @@ pub(super) fn fill(dir: &mut PodDir, look: &Look<'_>, volumes: &HostPath) {
             continue;
         }
         let name = plugin.name.to_string_lossy().replace('~', "/");
-        for entry in look.list_or_note(&path, &mut dir.faults) {
-            found.push(volume(look, &name, &path, &entry));
+        for entry in reader.list_or_note(&path, &mut dir.faults) {
+            found.push(volume(reader, &name, &path, &entry));
         }
     }
     dir.volumes = Seen::Seen(found);
 }
 
-fn volume(look: &Look<'_>, plugin: &str, above: &HostPath, entry: &Entry) -> VolumeDir {
+fn volume(reader: &PodDirReader<'_>, plugin: &str, above: &HostPath, entry: &Entry) -> VolumeDir {
     let path = above.join(&entry.name);
     let csi = plugin == CSI;
-    let target = if csi { csi_target(look, &path) } else { Seen::Seen(path.clone()) };
+    let target = if csi { csi_target(reader, &path) } else { Seen::Seen(path.clone()) };
     let mounted = match &target {
         // The kubelet would follow the link; where it leads cannot be known to be safe.
         Seen::Seen(_) if entry.kind == EntryKind::Link => {
             Seen::Failed(Fault::new(&path, (FaultKind::NotAsked, "is a symbolic link, which is not followed")))
         }
-        Seen::Seen(target) => look.is_mounted(target),
+        Seen::Seen(target) => reader.is_mounted(target),
         Seen::Missing | Seen::NotAsked => Seen::Missing,
         Seen::Failed(fault) => Seen::Failed(fault.clone()),
     };
     let entries = match (&target, &mounted) {
-        (Seen::Seen(target), Seen::Seen(false)) => count(look, target),
+        (Seen::Seen(target), Seen::Seen(false)) => count(reader, target),
         _ => None,
     };
-    let vol_data = if csi { read_beside(look, &path) } else { VolData::NotCsi };
+    let vol_data = if csi { super::read_vol_data(&reader.tree, &path.join("vol_data.json")) } else { VolData::NotCsi };
     let name = entry.name.to_string_lossy().into_owned();
     VolumeDir { plugin: plugin.to_owned(), name, path, target, mounted, vol_data, entries }
 }
 
 /// `<path>/mount`, if there is one. It is found by listing, which does not touch what is mounted
 /// there.
-fn csi_target(look: &Look<'_>, path: &HostPath) -> Seen<HostPath> {
-    match look.list(path) {
+fn csi_target(reader: &PodDirReader<'_>, path: &HostPath) -> Seen<HostPath> {
+    match reader.list(path) {
         Seen::Seen(entries) if entries.iter().any(|entry| entry.name == "mount") => Seen::Seen(path.join("mount")),
         Seen::Seen(_) | Seen::Missing | Seen::NotAsked => Seen::Missing,
         Seen::Failed(fault) => Seen::Failed(fault),
     }
 }
 
-fn read_beside(look: &Look<'_>, path: &HostPath) -> VolData {
-    match touchable(look.mounts, path) {
-        Ok(()) => super::read_vol_data(look.view, &path.join("vol_data.json")),
-        Err(fault) => VolData::Failed(fault),
-    }
-}
-
 /// `None` when it is no directory, cannot be read, or is mounted after all: an old kubelet does
 /// not see a bind mount within one file system, and what is in there is not ours to list.
-fn count(look: &Look<'_>, target: &HostPath) -> Option<u32> {
-    if touchable(look.mounts, target).is_err() || look.mounts.iter().any(|mount| mount.mount_point == *target) {
+fn count(reader: &PodDirReader<'_>, target: &HostPath) -> Option<u32> {
+    if reader.mounts.iter().any(|mount| mount.mount_point == *target) {
         return None;
     }
-    // The table is some time old; the kernel is asked once more right before the directory is
-    // opened.
-    let at = look.view.at(target);
-    if sys::is_mount_root(&at).ok()? == Some(true) {
-        return None;
-    }
-    let entries = sys::list_capped(&at, COUNT_CAP).ok()?;
-    u32::try_from(entries.len()).ok()
+    let entries = reader.tree.list(target, COUNT_CAP);
+    entries.get().and_then(|entries| u32::try_from(entries.len()).ok())
 }

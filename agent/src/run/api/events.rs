@@ -93,7 +93,8 @@ impl Cluster {
             }
             // A kubelet's identity may write Events and not list them.
             Err(fault) if fault.kind == FaultKind::Denied => {
-                tracing::warn!(why = %fault.says, "Events of an earlier run cannot be gone on with; they end by themselves");
+                let why = findings::clean(&fault.says, 300);
+                tracing::warn!(%why, "Events of an earlier run cannot be gone on with; they end by themselves");
             }
             Err(fault) => return Err(fault),
         }

@@ -1,12 +1,20 @@
 //! A cause found at an object. Every text from elsewhere is cleaned here.
 
 use findings::{
-    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
+    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, cause, clean,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::state::ObjectRef;
+
+/// What the API shows of a pod whose node has not finished: that, and not why.
+static ONLY_THE_NODE_KNOWS: &[&Cause] = &[
+    &cause::POD_CONTAINERS_NOT_STOPPED,
+    &cause::POD_CLEANUP_NOT_FINISHED,
+    &cause::POD_NEVER_STARTED,
+    &cause::CSI_DRIVER_NOT_ON_NODE,
+];
 
 /// One step between an object and its root cause.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +92,8 @@ pub struct RootCause {
     pub evidence: Vec<Evidence>,
     /// Values for the remedy's placeholders.
     names: Values,
+    /// What is lost when its finalizer is taken off by hand, if that is known.
+    lost: Option<&'static str>,
     /// Equal for the same root.
     pub root: String,
     /// What an agent says of it, when it is not what the API shows.
@@ -123,6 +133,7 @@ impl RootCause {
             here: false,
             evidence: Vec::new(),
             names: Values::new(),
+            lost: None,
             root: clean(&format!("{}:{object}", cause.id), 300),
             agent: None,
         }
@@ -167,6 +178,31 @@ impl RootCause {
         }
     }
 
+    /// What stands in the place of a placeholder, if it fits there.
+    pub fn value(&self, placeholder: Placeholder) -> Option<&str> {
+        self.names.get(placeholder)
+    }
+
+    /// The node to look on, when the API shows only that something on it is not finished.
+    pub fn look_on(&self) -> Option<String> {
+        let is_hidden = ONLY_THE_NODE_KNOWS.iter().any(|cause| cause.id == self.cause.id);
+        self.value(Placeholder::Node).filter(|_| is_hidden && self.agent.is_none()).map(str::to_owned)
+    }
+
+    /// Another cause of the same, with the same steps.
+    pub fn instead(mut self, cause: &'static Cause) -> Self {
+        let of = self.root.split_once(':').map_or("", |(_, of)| of);
+        self.root = clean(&format!("{}:{of}", cause.id), 300);
+        self.cause = cause;
+        self
+    }
+
+    /// Says what is lost when its finalizer is taken off by hand.
+    pub fn loses(mut self, lost: &'static str) -> Self {
+        self.lost = Some(lost);
+        self
+    }
+
     /// A part of the proof is missing.
     pub fn probable(mut self) -> Self {
         self.confidence = Confidence::Probable;
@@ -197,11 +233,25 @@ impl RootCause {
         self
     }
 
+    /// The same root as another one's, as far as the cause is the same.
+    pub fn same_as_of(self, other: &RootCause) -> Self {
+        let root = other.root.split_once(':').map_or(other.root.as_str(), |(_, root)| root).to_owned();
+        self.same_as(root)
+    }
+
     fn names_of(self, object: &ObjectRef) -> Self {
         let named = self.name(Placeholder::Type, object.type_for_kubectl()).name(Placeholder::Name, &object.name);
         match &object.namespace {
             Some(namespace) => named.name(Placeholder::Namespace, namespace),
             None => named,
+        }
+    }
+
+    fn remedy(&self) -> Remedy {
+        let general = Remedy::fill(self.cause, &self.names);
+        match self.lost.filter(|_| self.cause.danger.is_any_finalizer_by_hand()) {
+            Some(lost) => Remedy { breaks: format!("{lost}."), ..general },
+            None => general,
         }
     }
 
@@ -219,7 +269,7 @@ impl RootCause {
             remedy: match &self.agent {
                 Some(agent) => agent.remedy.clone(),
                 // The chain and the steps have them in words.
-                None => Remedy { values: Values::new(), ..Remedy::fill(self.cause, &self.names) },
+                None => Remedy { values: Values::new(), ..self.remedy() },
             },
             root: self.root.clone(),
         }

@@ -3,14 +3,15 @@
 
 mod agent_events;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use findings::FaultKind;
+use jiff::Timestamp;
 
 use crate::state::{
-    AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Namespace, Object, Pod, Question, Resource,
-    Scope, Select, State, Version, known,
+    AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Meta, Namespace, Node, Object, ObjectRef, Pod,
+    Question, Resource, Scope, Select, State, Version, known,
 };
 
 /// A state, and the questions that came up while it was judged.
@@ -20,6 +21,8 @@ pub struct Lister<'a> {
     questions: RefCell<BTreeSet<Question>>,
     cut: RefCell<BTreeSet<String>>,
     index: RefCell<BTreeMap<&'a Question, Index<'a>>>,
+    /// When kube-controller-manager was last seen to write, and where.
+    controllers_wrote: OnceCell<Option<(Timestamp, ObjectRef)>>,
     /// Nodes whose agent may have said something that nobody has asked for yet.
     silent_nodes: RefCell<BTreeSet<String>>,
 }
@@ -35,6 +38,7 @@ impl<'a> Lister<'a> {
             questions: RefCell::new(BTreeSet::new()),
             cut: RefCell::new(BTreeSet::new()),
             index: RefCell::default(),
+            controllers_wrote: OnceCell::new(),
             silent_nodes: RefCell::default(),
         }
     }
@@ -134,6 +138,12 @@ impl<'a> Lister<'a> {
         self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
     }
 
+    /// The metadata of all objects of any kind that are being deleted.
+    pub fn terminating_metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
+        let (resource, select, detail) = (resource.clone(), Select::Terminating, Detail::Metadata);
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+    }
+
     /// The metadata of all objects of this name, in whichever namespace.
     pub fn namesakes(&self, resource: &Resource, name: &str) -> Answer<Vec<&'a Object>> {
         let select = Select::Fields(format!("metadata.name={name}"));
@@ -143,6 +153,13 @@ impl<'a> Lister<'a> {
 
     /// The metadata of one object of any kind, from a list that has been asked for or by its name.
     pub fn object(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
+        for scope in scopes(namespace) {
+            let (resource, select, detail) = (resource.clone(), Select::Terminating, Detail::Metadata);
+            let question = Question::Objects { resource, scope, select, detail };
+            if let Some(found) = self.within(&question, namespace, name) {
+                return Answer::Seen(found);
+            }
+        }
         self.one(resource, Select::Every, Detail::Metadata, namespace, name)
     }
 
@@ -212,6 +229,20 @@ impl<'a> Lister<'a> {
         let answers = self.state.answers.values();
         let facts = answers.filter_map(|answered| answered.answer.as_ref().seen());
         facts.filter_map(|facts| K::among(facts)).flatten()
+    }
+
+    /// When kube-controller-manager last wrote the status of an object that was met, and of which.
+    pub fn controllers_wrote(&self) -> Option<&(Timestamp, ObjectRef)> {
+        let look = || {
+            let wrote = |known, meta: &Meta| {
+                let shown = ObjectRef::cluster_wide(known, &meta.name);
+                meta.controllers_wrote_at().map(|at| (at, shown))
+            };
+            let namespaces = self.met::<Namespace>().filter_map(|one| wrote(known::NAMESPACES, &one.metadata));
+            let nodes = self.met::<Node>().filter_map(|one| wrote(known::NODES, &one.metadata));
+            namespaces.chain(nodes).max()
+        };
+        self.controllers_wrote.get_or_init(look).as_ref()
     }
 
     fn facts(&self, question: Question) -> Answer<&'a Facts> {

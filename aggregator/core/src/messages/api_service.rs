@@ -35,6 +35,14 @@ pub fn failure(message: &Message) -> Failure {
     }
 }
 
+/// The address that was called: `10.1.0.7:443`.
+pub fn address(message: &Message) -> Option<&str> {
+    let (_, rest) = message.0.split_once("dial tcp ")?;
+    let end = rest.find(|c: char| c.is_whitespace()).unwrap_or(rest.len());
+    let address = rest.get(..end)?.trim_end_matches(':');
+    address.parse::<std::net::SocketAddr>().is_ok().then_some(address)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +69,9 @@ mod tests {
         ] {
             assert_eq!(failure(&format!("{get}{error}").into()), expected, "{error}");
         }
+        assert_eq!(address(&format!("{get}dial tcp 10.1.0.7:6443: i/o timeout").into()), Some("10.1.0.7:6443"));
+        assert_eq!(address(&format!("{get}dial tcp [fd00::7]:443: i/o timeout").into()), Some("[fd00::7]:443"));
+        assert_eq!(address(&format!("{get}context deadline exceeded").into()), None);
         let bad = |code: u16| {
             failure(&format!("failing or missing response from https://10.1.0.7:443/apis/m/v1: bad status from https://10.1.0.7:443/apis/m/v1: {code}").into())
         };

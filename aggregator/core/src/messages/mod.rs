@@ -6,9 +6,13 @@
 
 pub(crate) mod api_service;
 pub(crate) mod errors;
+pub(crate) mod kubelet;
 pub(crate) mod namespace;
+mod normal;
 
 use std::fmt;
+
+pub(crate) use normal::normalised;
 
 use serde::{Deserialize, Serialize};
 

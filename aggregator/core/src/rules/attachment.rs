@@ -2,6 +2,7 @@
 
 use findings::{Placeholder, cause};
 
+use super::said::quoted;
 use super::sidecar::{self, Sidecar};
 use super::words::{lasting, overdue};
 use super::{finalizer, object};
@@ -23,8 +24,12 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     };
     let place = &attachment.spec.node_name;
     if attachment.metadata.deletion_timestamp.is_none() {
-        diagnosis.words = format!("attached to {place}, and not being detached");
-        still_mounted(lister, target, attachment, &mut diagnosis);
+        if attachment.status.attached {
+            diagnosis.words = format!("attached to {place}, and not being detached");
+            still_mounted(lister, target, attachment, &mut diagnosis);
+        } else {
+            never_attached(lister, target, attachment, &mut diagnosis);
+        }
         return diagnosis;
     }
     diagnosis.terminating = true;
@@ -35,6 +40,31 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         None => idle(lister, target, attachment, &mut diagnosis),
     }
     diagnosis
+}
+
+/// An attach failed, and whoever asked for it has forgotten it: a volume waits for each of its attachments to go,
+/// whatever their state.
+fn never_attached(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
+    let place = &attachment.spec.node_name;
+    let attach_error = attachment.status.attach_error.as_ref().map(|error| quoted(&error.message, 200));
+    let why = attach_error.as_ref().map_or(String::new(), |error| format!(", attachError {error}"));
+    diagnosis.words = format!("not attached to {place} (attached: false{why}), and not being deleted");
+    let name = &attachment.spec.source.persistent_volume_name;
+    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, name);
+    if answer.is_missing() {
+        diagnosis.words.push_str(&format!("; PersistentVolume {name} does not exist"));
+    }
+    let volume = diagnosis.required(format!("PersistentVolume {name}"), "whether a pod may still use it", answer);
+    // While it is Bound a pod may still want it on that node.
+    let waits =
+        |volume: &&PersistentVolume| volume.metadata.deletion_timestamp.is_some() && volume.status.phase != "Bound";
+    if let Some(volume) = volume.filter(waits) {
+        let found = base(&cause::VOLUME_ATTACHMENT_NOT_DELETED, target, attachment)
+            .evidence(target.to_string(), format!("no deletionTimestamp; status.attached: false{why}"))
+            .evidence(format!("PersistentVolume {name}"), format!("being deleted, phase {}", volume.status.phase))
+            .at_itself(target, &diagnosis.words);
+        diagnosis.causes.push(found);
+    }
 }
 
 fn base(cause: &'static findings::Cause, target: &ObjectRef, attachment: &Attachment) -> RootCause {
@@ -53,7 +83,7 @@ fn failing(
     diagnosis: &mut Diagnosis,
 ) {
     let since = lasting(lister, error.time);
-    let words = format!("detach fails{since}: {}", error.message);
+    let words = format!("detach fails{since}: {}", quoted(&error.message, 250));
     if errors::is_secret_not_loaded(&error.message) {
         let found = lost_secret(lister, target, attachment, diagnosis);
         if let Some(found) = found {
@@ -61,10 +91,24 @@ fn failing(
             return;
         }
     }
-    let found = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
-        .evidence(target.to_string(), format!("status.detachError: {}", error.message))
-        .at_itself(target, words);
-    diagnosis.causes.push(found);
+    let mut words = words;
+    let mut found = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
+        .evidence(target.to_string(), format!("status.detachError: {}", quoted(&error.message, 400)));
+    for gone in [
+        ObjectRef::node(&attachment.spec.node_name),
+        ObjectRef::cluster_wide(known::VOLUMES, &attachment.spec.source.persistent_volume_name),
+    ] {
+        let is_gone = match &gone {
+            node if node.is(known::NODES) => lister.get::<Node>(known::NODES, None, &node.name).map(|_| ()),
+            volume => lister.get::<PersistentVolume>(known::VOLUMES, None, &volume.name).map(|_| ()),
+        };
+        if is_gone.is_missing() {
+            words.push_str(&format!("; {gone} does not exist"));
+            found = found.evidence(gone.to_string(), "not found");
+        }
+        diagnosis.silently(is_gone);
+    }
+    diagnosis.causes.push(found.at_itself(target, words));
 }
 
 /// The Secret a detach needs went with its namespace.
@@ -95,7 +139,8 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
     if finalizer::refused(lister, target, &attachment.metadata, diagnosis) {
         return;
     }
-    let words = object::words(lister, &attachment.metadata);
+    let state = if attachment.status.attached { "" } else { "; attached: false" };
+    let words = format!("{}{state}", object::words(lister, &attachment.metadata));
     let driver = &attachment.spec.attacher;
     let base = base(&cause::VOLUME_ATTACHER_GONE, target, attachment)
         .evidence(target.to_string(), "no detachError, and the finalizer is left");
@@ -110,8 +155,7 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
     };
     let found = base.at_itself(target, words).probable();
     let found = lease.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
-    let is_young = diagnosis.is_younger_than(60);
-    diagnosis.causes.push(if is_young { found.progressing() } else { found });
+    diagnosis.causes.push(found);
 }
 
 /// Nobody asked for the detach, because the node still reports the volume as mounted.

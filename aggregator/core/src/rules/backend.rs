@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use findings::clean;
+
 use super::words::{count, some, within};
 use crate::diagnosis::{Diagnosis, Step};
 use crate::lister::Lister;
@@ -16,6 +18,8 @@ pub enum Backend {
         /// Where the first ready endpoint runs.
         node: Option<String>,
     },
+    /// It is another name for a host, which has no endpoints here.
+    External,
     /// The Service does not exist.
     NoService,
     /// It has no ready endpoint.
@@ -38,6 +42,11 @@ pub fn look(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) ->
     }
     let shown = format!("Service {service}");
     let Some(found) = diagnosis.required(&shown, "who should serve this", answer) else { return Backend::Unknown };
+    if found.spec.kind == "ExternalName" {
+        let host = clean(&found.spec.external_name, 253);
+        diagnosis.note(format!("{shown} is another name for {host}: whether that answers cannot be seen in the API."));
+        return Backend::External;
+    }
     match ready(lister, diagnosis, service) {
         Ready::Unknown => return Backend::Unknown,
         Ready::On(node) => return Backend::Ready { node: node.filter(|node| !node.is_empty()) },

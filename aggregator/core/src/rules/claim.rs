@@ -1,15 +1,18 @@
 //! Why a PersistentVolumeClaim does not go.
 
-use findings::{Placeholder, cause};
+use findings::{Cause, Placeholder, cause};
 
 use super::object::words;
-use super::words::{overdue, within};
+use super::words::{overdue, some, within};
 use super::{control_plane, finalizer, invalid_owner};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
 
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
+
+/// More pods that use a claim are counted.
+const MOST_USERS: usize = 12;
 
 /// Explains a claim.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
@@ -31,8 +34,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &claim.metadata);
     diagnosis.words = words(lister, &claim.metadata);
-    for finalizer in &claim.metadata.finalizers {
-        match finalizer.as_str() {
+    for finalizer in claim.metadata.each_finalizer() {
+        match finalizer {
             PROTECTION => protection(lister, target, claim, &mut diagnosis),
             other => finalizer::one(lister, target, &claim.metadata, other, &mut diagnosis),
         }
@@ -49,26 +52,19 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
     let answer = lister.list::<Pod>(known::PODS, within(namespace));
     let Some(pods) = diagnosis.required(format!("pods of {namespace}"), "which pods use it", answer) else { return };
     let users: Vec<&Pod> = pods.into_iter().filter(|pod| pod.holds(&claim.metadata)).collect();
-    for user in &users {
-        let who = ObjectRef::pod(namespace, &user.metadata.name);
-        let base = |cause| {
-            RootCause::below(cause, target)
-                .name(Placeholder::Pod, &user.metadata.name)
-                .name(Placeholder::Namespace, namespace)
-        };
-        if user.metadata.deletion_timestamp.is_some() {
-            if let Some(found) = local_on_lost_node(lister, target, claim, user, diagnosis) {
-                diagnosis.causes.push(found);
-            }
-            diagnosis.wait_for(who);
-        } else if user.has_ended() {
-            let words = format!("{}: it has ended, and holds its volumes until it is deleted", user.status.phase);
-            diagnosis.causes.push(base(&cause::PVC_USED_BY_COMPLETED_POD).step(Step::about(&who, words)));
-        } else {
-            let words = format!("{} on {}, uses it and is not being deleted", user.status.phase, user.spec.node_name);
-            diagnosis.causes.push(base(&cause::PVC_USED_BY_POD).step(Step::about(&who, words)));
+    let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
+        users.iter().partition(|pod| pod.metadata.deletion_timestamp.is_some());
+    for user in going {
+        if let Some(found) = local_on_lost_node(lister, target, claim, user, diagnosis) {
+            diagnosis.causes.push(found);
         }
+        diagnosis.wait_for(ObjectRef::pod(namespace, &user.metadata.name));
     }
+    let (ended, running): (Vec<&Pod>, Vec<&Pod>) = staying.into_iter().partition(|pod| pod.has_ended());
+    let ends = "has ended, and holds its volumes until it is deleted";
+    diagnosis.causes.extend(used_by(target, &ended, &cause::PVC_USED_BY_COMPLETED_POD, ends));
+    let runs = "uses it and is not being deleted";
+    diagnosis.causes.extend(used_by(target, &running, &cause::PVC_USED_BY_POD, runs));
     if users.is_empty() && !diagnosis.pending {
         let found = match control_plane::silent(lister, diagnosis, target) {
             Some(found) => found,
@@ -79,9 +75,27 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
                 format!("{}; no pod uses it", diagnosis.words),
             ),
         };
-        let is_young = diagnosis.is_younger_than(60);
-        diagnosis.causes.push(if is_young { found.progressing() } else { found });
+        diagnosis.causes.push(found);
     }
+}
+
+/// Pods that are not being deleted and hold the claim, all of them.
+fn used_by(target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str) -> Option<RootCause> {
+    let first = pods.first()?;
+    let namespace = target.namespace.as_deref().unwrap_or_default();
+    let place = |pod: &Pod| format!("{} on {}", pod.status.phase, pod.spec.node_name);
+    let base = RootCause::below(cause, target)
+        .name(Placeholder::Pod, &first.metadata.name)
+        .name(Placeholder::Namespace, namespace);
+    if pods.len() == 1 {
+        let who = ObjectRef::pod(namespace, &first.metadata.name);
+        return Some(base.step(Step::about(&who, format!("{}; {words}", place(first)))));
+    }
+    let names: Vec<String> = pods.iter().map(|pod| format!("{namespace}/{}", pod.metadata.name)).collect();
+    let found =
+        base.step(Step::named(format!("{} pods", pods.len()), format!("{}: each {words}", some(&names, MOST_USERS))));
+    let each = pods.iter().take(MOST_USERS).map(|pod| (format!("Pod {namespace}/{}", pod.metadata.name), place(pod)));
+    Some(each.fold(found, |found, (source, says)| found.evidence(source, says)))
 }
 
 /// Its volume is on the disk of a node that is silent or gone: nobody else has the data.

@@ -9,10 +9,21 @@ use crate::state::*;
 
 const MANAGER: &str = "kube-controller-manager";
 
+/// A Lease that ran out longer ago may be left from a time with leader election.
+const LEFT_BEHIND: u64 = 24 * 60 * 60;
+
 /// Whether nobody judges nodes, so that what a Node says of itself may be old.
 pub fn is_silent(lister: &Lister, diagnosis: &mut Diagnosis) -> bool {
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), MANAGER);
-    diagnosis.silently(answer).is_some_and(|lease| lease.expired_for(lister.state.at).is_some())
+    let lease = diagnosis.silently(answer);
+    lease.is_some_and(|lease| lease.expired_for(lister.state.at).is_some() && wrote_since(lister, lease).is_none())
+}
+
+/// What kube-controller-manager wrote after the Lease had run out: without leader election it runs and renews none.
+fn wrote_since<'l>(lister: &'l Lister, lease: &Lease) -> Option<&'l (jiff::Timestamp, ObjectRef)> {
+    let good_for = lease.spec.lease_duration_seconds.max(1).saturating_mul(2);
+    let ran_out = lease.spec.renew_time?.as_second().saturating_add(good_for);
+    lister.controllers_wrote().filter(|(at, _)| at.as_second() > ran_out)
 }
 
 /// What an error of etcd means.
@@ -42,11 +53,22 @@ pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) ->
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), name);
     let lease = diagnosis.required(format!("Lease kube-system/{name}"), "whether the controllers run", answer)?;
     let age = lease.expired_for(lister.state.at)?;
+    if let Some((at, object)) = wrote_since(lister, lease) {
+        diagnosis.note(format!(
+            "Lease kube-system/{name} has not been renewed for {}, and kube-controller-manager wrote to {object} at \
+             {at}: it runs, without leader election.",
+            duration(age)
+        ));
+        return None;
+    }
     let words = format!("has not renewed its Lease for {} (held by {})", duration(age), lease.spec.holder_identity);
-    Some(
-        RootCause::below(&cause::CONTROLLER_MANAGER_SILENT, target)
-            .same_as(name)
-            .step(Step::named("kube-controller-manager", &words))
-            .evidence(format!("Lease kube-system/{name}"), words),
-    )
+    let found = RootCause::below(&cause::CONTROLLER_MANAGER_SILENT, target)
+        .same_as(name)
+        .step(Step::named("kube-controller-manager", &words))
+        .evidence(format!("Lease kube-system/{name}"), words);
+    if age < LEFT_BEHIND {
+        return Some(found);
+    }
+    let doubt = "nothing that was met was written by it since; without leader election it would run and renew no Lease";
+    Some(found.evidence("managedFields", doubt).probable())
 }

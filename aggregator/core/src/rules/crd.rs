@@ -61,7 +61,7 @@ fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Di
         Backend::NoEndpoint { steps, node: None, .. } => {
             diagnosis.causes.push(steps.into_iter().fold(base(), RootCause::step));
         }
-        Backend::Ready { .. } | Backend::Unknown => {}
+        Backend::Ready { .. } | Backend::External | Backend::Unknown => {}
     }
 }
 
@@ -117,7 +117,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     if held == 0 && diagnosis.causes.is_empty() && !diagnosis.pending && (free > 0 || blind) {
         let words = match free {
             0 => "instances remain that cannot be listed by us".to_owned(),
-            free => format!("{free} instances remain that nobody asked to go"),
+            free => format!("{free} instances remain that are not being deleted"),
         };
         let words = says.map_or(words.clone(), |says| format!("{words}; the server says: {}", said(says)));
         diagnosis

@@ -59,7 +59,7 @@ fn on_silent_node(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mu
         diagnosis.causes.push(suspended.prove(found));
     } else if !diagnosis.pending {
         diagnosis.note(format!(
-            "Pods on {name} are asked to go when it has had the taint NoExecute (node.kubernetes.io/unreachable or \
+            "Pods on {name} are evicted when it has had the taint NoExecute (node.kubernetes.io/unreachable or \
              not-ready) for as long as they tolerate it: mostly five minutes."
         ));
     }

@@ -15,13 +15,16 @@ mod node;
 mod object;
 mod owner;
 mod pod;
+mod said;
 mod sidecar;
 mod victims;
 mod volume;
 mod webhook;
 mod words;
+mod youth;
 
-pub use victims::victims;
+pub use finalizer::{KnownFinalizer, known as known_finalizers};
+pub use victims::{looked_at, victims};
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
@@ -29,6 +32,12 @@ use crate::state::{ObjectRef, known};
 
 /// What is known of an object.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = look(lister, target);
+    youth::spare(&mut diagnosis);
+    diagnosis
+}
+
+fn look(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     match target {
         _ if target.is(known::NAMESPACES) => namespace::explain(lister, target),
         _ if target.is(known::PODS) => pod::explain(lister, target),

@@ -2,6 +2,7 @@
 
 use findings::cause;
 
+use super::control_plane;
 use super::finalizer::controller_manager::by_controller_manager;
 use super::words::{count, some, within};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -14,29 +15,32 @@ const USUAL_GROUPS: &[&str] = &["apps", "batch"];
 
 /// `foregroundDeletion`: the garbage collector takes it off when no dependent blocks any more.
 pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
-    let dependents = dependents(lister, target, meta, diagnosis);
+    let seen = diagnosis.unknown.len();
+    let dependents = blocking(lister, target, meta, diagnosis);
     if diagnosis.pending {
         return;
     }
+    let is_blind = diagnosis.unknown.len() > seen;
     let mut free = Vec::new();
     for (dependent, its) in &dependents {
-        let blocks = its.owner_references.iter().any(|owner| owner.uid == meta.uid && owner.block_owner_deletion);
         match its.deletion_timestamp {
-            Some(_) if blocks => diagnosis.wait_for(dependent.clone()),
-            None if blocks => free.push(dependent.to_string()),
-            _ => {}
+            Some(_) => diagnosis.wait_for(dependent.clone()),
+            None => free.push(dependent.to_string()),
         }
     }
     if !free.is_empty() {
         diagnosis.causes.push(
             RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
-                .step(Step::named(
-                    count(free.len(), "dependent"),
-                    format!("nobody asked it to go yet: {}", some(&free, 3)),
-                ))
+                .step(Step::named(count(free.len(), "dependent"), format!("not being deleted yet: {}", some(&free, 3))))
                 .evidence(target.to_string(), "finalizer foregroundDeletion"),
         );
-    } else if diagnosis.waits_for.is_empty() {
+    } else if !diagnosis.waits_for.is_empty() {
+        // Those go first.
+    } else if is_blind {
+        // What could not be looked at may block; a controller manager that is silent is a reason all the same.
+        let silent = control_plane::silent(lister, diagnosis, target);
+        diagnosis.causes.extend(silent);
+    } else {
         by_controller_manager(
             lister,
             target,
@@ -48,7 +52,8 @@ pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &
     }
 }
 
-fn dependents<'a>(
+/// What blocks: the nearest kinds are looked through first, the others when none of these does.
+fn blocking<'a>(
     lister: &Lister<'a>,
     target: &ObjectRef,
     meta: &Meta,
@@ -57,15 +62,22 @@ fn dependents<'a>(
     let Some(discovery) = diagnosis.required("API discovery", "what it owns", lister.discovery()) else {
         return Vec::new();
     };
-    let all = discovery.deletable_namespaced();
+    let cluster_wide = if target.namespace.is_none() { discovery.deletable_cluster_wide() } else { Vec::new() };
     let is_usual = |resource: &Resource| {
         USUAL_GROUPS.contains(&resource.group.as_str())
             || USUAL.iter().any(|known| resource.group == known.group && resource.plural == known.plural)
             || (resource.group.is_empty() && resource.plural == "configmaps")
             || resource.group == target.resource.group
     };
-    let (usual, others): (Vec<Resource>, Vec<Resource>) = all.into_iter().partition(is_usual);
-    let found = owned(lister, target, meta, diagnosis, &usual);
+    // What lives in no namespace is little, and mostly owned by its like.
+    let is_near = |resource: &Resource| match target.namespace {
+        Some(_) => is_usual(resource),
+        None => resource.group == target.resource.group,
+    };
+    let (near, others): (Vec<Resource>, Vec<Resource>) =
+        discovery.deletable_namespaced().into_iter().partition(is_near);
+    let near: Vec<Resource> = cluster_wide.into_iter().chain(near).collect();
+    let found = owned(lister, target, meta, diagnosis, &near);
     if !found.is_empty() || diagnosis.pending {
         return found;
     }
@@ -85,7 +97,8 @@ fn owned<'a>(
         let answer = lister.metadata(resource, scope.clone());
         let hides = format!("which {resource} it owns");
         for object in diagnosis.required(resource.to_string(), &hides, answer).unwrap_or_default() {
-            if object.metadata.owner_references.iter().any(|owner| owner.uid == meta.uid) {
+            let mut owners = object.metadata.owner_references.iter();
+            if owners.any(|owner| owner.uid == meta.uid && owner.block_owner_deletion) {
                 let served = lister.discovery().seen().and_then(|it| it.find(&resource.group, &resource.plural));
                 found.push((
                     ObjectRef {

@@ -2,14 +2,16 @@
 
 use findings::{Placeholder, cause, clean, duration};
 
+use super::said::{self, quoted};
 use super::webhook::Request;
 use super::words::{age, overdue, some, within};
 use super::{agent, control_plane, finalizer, live_pod, node, owner, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::messages::kubelet;
 use crate::state::*;
 
-/// After its deadline a kubelet needs some seconds to finish and to report.
+/// After its deadline a kubelet needs some seconds to finish and to report; nobody on the node is asked before.
 const SETTLING: i64 = 10;
 
 /// The pod garbage collector needs a minute; after two something refuses it.
@@ -90,8 +92,13 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             .push(case.found(&cause::STATIC_POD, words).evidence(target.to_string(), "kubernetes.io/config.mirror"));
         return;
     }
-    if !pod.metadata.finalizers.is_empty() && pod.metadata.deletion_grace_period_seconds == Some(0) {
-        if !pod.has_ended() && !pod.spec.node_name.is_empty() {
+    let has_node = !pod.spec.node_name.is_empty();
+    let is_done = pod.metadata.deletion_grace_period_seconds == Some(0) || !has_node;
+    if !pod.metadata.finalizers.is_empty() && is_done {
+        let finalizers = pod.metadata.finalizers.join(", ");
+        if !has_node {
+            diagnosis.words.push_str(&format!("; held by finalizer {finalizers}"));
+        } else if !pod.has_ended() {
             let words = format!("{}; force-deleted, its processes may be alive", diagnosis.words);
             diagnosis.causes.push(
                 case.found(&cause::POD_FORCE_DELETED, &words)
@@ -104,9 +111,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
                 diagnosis.causes.extend(told);
             }
         } else {
-            diagnosis
-                .words
-                .push_str(&format!("; the node is done, held by finalizer {}", pod.metadata.finalizers.join(", ")));
+            diagnosis.words.push_str(&format!("; the node is done, held by finalizer {finalizers}"));
         }
         finalizer::explain(lister, target, &pod.metadata, diagnosis);
         return;
@@ -114,7 +119,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     if collector_refused(lister, case, diagnosis) {
         return;
     }
-    if pod.spec.node_name.is_empty() {
+    if !has_node {
         let found = match control_plane::silent(lister, diagnosis, target) {
             Some(found) => found,
             None => case.found(&cause::POD_NEVER_SCHEDULED, &diagnosis.words),
@@ -148,7 +153,7 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     }
     let Some(on) = diagnosis.required(format!("Node {name}"), "whether its node is well", answer) else {
         if !diagnosis.pending {
-            unseen_node(case, diagnosis);
+            unseen_node(lister, case, diagnosis);
         }
         return;
     };
@@ -166,8 +171,13 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         }
     }
     let ready = ready && !node::is_frozen(lister, on, diagnosis);
-    if !ready || on.is_tainted(taint::UNREACHABLE) || on.is_tainted(taint::OUT_OF_SERVICE) {
+    if !ready || on.is_tainted(taint::OUT_OF_SERVICE) {
         diagnosis.wait_for(ObjectRef::node(name));
+        return;
+    }
+    if let Some(seconds) = is_ready_again(lister, case, on) {
+        let words = format!("{}; {name} is Ready again for {}", diagnosis.words, duration(seconds));
+        diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
     }
     if is_settling {
@@ -176,6 +186,16 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         return;
     }
     at_healthy_node(lister, case, on, diagnosis);
+}
+
+/// Since when a node that was out of reach is Ready, while its kubelet may still be within the grace period that it
+/// counts from then on.
+fn is_ready_again(lister: &Lister, case: &Case, on: &Node) -> Option<u64> {
+    let grace = case.pod.metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
+    let since = condition(&on.status.conditions, "Ready")?.last_transition_time?;
+    let seconds = lister.state.seconds_since(since);
+    let was_away = case.pod.metadata.asked_to_go_at().is_some_and(|asked| asked < since);
+    (was_away && seconds < grace.saturating_add(SETTLING)).then(|| seconds.unsigned_abs())
 }
 
 /// The collector removes it within two minutes after the Node went; later something refuses that.
@@ -206,6 +226,15 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
                 format!("gone for {gone}; the pod garbage collector should have removed its pods after a minute");
             base(&cause::POD_GC_REFUSED).step(Step::about(&ObjectRef::node(name), words))
         }
+        // Its Event lives for an hour, so the Node went longer ago or nobody wrote when.
+        None if !diagnosis.is_younger_than(COLLECTOR) && !diagnosis.is_blind() => {
+            let words = "does not exist, and no Event says since when; the pod garbage collector should have removed its \
+                         pods after two minutes";
+            base(&cause::POD_GC_REFUSED)
+                .step(Step::about(&ObjectRef::node(name), words))
+                .evidence(format!("events of Node {name}"), "no RemovingNode: they live for an hour")
+                .probable()
+        }
         _ => {
             let words = "does not exist; the pod garbage collector removes its pods within two minutes";
             base(&cause::NODE_OBJECT_GONE).step(Step::about(&ObjectRef::node(name), words)).progressing()
@@ -215,10 +244,40 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 }
 
 /// Without the right to see the node the pod still shows how far its kubelet has come.
-fn unseen_node(case: &Case, diagnosis: &mut Diagnosis) {
-    let cause = by_phase(case.pod);
-    let found = case.found(cause, &diagnosis.words).probable();
+fn unseen_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let words = diagnosis.words.clone();
+    if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
+        return;
+    }
+    let found = case.found(by_phase(case.pod), words).probable();
     diagnosis.causes.push(found);
+}
+
+/// Why the kubelet cannot stop the pod or unmount its volumes, as an Event about the pod says. Whoever may write
+/// Events in the namespace could have written it.
+fn kubelet_says(lister: &Lister, case: &Case, words: &str, diagnosis: &mut Diagnosis) -> bool {
+    let Case { target, pod } = *case;
+    let reasons = [("FailedKillPod", &cause::POD_KILL_FAILS), ("FailedUnMount", &cause::POD_UNMOUNT_FAILS)];
+    let said = reasons.map(|(reason, cause)| {
+        let events = said::events_of(lister, target, &pod.metadata, reason, diagnosis);
+        (events.into_iter().next(), cause)
+    });
+    let Some((event, cause)) = said.into_iter().find_map(|(event, cause)| Some((event?, cause))) else { return false };
+    let ago = event.seen().map_or(String::new(), |seen| format!(", {} ago", age(lister, seen)));
+    let cni = kubelet::network_teardown(&event.message);
+    let mut found = case
+        .found(cause, words)
+        .evidence(format!("Event {} about {target}{ago}", event.reason), quoted(&event.message, 400));
+    found = match &cni {
+        // Its own words are the same for all pods that it fails for.
+        Some(cni) => found.same_as(format!("{}:{cni}", pod.spec.node_name)).step(Step::named(
+            format!("CNI plugin on {}", pod.spec.node_name),
+            format!("DEL fails: {}", quoted(cni, 300)),
+        )),
+        None => found.step(Step::named(format!("kubelet of {}", pod.spec.node_name), quoted(&event.message, 300))),
+    };
+    diagnosis.causes.push(found.probable());
+    true
 }
 
 fn by_phase(pod: &Pod) -> &'static findings::Cause {
@@ -242,6 +301,10 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
         diagnosis.causes.extend(told);
         return;
     }
+    // The agent says more, and its answer may be out.
+    if diagnosis.pending || kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
+        return;
+    }
     if (pod.has_ended() && missing_driver(lister, case, diagnosis)) || diagnosis.pending {
         return;
     }
@@ -256,7 +319,13 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
 fn remains(pod: &Pod) -> String {
     let name = pod.spec.node_name.as_str();
     if pod.has_ended() {
-        return format!("containers have ended ({}); volumes or cgroup are not cleaned up on {name}", pod.status.phase);
+        let phase = &pod.status.phase;
+        return match pod.each_has_ended() && !matches!(phase.as_str(), "Succeeded" | "Failed") {
+            true => format!(
+                "every container has ended (phase {phase}); sandbox, volumes or cgroup are not cleaned up on {name}"
+            ),
+            false => format!("containers have ended ({phase}); volumes or cgroup are not cleaned up on {name}"),
+        };
     }
     if pod.never_started() {
         return format!("never started a container; its set-up on {name} has not been undone");
@@ -301,7 +370,6 @@ fn missing_driver(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bo
         }
         let found = case
             .found(&cause::CSI_DRIVER_NOT_ON_NODE, &diagnosis.words)
-            .same_as(format!("{name}:{}", csi.driver))
             .name(Placeholder::Driver, &csi.driver)
             .step(Step::about(
                 &ObjectRef::claim(case.namespace(), &one.metadata.name),

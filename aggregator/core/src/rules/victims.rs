@@ -1,8 +1,10 @@
 //! What should be gone: all of it, or what the user named.
 
+use std::collections::BTreeSet;
+
 use findings::FaultKind;
 
-use super::words::within;
+use super::words::{some, within};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -16,35 +18,137 @@ const CLUSTER_WIDE: &[Known] = &[known::VOLUMES, known::ATTACHMENTS, known::CRDS
 /// What the user asked about.
 pub fn victims(lister: &Lister, about: &mut Diagnosis) -> Vec<ObjectRef> {
     match &lister.state.subject {
-        Subject::Everything { namespace } => everything(lister, namespace.as_deref(), about),
+        Subject::Everything { namespace, all_kinds } => {
+            let mut found = everything(lister, namespace.as_deref(), about);
+            if *all_kinds && !about.missing {
+                found.extend(other_kinds(lister, namespace.as_deref(), about));
+            }
+            found
+        }
+        Subject::Kind { word, namespace } => of_one_kind(lister, word, namespace.as_deref(), about),
         Subject::Object { word, namespace, name } => object(lister, word, namespace, name, about),
+    }
+}
+
+/// The kinds that were looked at for something that is being deleted; none when one object was named.
+pub fn looked_at(lister: &Lister) -> Vec<String> {
+    match &lister.state.subject {
+        Subject::Object { .. } => Vec::new(),
+        Subject::Kind { word, .. } => vec![word.clone()],
+        Subject::Everything { namespace, all_kinds } => {
+            let cluster_wide = CLUSTER_WIDE.iter().filter(|_| namespace.is_none());
+            let mut kinds: Vec<String> = [&known::NAMESPACES]
+                .into_iter()
+                .chain(EVERYWHERE)
+                .chain(cluster_wide)
+                .map(|it| it.plural.to_owned())
+                .collect();
+            if let Some(discovery) = all_kinds.then(|| lister.discovery()).and_then(Answer::seen) {
+                kinds.extend(others(discovery, namespace.as_deref()).map(|(resource, _)| resource.for_kubectl()));
+            }
+            kinds
+        }
     }
 }
 
 fn everything(lister: &Lister, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
     let mut found = Vec::new();
     match only {
-        Some(name) => found.push(ObjectRef::cluster_wide(known::NAMESPACES, name)),
-        None => {
-            let terminating = Select::Fields("status.phase=Terminating".to_owned());
-            let answer = lister.select::<Namespace>(known::NAMESPACES, Scope::All, terminating);
-            for namespace in
-                about.required("namespaces", "which namespaces are being deleted", answer).into_iter().flatten()
-            {
-                found.push(ObjectRef::cluster_wide(known::NAMESPACES, &namespace.metadata.name));
-            }
+        Some(name) if lister.namespace(name).is_missing() => {
+            about.missing = true;
+            about.words = format!("there is no namespace {name:?}; `kubectl get namespaces` lists them");
+            return Vec::new();
         }
+        Some(name) => found.push(ObjectRef::cluster_wide(known::NAMESPACES, name)),
+        None => found.extend(terminating_namespaces(lister, about)),
     }
-    let scope = only.map_or(Scope::All, within);
-    for known in EVERYWHERE {
-        found.extend(terminating(lister, *known, scope.clone(), about));
-    }
+    found.extend(inside(lister, only, about));
     if only.is_none() {
         for known in CLUSTER_WIDE {
             found.extend(terminating(lister, *known, Scope::All, about));
         }
     }
     found
+}
+
+fn terminating_namespaces(lister: &Lister, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    let terminating = Select::Fields("status.phase=Terminating".to_owned());
+    let answer = lister.select::<Namespace>(known::NAMESPACES, Scope::All, terminating);
+    let seen = about.required("namespaces", "which namespaces are being deleted", answer);
+    let name = |namespace: &Namespace| ObjectRef::cluster_wide(known::NAMESPACES, &namespace.metadata.name);
+    seen.into_iter().flatten().map(name).collect()
+}
+
+/// What is being deleted in namespaces, of the kinds that mostly are.
+fn inside(lister: &Lister, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    let scope = only.map_or(Scope::All, within);
+    EVERYWHERE.iter().flat_map(|known| terminating(lister, *known, scope.clone(), about)).collect()
+}
+
+/// What the server serves beside the kinds that are always looked at. Secrets are not read, and Events only pass by.
+fn others<'a>(
+    discovery: &'a Discovery,
+    only: Option<&str>,
+) -> impl Iterator<Item = (Resource, &'a ServedResource)> + use<'a> {
+    let is_namespaced = only.is_some();
+    discovery.listable().into_iter().filter(move |(resource, served)| {
+        let always = EVERYWHERE.iter().chain(CLUSTER_WIDE).chain([&known::NAMESPACES]);
+        let is_known = always.into_iter().any(|known| known.group == resource.group && known.plural == resource.plural);
+        let is_left_out = resource.plural == "events" || (resource.group.is_empty() && resource.plural == "secrets");
+        !is_known && !is_left_out && (served.namespaced || !is_namespaced)
+    })
+}
+
+fn other_kinds(lister: &Lister, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    let Some(discovery) = about.required("API discovery", "which kinds there are", lister.discovery()) else {
+        return Vec::new();
+    };
+    let scope = only.map_or(Scope::All, within);
+    others(discovery, only)
+        .flat_map(|(resource, served)| going(lister, &resource, &served.kind, scope.clone(), about))
+        .collect()
+}
+
+/// Objects of any kind that are being deleted.
+fn going(lister: &Lister, resource: &Resource, kind: &str, scope: Scope, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    let answer = lister.terminating_metadata(resource, scope);
+    let hides = format!("which {resource} are being deleted");
+    let seen = about.required(resource.to_string(), &hides, answer).unwrap_or_default();
+    let target = |object: &Object| ObjectRef {
+        kind: kind.to_owned(),
+        resource: resource.clone(),
+        namespace: object.metadata.namespace.clone(),
+        name: object.metadata.name.clone(),
+    };
+    seen.into_iter().map(target).collect()
+}
+
+/// `kubectl why-terminating pods`.
+fn of_one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    if let Some(name) = only.filter(|name| lister.namespace(name).is_missing()) {
+        about.missing = true;
+        about.words = format!("there is no namespace {name:?}; `kubectl get namespaces` lists them");
+        return Vec::new();
+    }
+    let scope = only.map_or(Scope::All, within);
+    match well_known(word) {
+        Some(known::NAMESPACES) => return terminating_namespaces(lister, about),
+        Some(known) if EVERYWHERE.contains(&known) => return terminating(lister, known, scope, about),
+        Some(known) if CLUSTER_WIDE.contains(&known) => return terminating(lister, known, Scope::All, about),
+        Some(_) | None => {}
+    }
+    let Some(discovery) = about.required("API discovery", "what this word means", lister.discovery()) else {
+        return Vec::new();
+    };
+    let meant = discovery.all_named(word);
+    if meant.is_empty() {
+        unknown_word(word, discovery, about);
+    }
+    let scope_of = |served: &ServedResource| if served.namespaced { scope.clone() } else { Scope::All };
+    meant
+        .into_iter()
+        .flat_map(|(resource, served)| going(lister, &resource, &served.kind, scope_of(served), about))
+        .collect()
 }
 
 fn terminating(lister: &Lister, known: Known, scope: Scope, about: &mut Diagnosis) -> Vec<ObjectRef> {
@@ -91,6 +195,7 @@ fn well_known(word: &str) -> Option<Known> {
 fn object(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
     match well_known(word) {
         Some(known::NODES) => return on_node(lister, name, about),
+        Some(known::NAMESPACES) => return in_namespace(lister, name, about),
         Some(known) if known.namespaced => return vec![ObjectRef::namespaced(known, namespace, name)],
         Some(known) => return vec![ObjectRef::cluster_wide(known, name)],
         None => {}
@@ -98,18 +203,53 @@ fn object(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut 
     let Some(discovery) = about.required("API discovery", "what this word means", lister.discovery()) else {
         return Vec::new();
     };
-    match discovery.named(word) {
-        Some((resource, served)) => vec![ObjectRef {
-            kind: served.kind.clone(),
-            resource,
-            namespace: served.namespaced.then(|| namespace.to_owned()),
-            name: name.to_owned(),
-        }],
-        None => {
-            unknown_word(word, discovery, about);
-            Vec::new()
+    let target = |(resource, served): (Resource, &ServedResource)| ObjectRef {
+        kind: served.kind.clone(),
+        resource,
+        namespace: served.namespaced.then(|| namespace.to_owned()),
+        name: name.to_owned(),
+    };
+    let mut meant: Vec<ObjectRef> = discovery.all_named(word).into_iter().map(target).collect();
+    match meant.len() {
+        0 => unknown_word(word, discovery, about),
+        1 => {}
+        _ => meant = that_exist(lister, word, meant, about),
+    }
+    meant
+}
+
+/// Several groups have a kind of this name: those that have an object of this name.
+fn that_exist(lister: &Lister, word: &str, meant: Vec<ObjectRef>, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    let kinds: Vec<String> = meant.iter().map(|one| one.resource.for_kubectl()).collect();
+    let first = meant.first().cloned();
+    let mut uids = BTreeSet::new();
+    let mut found = Vec::new();
+    for one in meant {
+        match lister.object(&one.resource, one.namespace.as_deref(), &one.name) {
+            Answer::Missing => {}
+            // The same object under two groups, as Ingresses once were.
+            Answer::Seen(object) if !object.metadata.uid.is_empty() && !uids.insert(&object.metadata.uid) => {}
+            Answer::Seen(_) | Answer::Failed(_) | Answer::Unasked => found.push(one),
         }
     }
+    let all = some(&kinds, 5);
+    match (found.len(), first) {
+        (0, Some(first)) => {
+            about.missing = true;
+            about.words = format!("{first} does not exist; {word} means {all}, and none of these has it");
+        }
+        (0 | 1, _) => {}
+        _ => about.note(format!("Several kinds are called {word}: {all}. To ask about one: TYPE.GROUP/NAME.")),
+    }
+    found
+}
+
+/// A namespace; of one that is not being deleted, what is being deleted in it.
+fn in_namespace(lister: &Lister, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    let own = ObjectRef::cluster_wide(known::NAMESPACES, name);
+    let is_active = lister.namespace(name).seen().is_some_and(|it| it.metadata.deletion_timestamp.is_none());
+    let inside = if is_active { inside(lister, Some(name), about) } else { Vec::new() };
+    inside.into_iter().chain([own]).collect()
 }
 
 /// Whether the user named this very object.
@@ -117,7 +257,10 @@ pub fn is_named(lister: &Lister, target: &ObjectRef) -> bool {
     let Subject::Object { word, namespace, name } = &lister.state.subject else { return false };
     let is_kind = match well_known(word) {
         Some(known) => target.is(known),
-        None => lister.discovery().seen().and_then(|all| all.named(word)).is_some_and(|(it, _)| it == target.resource),
+        None => lister
+            .discovery()
+            .seen()
+            .is_some_and(|all| all.all_named(word).iter().any(|(it, _)| *it == target.resource)),
     };
     is_kind && *name == target.name && target.namespace.as_ref().is_none_or(|at| at == namespace)
 }
@@ -132,7 +275,10 @@ fn unknown_word(word: &str, discovery: &Discovery, about: &mut Diagnosis) {
     let stale: Vec<String> = discovery.stale().map(|served| format!("{}/{}", served.group, served.version)).collect();
     if stale.is_empty() {
         about.missing = true;
-        about.words = format!("the server knows no resource {word:?}; `kubectl api-resources` lists them");
+        about.words = format!(
+            "the server knows no resource {word:?}; `kubectl api-resources` lists them. Give TYPE, TYPE/NAME or nothing, \
+             for example: kubectl why-terminating pod/db-0 -n shop"
+        );
     } else {
         let why = format!("the server knows no resource of this name, and does not know those of {}", stale.join(", "));
         about.hidden(word, Fault::new(FaultKind::Stale, why), "everything about it");

@@ -3,12 +3,15 @@
 use findings::{Placeholder, cause};
 
 use super::object::words;
+use super::said::quoted;
 use super::sidecar::{self, Sidecar};
 use super::words::{overdue, within};
 use super::{control_plane, finalizer, invalid_owner};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
+
+const PROTECTION: &str = "kubernetes.io/pv-protection";
 
 /// Explains a volume.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
@@ -37,18 +40,26 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.words = format!("{}; phase {}", words(lister, &volume.metadata), volume.status.phase);
     for finalizer in &volume.metadata.finalizers {
         match finalizer.as_str() {
-            "kubernetes.io/pv-protection" => protection(lister, target, volume, &mut diagnosis),
+            PROTECTION => protection(lister, target, volume, &mut diagnosis),
             "external-provisioner.volume.kubernetes.io/finalizer" => {
                 backend(lister, target, volume, &cause::PV_BACKEND_DELETE_FAILS, &mut diagnosis);
             }
             "kubernetes.io/pv-controller" => {
                 backend(lister, target, volume, &cause::PV_DELETION_PENDING, &mut diagnosis)
             }
+            // It stays attached while a pod uses it: pv-protection tells who does.
+            other if other.starts_with("external-attacher/") && is_in_use(volume) => {}
             other if other.starts_with("external-attacher/") => attachments(lister, target, other, &mut diagnosis),
             other => finalizer::one(lister, target, &volume.metadata, other, &mut diagnosis),
         }
     }
     diagnosis
+}
+
+/// Whether its claim holds it, so that what else holds it comes after the claim.
+fn is_in_use(volume: &PersistentVolume) -> bool {
+    let is_protected = volume.metadata.finalizers.iter().any(|finalizer| finalizer == PROTECTION);
+    is_protected && volume.status.phase == "Bound" && volume.spec.claim_ref.is_some()
 }
 
 /// Held while it is Bound: its claim must go first.
@@ -63,8 +74,7 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
                 RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
             }
         };
-        let is_young = diagnosis.is_younger_than(60);
-        diagnosis.causes.push(if is_young { found.progressing() } else { found });
+        diagnosis.causes.push(found);
         return;
     };
     let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
@@ -109,12 +119,13 @@ fn backend(
         format!("involvedObject.kind=PersistentVolume,involvedObject.name={},reason=VolumeFailedDelete", target.name);
     let answer = lister.select::<Event>(known::EVENTS, within("default"), Select::Fields(about));
     let events = diagnosis.optional(format!("events of {target}"), "why its disk is not deleted", answer);
-    let last = events.into_iter().flatten().max_by_key(|event| event.last_timestamp.max(event.event_time));
+    let last = events.into_iter().flatten().max_by_key(|event| event.seen());
     let said = match last {
         Some(event) => &event.message,
         None => &volume.status.message,
     };
-    let words = if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {said}", diagnosis.words) };
+    let words =
+        if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {}", diagnosis.words, quoted(said, 250)) };
     let found = RootCause::here(cause, target, words)
         .name(Placeholder::Pv, &target.name)
         .name_if(Placeholder::Driver, volume.spec.csi.as_ref().map(|csi| &csi.driver))
@@ -123,7 +134,7 @@ fn backend(
     let found = match driver {
         _ if !said.is_empty() => {
             let source = last.map_or("status".to_owned(), |event| format!("Event {}", event.reason));
-            found.evidence(source, said.to_string())
+            found.evidence(source, quoted(said, 400))
         }
         // Without its words it may as well not run.
         Some(driver) => match sidecar::provisioner(lister, diagnosis, driver) {

@@ -96,12 +96,21 @@ impl Discovery {
     /// What a namespace deletion empties: every resource with `list` and `delete`, once, in the
     /// preferred version.
     pub fn deletable_namespaced(&self) -> Vec<Resource> {
+        self.deletable(true)
+    }
+
+    /// The same of what lives in no namespace.
+    pub fn deletable_cluster_wide(&self) -> Vec<Resource> {
+        self.deletable(false)
+    }
+
+    fn deletable(&self, namespaced: bool) -> Vec<Resource> {
         let mut found: Vec<Resource> = Vec::new();
         for served in &self.versions {
             for resource in &served.resources {
                 let can = |verb: &str| resource.verbs.iter().any(|have| have == verb);
                 let again = found.iter().any(|had| had.group == served.group && had.plural == resource.plural);
-                if resource.namespaced && can("list") && can("delete") && !again {
+                if resource.namespaced == namespaced && can("list") && can("delete") && !again {
                     found.push(Resource::new(&served.group, &served.version, &resource.plural));
                 }
             }
@@ -128,16 +137,41 @@ impl Discovery {
     }
 
     /// The resource a person means by `word`: plural, singular, kind or short name, with `.group` or
-    /// without.
+    /// without. Of several the server's order decides, as it does for kubectl.
     pub fn named(&self, word: &str) -> Option<(Resource, &ServedResource)> {
+        self.all_named(word).into_iter().next()
+    }
+
+    /// Every resource that `word` may mean, each group's in its preferred version.
+    pub fn all_named(&self, word: &str) -> Vec<(Resource, &ServedResource)> {
         let word = word.to_lowercase();
-        self.each().find(|(resource, served)| {
+        let is_meant = |(resource, served): &(Resource, &ServedResource)| {
             let is = |name: &str| {
                 let name = name.to_lowercase();
                 name == word || (!resource.group.is_empty() && format!("{name}.{}", resource.group) == word)
             };
             is(&served.plural) || is(&served.singular) || is(&served.kind) || served.short_names.iter().any(|n| is(n))
-        })
+        };
+        let mut found: Vec<(Resource, &ServedResource)> = Vec::new();
+        for (resource, served) in self.each().filter(is_meant) {
+            let is_again = |(had, _): &(Resource, _)| had.group == resource.group && had.plural == resource.plural;
+            if !found.iter().any(is_again) {
+                found.push((resource, served));
+            }
+        }
+        found
+    }
+
+    /// Everything that can be listed, once, in the preferred version.
+    pub fn listable(&self) -> Vec<(Resource, &ServedResource)> {
+        let mut found: Vec<(Resource, &ServedResource)> = Vec::new();
+        for (resource, served) in self.each().filter(|(_, served)| served.verbs.iter().any(|verb| verb == "list")) {
+            let is_again = |(had, _): &(Resource, _)| had.group == resource.group && had.plural == resource.plural;
+            if !found.iter().any(is_again) {
+                found.push((resource, served));
+            }
+        }
+        found
     }
 
     fn each(&self) -> impl Iterator<Item = (Resource, &ServedResource)> {

@@ -51,6 +51,8 @@ macro_rules! kinds {
                     namespaced: $namespaced,
                 };
             )+)*
+            /// All of them.
+            pub const ALL: &[Known] = &[$($($name),+),*];
         }
 
         /// What an answer holds.
@@ -100,6 +102,33 @@ macro_rules! kinds {
                     Facts::Version(_) | Facts::Discovery(_) => {}
                     Facts::Objects(objects) => keep_terminating(objects),
                     $(Facts::$variant(objects) => keep_terminating(objects),)*
+                }
+            }
+
+            /// Takes objects of the same kind in, in place of those with the same uid.
+            pub fn upsert(&mut self, more: Facts) {
+                match (self, more) {
+                    (Facts::Objects(objects), Facts::Objects(more)) => upsert(objects, more),
+                    $((Facts::$variant(objects), Facts::$variant(more)) => upsert(objects, more),)*
+                    _ => {}
+                }
+            }
+
+            /// Takes the object with this uid out.
+            pub fn remove(&mut self, uid: &str) {
+                match self {
+                    Facts::Version(_) | Facts::Discovery(_) => {}
+                    Facts::Objects(objects) => remove(objects, uid),
+                    $(Facts::$variant(objects) => remove(objects, uid),)*
+                }
+            }
+
+            /// The metadata of each object.
+            pub fn metas(&self) -> Vec<&Meta> {
+                match self {
+                    Facts::Version(_) | Facts::Discovery(_) => Vec::new(),
+                    Facts::Objects(objects) => objects.iter().map(Kind::meta).collect(),
+                    $(Facts::$variant(objects) => objects.iter().map(Kind::meta).collect(),)*
                 }
             }
 
@@ -233,6 +262,21 @@ fn read<T: DeserializeOwned>(body: &[u8], shape: Shape, facts: fn(Vec<T>) -> Fac
             Ok(Page { facts: facts(items), next: metadata.next })
         }
         Shape::Object => Ok(Page { facts: facts(vec![serde_json::from_slice(body)?]), next: String::new() }),
+    }
+}
+
+fn upsert<K: Kind>(objects: &mut Vec<K>, more: Vec<K>) {
+    for object in more {
+        match objects.iter_mut().find(|known| known.meta().uid == object.meta().uid) {
+            Some(known) => *known = object,
+            None => objects.push(object),
+        }
+    }
+}
+
+fn remove<K: Kind>(objects: &mut Vec<K>, uid: &str) {
+    if let Some(at) = objects.iter().position(|object| object.meta().uid == uid) {
+        objects.swap_remove(at);
     }
 }
 

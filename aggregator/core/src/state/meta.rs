@@ -54,16 +54,31 @@ pub struct Meta {
     /// Owners.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
     pub owner_references: Vec<Owner>,
-    /// Who set which finalizer. Other writers are dropped on receipt: they are most of an object.
+    /// Who set which finalizer, and when the controllers last wrote a status. Other writers are dropped on receipt:
+    /// they are most of an object.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "of_finalizers")]
     pub managed_fields: Vec<Managed>,
 }
 
+/// As kube-controller-manager calls itself.
+pub const CONTROLLER_MANAGER: &str = "kube-controller-manager";
+
 impl Meta {
+    /// When kube-controller-manager last wrote the status, as the server recorded it.
+    pub fn controllers_wrote_at(&self) -> Option<Timestamp> {
+        self.managed_fields.iter().filter(|managed| managed.is_status_by_controllers()).filter_map(|one| one.time).max()
+    }
+
     /// When the deletion was asked for; the deadline lies a grace period later.
     pub fn asked_to_go_at(&self) -> Option<Timestamp> {
         let grace = jiff::SignedDuration::from_secs(self.deletion_grace_period_seconds.unwrap_or(0));
         self.deletion_timestamp?.checked_sub(grace).ok()
+    }
+
+    /// Each finalizer once: the API server takes a list that has one twice.
+    pub fn each_finalizer(&self) -> impl Iterator<Item = &str> {
+        let all = self.finalizers.iter().enumerate();
+        all.filter(|(index, one)| !self.finalizers[..*index].contains(one)).map(|(_, one)| one.as_str())
     }
 
     /// Who set `finalizer`, and when, as the server recorded it.
@@ -118,6 +133,12 @@ pub struct Managed {
     pub fields: Fields,
 }
 
+impl Managed {
+    fn is_status_by_controllers(&self) -> bool {
+        self.manager == CONTROLLER_MANAGER && self.subresource == "status"
+    }
+}
+
 /// The finalizers among the fields somebody owns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
@@ -127,7 +148,7 @@ pub struct Fields {
 
 fn of_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Managed>, D::Error> {
     let mut all: Vec<Managed> = or_default(deserializer)?;
-    all.retain(|managed| !managed.fields.finalizers.is_empty());
+    all.retain(|managed| !managed.fields.finalizers.is_empty() || managed.is_status_by_controllers());
     all.shrink_to_fit();
     Ok(all)
 }

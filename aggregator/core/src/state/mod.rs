@@ -14,6 +14,7 @@ mod question;
 
 use std::collections::BTreeMap;
 
+use findings::FaultKind;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,16 @@ pub use question::{Detail, Question, Resource, Scope, Select};
 pub enum Subject {
     /// Everything that is stuck, in one namespace or in all.
     Everything {
+        /// Only this namespace.
+        namespace: Option<String>,
+        /// Every kind that the server serves, by its metadata, and not only those that are mostly stuck.
+        #[serde(default)]
+        all_kinds: bool,
+    },
+    /// Everything of one kind that is being deleted.
+    Kind {
+        /// `pods`, `ns`, `widgets.example.com`.
+        word: String,
         /// Only this namespace.
         namespace: Option<String>,
     },
@@ -84,6 +95,15 @@ impl State {
     /// Adds an answer.
     pub fn add(&mut self, answered: Answered) {
         self.answers.insert(answered.question.clone(), answered);
+    }
+
+    /// Whether the pods of all namespaces may not be listed.
+    pub fn refuses_all_namespaces(&self) -> bool {
+        self.answers.values().any(|Answered { question, answer, .. }| {
+            let is_of_all = matches!(question, Question::Objects { resource, scope: Scope::All, .. }
+                if *resource == Resource::from(known::PODS));
+            is_of_all && matches!(answer, Answer::Failed(fault) if fault.kind == FaultKind::Denied)
+        })
     }
 
     /// Seconds from `then` until the cluster was looked at.

@@ -66,8 +66,7 @@ impl ObjectRef {
     /// The type as one types it for kubectl: `pod`, `widgets.example.com`.
     pub fn type_for_kubectl(&self) -> String {
         // Built-in kinds are known by their kind alone; others may share it.
-        let is_built_in = !self.resource.group.contains('.') || self.resource.group.ends_with(".k8s.io");
-        if is_built_in { self.kind.to_lowercase() } else { self.resource.for_kubectl() }
+        if self.resource.is_built_in() { self.kind.to_lowercase() } else { self.resource.for_kubectl() }
     }
 
     /// `pod/db-0`, in one word for kubectl.

@@ -16,10 +16,38 @@ pub struct Resource {
     pub plural: String,
 }
 
+/// The groups of the API server with a dot in their names, those of older servers included.
+const BUILT_IN: [&str; 18] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 impl Resource {
     /// Names a resource.
     pub fn new(group: impl Into<String>, version: impl Into<String>, plural: impl Into<String>) -> Self {
         Resource { group: group.into(), version: version.into(), plural: plural.into() }
+    }
+
+    /// Whether the API server itself serves it. A group of the project may also be a CRD's
+    /// (`snapshot.storage.k8s.io`, `gateway.networking.k8s.io`) or an aggregated API's (`metrics.k8s.io`).
+    pub fn is_built_in(&self) -> bool {
+        !self.group.contains('.') || BUILT_IN.contains(&self.group.as_str())
     }
 
     /// As kubectl wants to hear it: `pods`, `widgets.example.com`.

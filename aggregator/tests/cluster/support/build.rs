@@ -31,6 +31,11 @@ pub fn content_failure(error: &str) -> Value {
     failing("NamespaceDeletionContentFailure", &format!("Failed to delete all resource types, 1 remaining: {error}"))
 }
 
+/// A service account, as bindings name it.
+pub fn sa(namespace: &str, name: &str) -> Value {
+    json!({"kind": "ServiceAccount", "namespace": namespace, "name": name})
+}
+
 impl World {
     /// Adds a namespace that is being deleted for ten minutes.
     pub fn going(self, name: &str, conditions: Value) -> World {
@@ -126,6 +131,34 @@ impl World {
                 "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}]
             }
         ]))
+    }
+
+    /// Adds a ClusterRole, and binds it to these.
+    pub fn grants(self, name: &str, groups: &[&str], resources: &[&str], verbs: &[&str], subjects: Value) -> World {
+        let version = "rbac.authorization.k8s.io/v1";
+        self.with(json!([
+            {
+                "apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name},
+                "rules": [{"apiGroups": groups, "resources": resources, "verbs": verbs}]
+            },
+            {
+                "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+                "roleRef": {"kind": "ClusterRole", "name": name}, "subjects": subjects
+            }
+        ]))
+    }
+
+    /// Records who set the finalizers of an object.
+    pub fn set_by(self, path: &str, name: &str, manager: &str) -> World {
+        self.change(path, name, |one| {
+            let all = one["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+            let set = all.iter().map(|finalizer| (format!("v:{finalizer}"), json!({})));
+            let set: serde_json::Map<String, Value> = set.collect();
+            one["metadata"]["managedFields"] = json!([{
+                "manager": manager, "operation": "Update", "time": "2026-01-01T00:00:00Z",
+                "fieldsV1": {"f:metadata": {"f:finalizers": set}}
+            }]);
+        })
     }
 
     /// Adds a webhook that must agree.

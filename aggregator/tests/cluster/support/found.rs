@@ -1,7 +1,8 @@
 //! Findings as an agent makes them.
 
 use findings::{
-    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Subject, Thing, Values, cause,
+    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, ProcessId, Remedy, Subject, Thing, Values,
+    cause,
 };
 
 fn finding(cause: &'static Cause, gate: Gate, mut chain: Vec<Link>, values: &Values, seen: (&str, &str)) -> Finding {
@@ -54,7 +55,7 @@ pub fn volume_held_by_process() -> Finding {
     ];
     let values = Values::new()
         .with(Placeholder::Comm, "backup")
-        .with(Placeholder::Pid, 22817)
+        .with(Placeholder::Pid, ProcessId { pid: 22817, start_ticks: 98_310 })
         .with(Placeholder::Owner, "unit backup.service");
     let seen = ("/proc/22817/cwd", "/var/lib/kubelet/pods/a710cd16/volumes/kubernetes.io~empty-dir/scratch");
     finding(&cause::VOLUME_HELD_BY_PROCESS, Gate::VolumesUnmounted, chain, &values, seen)

@@ -2,6 +2,8 @@
 
 mod build;
 mod found;
+mod product;
+mod reports;
 mod says;
 mod world;
 
@@ -16,6 +18,7 @@ use kube::Client;
 
 pub use build::*;
 pub use found::*;
+pub use product::*;
 pub use says::Says;
 pub use world::World;
 
@@ -34,7 +37,7 @@ pub fn folder(name: &str) -> PathBuf {
 }
 
 pub fn everything() -> Subject {
-    Subject::Everything { namespace: None }
+    Subject::Everything { namespace: None, all_kinds: false }
 }
 
 pub fn object(word: &str, namespace: &str, name: &str) -> Subject {

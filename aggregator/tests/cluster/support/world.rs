@@ -80,6 +80,12 @@ impl World {
         self
     }
 
+    /// One node, as it is.
+    pub fn node(&self, name: &str) -> Value {
+        let nodes = self.lists.get("/api/v1/nodes").into_iter().flatten();
+        nodes.into_iter().find(|node| node["metadata"]["name"] == name).cloned().unwrap()
+    }
+
     /// Takes one object away.
     pub fn without(mut self, path: &str, name: &str) -> World {
         self.list(path).retain(|object| object["metadata"]["name"] != name);
@@ -107,11 +113,20 @@ impl World {
 
     /// Defines a namespaced custom resource.
     pub fn with_custom(self, group: &str, plural: &str, kind: &str) -> World {
+        self.with_resource(group, plural, kind, "Namespaced")
+    }
+
+    /// Defines a custom resource that lives in no namespace.
+    pub fn with_cluster_wide(self, group: &str, plural: &str, kind: &str) -> World {
+        self.with_resource(group, plural, kind, "Cluster")
+    }
+
+    fn with_resource(self, group: &str, plural: &str, kind: &str, scope: &str) -> World {
         let (group, plural, kind) = (group.to_owned(), plural.to_owned(), kind.to_owned());
         self.change_groups(|groups| {
             groups.push(json!({"metadata": {"name": group}, "versions": [{
                 "version": "v1", "freshness": "Current", "resources": [{
-                    "resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced",
+                    "resource": plural, "responseKind": {"kind": kind}, "scope": scope,
                     "singularResource": kind.to_lowercase(), "verbs": ["delete", "get", "list", "update", "watch"]
                 }]
             }]}));

@@ -6,8 +6,9 @@ use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 const READ_APISERVICE: Advice =
     step("Read what the API server says about it").run("kubectl get apiservice {apiservice} -o yaml").typed();
 
-const GOES_BY_ITSELF: Advice =
-    step("Then wait: the namespace controller tries again within a minute, and the namespaces go by themselves");
+const GOES_BY_ITSELF: Advice = step(
+    "Then wait: the namespace controller tries again within a minute, and the namespaces are deleted automatically",
+);
 
 causes! {
     /// The Service behind an APIService does not exist (ServiceNotFound).
@@ -80,13 +81,16 @@ causes! {
             it: the path between control plane and pod is cut, not the pod. Every namespace deletion of the cluster \
             waits for that group.")
         .proof("The APIService has Available=False with reason FailedDiscoveryCheck and a dial error or time-out in \
-            its message, while its Service has a ready endpoint.")
+            its message, while its Service has a ready endpoint. Where on the way it is cut is inferred from other APIs \
+            on the same node, so a time-out is probable; a refused connection is proven.")
         .safe(&[
             READ_APISERVICE,
-            step("See whether other pods of node {node} are out of reach too: all of them means its route or tunnel, \
-                pods of every node means the way out of the control plane")
+            step("See whether other pods of node {node} are out of reach too: only this port means a firewall or \
+                security group between control plane and nodes, all of the node means its route or tunnel, pods of \
+                every node means the way out of the control plane")
                 .run("kubectl get apiservices,endpointslices -A -o wide").typed(),
-            step("Repair the path: route, CNI, security group or tunnel (konnectivity)"),
+            step("Repair the path: open the port from the control plane to the nodes (in private clusters only 443 and \
+                10250 are open), or mend route, CNI or tunnel (konnectivity)"),
             GOES_BY_ITSELF,
         ])
         .danger(Danger::new(
@@ -94,24 +98,26 @@ causes! {
             "The path stays cut: webhooks and other APIs behind it fail the same way, and whatever uses this API fails \
                 now too.",
         ))
-        .sources(&["reference: seed 002, a missing route to a node's pods"])
+        .sources(&["keda#1231", "reference: seed 002, a missing route to a node's pods"])
         .event_reason("ApiServiceUnreachable")
         .diagnosis(Proven::Observation);
 
     /// Pods of one node cannot be reached from the control plane; its route is probably missing.
     NODE_ROUTE_MISSING = Cause::in_cluster(ClusterArea::Api, "NodeRouteMissing")
         .title("The route to a node's pods is probably missing")
-        .meaning("A ready pod on a node cannot be reached from the control plane, and the node itself talks to the API \
-            server. The route to the node's pod addresses is what lies between; in clouds the route controller keeps \
+        .meaning("Several ready pods on a node cannot be reached from the control plane, and the node itself talks to \
+            the API server. The route to the node's pod addresses is what lies between; in clouds the route controller keeps \
             it. Whether it may do so is decided by cloud permissions, which the Kubernetes API does not show.")
-        .proof("A dial error to a ready endpoint whose node is Ready. That it is the route is an inference, so this is \
-            never more than probable.")
+        .proof("Dial errors to ready endpoints of at least two APIs on one node, which is Ready, and none that is \
+            reached there; or one, and the node's condition NetworkUnavailable or an Event FailedToCreateRoute of the \
+            route controller, which has the cloud's words. Without the condition the route is an inference, so it is \
+            probable.")
         .safe(&[
             step("Look for the route of {pod_cidr} to node {node} in the cloud's route table").if_known(),
             step("Read the cloud controller manager's log: the route controller cannot repair what its cloud \
                 permissions do not let it read or write")
                 .run("kubectl -n kube-system logs -l k8s-app=cloud-controller-manager --tail=200"),
-            step("Restore the permissions or the route; the namespaces then go by themselves"),
+            step("Restore the permissions or the route; the namespaces are then deleted automatically"),
         ])
         .danger(Danger::new(
             "kubectl delete apiservice",

@@ -60,6 +60,25 @@ causes! {
         .event_reason("VolumeStillMounted")
         .diagnosis(Proven::Observation);
 
+    /// It was never attached, and nobody deletes the attachment.
+    VOLUME_ATTACHMENT_NOT_DELETED = Cause::in_cluster(ClusterArea::Storage, "VolumeAttachmentNotDeleted")
+        .title("A VolumeAttachment that was never attached is left, and nobody deletes it")
+        .meaning("An attach failed, and the attach/detach controller does not remember that it asked for it: it deletes \
+            only what it knows. The volume keeps the attacher's finalizer while any VolumeAttachment names it, so it \
+            waits for ever.")
+        .proof("The VolumeAttachment has no deletion timestamp, its status says attached: false, and the volume it names \
+            is being deleted and bound to no claim, so that no pod can use it.")
+        .safe(&[
+            step("Read what the attach failed with").run("kubectl get volumeattachment {attachment} -o yaml").typed(),
+            step("See that the storage's own console does not show the volume as attached to {node}"),
+            step("Delete the VolumeAttachment: its attacher makes sure that nothing is attached, and then lets it go")
+                .run("kubectl delete volumeattachment {attachment}"),
+        ])
+        .danger(PATCH_ATTACHMENT)
+        .sources(&["external-attacher#66"])
+        .event_reason("VolumeAttachmentNotDeleted")
+        .diagnosis(Proven::Observation);
+
     /// The Secret a detach needs is gone.
     DETACH_SECRET_GONE = Cause::in_cluster(ClusterArea::Storage, "DetachSecretGone")
         .title("The Secret that a detach needs went with its namespace")

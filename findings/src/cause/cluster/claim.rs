@@ -10,7 +10,7 @@ const PATCH_CLAIM: Danger = Danger::new(
 causes! {
     /// A pod that nobody deletes uses the claim.
     PVC_USED_BY_POD = Cause::in_cluster(ClusterArea::Storage, "PvcUsedByPod")
-        .title("A pod uses the claim, and nobody asked it to go")
+        .title("A pod that is not being deleted uses the claim")
         .meaning("pvc-protection keeps a claim while a pod with a node uses it. The pod is not being deleted, so this \
             is not stuck by a fault: the pod must go first.")
         .proof("A pod of the namespace with spec.nodeName names the claim and has no deletion timestamp.")

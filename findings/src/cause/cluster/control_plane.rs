@@ -10,7 +10,9 @@ causes! {
         .meaning("kube-controller-manager holds the namespace, volume protection, garbage, pod clean-up and node \
             lifecycle controllers. It has not renewed its Lease, so nobody acts on deletions; nothing is wrong with \
             what is being deleted.")
-        .proof("The Lease kube-system/kube-controller-manager is older than twice its duration.")
+        .proof("The Lease kube-system/kube-controller-manager is older than twice its duration, and \
+            kube-controller-manager has written no status of a Namespace or Node since (managedFields). A Lease older \
+            than a day may be left from a time with leader election, so it is probable.")
         .safe(&[
             step("See who held it and since when it is silent")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),

@@ -2,10 +2,12 @@
 
 pub(super) mod foreign;
 pub(super) mod registry;
+pub(super) mod repeated;
 pub(super) mod reported;
 
 pub use foreign::*;
 pub use registry::*;
+pub use repeated::*;
 pub use reported::*;
 
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};

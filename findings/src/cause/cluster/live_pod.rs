@@ -8,7 +8,7 @@ causes! {
     EVICTION_SUSPENDED = Cause::in_cluster(ClusterArea::Pod, "EvictionSuspended")
         .title("Pods of silent nodes are not evicted, because too many nodes are silent")
         .meaning("When all nodes, or most nodes of a zone, are not ready, the node controller takes the network for \
-            broken and evicts slowly or not at all. So pods are not even asked to stop.")
+            broken and evicts slowly or not at all. So no pod is deleted.")
         .proof("The node has Ready=Unknown for two minutes, the taint unreachable:NoSchedule and not \
             unreachable:NoExecute, the controller manager's Lease is fresh, and the Lease of every node has run out. \
             When it is most of a zone (more than two nodes and more than 55 %) it is probable: these limits can be \

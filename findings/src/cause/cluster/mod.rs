@@ -50,6 +50,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     finalizer::foreign::ALL,
     finalizer::reported::ALL,
     finalizer::registry::ALL,
+    finalizer::repeated::ALL,
     owner::ALL,
     circle::ALL,
     pod::ALL,
@@ -74,6 +75,23 @@ mod tests {
             let first = cause.safe.first().and_then(|advice| advice.command).unwrap_or_default();
             let changes = first.split(' ').any(|word| CHANGES.contains(&word)) && !first.contains("--dry-run");
             assert!(!changes, "{}: {first}", cause.id);
+        }
+    }
+
+    /// What a step says, people do: the warning beside it says until when not to.
+    #[test]
+    fn a_warning_does_not_forbid_what_a_step_says() {
+        for cause in ALL.iter().copied().flatten() {
+            let action = cause.danger.action;
+            let takes_off = |text: &str| text.contains("finalizer off") && text.contains("take");
+            let is_step = cause.safe.iter().any(|step| takes_off(step.text));
+            let forbids = action.contains("finalizer off") || action.contains("finalizers off");
+            assert!(!(is_step && forbids) || action.contains("before"), "{}: {action}", cause.id);
+            for command in cause.safe.iter().filter_map(|step| step.command) {
+                let act: Vec<&str> = command.split(' ').take(3).collect();
+                let is_same = act.len() == 3 && action.contains(&act.join(" "));
+                assert!(!is_same || action.contains("before"), "{}: {action} and {command}", cause.id);
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// Dependents of a foreground deletion were not asked to go.
     FOREGROUND_DEPENDENTS_REMAIN = Cause::in_cluster(ClusterArea::Finalizer, "ForegroundDependentsRemain")
-        .title("A foreground deletion waits for dependents that nobody asked to go")
+        .title("A foreground deletion waits for dependents that are not being deleted")
         .meaning("The object was deleted with --cascade=foreground and waits for everything it owns. The garbage \
             collector should have asked its dependents to go and has not.")
         .proof("foregroundDeletion is among its finalizers, and an object with its uid as a blocking owner is not \
@@ -28,7 +28,10 @@ causes! {
         .title("The garbage collector does not finish a foreground deletion")
         .meaning("No dependent blocks any more, and foregroundDeletion is still there. The garbage collector does not \
             work: before Kubernetes 1.32 one CRD with a broken conversion webhook stops it for the whole cluster.")
-        .proof("foregroundDeletion is left, no visible object blocks it, and the controller manager's Lease is fresh.")
+        .proof("foregroundDeletion is left, every kind that the caller may list was looked through, of the owner's \
+            namespace or, for an owner without one, of the whole cluster, nothing of it blocks, and the controller \
+            manager's Lease is fresh. Secrets are never looked at, so it is probable; where a kind may not be listed, \
+            it is not said.")
         .safe(&[
             step("See whether a CRD converts by a webhook that is gone").run("kubectl get crd -o wide").typed(),
             step("Read the controller manager's log; garbagecollector names what it cannot list"),

@@ -31,8 +31,9 @@ causes! {
         .meaning("The grace period is over, the kubelet lives, and it has not reported that the containers ended. What \
             keeps them (a process that cannot die, a runtime that does not answer) is on the node, and the API does \
             not show it.")
-        .proof("The deadline has passed, the phase is Running or Pending, and the node is Ready. When nobody judges \
-            nodes, because the controller manager is silent, the node's own Lease must be fresh.")
+        .proof("The deadline has passed, the phase is Running or Pending, some container is not said to have ended, \
+            and the node is Ready. When nobody judges nodes, because the controller manager is silent, the node's own \
+            Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
@@ -49,9 +50,9 @@ causes! {
         .meaning("The kubelet reported the end of every container. What it still waits for is on the node: a volume \
             that cannot be unmounted or a cgroup that cannot be removed. It gives no event for that. kubectl shows \
             such a pod as Completed or Error, not as Terminating.")
-        .proof("The deadline has passed, the phase is Succeeded or Failed, no finalizer is left, and the node is \
-            Ready. When nobody judges nodes, because the controller manager is silent, the node's own Lease must be \
-            fresh.")
+        .proof("The deadline has passed, the phase is Succeeded or Failed or the state of every container says that \
+            it ended, no finalizer is left, and the node is Ready. When nobody judges nodes, because the controller \
+            manager is silent, the node's own Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
@@ -65,6 +66,44 @@ causes! {
         .sources(&["kubernetes#113426", "kubernetes#60987"])
         .event_reason("PodCleanupNotFinished")
         .diagnosis(Proven::Recording("volumes-busy"));
+
+    /// The kubelet says why it cannot stop the pod.
+    POD_KILL_FAILS = Cause::in_cluster(ClusterArea::Pod, "PodKillFails")
+        .title("The kubelet cannot stop the pod, and its Event says why")
+        .meaning("The kubelet tries to stop the pod's containers or its sandbox and fails, again and again. Most often \
+            the CNI plugin cannot release the pod's network: its daemon, its configuration or its credentials are \
+            gone, or the plugin has a defect.")
+        .proof("The deadline has passed, and a Warning Event FailedKillPod about the pod was written since its deletion. \
+            Whoever may write Events in the namespace could have written it, so this is probable.")
+        .safe(&[
+            step("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
+            step("If it says \"failed to destroy network\": see whether the CNI plugin's own pod runs on {node}, and \
+                repair or restore it; the kubelet's next try then succeeds")
+                .run("kubectl -n kube-system get pods -o wide --field-selector spec.nodeName={node}").typed(),
+            ON_THE_NODE,
+        ])
+        .danger(FORCE)
+        .sources(&["multus-cni#669", "spidernet-io/cni-plugins#47"])
+        .event_reason("PodKillFails")
+        .diagnosis(Proven::Observation);
+
+    /// A driver says why a volume cannot be unmounted.
+    POD_UNMOUNT_FAILS = Cause::in_cluster(ClusterArea::Pod, "PodUnmountFails")
+        .title("A volume of the pod cannot be unmounted, and an Event says why")
+        .meaning("The pod's containers have ended, and unmounting one of its volumes fails. Kubelets write no Event about \
+            that; this driver does.")
+        .proof("The deadline has passed, and a Warning Event FailedUnMount about the pod was written since its deletion. \
+            Whoever may write Events in the namespace could have written it, so this is probable.")
+        .safe(&[
+            step("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
+            ASK_THE_AGENT,
+            ON_THE_NODE,
+            step("Repair what it names; the kubelet tries again within two minutes"),
+        ])
+        .danger(FORCE)
+        .sources(&["kubernetes#113426", "trident#572"])
+        .event_reason("PodUnmountFails")
+        .diagnosis(Proven::Observation);
 
     /// The CSI driver of a volume is not registered at the node.
     CSI_DRIVER_NOT_ON_NODE = Cause::in_cluster(ClusterArea::Pod, "CsiDriverNotOnNode")
@@ -148,7 +187,8 @@ causes! {
         .title("The pod was force-deleted and may still run")
         .meaning("The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
             may not have ended its containers, although every controller now treats the pod as gone.")
-        .proof("deletionGracePeriodSeconds is 0, finalizers are left, and the phase is Running or Pending.")
+        .proof("deletionGracePeriodSeconds is 0, finalizers are left, the pod has a node, and neither its phase nor \
+            the states of its containers say that they have ended.")
         .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
@@ -185,14 +225,16 @@ causes! {
         .meaning("The collector marked the pod because its node does not exist or is out of service, and the pod is \
             still there minutes later: its delete request is refused or fails.")
         .proof("DisruptionTarget is True with reason DeletionByPodGC for more than two minutes, or the Event \
-            RemovingNode of the pod's node is older than that.")
+            RemovingNode of the pod's node is older than that. Without that Event, when the pod is overdue for more \
+            than two minutes and its Node does not exist, it is probable.")
         .safe(&[
             step("See which webhook decides about pods")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
-            step("Read the controller manager's log; pod-garbage-collector names the error"),
+            step("Read the controller manager's log; pod-garbage-collector names the error. Up to 1.26.10, 1.27.7 and \
+                1.28.3 its patch fails for a pod that has a port or an environment variable twice: upgrade"),
         ])
         .danger(FORCE)
-        .sources(&["reference: podgc"])
+        .sources(&["reference: podgc", "kubernetes#118261"])
         .event_reason("PodGcRefused")
         .diagnosis(Proven::Observation);
 }

@@ -27,10 +27,17 @@ pub(in crate::cause) const CONTENT_BY_HAND: Danger = Danger::new(
 
 /// For every finalizer whose clean-up matters.
 pub(in crate::cause) const BY_HAND: Danger = Danger::new(
-    "Taking the finalizer off by hand (kubectl patch … finalizers: null)",
+    "Taking the finalizer off by hand (kubectl patch … finalizers: null) before its clean-up is done",
     "The clean-up it stands for is skipped for good: cloud disks, load balancers, DNS records, accounts stay and cost \
         money, and nobody knows of them any more.",
 );
+
+impl Danger {
+    /// Whether it is to take some finalizer off by hand: what that breaks depends on the finalizer.
+    pub fn is_any_finalizer_by_hand(&self) -> bool {
+        self.action == BY_HAND.action
+    }
+}
 
 /// For every pod whose node has not let it go.
 pub(in crate::cause) const FORCE: Danger = Danger::new(

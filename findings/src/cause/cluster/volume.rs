@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// The volume is bound to a claim that nobody deletes.
     PV_BOUND_TO_CLAIM = Cause::in_cluster(ClusterArea::Storage, "PvBoundToClaim")
-        .title("The volume is bound to a claim that nobody asked to go")
+        .title("The volume is bound to a claim that is not being deleted")
         .meaning("pv-protection keeps a volume while it is Bound. Its claim must go first; the volume then follows.")
         .proof("The volume's phase is Bound, and the claim it names exists and has no deletion timestamp.")
         .safe(&[

@@ -4,7 +4,7 @@ use crate::cause::cluster::shared::READ_CONFIGURATION;
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
-    /// A webhook that must be asked cannot be called.
+    /// A webhook that admission calls cannot be reached.
     WEBHOOK_UNAVAILABLE = Cause::in_cluster(ClusterArea::Admission, "WebhookUnavailable")
         .title("A webhook that must agree cannot be called")
         .meaning("A webhook with failurePolicy Fail is asked about the deletion, and its backend cannot be called. So \
@@ -28,6 +28,41 @@ causes! {
         .event_reason("WebhookUnavailable")
         .diagnosis(Proven::Recording("finalizer-and-webhook"));
 
+    /// The webhook's Service was in a namespace that is being deleted, mostly with the operator that it belongs to.
+    WEBHOOK_GONE_WITH_NAMESPACE = Cause::in_cluster(ClusterArea::Admission, "WebhookGoneWithNamespace")
+        .title("A webhook that must agree went with its namespace, and cannot come back")
+        .meaning("A webhook with failurePolicy Fail is asked about the deletion or the last update, and its Service \
+            has gone with its namespace. In a namespace that is being deleted the API server takes nothing new, so \
+            the Service cannot be made again; and mostly the operator that takes the finalizers off has gone with it. \
+            Each of the two is missing, so to repair one is not enough.")
+        .proof("The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and its Service does not \
+            exist or has no ready endpoint. The namespace of the Service is Terminating; or it does not exist, and \
+            nothing runs that takes the object's finalizer off. matchConditions are not evaluated: with them it is \
+            probable.")
+        .safe(&[
+            READ_CONFIGURATION,
+            step("Save what the objects stand for outside of the cluster (disks, addresses, backups): if their \
+                operator has gone too, nobody cleans that up"),
+            step("First remove the webhook's configuration: nothing can answer it any more, and until then every \
+                change of the objects is refused")
+                .run("kubectl delete {configuration}")
+                .if_known(),
+            step("Then the finalizers. Where the operator's namespace does not exist, install the same version again, \
+                and it takes them off. Where that is being deleted, nothing can start in it: do its clean-up by hand, as \
+                its documentation says, and then take its finalizer off each object"),
+            step("When the namespace has gone, install the product again if it should stay. Next time delete its \
+                objects first, then the operator"),
+        ])
+        .danger(Danger::new(
+            "Taking finalizers off before the webhook's configuration is removed, or emptying spec.finalizers of the \
+                namespace (PUT /finalize)",
+            "The webhook refuses that change too. An emptied namespace leaves its objects in etcd, where nobody can \
+                remove them any more.",
+        ))
+        .sources(&["longhorn#5319", "kubevirt#13098"])
+        .event_reason("WebhookGoneWithNamespace")
+        .diagnosis(Proven::Observation);
+
     /// A webhook that cannot be called refuses the removal of a finalizer.
     WEBHOOK_BLOCKS_UPDATE = Cause::in_cluster(ClusterArea::Admission, "WebhookBlocksUpdate")
         .title("A webhook refuses the last updates")
@@ -37,7 +72,7 @@ causes! {
             failurePolicy Fail and no backend. matchConditions are not evaluated: with them it is probable.")
         .safe(&[
             READ_CONFIGURATION,
-            step("Bring its backend, Service {service}, back; what waits then goes on by itself"),
+            step("Bring its backend, Service {service}, back; what waits is then deleted automatically"),
             step("Have the webhook exclude objects with a deletion timestamp"),
         ])
         .danger(Danger::new(
@@ -46,5 +81,28 @@ causes! {
         ))
         .sources(&["kubernetes#129473"])
         .event_reason("WebhookBlocksUpdate")
+        .diagnosis(Proven::Observation);
+
+    /// A webhook's caBundle has expired.
+    WEBHOOK_CA_EXPIRED = Cause::in_cluster(ClusterArea::Admission, "WebhookCaExpired")
+        .title("The caBundle of a webhook that must agree has expired")
+        .meaning("The API server calls a webhook only if its certificate comes from one in the configuration's caBundle. \
+            Every certificate in that bundle has expired, so each call fails with \"x509: certificate has expired or is \
+            not yet valid\", although the webhook's pods run and are ready.")
+        .proof("The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and the latest notAfter of \
+            its caBundle lies in the past. Whether the certificate that the webhook itself shows is valid cannot be \
+            seen: it stands in a Secret.")
+        .safe(&[
+            READ_CONFIGURATION,
+            step("See who renews the bundle (cert-manager's cainjector, an operator, a Helm hook), and why it did not")
+                .run("kubectl describe {configuration}").typed(),
+            step("Have the certificate and the caBundle renewed together; what waits then goes on by itself"),
+        ])
+        .danger(Danger::new(
+            "Setting failurePolicy to Ignore",
+            "A security policy is then off for the whole cluster, and nobody notices.",
+        ))
+        .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
+        .event_reason("WebhookCaExpired")
         .diagnosis(Proven::Observation);
 }

@@ -4,12 +4,14 @@ mod api_side;
 mod block;
 mod cgroup;
 mod container;
-mod copied;
 mod csi;
+mod device_in_use;
 mod fuse;
+mod global_mount;
 mod holder;
 mod kubelet;
 mod leftover_shim;
+mod mount_copy;
 mod mounts;
 mod multipath;
 mod netns;
@@ -17,11 +19,9 @@ mod network;
 mod nfs;
 mod orphan;
 mod pid_namespace;
-mod pinned;
 mod runtime;
 mod sandbox;
 mod shim;
-mod staged;
 mod static_pod;
 mod stray;
 mod uninterruptible;
@@ -31,12 +31,14 @@ pub use api_side::*;
 pub use block::*;
 pub use cgroup::*;
 pub use container::*;
-pub use copied::*;
 pub use csi::*;
+pub use device_in_use::*;
 pub use fuse::*;
+pub use global_mount::*;
 pub use holder::*;
 pub use kubelet::*;
 pub use leftover_shim::*;
+pub use mount_copy::*;
 pub use mounts::*;
 pub use multipath::*;
 pub use netns::*;
@@ -44,11 +46,9 @@ pub use network::*;
 pub use nfs::*;
 pub use orphan::*;
 pub use pid_namespace::*;
-pub use pinned::*;
 pub use runtime::*;
 pub use sandbox::*;
 pub use shim::*;
-pub use staged::*;
 pub use static_pod::*;
 pub use stray::*;
 pub use uninterruptible::*;
@@ -71,14 +71,14 @@ pub(super) static ALL: &[&[&Cause]] = &[
     netns::ALL,
     api_side::ALL,
     holder::ALL,
-    copied::ALL,
-    pinned::ALL,
+    mount_copy::ALL,
+    device_in_use::ALL,
     mounts::ALL,
     volume::ALL,
     csi::ALL,
     multipath::ALL,
     block::ALL,
-    staged::ALL,
+    global_mount::ALL,
     stray::ALL,
     cgroup::ALL,
     kubelet::ALL,

@@ -125,7 +125,7 @@ fn did(node: &Node, agent: &Service, asked_before: usize) -> anyhow::Result<Did>
     let value = |name: &str| {
         scrape::value(&metrics, &format!("why_terminating_{name}")).with_context(|| format!("no metric {name}"))
     };
-    let looks = value("look_duration_seconds_count")?;
+    let looks = value("scan_duration_seconds_count")?;
     anyhow::ensure!(looks > 0.0, "the agent has not looked yet, so this was no measurement");
     anyhow::ensure!(value("terminating_pods")? == 0.0, "a pod of the node is to go; this is to be a quiet node");
     anyhow::ensure!(value("api_fresh")? == 1.0, "the agent does not hear from the API server");
@@ -135,7 +135,7 @@ fn did(node: &Node, agent: &Service, asked_before: usize) -> anyhow::Result<Did>
     }
     let writes = requests.iter().filter(|(verb, _)| !["get", "list", "watch"].contains(&verb.as_str()));
     let writes = writes.map(|(_, count)| count).sum();
-    Ok(Did { looks, look_seconds: value("look_duration_seconds_sum")?, requests, writes })
+    Ok(Did { looks, look_seconds: value("scan_duration_seconds_sum")?, requests, writes })
 }
 
 fn table(report: &mut Report, samples: &[Sample], did: &Did) -> Option<bool> {

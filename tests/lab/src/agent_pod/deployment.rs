@@ -72,6 +72,7 @@ mod tests {
     use k8s_openapi::api::{
         admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding},
         core::v1::{Namespace, ResourceQuota, ServiceAccount},
+        networking::v1::NetworkPolicy,
         rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
     };
     use serde::{Serialize, de::DeserializeOwned};
@@ -96,6 +97,7 @@ mod tests {
         keeps_every_field::<Namespace>(&one("namespace.yaml"));
         keeps_every_field::<ServiceAccount>(&one("service-account.yaml"));
         keeps_every_field::<ResourceQuota>(&one("quota.yaml"));
+        keeps_every_field::<NetworkPolicy>(&one("network-policy.yaml"));
         keeps_every_field::<DaemonSet>(&one("daemonset.yaml"));
         for object in objects("rbac.yaml").unwrap() {
             match object["kind"].as_str().unwrap() {
@@ -106,6 +108,42 @@ mod tests {
                 other => panic!("{other} is not known here"),
             }
         }
+    }
+
+    #[test]
+    fn every_manifest_is_applied() {
+        let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/base");
+        let files = fs::read_dir(base).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        let mut manifests: Vec<String> = files.filter(|name| name != "kustomization.yaml").collect();
+        manifests.sort();
+        let resources = one("kustomization.yaml")["resources"].clone();
+        let mut applied: Vec<String> = serde_json::from_value(resources).unwrap();
+        applied.sort();
+        assert_eq!(applied, manifests);
+    }
+
+    /// A selector that matches no pod would protect nothing, and one without a peer everybody.
+    #[test]
+    fn one_namespace_may_scrape_the_agent_and_nobody_else_reaches_it() {
+        let policy = one("network-policy.yaml");
+        let deployment = Deployment::read().unwrap();
+        let agents = deployment.daemon_set.spec.as_ref().unwrap().selector.match_labels.clone();
+        assert_eq!(policy["metadata"]["namespace"], deployment.namespace());
+        assert_eq!(
+            policy["spec"],
+            json!({
+                "podSelector": {"matchLabels": agents},
+                "policyTypes": ["Ingress"],
+                "ingress": [{
+                    "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
+                    "ports": [{"protocol": "TCP", "port": "metrics"}],
+                }],
+            })
+        );
+        let containers = &deployment.pod().unwrap().containers;
+        let ports = containers.iter().flat_map(|container| container.ports.iter().flatten());
+        let ports: Vec<_> = ports.map(|port| port.name.as_deref()).collect();
+        assert_eq!(ports, [Some("metrics")], "a port that the policy does not name is nobody's");
     }
 
     /// What the policy compares with is what the agent writes and runs as.

@@ -20,7 +20,7 @@ use crate::ask;
 
 /// Looks that follow one another as closely as the agent allows, and news that are told at once.
 const QUICK: &[&str] =
-    &["--first-look=1s", "--look-interval=2s", "--look-interval-max=2s", "--sweep-interval=3s", "--event-spread=0s"];
+    &["--first-scan=1s", "--scan-interval=2s", "--scan-interval-max=2s", "--sweep-interval=3s", "--event-spread=0s"];
 /// How long it may take to begin or to end. The machine may be busy, so this is no measure.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -138,10 +138,10 @@ impl Agent {
     }
 
     /// Waits until it has looked so many times more.
-    pub fn wait_looks(&self, more: u32) -> anyhow::Result<()> {
-        let looks = || anyhow::Ok(self.metrics()?.sum("why_terminating_look_duration_seconds_count"));
-        let before = looks()?;
-        self.wait(&format!("{more} looks"), || Ok((looks()? >= before + f64::from(more)).then_some(())))
+    pub fn wait_scans(&self, more: u32) -> anyhow::Result<()> {
+        let scans = || anyhow::Ok(self.metrics()?.sum("why_terminating_scan_duration_seconds_count"));
+        let before = scans()?;
+        self.wait(&format!("{more} scans"), || Ok((scans()? >= before + f64::from(more)).then_some(())))
     }
 
     /// Ends it at once, as an OOM killer would.

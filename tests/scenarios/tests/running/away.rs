@@ -13,22 +13,22 @@ pub fn at_start(staged: &Staged) -> anyhow::Result<()> {
     cluster.stop()?;
     let agent = staged.agent(&cluster, &[])?;
     agent.wait_line("the API server was asked in vain; going on with what the node shows", |_| true)?;
-    agent.wait_looks(3)?;
+    agent.wait_scans(3)?;
     let over = agent.said("a pod is no longer held")?;
     ensure!(over.is_empty(), "{over:?}");
     cluster.start()?;
     staged.wait_told(&cluster, &agent)?;
     agent.wait_line("the API server answers again", |_| true)?;
-    agent.wait_looks(3)?;
+    agent.wait_scans(3)?;
     ensure!(staged.told(&cluster)? == (1, 0), "{:#?}", cluster.events()?);
     // One that is already told survives the same.
     cluster.stop()?;
-    agent.wait_looks(3)?;
+    agent.wait_scans(3)?;
     cluster.start()?;
     agent.wait("the watch is there again", || {
         Ok((agent.said("the API server answers again")?.len() >= 2).then_some(()))
     })?;
-    agent.wait_looks(2)?;
+    agent.wait_scans(2)?;
     ensure!(staged.told(&cluster)? == (1, 0), "{:#?}", cluster.events()?);
     Ok(())
 }
@@ -68,7 +68,7 @@ pub fn flapping(staged: &Staged) -> anyhow::Result<()> {
     let during = cluster.store().requests()?.len();
     cluster.set_faults(Faults::none())?;
     staged.wait_told(&cluster, &agent)?;
-    agent.wait_looks(3)?;
+    agent.wait_scans(3)?;
     ensure!(during <= 60, "{during} requests in 20 s");
     ensure!(staged.told(&cluster)? == (1, 0), "{:#?}", cluster.events()?);
     let over = agent.said("a pod is no longer held")?;

@@ -32,7 +32,7 @@ pub fn killed_unheard(staged: &Staged) -> anyhow::Result<()> {
     cluster.set_faults(Faults::none())?;
     let agent = staged.agent(&cluster, &[])?;
     staged.wait_told(&cluster, &agent)?;
-    agent.wait_looks(2)?;
+    agent.wait_scans(2)?;
     ensure!(staged.told(&cluster)? == (1, 0), "{:#?}", cluster.events()?);
     Ok(())
 }
@@ -46,7 +46,7 @@ pub fn killed_heard(staged: &Staged) -> anyhow::Result<()> {
     staged.wait_told(&cluster, &agent).and_then(|()| agent.kill())?;
     cluster.set_faults(Faults::none())?;
     let agent = staged.agent(&cluster, &[])?;
-    agent.wait_looks(3)?;
+    agent.wait_scans(3)?;
     let events = cluster.events()?.about(&staged.pod.uid);
     ensure!(events.count() == (1, 0), "{events:#?}");
     ensure!(series(events.warning()?) == 1, "it was told once: {events:#?}");
@@ -109,7 +109,7 @@ pub fn restarted(staged: &Staged) -> anyhow::Result<()> {
     ensure!(ended.took < END, "it took {:?}", ended.took);
     ensure!(ended.last["dropped"] == 0, "it says {}", ended.last);
     let agent = staged.agent(&cluster, &[])?;
-    agent.wait_looks(3)?;
+    agent.wait_scans(3)?;
     ensure!(cluster.events()?.about(&staged.pod.uid).warning()? == &before, "the Event was written again");
     ensure!(cluster.writes()?.len() == 1, "{:#?}", cluster.writes()?);
     Ok(())
@@ -129,7 +129,7 @@ pub fn over_meanwhile(staged: &Staged) -> anyhow::Result<()> {
     agent.wait("its end is told", || Ok((counted()? == (1, 1)).then_some(())))?;
     agent.terminate()?;
     let agent = staged.agent(&cluster, &[])?;
-    agent.wait_looks(3)?;
+    agent.wait_scans(3)?;
     ensure!(counted()? == (1, 1), "{:#?}", cluster.events()?);
     cluster.events()?.check(&cluster.node_uid()?)
 }
@@ -150,7 +150,7 @@ pub fn over_unanswered(staged: &Staged) -> anyhow::Result<()> {
         cluster.store().remove_pod(&pod.namespace, &pod.name)?;
         agent.wait_over("FinalizersRemain")?;
         agent.wait(&format!("{name}: both are told"), || Ok((counted()? == (1, 1)).then_some(())))?;
-        agent.wait_looks(2)?;
+        agent.wait_scans(2)?;
         ensure!(counted()? == (1, 1), "{:#?}", cluster.events()?);
     }
     Ok(())

@@ -53,7 +53,7 @@ fn held_beside(node: &Node, tenant: &Child) -> anyhow::Result<()> {
     ensure!(table.len() > 20_000_000, "the table has {} bytes", table.len());
     let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
     agent.wait_held("VolumeHeldByProcess")?;
-    agent.wait_looks(3)?;
+    agent.wait_scans(3)?;
     eprintln!(
         "beside a table of {} bytes: {}, {}",
         table.len(),
@@ -114,7 +114,7 @@ pub fn pods() -> anyhow::Result<()> {
         agent.wait_held("VolDataMissing")?;
         agent.wait("an Event is written", || Ok((!cluster.writes()?.is_empty()).then_some(())))?;
         put("Running")?;
-        agent.wait_looks(3)?;
+        agent.wait_scans(3)?;
         eprintln!("with {PODS} fat pods: {}, {}", most_resident(&agent)?, cgroup::times_limited(&group)?);
         agent.terminate().map(drop)
     })
@@ -150,7 +150,7 @@ pub fn drivers() -> anyhow::Result<()> {
         }
         let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
         agent.wait_held("VolDataMissing")?;
-        agent.wait_looks(3)?;
+        agent.wait_scans(3)?;
         eprintln!("with {DRIVERS} endless answers: {}, {}", most_resident(&agent)?, cgroup::times_limited(&group)?);
         agent.terminate().map(drop)
     })

@@ -15,10 +15,10 @@ pub fn none() -> anyhow::Result<()> {
     std::fs::create_dir_all(&volume)?;
     let log = node.layout().dir().join("log-run");
     let agent = Agent::start(&node, &log, &node.layout().kubeconfig(), &[])?;
-    agent.wait_looks(1)?;
-    let looks = || anyhow::Ok(agent.metrics()?.sum("why_terminating_look_duration_seconds_count"));
-    let (before, mut rounds) = (looks()?, 0);
-    while rounds < 100 || looks()? < before + 3.0 {
+    agent.wait_scans(1)?;
+    let scans = || anyhow::Ok(agent.metrics()?.sum("why_terminating_scan_duration_seconds_count"));
+    let (before, mut rounds) = (scans()?, 0);
+    while rounds < 100 || scans()? < before + 3.0 {
         run("mount", &["-t", "tmpfs", "looked-at"], &volume)?;
         std::thread::sleep(std::time::Duration::from_millis(20));
         run("umount", &[], &volume).with_context(|| format!("in round {rounds}"))?;

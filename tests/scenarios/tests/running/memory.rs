@@ -20,12 +20,12 @@ const VOLUMES: usize = 100;
 /// It finds what is stuck among them, and is not killed.
 pub fn small() -> anyhow::Result<()> {
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
-    let found = look_among_many(&node);
+    let found = check_among_many(&node);
     // Before the node goes, whose agent may be in it.
     found.and_then(|()| node.down().context("take the node down"))
 }
 
-fn look_among_many(node: &Node) -> anyhow::Result<()> {
+fn check_among_many(node: &Node) -> anyhow::Result<()> {
     (scenario::find("cwd").context("the lab has no scenario cwd")?.stage)(node)?;
     (0..PODS).try_for_each(|number| pod_with_many_volumes(node, number))?;
     let count = mounts::below(&node.layout().kubelet_root().join("pods"))?.len();

@@ -15,7 +15,7 @@ pub fn faults() -> anyhow::Result<()> {
     let scenario = scenario::find("vol-data-missing").context("the lab has no such scenario")?;
     let pod = (scenario.stage)(&node)?.pods.pop().context("it stages a pod")?;
     let log = node.layout().dir().join("log-run");
-    let agent = Agent::start(&node, &log, &node.layout().kubeconfig(), &["--event-refill=1s", "--looks=1"])?;
+    let agent = Agent::start(&node, &log, &node.layout().kubeconfig(), &["--event-refill=1s", "--scans=1"])?;
     agent.wait_held(CAUSE)?;
 
     let containerd = node.containerd_pid()?;
@@ -34,10 +34,10 @@ pub fn faults() -> anyhow::Result<()> {
     process::signal(kubelet, Signal::SIGKILL)?;
     process::wait_end(kubelet)?;
     agent.wait_held("KubeletNotRunning")?;
-    agent.wait_looks(2)?;
+    agent.wait_scans(2)?;
     node.restart_kubelet(Restart::default())?;
     agent.wait_over("KubeletNotRunning")?;
-    agent.wait_looks(2)?;
+    agent.wait_scans(2)?;
 
     let ended = agent.terminate()?;
     ensure!(ended.last["dropped"] == 0, "it says {}", ended.last);

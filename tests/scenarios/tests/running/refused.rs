@@ -19,7 +19,7 @@ pub fn busy(staged: &Staged) -> anyhow::Result<()> {
     cluster.set_faults(Faults::none().and(once(429, Some(3))).and(once(409, None)).and(once(500, None)))?;
     let agent = staged.agent(&cluster, &[])?;
     staged.wait_told(&cluster, &agent)?;
-    agent.wait_looks(2)?;
+    agent.wait_scans(2)?;
     let writes = cluster.writes()?;
     let statuses: Vec<u16> = writes.iter().map(|write| write.status).collect();
     ensure!(statuses == [429, 409, 500, 201], "the writes ended with {statuses:?}");
@@ -68,7 +68,7 @@ pub fn other_words(staged: &Staged) -> anyhow::Result<()> {
     let agent = staged.agent(&cluster, &[])?;
     let adopted = || anyhow::Ok(cluster.events()?.about(&staged.pod.uid).warning()?.clone());
     agent.wait("it goes on with the Event", || Ok(carried(&adopted()?).is_ok().then_some(())))?;
-    agent.wait_looks(2)?;
+    agent.wait_scans(2)?;
     let after = adopted()?;
     ensure!(after["note"] == note && after["eventTime"] == event["eventTime"], "{after:#}");
     ensure!(series(&after) == 2, "{after:#}");
@@ -88,7 +88,7 @@ pub fn node_anew(staged: &Staged) -> anyhow::Result<()> {
     cluster.make_node_anew(ANEW)?;
     let agent = staged.agent(&cluster, &[])?;
     agent.wait("the Node made anew is told of", || Ok((staged.told(&cluster)?.0 == 2).then_some(())))?;
-    agent.wait_looks(2)?;
+    agent.wait_scans(2)?;
     let events = cluster.events()?.about(&staged.pod.uid);
     ensure!(events.count() == (2, 0), "{events:#?}");
     let anew = events.warnings().find(|event| event["regarding"]["uid"] == ANEW).context("one regards the new Node")?;

@@ -47,7 +47,7 @@ pub fn told() -> anyhow::Result<()> {
     for (cause, _) in CAUSES {
         agent.wait(&format!("the end of {cause} is told"), || Ok((events(cause)?.count() == (1, 1)).then_some(())))?;
     }
-    agent.wait_looks(2)?;
+    agent.wait_scans(2)?;
     let metrics = agent.metrics()?;
     ensure!(metrics.sum("why_terminating_findings") == 0.0, "there are findings left");
     ensure!(metrics.sum("why_terminating_pods") == 0.0, "there are pods left");

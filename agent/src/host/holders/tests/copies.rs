@@ -17,7 +17,7 @@ fn copies_that_propagation_ties() {
         copy.run(&prepare.replace("{volume}", &stage.volume).replace("{base}", &stage.base));
         let pid = copy.spawn(&holding(&format!("{}/file", stage.volume)));
         let found = stage.judged();
-        assert_eq!((only(&found).pid, only(&found).copy), (pid, Copy::Propagated), "{propagation} {prepare}");
+        assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Propagated), "{propagation} {prepare}");
     }
 }
 
@@ -29,7 +29,7 @@ fn a_slave_of_a_slave_is_tied_too() {
     let mut far = middle.copy("slave");
     let pid = far.spawn(&format!("env -C {} sleep 1000", stage.volume));
     let found = stage.judged();
-    assert_eq!((only(&found).pid, only(&found).copy), (pid, Copy::Propagated));
+    assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Propagated));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn copies_that_nothing_ties() {
         copy.run(&prepare);
         copy.spawn(&holding(&hold));
         let found = stage.judged();
-        assert_eq!(only(&found).copy, Copy::Private, "{propagation} {prepare}");
+        assert_eq!(only(&found).copy, CopyKind::Private, "{propagation} {prepare}");
     }
 }
 
@@ -59,7 +59,7 @@ fn another_place_of_the_same_namespace_that_propagation_reaches() {
     stage.ns.run(&format!("mount --rbind {base} /mnt"));
     let holder = stage.ns.spawn("env -C /mnt/pods/vol sleep 1000");
     let found = stage.judged();
-    assert_eq!((only(&found).pid, only(&found).copy), (holder, Copy::Propagated), "{pid}");
+    assert_eq!((only(&found).pid, only(&found).copy), (holder, CopyKind::Propagated), "{pid}");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn another_file_system_in_the_same_place_of_a_slave() {
     copy.run(&format!("umount {0} && mount -t tmpfs other {0}", stage.volume));
     copy.spawn(&format!("env -C {} sleep 1000", stage.volume));
     let found = stage.judged();
-    assert_eq!(only(&found).copy, Copy::Propagated);
+    assert_eq!(only(&found).copy, CopyKind::Propagated);
 }
 
 #[test]
@@ -78,5 +78,5 @@ fn a_descriptor_stays_where_it_was_opened() {
     let opened = holding(&format!("{}/file", stage.volume));
     let pid = stage.ns.spawn(&format!("unshare -m --propagation private {opened}"));
     let found = stage.judged();
-    assert_eq!((only(&found).pid, only(&found).copy), (pid, Copy::Original));
+    assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Original));
 }

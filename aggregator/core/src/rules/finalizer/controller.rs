@@ -1,214 +1,189 @@
-//! Who serves a custom resource: whoever has been granted to change it by name, and the workload
-//! that runs as this account.
+//! Who takes a finalizer off: the program that set it, and whoever has been granted to change the kind by name.
 
 use std::collections::BTreeSet;
 
+use super::rights::{self, Rights};
+use super::runner::{self, Runner, Stands};
+use super::setter;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
 
-/// What runs as a service account.
-pub const WORKLOADS: [Known; 3] = [known::DEPLOYMENTS, known::STATEFUL_SETS, known::DAEMON_SETS];
-
-/// Who may take finalizers off a resource.
-pub enum Controller<'a> {
-    /// An answer is still out.
-    Open,
-    /// Roles or workloads are not visible to us.
-    NotVisible,
-    /// No role names the resource.
-    Nobody {
-        /// Service accounts that may change everything, which tells nothing of this resource.
-        may_all: Vec<String>,
-    },
-    /// An account may, and nothing runs as it.
-    Account {
-        /// Its name.
-        account: String,
-        /// Its namespace.
-        namespace: String,
-    },
-    /// This workload.
-    Workload {
-        /// Which.
-        target: ObjectRef,
-        /// How it stands.
-        object: &'a Workload,
-    },
+/// Why somebody is thought to take it off, the weakest reason first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// Its account has a role that is cut to the kind.
+    Rights(Fit),
+    /// The server recorded that it set the finalizer.
+    Setting,
 }
 
-/// More namespaces than these are cheaper to list all at once.
-const MOST_NAMESPACES: usize = 5;
+/// One that may take it off.
+#[derive(Clone)]
+pub struct Candidate<'a> {
+    /// Why it is thought of.
+    pub by: By,
+    /// Its account.
+    pub account: Account,
+    /// What runs as that; none when nothing does.
+    pub runs: Option<Runner<'a>>,
+}
 
-/// Looks for the workload that serves the kind of `thing`; one with ready pods is preferred.
-pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, target: &ObjectRef) -> Controller<'a> {
+impl Candidate<'_> {
+    /// The strongest reason first; of equals what does not run as it should.
+    fn rank(&self) -> (By, Option<Stands>) {
+        (self.by, self.runs.as_ref().map(Runner::stands))
+    }
+
+    /// Who, and how it stands: `Deployment ops/op: 0 of 1 pods ready`.
+    pub fn words(&self) -> String {
+        match &self.runs {
+            Some(runner) => format!("{}: {}", runner.target, runner.words()),
+            None => format!("ServiceAccount {}/{}: nothing runs as it", self.account.0, self.account.1),
+        }
+    }
+
+    /// Whether it takes nothing off as it stands.
+    pub fn is_not_ready(&self) -> bool {
+        self.runs.as_ref().is_some_and(|runner| runner.stands() != Stands::Ready)
+    }
+}
+
+/// Who may take finalizers off a kind.
+#[derive(Default)]
+pub struct Controllers<'a> {
+    /// The likeliest.
+    pub first: Option<Candidate<'a>>,
+    /// The others.
+    pub also: Vec<Candidate<'a>>,
+    /// Users and groups that may: what they are is not in the cluster.
+    pub users: Vec<String>,
+    /// Roles that are cut to the kind, and that nobody has.
+    pub unbound: Vec<String>,
+    /// When nobody was found: service accounts that may change everything, which tells nothing of this kind.
+    pub may_all: Vec<String>,
+    /// Whether roles and workloads could be seen.
+    pub is_visible: bool,
+}
+
+impl Controllers<'_> {
+    /// Whether the others leave no doubt about the first.
+    pub fn is_alone(&self) -> bool {
+        self.users.is_empty()
+            && self.first.as_ref().is_some_and(|first| self.also.iter().all(|other| other.by < first.by))
+    }
+}
+
+/// What is asked about.
+pub struct Wanted<'w> {
+    /// The object.
+    pub target: &'w ObjectRef,
+    /// The name of the program that set the finalizer, when it tells.
+    pub program: Option<&'w str>,
+    /// How closely a role is cut to the finalizer's kind.
+    pub fit: &'w dyn Fn(&Role) -> Option<Fit>,
+}
+
+/// Looks for who takes the finalizer off; `None` while an answer is still out.
+pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Option<Controllers<'a>> {
     let blind = diagnosis.unknown.len();
-    let mut rights = Rights { cluster_roles: Vec::new(), local_roles: Vec::new(), accounts: Vec::new() };
-    rights.of_cluster(lister, diagnosis, &target.resource);
-    let mut workloads = workloads(lister, diagnosis, &rights.accounts);
-    let is_served = |workloads: &[(_, &Workload)]| workloads.iter().any(|(_, object)| object.ready() > 0);
-    if let (false, false, Some(own)) = (diagnosis.pending, is_served(&workloads), &target.namespace) {
-        rights.within(lister, diagnosis, &target.resource, Scope::Namespace(own.clone()));
-        workloads = self::workloads(lister, diagnosis, &rights.accounts);
+    let mut rights = Rights::new(wanted.fit);
+    rights.of_cluster(lister, diagnosis);
+    let mut found = candidates(lister, diagnosis, wanted, &rights);
+    if let (false, false, Some(own)) = (diagnosis.pending, is_settled(wanted, &found), &wanted.target.namespace) {
+        rights.within(lister, diagnosis, Scope::Namespace(own.clone()));
+        found = candidates(lister, diagnosis, wanted, &rights);
     }
     // Roles are many in a large cluster. Those of the object's own namespace may have been deleted before it;
     // the same of other namespaces then still tell.
-    if !diagnosis.pending && workloads.is_empty() && target.namespace.is_some() {
-        rights.within(lister, diagnosis, &target.resource, Scope::All);
-        workloads = self::workloads(lister, diagnosis, &rights.accounts);
+    let is_lost = found.iter().all(|one| one.runs.is_none());
+    if !diagnosis.pending && is_lost && wanted.target.namespace.is_some() {
+        rights.within(lister, diagnosis, Scope::All);
+        found = candidates(lister, diagnosis, wanted, &rights);
     }
-    match (diagnosis.pending, workloads.into_iter().max_by_key(|(_, object)| object.ready()), rights.accounts.first()) {
-        (true, ..) => Controller::Open,
-        (_, Some((target, object)), _) => Controller::Workload { target, object },
-        _ if diagnosis.unknown.len() > blind => Controller::NotVisible,
-        (_, None, Some((namespace, account))) => {
-            Controller::Account { account: account.clone(), namespace: namespace.clone() }
-        }
-        (_, None, None) => Controller::Nobody { may_all: all_powerful(lister) },
+    if !diagnosis.pending && !found.iter().any(|one| one.by == By::Setting) {
+        found.extend(named(lister, diagnosis, wanted));
     }
-}
-
-const HIDES: &str = "who may take the finalizer off";
-
-/// Who may change a resource.
-struct Rights {
-    /// Roles that say so, by name.
-    cluster_roles: Vec<String>,
-    /// The same of namespaces: (namespace, name).
-    local_roles: Vec<(Option<String>, String)>,
-    /// Service accounts that are bound to one of them: (namespace, name).
-    accounts: Vec<(String, String)>,
-}
-
-impl Rights {
-    /// In all namespaces.
-    fn of_cluster(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, resource: &Resource) {
-        let roles = naming(lister, diagnosis, known::CLUSTER_ROLES, resource, Scope::All);
-        self.cluster_roles = roles.map(|role| role.metadata.name.clone()).collect();
-        self.bind(lister, diagnosis, known::CLUSTER_BINDINGS, Scope::All);
+    if diagnosis.pending {
+        return None;
     }
-
-    /// In single namespaces.
-    fn within(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, resource: &Resource, scope: Scope) {
-        let roles = naming(lister, diagnosis, known::ROLES, resource, scope.clone());
-        self.local_roles = roles.map(|role| (role.metadata.namespace.clone(), role.metadata.name.clone())).collect();
-        if !self.cluster_roles.is_empty() || !self.local_roles.is_empty() {
-            self.bind(lister, diagnosis, known::BINDINGS, scope);
-        }
-    }
-
-    fn bind(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, known: Known, scope: Scope) {
-        let answer = lister.list::<Binding>(known, scope);
-        for binding in diagnosis.required(known.plural, HIDES, answer).unwrap_or_default() {
-            let Binding { role_ref, subjects, metadata } = binding;
-            let is_named = if role_ref.kind == "ClusterRole" {
-                self.cluster_roles.contains(&role_ref.name)
-            } else {
-                self.local_roles.iter().any(|(at, name)| *at == metadata.namespace && *name == role_ref.name)
-            };
-            let accounts = subjects.iter().filter(|subject| is_named && subject.kind == "ServiceAccount");
-            self.accounts.extend(accounts.map(|account| (account.namespace.clone(), account.name.clone())));
-        }
-        // The garbage collector and the namespace controller may change everything and serve nothing.
-        self.accounts.retain(|(namespace, name)| namespace != "kube-system" || !name.ends_with("-controller"));
-        self.accounts.sort_unstable();
-        self.accounts.dedup();
-    }
-}
-
-/// Roles that name the resource or its finalizers.
-fn naming<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    known: Known,
-    resource: &Resource,
-    scope: Scope,
-) -> impl Iterator<Item = &'a Role> {
-    let answer = lister.list::<Role>(known, scope);
-    let all = diagnosis.required(known.plural, HIDES, answer).unwrap_or_default();
-    all.into_iter().filter(|role| role.names_finalizers_of(&resource.group, &resource.plural))
-}
-
-/// Accounts bound to a role that grants every change, those of the control plane left out. The lists
-/// have been asked for.
-fn all_powerful(lister: &Lister) -> Vec<String> {
-    let roles = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All).seen().unwrap_or_default();
-    let roles: Vec<&str> =
-        roles.iter().filter(|role| role.grants_all()).map(|role| role.metadata.name.as_str()).collect();
-    let bindings = lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All).seen().unwrap_or_default();
-    let bound = bindings.iter().filter(|binding| roles.contains(&binding.role_ref.name.as_str()));
-    let mut found: Vec<String> = bound
-        .flat_map(|binding| &binding.subjects)
-        .filter(|subject| subject.kind == "ServiceAccount" && subject.namespace != "kube-system")
-        .map(|subject| format!("{}/{}", subject.namespace, subject.name))
-        .collect();
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// What runs as one of these accounts.
-fn workloads<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    accounts: &[(String, String)],
-) -> Vec<(ObjectRef, &'a Workload)> {
-    let namespaces: BTreeSet<&String> = accounts.iter().map(|(namespace, _)| namespace).collect();
-    let scopes = if namespaces.len() > MOST_NAMESPACES {
-        vec![Scope::All]
-    } else {
-        namespaces.into_iter().cloned().map(Scope::Namespace).collect()
-    };
-    let mut found = Vec::new();
-    for known in WORKLOADS {
-        // Operators are Deployments, mostly. When nothing of theirs is ready, one list of pods says whether
-        // anything else is worth looking for.
-        let is_served = found.iter().any(|(_, object): &(_, &Workload)| object.ready() > 0);
-        if diagnosis.pending
-            || is_served
-            || (!found.is_empty() && !anything_may_run(lister, diagnosis, accounts, &scopes))
-        {
-            break;
-        }
-        let answers = scopes.iter().map(|scope| lister.list::<Workload>(known, scope.clone())).collect::<Vec<_>>();
-        let see = |answer| diagnosis.required(known.plural, "whether the controller runs", answer).unwrap_or_default();
-        for workload in answers.into_iter().flat_map(see) {
-            let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
-            if is_one_of(accounts, namespace, &workload.spec.template.spec.service_account_name) {
-                found.push((ObjectRef::namespaced(known, namespace, &workload.metadata.name), workload));
-            }
-        }
-    }
-    found
-}
-
-fn is_one_of(accounts: &[(String, String)], namespace: &str, account: &str) -> bool {
-    let account = if account.is_empty() { "default" } else { account };
-    accounts.iter().any(|(at, name)| at == namespace && name == account)
-}
-
-/// Whether there is a pod of one of these accounts, or that cannot be seen. The pods of a whole cluster are not
-/// asked for.
-fn anything_may_run(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    accounts: &[(String, String)],
-    scopes: &[Scope],
-) -> bool {
-    let is_one = |pod: &&Pod| {
-        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-        is_one_of(accounts, namespace, &pod.spec.service_account_name)
-            && !matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
-    };
-    scopes.iter().any(|scope| match scope {
-        Scope::All | Scope::Named(..) => true,
-        Scope::Namespace(_) => match lister.list::<Pod>(known::PODS, scope.clone()) {
-            Answer::Seen(pods) => pods.iter().any(is_one),
-            Answer::Unasked => {
-                diagnosis.pending = true;
-                false
-            }
-            Answer::Missing | Answer::Failed(_) => true,
-        },
+    found.sort_by_key(|one| std::cmp::Reverse(one.rank()));
+    let mut found = found.into_iter();
+    let first = found.next();
+    Some(Controllers {
+        may_all: if first.is_none() { rights::all_powerful(lister) } else { Vec::new() },
+        first,
+        also: found.collect(),
+        users: rights.others.iter().cloned().collect(),
+        unbound: rights.unbound(),
+        is_visible: diagnosis.unknown.len() == blind,
     })
+}
+
+/// The Deployment that is called as the program that set the finalizer, whatever its rights.
+pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Vec<Candidate<'a>> {
+    let Some(program) = wanted.program.filter(|name| is_object_name(name)) else { return Vec::new() };
+    let about = Select::Fields(format!("metadata.name={program}"));
+    let answer = lister.select::<Workload>(known::DEPLOYMENTS, Scope::All, about);
+    let adds = "whether the program that set the finalizer runs";
+    let all = diagnosis.optional(format!("deployments called {program}"), adds, answer).unwrap_or_default();
+    let candidate = |one: &'a Workload| {
+        let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
+        let runner = Runner::workload(ObjectRef::namespaced(known::DEPLOYMENTS, namespace, &one.metadata.name), one);
+        Candidate { by: By::Setting, account: runner.account.clone(), runs: Some(runner) }
+    };
+    all.into_iter().map(candidate).collect()
+}
+
+/// A manager may call itself anything; a selector takes names only.
+fn is_object_name(name: &str) -> bool {
+    name.len() <= 63 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// Whether nothing that is closer to the kind can come: what set the finalizer, or a controller's own role.
+fn is_settled(wanted: &Wanted, found: &[Candidate]) -> bool {
+    let needed = if wanted.program.is_some() { By::Setting } else { By::Rights(Fit::Controller) };
+    found.iter().any(|one| one.by >= needed && one.runs.as_ref().is_some_and(|it| it.stands() == Stands::Ready))
+}
+
+fn candidates<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    wanted: &Wanted,
+    rights: &Rights,
+) -> Vec<Candidate<'a>> {
+    let accounts: BTreeSet<Account> = rights.accounts.keys().cloned().collect();
+    let best = rights.accounts.values().max();
+    let is_it = |runner: &Runner| {
+        let is_named = |program: &str| {
+            runner.account.1 == program
+                || runner.workload.is_some_and(|object| setter::is_it(program, &runner.target.name, object))
+        };
+        wanted.program.is_some_and(is_named)
+    };
+    let is_found = |found: &[Runner]| {
+        found.iter().filter(|one| one.stands() == Stands::Ready).any(|one| match wanted.program {
+            Some(_) => is_it(one),
+            None => rights.accounts.get(&one.account) == best,
+        })
+    };
+    let mut all = Vec::new();
+    let runners = runner::of(lister, diagnosis, &accounts, is_found);
+    for (account, fit) in &rights.accounts {
+        let all_own = || runners.iter().filter(|runner| runner.account == *account);
+        let is_served = all_own().any(|runner| runner.stands() == Stands::Ready);
+        // Of what shares an account, a part that nobody wants to run is no reason.
+        let is_meant = |runner: &&Runner| !is_served || runner.stands() != Stands::ScaledDown || is_it(runner);
+        let own = all_own().filter(is_meant);
+        let candidate = |runner: &Runner<'a>| {
+            let by = if is_it(runner) { By::Setting } else { By::Rights(*fit) };
+            Candidate { by, account: account.clone(), runs: Some(runner.clone()) }
+        };
+        let before = all.len();
+        all.extend(own.map(candidate));
+        if all.len() == before {
+            all.push(Candidate { by: By::Rights(*fit), account: account.clone(), runs: None });
+        }
+    }
+    all
 }

@@ -2,13 +2,18 @@
 
 use findings::{Cause, Placeholder, cause};
 
-use super::controller::{self, Controller};
-use super::held::{SLOW, held, refused, setter};
+use super::controller::{self, By, Controllers, Wanted};
+use super::deadlock;
+use super::held::{SLOW, held, refused, setter as setter_words};
 use super::leader::{self, Leader};
 use super::operator::{self, Operator, Says};
 use super::registry::KnownFinalizer;
 use super::related;
 use super::reported::{self, Reported};
+use super::rights::{self, May};
+use super::runner::{Runner, Stands};
+use super::same;
+use super::setter;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::words::some;
@@ -23,13 +28,33 @@ pub struct Case<'a> {
     pub known: Option<&'static KnownFinalizer>,
 }
 
-/// A workload that may take it off.
-struct ControllerWorkload<'a> {
-    target: ObjectRef,
-    object: &'a Workload,
-    /// What links it to the kind, when that is weaker than its rights.
-    link: Option<Says>,
+/// What is told of a controller that does not work.
+static DOWN: [&Cause; 3] = [
+    &cause::FINALIZER_CONTROLLER_GONE,
+    &cause::FINALIZER_CONTROLLER_NOT_READY,
+    &cause::FINALIZER_CONTROLLER_NOT_LEADING,
+];
+
+/// Who may take it off, and why it is thought to be the one.
+struct Serving<'a> {
+    runner: Runner<'a>,
+    /// Why, where that is more or less than rights on the kind.
+    by: Option<By>,
+    /// Whether nobody else is as likely.
+    is_alone: bool,
+    /// What links it to the finalizer, and who else there is.
+    beside: Vec<Says>,
 }
+
+/// More of the others are not shown.
+const MOST_OTHERS: usize = 4;
+
+/// Who says what roles grant.
+const ROLES: &str = "clusterroles and their bindings";
+
+/// Why nobody is ever proven to be absent.
+const DOUBT: &str =
+    "they cannot show everybody that may change it: system:masters, a control plane that somebody manages";
 
 impl Case<'_> {
     fn is_of_namespace(&self) -> bool {
@@ -37,23 +62,25 @@ impl Case<'_> {
     }
 
     /// Of a built-in kind hundreds of programs may change every object: rights tell nothing there.
-    fn is_custom(&self) -> bool {
-        let group = &self.target.resource.group;
-        group.contains('.') && !group.ends_with(".k8s.io")
+    pub fn is_custom(&self) -> bool {
+        !self.target.resource.is_built_in()
     }
 
     fn released_by(&self) -> String {
-        self.known.map_or(String::new(), |known| format!(" ({} takes it off)", known.released_by))
+        self.known.map_or(String::new(), |known| format!(" ({})", known.sentence()))
     }
 
     fn words(&self) -> String {
         format!("held by finalizer {}{}", self.finalizer, self.released_by())
     }
 
-    /// What the finalizer is known for comes before what follows from who was found: to start some of
-    /// these controllers again is what destroys.
+    /// What the finalizer is known for comes before what follows from who was found, but for a controller that is
+    /// down.
     fn cause(&self, found: &'static Cause) -> &'static Cause {
-        self.known.map_or(found, |known| known.cause)
+        let is_down = DOWN.iter().any(|down| down.id == found.id);
+        // Of one that runs where workloads do not show it, the workload that was found is another.
+        let says_more = |known: &&KnownFinalizer| known.comes_first || !known.runs.is_empty() || !is_down;
+        self.known.filter(says_more).map_or(found, |known| known.cause)
     }
 
     fn unknown(&self) -> &'static Cause {
@@ -63,7 +90,9 @@ impl Case<'_> {
     }
 
     fn start(&self, cause: &'static Cause) -> RootCause {
-        held(self.target, self.meta, self.finalizer, cause).same_as(self.target.resource.for_kubectl())
+        let found = held(self.target, self.meta, self.finalizer, cause);
+        let found = self.known.iter().fold(found, |found, known| found.loses(known.lost));
+        found.same_as(self.target.resource.for_kubectl())
     }
 
     fn is_young(&self, diagnosis: &Diagnosis) -> bool {
@@ -74,111 +103,225 @@ impl Case<'_> {
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     if refused(lister, case.target, case.meta, diagnosis) {
+        deadlock::look(lister, case, diagnosis);
         return;
     }
-    let found =
-        if case.is_custom() { custom(lister, case, diagnosis) } else { Some(built_in(lister, case, diagnosis)) };
-    diagnosis.causes.extend(found.map(RootCause::in_place_of_own));
+    let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
+    diagnosis.causes.extend(found.map(|found| same::keyed(case, found).in_place_of_own()));
 }
 
-fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
-    let words = format!("{}{}; {}", diagnosis.words, case.released_by(), setter(case.meta, case.finalizer));
-    match reported::invalid(lister, case.target, diagnosis) {
-        Some((source, says)) => case
-            .start(&cause::UPDATE_FAILS_VALIDATION)
-            .same_as(case.target)
-            .at_itself(case.target, format!("{words}; its update is refused: {says}"))
-            .evidence(source, says)
-            .probable(),
-        None => match related::ingress_class(lister, case.target, case.finalizer, diagnosis) {
-            Some((source, says)) => case
-                .start(case.unknown())
+fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+    let told = reported::tell(lister, case.target, case.meta, diagnosis);
+    let is_said = diagnosis.words.contains(case.finalizer);
+    let held = if is_said { case.released_by() } else { format!("; {}", case.words()) };
+    let words = format!("{}{held}; {}", diagnosis.words, setter_words(case.meta, case.finalizer));
+    if let Some((source, says)) = reported::invalid(lister, case.target, case.meta, diagnosis) {
+        return Some(
+            case.start(&cause::UPDATE_FAILS_VALIDATION)
+                .same_as(case.target)
+                .at_itself(case.target, format!("{words}; its update is refused: {says}"))
+                .evidence(source, says)
+                .probable(),
+        );
+    }
+    if let Some((source, says)) = related::ingress_class(lister, case.target, case.finalizer, diagnosis) {
+        return Some(
+            case.start(case.unknown())
                 .step(Step::about(case.target, words))
                 .step(Step::named(&source, &says))
                 .same_as(&source)
                 .evidence(source, says),
-            None => case.start(case.unknown()).same_as(case.finalizer).at_itself(case.target, words),
-        },
+        );
     }
+    let (found, groups) = of_domain(lister, case, diagnosis)?;
+    let is_set_by_it = found.first.as_ref().is_some_and(|first| first.by == By::Setting);
+    let domain = || ("API discovery".to_owned(), format!("the finalizer is of the domain of {}", groups.join(", ")));
+    let beside = Vec::from_iter((!groups.is_empty() && !is_set_by_it).then(domain));
+    let root = match blamed(lister, case, diagnosis, &found, beside.clone()) {
+        Blamed::Open => return None,
+        Blamed::Found(root) => root,
+        Blamed::Nobody if groups.is_empty() => case.start(case.unknown()).at_itself(case.target, words),
+        Blamed::Nobody => {
+            let root = nobody(case, diagnosis, &found, &groups.join(", "));
+            beside.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says))
+        }
+    };
+    Some(reported::with(root.same_as(case.finalizer), told))
 }
 
-fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
-    let own = case.target.namespace.as_deref().filter(|name| lister.is_namespace_terminating(name));
-    let mut all_powerful = Vec::new();
-    let is_visible = match controller::of(lister, diagnosis, case.target) {
-        Controller::Open => return None,
-        Controller::Workload { target, object } => {
-            return served(lister, case, diagnosis, own, ControllerWorkload { target, object, link: None });
-        }
-        Controller::Account { account, namespace } => return Some(idle(case, own, &account, &namespace)),
-        Controller::Nobody { may_all } => {
-            all_powerful = may_all;
-            true
-        }
-        Controller::NotVisible => false,
-    };
+/// Of a built-in kind hundreds of programs may change every object. What tells is who set the finalizer, and
+/// whose API has the finalizer's domain.
+fn of_domain<'a>(
+    lister: &Lister<'a>,
+    case: &Case,
+    diagnosis: &mut Diagnosis,
+) -> Option<(Controllers<'a>, Vec<String>)> {
+    let program = setter::program(case.meta, case.finalizer, "");
+    let adds = "whose API has the finalizer's domain";
+    let discovery = diagnosis.optional("API discovery", adds, lister.discovery());
+    let groups = discovery.map_or(Vec::new(), |discovery| groups_of(case.finalizer, discovery));
+    let fit = |role: &Role| groups.iter().filter_map(|group| role.fit(group, None)).max();
+    let wanted = Wanted { target: case.target, program, fit: &fit };
+    if groups.is_empty() {
+        let mut all = controller::named(lister, diagnosis, &wanted).into_iter();
+        let found = Controllers { first: all.next(), also: all.collect(), ..Controllers::default() };
+        return (!diagnosis.pending).then_some((found, groups));
+    }
+    Some((controller::of(lister, diagnosis, &wanted)?, groups))
+}
+
+/// API groups of the domain that a finalizer begins with.
+fn groups_of(finalizer: &str, discovery: &Discovery) -> Vec<String> {
+    let domain = finalizer.split('/').next().unwrap_or(finalizer);
+    let is_of_kubernetes = |name: &str| ["k8s.io", "kubernetes.io"].iter().any(|own| is_within(name, own));
+    if !domain.contains('.') || is_of_kubernetes(domain) {
+        return Vec::new();
+    }
+    let groups = discovery.versions.iter().map(|served| served.group.as_str());
+    let mut own: Vec<String> = groups
+        .filter(|group| group.contains('.') && !is_of_kubernetes(group))
+        .filter(|group| is_within(domain, group) || is_within(group, domain))
+        .map(str::to_owned)
+        .collect();
+    own.sort_unstable();
+    own.dedup();
+    own
+}
+
+fn is_within(name: &str, domain: &str) -> bool {
+    name == domain || name.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
+}
+
+/// Who serves a custom kind, and why that one has not released it.
+pub fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+    let Resource { group, plural, .. } = &case.target.resource;
+    let program = setter::program(case.meta, case.finalizer, group);
+    let fit = |role: &Role| role.fit(group, Some(plural));
+    let found = controller::of(lister, diagnosis, &Wanted { target: case.target, program, fit: &fit })?;
+    match blamed(lister, case, diagnosis, &found, Vec::new()) {
+        Blamed::Open => return None,
+        Blamed::Found(found) => return Some(found),
+        Blamed::Nobody => {}
+    }
     // Neither the finalizer's name nor anybody's rights tell.
     let hints = match operator::of(lister, diagnosis, &case.target.resource) {
         Operator::Open => return None,
-        Operator::Workload { target, object, link } => {
-            return served(lister, case, diagnosis, own, ControllerWorkload { target, object, link: Some(link) });
+        Operator::Workload { target, object, link: (source, says) } => {
+            let link = (source, format!("{says}, which leads to {target}"));
+            let beside = std::iter::once(link).chain(users(&found)).collect();
+            let runner = Runner::workload(target, object);
+            let by = Serving { runner, by: None, is_alone: false, beside };
+            return served(lister, case, diagnosis, by);
         }
         Operator::Nobody(hints) => hints,
     };
-    let found = nobody(case, diagnosis, is_visible, &all_powerful);
-    Some(hints.into_iter().fold(found, |found, (source, says)| found.evidence(source, says)))
+    let told = reported::tell(lister, case.target, case.meta, diagnosis);
+    let root = nobody(case, diagnosis, &found, &case.target.resource.for_kubectl());
+    let root = reported::with(root, told);
+    Some(hints.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says)))
 }
 
-/// An account has the rights, and nothing runs as it.
-fn idle(case: &Case, own: Option<&str>, account: &str, namespace: &str) -> RootCause {
-    let shown = format!("ServiceAccount {namespace}/{account}");
-    if own == Some(namespace) {
-        let words = "the only one that may release it lives in the namespace that is being deleted; its workload is \
-            gone, and nothing new can start there";
-        return case
-            .start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE)
-            .step(Step::about(case.target, case.words()))
-            .step(Step::named(shown, words));
-    }
-    case.start(case.cause(&cause::FINALIZER_CONTROLLER_GONE))
-        .step(Step::about(case.target, case.words()))
-        .step(Step::named(shown, "may release it, and no workload runs as it"))
+/// What comes of those that may take a finalizer off.
+enum Blamed {
+    /// An answer is still out.
+    Open,
+    /// This.
+    Found(RootCause),
+    /// There are none.
+    Nobody,
 }
 
-/// Nobody was found: gone, or not to be told.
-fn nobody(case: &Case, diagnosis: &Diagnosis, is_visible: bool, all_powerful: &[String]) -> RootCause {
-    let subject = case.target.resource.for_kubectl();
-    if !is_visible {
-        let words = format!("{}; who serves {subject} could not be looked up", case.words());
-        return case.start(case.unknown()).at_itself(case.target, words).probable();
-    }
-    let words = format!(
-        "{}{}; nothing in the cluster serves {subject}: no role names it; {}",
-        diagnosis.words,
-        case.released_by(),
-        setter(case.meta, case.finalizer)
-    );
-    if all_powerful.is_empty() {
-        return case.start(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).at_itself(case.target, words);
-    }
-    // One of those that may change everything may be the one.
-    let source = "clusterroles and their bindings";
-    let says = format!("no role names {subject}; these accounts may change everything: {}", some(all_powerful, 5));
-    case.start(case.unknown()).at_itself(case.target, words).evidence(source, says).probable()
-}
-
-/// A workload may take it off: whether it runs, leads, and finishes.
-fn served(
+fn blamed(
     lister: &Lister,
     case: &Case,
     diagnosis: &mut Diagnosis,
-    own: Option<&str>,
-    by: ControllerWorkload,
-) -> Option<RootCause> {
-    let ControllerWorkload { target: workload, object, link } = by;
+    found: &Controllers,
+    mut beside: Vec<Says>,
+) -> Blamed {
+    let Some(first) = &found.first else { return Blamed::Nobody };
+    let is_alone = found.is_alone() && beside.is_empty();
+    let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MOST_OTHERS);
+    beside.extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words()))));
+    beside.extend(users(found));
+    match &first.runs {
+        Some(runner) => {
+            let by = Serving { runner: runner.clone(), by: Some(first.by), is_alone, beside };
+            served(lister, case, diagnosis, by).map_or(Blamed::Open, Blamed::Found)
+        }
+        None => Blamed::Found(idle(lister, case, &first.account, is_alone, beside)),
+    }
+}
+
+/// Users and groups that may change the kind.
+fn users(found: &Controllers) -> Option<Says> {
+    let says = || format!("may change it too, and whether they run is not in the cluster: {}", some(&found.users, 5));
+    (!found.users.is_empty()).then(|| (ROLES.to_owned(), says()))
+}
+
+/// The namespace that goes with the object.
+fn own_namespace<'c>(lister: &Lister, case: &'c Case) -> Option<&'c str> {
+    let own = if case.is_of_namespace() { Some(&case.target.name) } else { case.target.namespace.as_ref() };
+    own.map(String::as_str).filter(|name| lister.is_namespace_terminating(name))
+}
+
+/// An account has the rights, and nothing runs as it.
+fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside: Vec<Says>) -> RootCause {
+    let (namespace, name) = account;
+    let shown = format!("ServiceAccount {namespace}/{name}");
+    let (cause, words) = match own_namespace(lister, case) == Some(namespace) {
+        true => (
+            &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE,
+            "may release it and lives in the namespace that is being deleted; its workload is gone, and nothing new \
+             can start there",
+        ),
+        false => (case.cause(&cause::FINALIZER_CONTROLLER_GONE), "may release it, and nothing runs as it"),
+    };
+    let is_deadlock = cause.id == cause::FINALIZER_OWNER_IN_SAME_NAMESPACE.id;
+    let found = case.start(cause).step(Step::about(case.target, case.words())).step(Step::named(shown, words));
+    let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+    match (is_deadlock, is_alone) {
+        (true, true) => found,
+        (true, false) => found.probable(),
+        (false, _) => found.evidence(ROLES, DOUBT).probable(),
+    }
+}
+
+/// Nobody was found: gone, or not to be told.
+fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str) -> RootCause {
+    if !found.is_visible {
+        let words = format!("{}; who serves {subject} could not be looked up", case.words());
+        return case.start(case.unknown()).at_itself(case.target, words).probable();
+    }
+    let rights = match (found.unbound.as_slice(), found.users.is_empty()) {
+        (_, false) => "only users or groups have a role that names it".to_owned(),
+        ([], _) => format!("no RBAC role mentions {subject}"),
+        (roles, _) => format!("no binding gives anybody {}", roles.join(" or ")),
+    };
+    let words = format!(
+        "{}{}; no controller found ({rights}); {}",
+        diagnosis.words,
+        case.released_by(),
+        setter_words(case.meta, case.finalizer)
+    );
+    if !found.users.is_empty() {
+        // They may be the one: of them the cluster shows nothing.
+        return case.start(case.unknown()).at_itself(case.target, words).probable();
+    }
+    if found.may_all.is_empty() {
+        let gone = case.start(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).at_itself(case.target, words);
+        return gone.evidence(ROLES, DOUBT).probable();
+    }
+    // One of those that may change everything may be the one.
+    let says = format!("{rights}; these accounts may change everything: {}", some(&found.may_all, 5));
+    case.start(case.unknown()).at_itself(case.target, words).evidence(ROLES, says).probable()
+}
+
+/// Something may take it off: whether it runs, may, leads, and finishes.
+fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) -> Option<RootCause> {
+    let Serving { runner, by, is_alone, beside } = by;
+    let workload = &runner.target;
     let at = workload.namespace.as_deref();
-    let state = format!("{} of {} pods ready", object.ready(), object.wanted());
-    let is_inferred = link.is_some();
+    let state = runner.words();
     let chain = |cause| {
         let found = case
             .start(cause)
@@ -186,49 +329,69 @@ fn served(
             .name(Placeholder::Workload, format!("{}/{}", workload.kind.to_lowercase(), workload.name))
             .name_if(Placeholder::WorkloadNamespace, at)
             .evidence(workload.to_string(), &state);
-        match &link {
-            Some((source, says)) => found.evidence(source, format!("{says}, which leads to {workload}")).probable(),
-            None => found,
-        }
+        let found = beside.iter().fold(found, |found, (source, says)| found.evidence(source, says));
+        if is_alone { found } else { found.probable() }
     };
-    if own.is_some() && own == at {
-        let words = format!("lives in the namespace that is being deleted ({state}); nothing new can start there");
-        return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(&workload, words)));
+    let is_proven = is_alone && by == Some(By::Setting);
+    match runner.stands() {
+        Stands::ScaledDown | Stands::NotReady if at.is_some() && own_namespace(lister, case) == at => {
+            let words = format!("lives in the namespace that is being deleted ({state}); nothing new can start there");
+            return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(workload, words)));
+        }
+        Stands::ScaledDown => {
+            let found = chain(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).step(Step::about(workload, &state));
+            return Some(if is_proven { found } else { found.evidence(ROLES, DOUBT).probable() });
+        }
+        Stands::NotReady => {
+            return Some(chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_READY)).step(Step::about(workload, &state)));
+        }
+        Stands::Ready => {}
     }
-    if object.wanted() == 0 {
-        return Some(chain(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).step(Step::about(&workload, "scaled to 0")));
+    match rights::may_change(lister, diagnosis, &runner.account, case.target) {
+        May::Open => return None,
+        May::Not(why) => {
+            let account = format!("ServiceAccount {}/{}", runner.account.0, runner.account.1);
+            let kind = case.target.resource.for_kubectl();
+            let words = format!("runs ({state}), and its {account} may not patch {kind}: {why}");
+            let found = chain(&cause::FINALIZER_CONTROLLER_FORBIDDEN).step(Step::about(workload, words));
+            let found = found.evidence(ROLES, format!("none of those of {account} grants update or patch of {kind}"));
+            return Some(if is_proven { found } else { found.probable() });
+        }
+        May::Change | May::NotTold => {}
     }
-    if object.ready() == 0 {
-        return Some(
-            chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_READY)).step(Step::about(&workload, state.clone())),
-        );
-    }
-    let Reported { cause, words, evidence } = reported::of(lister, case.target, diagnosis);
+    let Reported { cause, words, evidence } = reported::of(lister, case.target, case.meta, diagnosis);
     let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
     let young = case.is_young(diagnosis);
     let mut leads = None;
     // A controller that reports on the object works, and one that has just begun may be slow.
-    if evidence.is_none() && !young {
-        match leader::of(lister, diagnosis, &workload, object) {
+    if let (None, false, Some(object)) = (&evidence, young, runner.workload) {
+        match leader::of(lister, diagnosis, workload, object) {
             Leader::Open => return None,
             Leader::NotTold => {}
             Leader::Leads { source, says } => leads = Some((source, says)),
             Leader::Nobody { source, says } => {
                 let words = format!("runs ({state}), and none of its pods leads: {source} is {says}");
                 let found =
-                    chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_LEADING)).step(Step::about(&workload, words));
+                    chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_LEADING)).step(Step::about(workload, words));
                 return Some(found.evidence(source, says).probable());
             }
         }
     }
     // What was reported is nearer than what the finalizer is known for.
     let cause = if is_general { case.cause(cause) } else { cause };
-    let found = chain(cause).step(Step::about(&workload, format!("runs ({state}) and has not released it{words}")));
+    let found = chain(cause).step(Step::about(workload, format!("runs ({state}) and has not released it{words}")));
     let found = if cause.id == cause::UPDATE_FAILS_VALIDATION.id { found.same_as(case.target) } else { found };
     let found = evidence.into_iter().chain(leads).fold(found, |found, (source, says)| found.evidence(source, says));
-    Some(match young {
-        true if is_inferred => found.progressing().probable(),
-        true => found.progressing(),
-        false => found.probable(),
-    })
+    Some(if young { found.progressing() } else { found.probable() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_within;
+
+    #[test]
+    fn a_domain_ends_at_a_dot() {
+        assert!(is_within("operator.tigera.io", "tigera.io") && is_within("tigera.io", "tigera.io"));
+        assert!(!is_within("nottigera.io", "tigera.io") && !is_within("tigera.io", "operator.tigera.io"));
+    }
 }

@@ -2,27 +2,39 @@
 
 mod controller;
 pub mod controller_manager;
+mod deadlock;
 mod foreign;
 mod held;
 mod leader;
 mod operator;
 mod registry;
 mod related;
+mod repeated;
 mod reported;
+mod rights;
+mod runner;
+mod same;
+mod setter;
 
 use findings::cause;
 
 use controller_manager::by_controller_manager;
 pub use held::refused;
+pub use registry::{KnownFinalizer, all as known};
 
 use super::owner;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
 
+/// Who takes this finalizer off, where its name tells.
+pub fn released_by(finalizer: &str) -> Option<&'static str> {
+    registry::find(finalizer).map(|known| known.released_by)
+}
+
 /// Explains every finalizer of an object.
 pub fn explain(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
-    for finalizer in &meta.finalizers {
+    for finalizer in meta.each_finalizer() {
         one(lister, target, meta, finalizer, diagnosis);
     }
     if meta.finalizers.is_empty() {
@@ -42,7 +54,11 @@ pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, di
             Some(known) if known.in_controller_manager => {
                 by_controller_manager(lister, target, meta, finalizer, known.cause, diagnosis);
             }
-            known => foreign::explain(lister, &foreign::Case { target, meta, finalizer, known }, diagnosis),
+            known => {
+                let first = diagnosis.causes.len();
+                foreign::explain(lister, &foreign::Case { target, meta, finalizer, known }, diagnosis);
+                repeated::look(lister, target, meta, finalizer, first, diagnosis);
+            }
         },
     }
 }

@@ -1,12 +1,17 @@
 //! What an object, or the Events about it, say of a controller that does not finish.
 
-use findings::{Cause, cause};
+use findings::{Cause, cause, clean};
 
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
 use crate::messages::{Message, errors};
-use crate::rules::words::within;
+use crate::rules::said::{self, Said, Weight};
 use crate::state::*;
+
+/// More words than these are not told.
+const MOST: usize = 6;
+/// More of a step is not shown: how the object stands, and its own words.
+const LONGEST: usize = 600;
 
 /// What was reported, and what it means.
 pub struct Reported {
@@ -18,51 +23,54 @@ pub struct Reported {
     pub evidence: Option<(String, String)>,
 }
 
-/// Reads the object's conditions and the warnings about it.
-pub fn of(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Reported {
-    let answer = lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
-    let object = diagnosis.required(target.to_string(), "what its controller reports", answer);
-    let conditions = object.into_iter().flat_map(|object| &object.status.conditions);
-    let bad = conditions.filter(|one| one.status == "False").map(|one| {
-        let says = format!("{} is False, {} {}", one.kind, one.reason, one.message);
-        (&one.message, (format!("status of {target}"), says))
-    });
-    let mut said: Vec<(&Message, (String, String))> = bad.collect();
-    said.extend(warnings(lister, target, diagnosis).into_iter().map(|event| (&event.message, reported(target, event))));
-    let first = |is_it: &dyn Fn(&Message) -> bool| {
-        said.iter().find(|(message, _)| is_it(message)).map(|(_, evidence)| evidence.clone())
-    };
-    let (cause, evidence) = if let Some(evidence) = first(&errors::is_namespace_terminating) {
-        (&cause::FINALIZER_CONTROLLER_BLOCKED, Some(evidence))
-    } else if let Some(evidence) = first(&|message| errors::is_invalid(message, &target.name)) {
-        (&cause::UPDATE_FAILS_VALIDATION, Some(evidence))
+/// Reads the object's own words.
+pub fn of(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Reported {
+    let said = said::of(lister, target, meta, diagnosis);
+    let first = |is_it: &dyn Fn(&Message) -> bool| said.iter().find(|said| is_it(said.message));
+    let (cause, found) = if let Some(found) = first(&errors::is_namespace_terminating) {
+        (&cause::FINALIZER_CONTROLLER_BLOCKED, Some(found))
+    } else if let Some(found) = first(&|message| errors::is_invalid(message, &target.name)) {
+        (&cause::UPDATE_FAILS_VALIDATION, Some(found))
     } else {
-        (&cause::FINALIZER_CONTROLLER_FAILING, first(&|_| true))
+        (&cause::FINALIZER_CONTROLLER_FAILING, said.first())
     };
-    let words = evidence.as_ref().map_or(String::new(), |(_, says)| format!(": {says}"));
-    Reported { cause, words, evidence }
+    let words = found.map_or(String::new(), |found| format!(": {}", brief(found)));
+    Reported { cause, words, evidence: found.map(|found| (found.source.clone(), found.says.clone())) }
 }
 
-/// Whether a warning says that the object's update is refused, for it is not valid: where, and what.
-pub fn invalid(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Option<(String, String)> {
-    let all = warnings(lister, target, diagnosis);
-    all.into_iter().find(|event| errors::is_invalid(&event.message, &target.name)).map(|event| reported(target, event))
+/// Keeps the object's own words as evidence; the nearest to why it stays comes back.
+pub fn tell(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<String> {
+    // What is reported of pods is mostly about their start.
+    let said = if target.is(known::PODS) { Vec::new() } else { said::of(lister, target, meta, diagnosis) };
+    said.iter().take(MOST).for_each(|said| diagnosis.evidence(&said.source, &said.says));
+    said.first().map(brief)
 }
 
-fn reported(target: &ObjectRef, event: &Event) -> (String, String) {
-    (format!("Event {} about {target}", event.reason), format!("{} {}", event.reason, event.message))
+/// Adds these words to what is said of the object itself.
+pub fn with(mut found: RootCause, told: Option<String>) -> RootCause {
+    if let Some((step, told)) = found.steps.first_mut().zip(told)
+        && !step.words.contains(&told)
+    {
+        step.words = clean(&format!("{}; {told}", step.words), LONGEST);
+    }
+    found
 }
 
-/// The warnings about an object, the latest first. They are asked for by kind: one list tells of all
-/// objects of the kind that wait here.
-fn warnings<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<&'a Event> {
-    // Events about what lives in no namespace stand in this one.
-    let namespace = target.namespace.as_deref().unwrap_or("default");
-    let about = Select::Fields(format!("involvedObject.kind={},type=Warning", target.kind));
-    let answer = lister.select::<Event>(known::EVENTS, within(namespace), about);
-    let source = format!("events about {} in {namespace}", target.kind);
-    let all = diagnosis.optional(source, "what its controller reports", answer).unwrap_or_default();
-    let mut own: Vec<&Event> = all.into_iter().filter(|event| event.involved_object.name == target.name).collect();
-    own.sort_by_key(|event| std::cmp::Reverse(event.last_timestamp.max(event.event_time)));
-    own
+fn brief(said: &Said) -> String {
+    match said.weight {
+        Weight::Restates => format!("it says no more than {}", said.brief()),
+        _ => said.brief(),
+    }
+}
+
+/// Whether an Event says that the object's update is refused, for it is not valid: where, and what.
+pub fn invalid(
+    lister: &Lister,
+    target: &ObjectRef,
+    meta: &Meta,
+    diagnosis: &mut Diagnosis,
+) -> Option<(String, String)> {
+    let all = said::of(lister, target, meta, diagnosis);
+    let found = all.into_iter().find(|said| errors::is_invalid(said.message, &target.name))?;
+    Some((found.source, found.says))
 }

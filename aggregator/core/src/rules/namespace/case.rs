@@ -1,9 +1,7 @@
 //! A namespace that is being deleted.
 
+use crate::rules::youth::YOUNG;
 use crate::state::*;
-
-/// The controller looks at a namespace five seconds after its deletion, then every few seconds.
-pub const YOUNG: i64 = 60;
 
 /// A namespace that is being deleted, under explanation.
 pub struct Case<'a> {
@@ -24,6 +22,11 @@ impl Case<'_> {
     /// Whether the namespace controller has not finished: its own entry is still there.
     pub fn has_own_finalizer(&self) -> bool {
         self.namespace.spec.finalizers.iter().any(|finalizer| finalizer == "kubernetes")
+    }
+
+    /// Whether it was deleted so recently that what holds it may merely take its time.
+    pub fn is_young(&self, diagnosis: &crate::diagnosis::Diagnosis) -> bool {
+        diagnosis.is_younger_than(YOUNG)
     }
 
     /// Whether its conditions say that nothing is left.

@@ -1,6 +1,8 @@
 //! What is left in a namespace: pods and claims always, then what the conditions name, then
 //! everything, if nothing else explains why it stays.
 
+use std::collections::BTreeSet;
+
 use findings::FaultKind;
 
 use super::case::Case;
@@ -21,6 +23,10 @@ pub struct Left<'a> {
     pub not_asked: Vec<(ObjectRef, &'a Meta)>,
     /// Objects that were made after the namespace's deletion.
     pub recreated: Vec<ObjectRef>,
+    /// Finalizers of what was seen.
+    pub finalizers: BTreeSet<&'a str>,
+    /// Kinds that the conditions name and that could not be listed.
+    pub unseen: Vec<Resource>,
 }
 
 /// Looks at what is always looked at, and at what the conditions name.
@@ -28,7 +34,7 @@ pub fn look<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis) -> 
     let mut left = Left::default();
     let pods = pods(lister, case, diagnosis, &mut left);
     claims(lister, case, diagnosis, &mut left, pods);
-    for resource in named(lister, case, diagnosis) {
+    for resource in named(lister, case, diagnosis, &mut left) {
         objects(lister, case, diagnosis, &resource, &mut left);
     }
     left.pods = pods;
@@ -54,7 +60,7 @@ fn claims<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left:
     for one in claims {
         let target = ObjectRef::claim(case.name, &one.metadata.name);
         if pods > 0 && one.metadata.deletion_timestamp.is_none() {
-            diagnosis.also_waits(format!("{target} (not asked to go while pods remain)"));
+            diagnosis.also_waits(format!("{target} (not deleted until its pods are gone)"));
             if !one.spec.volume_name.is_empty() {
                 diagnosis.also_waits(format!("PersistentVolume {} (bound to it)", one.spec.volume_name));
             }
@@ -65,7 +71,7 @@ fn claims<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left:
 }
 
 /// The resources that the conditions name, pods and claims left out.
-fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<Resource> {
+fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left) -> Vec<Resource> {
     let mut names: Vec<(String, String)> = Vec::new();
     if let Some(condition) = case.failing("NamespaceContentRemaining") {
         names.extend(remaining(&condition.message).into_iter().map(|(plural, group, _)| (group, plural)));
@@ -89,11 +95,12 @@ fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<Resourc
     for (group, plural) in names {
         match discovery.find(&group, &plural) {
             Some((resource, _)) => found.push(resource),
-            None => diagnosis.hidden(
-                Resource::new(&group, "", &plural).for_kubectl(),
-                Fault::new(FaultKind::Gone, "only the conditions name it"),
-                "what remains of it",
-            ),
+            None => {
+                let gone = Resource::new(&group, "", &plural);
+                let fault = Fault::new(FaultKind::Gone, "only the conditions name it");
+                diagnosis.hidden(gone.for_kubectl(), fault, "what remains of it");
+                left.unseen.push(gone);
+            }
         }
     }
     found
@@ -102,9 +109,13 @@ fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<Resourc
 fn objects<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, resource: &Resource, left: &mut Left<'a>) {
     if resource.group.is_empty() && resource.plural == "secrets" {
         secrets(case, diagnosis);
+        left.unseen.push(resource.clone());
         return;
     }
     let answer = lister.metadata(resource, within(case.name));
+    if matches!(answer, Answer::Failed(_)) {
+        left.unseen.push(resource.clone());
+    }
     let hides = format!("which {resource} remain in {}", case.name);
     let objects = diagnosis.required(format!("{resource} of {}", case.name), &hides, answer).unwrap_or_default();
     let kind = lister.discovery().seen().and_then(|discovery| discovery.find(&resource.group, &resource.plural));
@@ -145,6 +156,7 @@ fn secrets(case: &Case, diagnosis: &mut Diagnosis) {
 }
 
 fn sort<'a>(case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, target: ObjectRef, meta: &'a Meta) {
+    left.finalizers.extend(meta.finalizers.iter().map(String::as_str));
     let born_after = meta.creation_timestamp.zip(case.namespace.metadata.deletion_timestamp);
     if born_after.is_some_and(|(born, deleted)| born > deleted) {
         left.recreated.push(target.clone());

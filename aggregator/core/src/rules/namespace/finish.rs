@@ -2,14 +2,19 @@
 
 use findings::{Placeholder, cause};
 
-use super::case::{Case, YOUNG};
+use super::case::Case;
 use super::content::Left;
+use super::pointers::Answering;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::webhook::Request;
-use crate::rules::words::{count, some};
+use crate::rules::words::{age, count, some};
+use crate::rules::youth::YOUNG;
 use crate::rules::{control_plane, finalizer, webhook};
 use crate::state::*;
+
+/// The namespace controller tries again within a minute; after five it does not work on the namespace.
+const RETRIED: i64 = 300;
 
 pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
     recreated(case, left, diagnosis);
@@ -17,11 +22,11 @@ pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosi
     if diagnosis.is_explained() || diagnosis.pending {
         return;
     }
-    if left.not_asked.is_empty() {
+    if left.not_asked.is_empty() || case.namespace.status.conditions.is_empty() {
         own_update_refused(lister, case, diagnosis);
-    } else {
-        refused(lister, left, diagnosis);
     }
+    refused(lister, left, diagnosis);
+    without_condition(lister, case, left, diagnosis);
     let is_young = diagnosis.is_younger_than(YOUNG);
     if !diagnosis.is_explained() && is_young && !diagnosis.pending {
         let words = format!("{}; being emptied", diagnosis.words);
@@ -29,6 +34,35 @@ pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosi
             .name(Placeholder::Namespace, case.name);
         diagnosis.causes.push(found.progressing());
     }
+}
+
+/// The first version whose namespace controller writes down how far it is, also when nothing is wrong.
+const WRITES_CONDITIONS: u32 = 16;
+
+/// A namespace controller that runs writes conditions at its first look, and asks what is inside to go.
+fn without_condition(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
+    let is_untouched = case.namespace.status.conditions.is_empty() && case.has_own_finalizer();
+    if !is_untouched || diagnosis.is_younger_than(YOUNG) || diagnosis.is_explained() || diagnosis.pending {
+        return;
+    }
+    let minor = diagnosis.silently(lister.version()).and_then(Version::minor);
+    if minor.is_none_or(|minor| minor < WRITES_CONDITIONS) || diagnosis.pending {
+        return;
+    }
+    let inside = match left.not_asked.len() {
+        0 if diagnosis.is_blind() => "what is in it could not be seen".to_owned(),
+        0 => "nothing in it was asked to go since".to_owned(),
+        many => format!("{} in it, not asked to go", count(many, "object")),
+    };
+    let words = format!("{}; no condition, and {inside}: nobody works on it", diagnosis.words);
+    let found = RootCause::here(&cause::NAMESPACE_CONTROLLER_NOT_RUNNING, case.target, words)
+        // All namespaces wait for the same controller.
+        .same_as("namespace-controller")
+        .name(Placeholder::Namespace, case.name)
+        .evidence(case.target.to_string(), "status.conditions is empty")
+        .evidence("what is inside", inside)
+        .evidence("version of the server", format!("1.{}", minor.unwrap_or_default()));
+    diagnosis.causes.push(found.probable());
 }
 
 /// Whether nobody acts, or an API that cannot be listed holds every namespace.
@@ -39,6 +73,24 @@ pub fn control_plane(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         Some(found) => diagnosis.causes.push(found),
         None => dead_apis(lister, case, diagnosis),
     }
+}
+
+/// The conditions name an API as dead that answers again, and nothing else holds the namespace.
+pub fn outdated(lister: &Lister, case: &Case, answering: &[Answering], diagnosis: &mut Diagnosis) {
+    let Some(first) = answering.first().filter(|_| !diagnosis.is_explained() && !diagnosis.pending) else { return };
+    let names: Vec<String> = answering.iter().map(|one| one.group_version.clone()).collect();
+    let since = answering.iter().filter_map(|one| one.since).max();
+    let again = match since {
+        Some(since) => format!("answers again for {}", age(lister, since)),
+        None => "is served no more".to_owned(),
+    };
+    let words = format!("{}; its condition still names {}, which {again}", diagnosis.words, some(&names, 3));
+    let found = RootCause::here(&cause::NAMESPACE_CONDITION_OUTDATED, case.target, words)
+        .name(Placeholder::Namespace, case.name)
+        .name(Placeholder::GroupVersion, &first.group_version)
+        .evidence("APIService and API discovery", format!("{} {again}", some(&names, 3)));
+    let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < RETRIED);
+    diagnosis.causes.push(if is_recent { found.progressing() } else { found.probable() });
 }
 
 fn recreated(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {

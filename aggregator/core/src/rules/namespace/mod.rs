@@ -8,6 +8,7 @@ mod case;
 mod content;
 mod finish;
 mod pointers;
+mod unseen;
 
 use case::Case;
 
@@ -41,8 +42,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     for failing in namespace.status.conditions.iter().filter(|condition| condition.status == "True") {
         diagnosis.evidence(format!("status of {target}"), said(failing));
     }
-    pointers::follow(lister, &case, &mut diagnosis);
+    let answering = pointers::follow(lister, &case, &mut diagnosis);
     let mut left = content::look(lister, &case, &mut diagnosis);
+    unseen::explain(&case, &left, &mut diagnosis);
     // What they point to is looked at first.
     let points_nowhere = !diagnosis.is_explained() && !diagnosis.pending;
     let says_nothing = namespace.status.conditions.is_empty() || points_nowhere;
@@ -54,6 +56,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         content::sweep(lister, &case, &mut diagnosis, &mut left);
     }
     content::contradict(&case, &mut diagnosis, &left);
+    if left.terminating == 0 && left.not_asked.is_empty() {
+        finish::outdated(lister, &case, &answering, &mut diagnosis);
+    }
     finish::judge(lister, &case, &left, &mut diagnosis);
     diagnosis
 }

@@ -1,6 +1,7 @@
 //! What the conditions point to.
 
 use findings::{Placeholder, cause};
+use jiff::Timestamp;
 
 use super::case::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -10,9 +11,11 @@ use crate::rules::words::said;
 use crate::rules::{control_plane, crd, webhook};
 use crate::state::*;
 
-pub fn follow(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+/// Follows them. Returns the APIs that they name as dead and that answer again.
+pub fn follow(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<Answering> {
+    let mut answering = Vec::new();
     if let Some(failure) = case.failing("NamespaceDeletionDiscoveryFailure") {
-        discovery(case, failure, diagnosis);
+        answering = discovery(lister, case, failure, diagnosis);
     }
     if let Some(failure) = case.failing("NamespaceDeletionGroupVersionParsingFailure") {
         diagnosis.causes.push(
@@ -27,18 +30,30 @@ pub fn follow(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             content(lister, case, failure, obstacle, diagnosis);
         }
     }
+    answering
 }
 
 fn status_of(case: &Case) -> String {
     format!("status of {}", case.target)
 }
 
-fn discovery(case: &Case, failure: &Condition, diagnosis: &mut Diagnosis) {
+/// An API that a condition names as dead.
+pub struct Answering {
+    /// Its group and version.
+    pub group_version: String,
+    /// Since when it is available; nothing when it is served no more.
+    pub since: Option<Timestamp>,
+}
+
+fn discovery(lister: &Lister, case: &Case, failure: &Condition, diagnosis: &mut Diagnosis) -> Vec<Answering> {
+    let mut answering = Vec::new();
     match discovery_failure(&failure.message) {
         DiscoveryFailure::Groups(groups) => {
             for (group_version, _) in groups {
-                if let Some((group, version)) = group_version.split_once('/') {
-                    diagnosis.wait_for(ObjectRef::api_service(group, version));
+                let Some((group, version)) = group_version.split_once('/') else { continue };
+                match answers(lister, diagnosis, group, version) {
+                    Some(since) => answering.push(Answering { since, group_version }),
+                    None => diagnosis.wait_for(ObjectRef::api_service(group, version)),
                 }
             }
         }
@@ -49,6 +64,23 @@ fn discovery(case: &Case, failure: &Condition, diagnosis: &mut Diagnosis) {
                 .evidence(status_of(case), said(failure)),
         ),
     }
+    answering
+}
+
+/// Whether an API has answered since, or is served no more: conditions are as old as the last try.
+fn answers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, version: &str) -> Option<Option<Timestamp>> {
+    let name = format!("{version}.{group}");
+    let answer = lister.get::<ApiService>(known::API_SERVICES, None, &name);
+    let is_gone = answer.is_missing();
+    let service = diagnosis.silently(answer);
+    let available = service.and_then(|service| condition(&service.status.conditions, "Available"));
+    let is_available = available.is_some_and(|available| available.status == "True");
+    if !is_gone && !is_available {
+        return None;
+    }
+    let discovery = diagnosis.silently(lister.discovery())?;
+    let is_stale = discovery.stale().any(|served| served.group == group && served.version == version);
+    (!is_stale).then(|| available.and_then(|available| available.last_transition_time))
 }
 
 fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle, diagnosis: &mut Diagnosis) {

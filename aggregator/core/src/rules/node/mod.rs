@@ -2,6 +2,7 @@
 
 mod disruption;
 mod heartbeat;
+mod route;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ use crate::state::*;
 use disruption::Disruption;
 pub use disruption::suspended;
 use heartbeat::Heartbeat;
+pub use route::missing as route_missing;
 
 /// The pod garbage collector acts every 20 seconds.
 const COLLECTOR: i64 = 120;
@@ -64,10 +66,12 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if node.metadata.deletion_timestamp.is_some() {
         diagnosis.terminating = true;
         diagnosis.overdue = super::words::overdue(lister, &node.metadata);
+        diagnosis.words = format!("{}; {}", super::object::words(lister, &node.metadata), diagnosis.words);
         finalizer::explain(lister, target, &node.metadata, &mut diagnosis);
     }
     let is_frozen = is_frozen(lister, node, &mut diagnosis);
-    if case.is_ready() && !is_frozen && !node.is_tainted(UNREACHABLE) && !node.is_tainted(OUT_OF_SERVICE) {
+    // The taint of a node that was out of reach goes some seconds after it is Ready again.
+    if case.is_ready() && !is_frozen && !node.is_tainted(OUT_OF_SERVICE) {
         return diagnosis;
     }
     let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);
@@ -218,7 +222,7 @@ fn not_evicted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             .not_stuck();
         diagnosis.causes.push(suspended.prove(found));
     } else {
-        diagnosis.note(format!("Other pods of {} are not asked to go: it is {}.", case.target, suspended.words));
+        diagnosis.note(format!("Other pods of {} are not evicted: it is {}.", case.target, suspended.words));
     }
 }
 
@@ -228,7 +232,9 @@ const MOST_CLAIMS: usize = 20;
 /// When something on this node was asked about, the claims of its pods that were met: (namespace, name).
 /// `None` when all volumes of the node count, or these are too many to be asked for one by one.
 fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a str, String)>> {
-    if matches!(lister.state.subject, Subject::Everything { .. }) || victims::is_named(lister, node) {
+    if matches!(lister.state.subject, Subject::Everything { .. } | Subject::Kind { .. })
+        || victims::is_named(lister, node)
+    {
         return None;
     }
     let mut pods = lister.met::<Pod>().filter(|pod| pod.spec.node_name == node.name).peekable();

@@ -1,5 +1,6 @@
 //! Webhooks that must agree, and whether they can be called.
 
+mod certificate;
 mod request;
 
 use findings::{Cause, Placeholder, cause};
@@ -42,7 +43,8 @@ fn configurations<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, known: Kno
 }
 
 fn words(webhooks: &[&str]) -> String {
-    format!("must be asked (webhook {})", webhooks.join(", "))
+    let webhooks = webhooks.join(", ");
+    format!("admission calls webhook {webhooks} (failurePolicy: Fail)")
 }
 
 fn outside(webhook: &Webhook) -> String {
@@ -61,9 +63,21 @@ enum Broken {
 }
 
 fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef, webhook: &Webhook) -> Broken {
+    if let Some(found) = certificate::expired(lister, configuration, webhook) {
+        return Broken::With(found);
+    }
     let Some(service) = &webhook.client_config.service else { return Broken::No };
     let base = |words: &str| {
-        RootCause::below(cause_of(webhook), configuration)
+        let is_lost = lister.is_namespace_terminating(&service.namespace);
+        let cause = if is_lost { &cause::WEBHOOK_GONE_WITH_NAMESPACE } else { cause_of(webhook) };
+        let found = RootCause::below(cause, configuration);
+        let found = match is_lost {
+            true => {
+                found.evidence(format!("Namespace {}", service.namespace), "is being deleted, and takes nothing new")
+            }
+            false => found,
+        };
+        found
             .same_as(format!("{configuration}:{service}"))
             .evidence(configuration.to_string(), format!("webhook {}: failurePolicy Fail; {words}", webhook.name))
             .name(Placeholder::Configuration, configuration.typed_name())
@@ -72,14 +86,18 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
     match backend::look(lister, diagnosis, service) {
         Backend::NoService => {
             let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
-            Broken::With(base("its Service does not exist").step(Step::about(&shown, "does not exist")))
+            let words = match lister.is_namespace_terminating(&service.namespace) {
+                true => "does not exist, and cannot be made again: its namespace is being deleted",
+                false => "does not exist",
+            };
+            Broken::With(base("its Service does not exist").step(Step::about(&shown, words)))
         }
         Backend::NoEndpoint { node: Some(node), .. } => Broken::By(node),
         Backend::NoEndpoint { steps, node: None, .. } => {
             Broken::With(steps.into_iter().fold(base("its Service has no ready endpoint"), RootCause::step))
         }
         // It can be called in principle; only an error's words can say more.
-        Backend::Ready { .. } | Backend::Unknown => Broken::No,
+        Backend::Ready { .. } | Backend::External | Backend::Unknown => Broken::No,
     }
 }
 

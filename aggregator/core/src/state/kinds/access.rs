@@ -1,6 +1,6 @@
 //! Who may do what: RBAC.
 
-use super::{Meta, lite};
+use super::{Meta, Nothing, lite};
 
 lite! {
     /// A Role or ClusterRole.
@@ -9,6 +9,8 @@ lite! {
         metadata: Meta,
         /// What it grants.
         rules: Vec<Grant>,
+        /// Whether its rules are collected from other roles.
+        aggregation_rule: Option<Nothing>,
     }
 }
 
@@ -19,35 +21,76 @@ lite! {
         api_groups: Vec<String>,
         /// On which resources.
         resources: Vec<String>,
+        /// On which objects; empty for all.
+        resource_names: Vec<String>,
         /// What.
         verbs: Vec<String>,
     }
 }
 
+/// How closely a role is cut to a resource: the closer, the likelier is it that of the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// It grants every resource of the group.
+    Group,
+    /// It names the resource, as the roles of people and of their jobs do.
+    Resource,
+    /// It names the resource's finalizers or status too, verb by verb, as the roles of controllers do.
+    Controller,
+}
+
 impl Role {
     /// Whether it grants changing everything.
     pub fn grants_all(&self) -> bool {
-        self.rules.iter().any(|grant| {
-            let any = |list: &[String]| list.iter().any(|one| one == "*");
-            let verb = grant.verbs.iter().any(|verb| matches!(verb.as_str(), "update" | "patch" | "*"));
-            any(&grant.api_groups) && any(&grant.resources) && verb
-        })
+        self.rules.iter().any(|grant| grant.writes() && is_any(&grant.api_groups) && is_any(&grant.resources))
     }
 
-    /// Whether it grants taking a finalizer off this resource *by name*. Roles that grant everything
-    /// are administrators', who serve no finalizer.
-    pub fn names_finalizers_of(&self, group: &str, plural: &str) -> bool {
+    /// How closely it is cut to whoever changes a resource of this group; one that names no group is an
+    /// administrator's. Without a plural every resource of the group counts.
+    pub fn fit(&self, group: &str, plural: Option<&str>) -> Option<Fit> {
+        let fit = self.rules.iter().filter_map(|grant| grant.fit(group, plural)).max();
+        // `admin` and `edit`, and what is aggregated into them, are people's.
+        let is_for_people = self.aggregation_rule.is_some()
+            || self.metadata.labels.keys().any(|key| key.starts_with("rbac.authorization.k8s.io/aggregate-to-"));
+        fit.map(|fit| if is_for_people { fit.min(Fit::Resource) } else { fit })
+    }
+
+    /// Whether it grants changing this very object.
+    pub fn may_change(&self, group: &str, plural: &str, name: &str) -> bool {
+        let has = |list: &[String], wanted: &str| is_any(list) || list.iter().any(|one| one == wanted);
         self.rules.iter().any(|grant| {
-            let verb = grant.verbs.iter().any(|verb| matches!(verb.as_str(), "update" | "patch" | "*"));
-            let in_group = grant.api_groups.iter().any(|granted| granted == group);
-            let resource = |granted: &str| {
-                granted == plural
-                    || granted.strip_prefix(plural) == Some("/finalizers")
-                    || (granted == "*" && !group.is_empty())
-            };
-            verb && in_group && grant.resources.iter().any(|granted| resource(granted))
+            let is_of_name = grant.resource_names.is_empty() || grant.resource_names.iter().any(|one| one == name);
+            grant.writes() && has(&grant.api_groups, group) && has(&grant.resources, plural) && is_of_name
         })
     }
+}
+
+impl Grant {
+    fn writes(&self) -> bool {
+        self.verbs.iter().any(|verb| matches!(verb.as_str(), "update" | "patch" | "*"))
+    }
+
+    fn fit(&self, group: &str, plural: Option<&str>) -> Option<Fit> {
+        if !self.writes() || !self.api_groups.iter().any(|granted| granted == group) {
+            return None;
+        }
+        let is_named = |granted: &str| plural.map_or(granted != "*", |plural| granted == plural);
+        let is_part = |granted: &&String| {
+            let (of, part) = granted.split_once('/').unwrap_or((granted, ""));
+            is_named(of) && matches!(part, "finalizers" | "status")
+        };
+        if self.resources.iter().any(|granted| is_part(&granted)) {
+            return Some(if is_any(&self.verbs) { Fit::Resource } else { Fit::Controller });
+        }
+        if self.resources.iter().any(|granted| is_named(granted)) {
+            return Some(Fit::Resource);
+        }
+        (is_any(&self.resources) && !group.is_empty()).then_some(Fit::Group)
+    }
+}
+
+fn is_any(list: &[String]) -> bool {
+    list.iter().any(|one| one == "*")
 }
 
 lite! {
@@ -81,5 +124,71 @@ lite! {
         namespace: String,
         /// Its name.
         name: String,
+    }
+}
+
+/// A service account: its namespace and name.
+pub type Account = (String, String);
+
+impl Subject {
+    /// The account that it names.
+    pub fn account(&self) -> Option<Account> {
+        if self.kind == "ServiceAccount" {
+            return Some((self.namespace.clone(), self.name.clone()));
+        }
+        let (namespace, name) = self.name.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+        (self.kind == "User").then(|| (namespace.to_owned(), name.to_owned()))
+    }
+
+    /// Whether this account is it, or one of the group.
+    pub fn includes(&self, account: &Account) -> bool {
+        match self.kind.as_str() {
+            "Group" => {
+                matches!(self.name.as_str(), "system:serviceaccounts" | "system:authenticated")
+                    || self.name.strip_prefix("system:serviceaccounts:") == Some(account.0.as_str())
+            }
+            _ => self.account().is_some_and(|named| named == *account),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(resources: &[&str], verbs: &[&str]) -> Role {
+        serde_json::from_value(serde_json::json!({
+            "rules": [{"apiGroups": ["example.com"], "resources": resources, "verbs": verbs}]
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_controllers_role_names_parts_verb_by_verb() {
+        let fit = |resources: &[&str], verbs: &[&str]| role(resources, verbs).fit("example.com", Some("widgets"));
+        assert_eq!(fit(&["widgets", "widgets/status"], &["update"]), Some(Fit::Controller));
+        assert_eq!(fit(&["widgets/finalizers"], &["update"]), Some(Fit::Controller));
+        assert_eq!(fit(&["widgets", "widgets/status"], &["*"]), Some(Fit::Resource));
+        assert_eq!(fit(&["widgets"], &["patch"]), Some(Fit::Resource));
+        assert_eq!(fit(&["*"], &["patch"]), Some(Fit::Group));
+        assert_eq!(fit(&["widgets"], &["get"]), None);
+        assert_eq!(fit(&["gadgets/status"], &["update"]), None);
+    }
+
+    #[test]
+    fn to_change_an_object_its_parts_are_not_enough() {
+        let may = |resources: &[&str]| role(resources, &["patch"]).may_change("example.com", "widgets", "w");
+        assert!(may(&["widgets"]) && may(&["*"]));
+        assert!(!may(&["widgets/status", "widgets/finalizers"]));
+    }
+
+    #[test]
+    fn an_account_is_named_in_several_ways() {
+        let op = ("ops".to_owned(), "op".to_owned());
+        let includes = |kind: &str, name: &str| {
+            Subject { kind: kind.to_owned(), name: name.to_owned(), ..Subject::default() }.includes(&op)
+        };
+        assert!(includes("User", "system:serviceaccount:ops:op") && includes("Group", "system:serviceaccounts:ops"));
+        assert!(!includes("User", "op") && !includes("Group", "system:serviceaccounts:other"));
     }
 }

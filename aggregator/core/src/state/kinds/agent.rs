@@ -20,6 +20,8 @@ lite! {
         regarding: Involved,
         /// The pod, when it is about one.
         related: Option<Involved>,
+        /// The node of its writer, as the writer says.
+        reporting_instance: String,
         /// That it was renewed.
         series: Option<Series>,
         /// When it was first written.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Condition, Meta, lite};
+use super::{CaBundle, Condition, Meta, lite};
 
 lite! {
     /// An APIService: who serves a group and version.
@@ -127,6 +127,8 @@ lite! {
         service: Option<ServiceRef>,
         /// Or an address.
         url: Option<String>,
+        /// Whose certificates it may show.
+        ca_bundle: CaBundle,
     }
 }
 
@@ -163,6 +165,11 @@ lite! {
     ServiceSpec {
         /// Which pods serve it; without one somebody else writes its endpoints.
         selector: BTreeMap<String, String>,
+        /// `ClusterIP`, `ExternalName` and others.
+        #[serde(rename = "type")]
+        kind: String,
+        /// For `ExternalName`: the name it stands for.
+        external_name: String,
     }
 }
 

@@ -7,6 +7,7 @@ mod access;
 mod admission;
 mod agent;
 mod api;
+mod ca_bundle;
 mod node;
 mod pod;
 mod storage;
@@ -16,13 +17,15 @@ pub use access::*;
 pub use admission::*;
 pub use agent::*;
 pub use api::*;
+pub use ca_bundle::CaBundle;
 pub use node::*;
 pub use pod::*;
 pub use storage::*;
 pub use workload::*;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::{Meta, or_default};
 use crate::messages::Message;
@@ -105,7 +108,7 @@ pub fn is_true(conditions: &[Condition], kind: &str) -> bool {
 }
 
 lite! {
-    /// An object of any other kind: its metadata, and its status conditions where they were asked for.
+    /// An object of any other kind: its metadata, and of its status what most kinds have, where that was asked for.
     Object {
         /// Its metadata.
         metadata: Meta,
@@ -114,10 +117,63 @@ lite! {
     }
 }
 
-lite! {
-    /// What most kinds have in their status.
-    ObjectStatus {
-        /// Its conditions.
-        conditions: Vec<Condition>,
+/// What most kinds have in their status. Of a custom kind it may have any shape; what has another one is passed over.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectStatus {
+    /// Its conditions.
+    pub conditions: Vec<Condition>,
+    /// One word, beside the conditions or in their place.
+    pub reason: String,
+    /// A sentence, beside the conditions or in their place.
+    pub message: Message,
+    /// A sentence about what failed.
+    pub error_message: Message,
+}
+
+impl<'de> Deserialize<'de> for ObjectStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let status = Value::deserialize(deserializer)?;
+        let first = |fields: &[&str]| fields.iter().map(|field| text(&status, field)).find(|text| !text.is_empty());
+        Ok(ObjectStatus {
+            conditions: status["conditions"].as_array().into_iter().flatten().map(loose_condition).collect(),
+            reason: first(&["reason", "failureReason", "errorReason"]).unwrap_or_default().to_owned(),
+            message: text(&status, "message").into(),
+            error_message: first(&["errorMessage", "failureMessage"]).unwrap_or_default().into(),
+        })
+    }
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_default()
+}
+
+/// A time that cannot be read leaves the rest of the condition as it is.
+fn loose_condition(value: &Value) -> Condition {
+    let time = |field| text(value, field).parse().ok();
+    Condition {
+        kind: text(value, "type").to_owned(),
+        status: text(value, "status").to_owned(),
+        reason: text(value, "reason").to_owned(),
+        message: text(value, "message").into(),
+        last_transition_time: time("lastTransitionTime"),
+        last_heartbeat_time: time("lastHeartbeatTime"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_of_any_shape_can_be_read() {
+        for odd in [r#""Ready""#, "null", "7", r#"{"conditions": {"Ready": true}, "message": {"a": 1}, "reason": 7}"#] {
+            let read: Object = serde_json::from_str(&format!(r#"{{"status": {odd}}}"#)).unwrap();
+            assert_eq!(read.status, ObjectStatus::default(), "{odd}");
+        }
+        let odd = r#"{"status": {"conditions": [{"type": "Synced", "status": "False", "lastTransitionTime": ""}, 7]}}"#;
+        let read: Object = serde_json::from_str(odd).unwrap();
+        assert_eq!(read.status.conditions[0].kind, "Synced");
+        assert_eq!(serde_json::from_str::<Object>(&serde_json::to_string(&read).unwrap()).unwrap(), read);
     }
 }

@@ -1,6 +1,6 @@
 //! Pods.
 
-use super::{Condition, Meta, lite};
+use super::{Condition, Meta, condition, lite};
 
 lite! {
     /// A pod.
@@ -64,6 +64,8 @@ lite! {
         container_statuses: Vec<ContainerStatus>,
         /// Its init containers.
         init_container_statuses: Vec<ContainerStatus>,
+        /// Those that somebody added to debug it.
+        ephemeral_container_statuses: Vec<ContainerStatus>,
     }
 }
 
@@ -100,22 +102,54 @@ lite! {
     }
 }
 
+impl ContainerStatus {
+    /// One that waits for its next start has ended; any other that waits may be unknown to its kubelet.
+    fn has_ended(&self) -> bool {
+        let waits = self.state.waiting.as_ref();
+        self.state.terminated.is_some() || waits.is_some_and(|waiting| waiting.reason == "CrashLoopBackOff")
+    }
+}
+
 impl Pod {
-    /// Whether the kubelet has reported that every container ended.
+    /// Whether the kubelet has reported that every container ended: by the phase, or, as before Kubernetes 1.27 and
+    /// while the sandbox is being stopped, by the state of each container.
     pub fn has_ended(&self) -> bool {
-        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+        matches!(self.status.phase.as_str(), "Succeeded" | "Failed") || self.each_has_ended()
+    }
+
+    /// Whether containers were made, and the state of each says that it does not run.
+    pub fn each_has_ended(&self) -> bool {
+        let all = || self.containers().filter(|container| !container.container_id.is_empty());
+        all().next().is_some() && all().all(ContainerStatus::has_ended)
+    }
+
+    fn containers(&self) -> impl Iterator<Item = &ContainerStatus> {
+        let status = &self.status;
+        status
+            .init_container_statuses
+            .iter()
+            .chain(&status.container_statuses)
+            .chain(&status.ephemeral_container_statuses)
+    }
+
+    /// Whether it has app containers and each of them runs, which of a pod without readiness probes is all there is.
+    pub fn runs(&self) -> bool {
+        let all = &self.status.container_statuses;
+        self.metadata.deletion_timestamp.is_none()
+            && condition(&self.status.conditions, "Ready").is_none()
+            && self.status.phase == "Running"
+            && all.iter().all(|container| container.state.running.is_some())
     }
 
     /// The names of the containers that run, as far as the kubelet said.
     pub fn running(&self) -> Vec<&str> {
-        let all = self.status.init_container_statuses.iter().chain(&self.status.container_statuses);
-        all.filter(|container| container.state.running.is_some()).map(|container| container.name.as_str()).collect()
+        let all = self.containers().filter(|container| container.state.running.is_some());
+        all.map(|container| container.name.as_str()).collect()
     }
 
     /// Whether no container was ever made.
     pub fn never_started(&self) -> bool {
-        let mut all = self.status.init_container_statuses.iter().chain(&self.status.container_statuses);
-        self.status.phase == "Pending" && all.all(|container| container.container_id.is_empty())
+        self.status.phase == "Pending" && self.containers().all(|container| container.container_id.is_empty())
     }
 
     /// Whether it holds this claim while it exists. One that was made for it lets go earlier: when its

@@ -197,6 +197,8 @@ lite! {
     AttachmentStatus {
         /// Whether it is attached.
         attached: bool,
+        /// Why the last attach failed.
+        attach_error: Option<VolumeError>,
         /// Why the last detach failed.
         detach_error: Option<VolumeError>,
     }

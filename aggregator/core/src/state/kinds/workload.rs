@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Meta, Selector, lite, or_default};
+use super::{Condition, Meta, Selector, Series, lite, or_default};
 use crate::messages::Message;
 
 lite! {
@@ -55,6 +55,18 @@ lite! {
     TemplateSpec {
         /// As whom the pods speak to the API.
         service_account_name: String,
+        /// What runs in them.
+        containers: Vec<ContainerSpec>,
+    }
+}
+
+lite! {
+    /// What runs in a pod.
+    ContainerSpec {
+        /// Its name.
+        name: String,
+        /// Its image.
+        image: String,
     }
 }
 
@@ -112,6 +124,14 @@ impl Workload {
         self.status.ready_replicas.max(self.status.number_ready)
     }
 
+    /// The account of its pods, without its namespace.
+    pub fn account(&self) -> &str {
+        match self.spec.template.spec.service_account_name.as_str() {
+            "" => "default",
+            name => name,
+        }
+    }
+
     /// How many pods were asked for; a DaemonSet does not say.
     pub fn wanted(&self) -> i64 {
         self.spec.replicas.unwrap_or(1)
@@ -143,6 +163,17 @@ pub struct Event {
     /// When it was first seen, by new clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_time: Option<Timestamp>,
+    /// When new clients saw it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
+}
+
+impl Event {
+    /// When it was last seen.
+    pub fn seen(&self) -> Option<Timestamp> {
+        let again = self.series.as_ref().and_then(|series| series.last_observed_time);
+        self.last_timestamp.max(self.event_time).max(again)
+    }
 }
 
 lite! {

@@ -9,6 +9,29 @@ const SET_BY: Advice = step("See who set the finalizer {finalizer} (managedField
     .if_known();
 
 causes! {
+    /// The namespace's conditions name a finalizer of objects that could not be listed.
+    FINALIZER_OF_UNSEEN_OBJECTS = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOfUnseenObjects")
+        .title("A finalizer holds objects that could not be listed")
+        .meaning("The namespace controller says which kinds remain in the namespace and which finalizers hold them. \
+            The objects themselves may not be listed by you, or are Secrets, which are not read here. So the finalizer \
+            is known, and which object has it is not.")
+        .proof("NamespaceContentRemaining names the kind and NamespaceFinalizersRemaining the finalizer, and no object \
+            that could be listed has it. Where several kinds could not be listed, which of them has it is not known, \
+            and it is probable.")
+        .safe(&[
+            step("See which of them has the finalizer, and nothing of their content; if that is refused, ask \
+                somebody who may list them")
+                .run("kubectl -n {namespace} get {type} -o custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers")
+                .if_known(),
+            step("See whether the program that takes {finalizer} off runs, and let it finish; its name mostly begins \
+                with that of the product"),
+            step("Ask about one of them by name: it shows who set the finalizer, and what its controller reports"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: NamespaceFinalizersRemaining"])
+        .event_reason("FinalizerOfUnseenObjects")
+        .diagnosis(Proven::Observation);
+
     /// The controller lived in the namespace it must clean.
     FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameNamespace")
         .title("The controller that must clean up lives in the namespace that is being deleted")
@@ -16,7 +39,8 @@ causes! {
             controller's pods were deleted with the namespace, where nothing new can start. Since Kubernetes 1.33 pods \
             always go first, so this happens every time.")
         .proof("The namespace is being deleted, an object in it has a finalizer, and the account that may change that \
-            kind belongs to the same namespace.")
+            kind belongs to the same namespace, where no pod of it is ready. Where others may change the kind as \
+            well, it is probable.")
         .safe(&[
             step("Run the controller from another namespace, with an account and the rights of its own, until its \
                 objects are gone"),
@@ -34,9 +58,10 @@ causes! {
         .meaning("A finalizer asks a controller to clean up first, and no workload runs that could: it was \
             uninstalled, or scaled to zero, before its objects were deleted.")
         .proof("The object is being deleted and has the finalizer; no role names its kind and no account outside of \
-            kube-system may change everything, or nothing runs as the account that has such a role, or its workload is \
-            scaled to 0. A workload that is found through the kind's neighbours only (whoever converts it, answers its \
-            webhooks, or came with its CRD) makes it probable.")
+            kube-system may change everything, or no workload and no pod runs as the account that has such a role, or \
+            its workload is scaled to 0. Roles never prove that nobody may change an object (system:masters, a control \
+            plane that somebody manages), so it is probable, but for a workload scaled to 0 that set the finalizer \
+            (managedFields).")
         .safe(&[
             SET_BY,
             step("Start the controller again, if it was scaled down")
@@ -55,15 +80,35 @@ causes! {
     FINALIZER_CONTROLLER_NOT_READY = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerNotReady")
         .title("No pod of the controller behind a finalizer is ready")
         .meaning("The controller that must take the finalizer off is installed, and none of its pods is ready.")
-        .proof("The workload that runs as the account with rights on this kind has no ready pod. Found through the \
-            kind's neighbours only, it is probable.")
+        .proof("The workload that set the finalizer (managedFields), or that runs as the account whose role is cut the \
+            closest to this kind (its finalizers or status before the kind, the kind before its whole group), has no \
+            ready pod. Where others are as likely, or it was found through the kind's neighbours only, it is probable.")
         .safe(&[
             step("See why its pods are not ready").run("kubectl -n {workload_namespace} describe {workload}").typed(),
-            step("Repair that; the objects then go by themselves"),
+            step("Repair that; the objects are then deleted automatically"),
         ])
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
         .event_reason("FinalizerControllerNotReady")
+        .diagnosis(Proven::Observation);
+
+    /// The controller runs, and may not change the object.
+    FINALIZER_CONTROLLER_FORBIDDEN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerForbidden")
+        .title("The controller behind a finalizer may not change the object any more")
+        .meaning("The controller runs, and no role of its service account lets it update or patch the object: a role \
+            or a binding was deleted, often with the very namespace it cleans. The API server refuses it with \
+            Forbidden, and the finalizer stays.")
+        .proof("The workload has ready pods, and of all ClusterRoles, the Roles of the object's namespace and their \
+            bindings none grants its service account update or patch of the object. Proven where the server recorded \
+            that this program set the finalizer (managedFields); where the workload was inferred, it is probable.")
+        .safe(&[
+            step("See who has which role").run("kubectl get clusterrolebindings,rolebindings -A -o wide"),
+            step("Give its service account the right again. In a namespace that is being deleted nothing new can be \
+                made: bind a ClusterRole by a ClusterRoleBinding there, until its objects are gone"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["flux2#2595", "reference: adversary, a RoleBinding that went first"])
+        .event_reason("FinalizerControllerForbidden")
         .diagnosis(Proven::Observation);
 
     /// The controller's pods run, and none of them leads.
@@ -94,7 +139,8 @@ causes! {
         .proof("The workload that runs as the account with rights on this kind has ready pods, and the finalizer is \
             left. That it is this workload's finalizer is inferred from its rights, so this is probable.")
         .safe(&[
-            step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
+                .if_known(),
             step("Read the log of {workload}"),
             step("Repair what it reports; it tries again"),
         ])

@@ -126,7 +126,8 @@ causes! {
         .title("Something outside of the cluster must be removed first")
         .meaning("The object stands for something outside of the cluster (a cloud resource, a machine, a set of \
             applied manifests). Its controller must remove that first, and has not.")
-        .proof("A finalizer of Crossplane, Flux or Karpenter is left.")
+        .proof("A finalizer is left that docs/finalizers.md knows to stand for something outside: of Crossplane, \
+            Flux, Karpenter, Cluster API and others.")
         .safe(&[
             step("Restore the controller or provider and its credentials, and let it finish"),
             step("Read what it reports").run("kubectl describe {type} {name}").typed(),
@@ -134,6 +135,41 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: Crossplane, Flux and Karpenter finalizers"])
         .event_reason("ExternalResourceFinalizer")
+        .diagnosis(Proven::Observation);
+
+    /// Anything else that is known by its name.
+    CONTROLLER_CLEANUP_PENDING = Cause::in_cluster(ClusterArea::Finalizer, "ControllerCleanupPending")
+        .title("A known controller has not finished its clean-up")
+        .meaning("The finalizer is known by its name: docs/finalizers.md says which controller takes it off, when, and \
+            what is lost otherwise. Either that controller does not run, or what it waits for has not happened.")
+        .proof("A finalizer of docs/finalizers.md is left. How its controller stands is not visible, or it runs.")
+        .safe(&[
+            step("See whether that controller runs, and restore it; if it was uninstalled, install the same version \
+                again until its objects are gone"),
+            step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
+                .if_known(),
+        ])
+        .danger(BY_HAND)
+        .sources(&["aws-network-policy-agent#568", "calico#6629", "tigera/operator#3413", "kubevirt#1491"])
+        .event_reason("ControllerCleanupPending")
+        .diagnosis(Proven::Observation);
+
+    /// What others still use.
+    PROTECTED_WHILE_IN_USE = Cause::in_cluster(ClusterArea::Finalizer, "ProtectedWhileInUse")
+        .title("The object is protected as long as others use it")
+        .meaning("A finalizer of this name is taken off when the last object that refers to this one is gone: a \
+            ProviderConfig while managed resources use it, a GatewayClass while it has Gateways. Deleting it first is \
+            the wrong order, and nothing is broken.")
+        .proof("A finalizer is left that docs/finalizers.md knows to wait for the last user of the object.")
+        .safe(&[
+            step("Read what its controller reports: it may name who uses the object")
+                .run("kubectl describe {type} {name}").typed(),
+            step("Delete what uses it first, and wait until that is gone; the object is then deleted automatically"),
+            step("If nothing uses it any more, see whether the controller that takes the finalizer off runs"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["crossplane#5849", "karpenter-provider-aws: EC2NodeClass", "gateway-api: GatewayClass"])
+        .event_reason("ProtectedWhileInUse")
         .diagnosis(Proven::Observation);
 
     /// Snapshots and clones.

@@ -4,6 +4,27 @@ use crate::cause::cluster::shared::FINALIZE;
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
+    /// The namespace's condition names an API that answers again.
+    NAMESPACE_CONDITION_OUTDATED = Cause::in_cluster(ClusterArea::Namespace, "NamespaceConditionOutdated")
+        .title("The namespace's condition names an API that answers again")
+        .meaning("The namespace controller could not list an API and says so in a condition. The API has answered \
+            since, or is served no more, and nothing was found in the namespace. The controller tries again within a \
+            minute and removes the namespace then. Where it has not, it does not work on the namespace.")
+        .proof("NamespaceDeletionDiscoveryFailure names the API; its APIService is Available or gone, and discovery \
+            lists it or does not have it. That the controller does not work on the namespace is inferred after five \
+            minutes, so it is probable then.")
+        .safe(&[
+            step("See what the condition says now, and when it was written")
+                .run("kubectl get namespace {namespace} -o yaml").typed(),
+            step("If it has not changed for minutes, see whether the controller manager runs and what it logs about the \
+                namespace")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+        ])
+        .danger(FINALIZE)
+        .sources(&["reference: namespace controller, nsControllerRateLimiter"])
+        .event_reason("NamespaceConditionOutdated")
+        .diagnosis(Proven::Observation);
+
     /// Objects are made while the namespace is being deleted.
     OBJECTS_RECREATED = Cause::in_cluster(ClusterArea::Admission, "ObjectsRecreated")
         .title("Somebody makes objects while the namespace is being deleted")
@@ -39,6 +60,26 @@ causes! {
         ))
         .sources(&["reference: openshift.io/origin and the like"])
         .event_reason("NamespaceSpecFinalizer")
+        .diagnosis(Proven::Observation);
+
+    /// Nobody works on the namespace.
+    NAMESPACE_CONTROLLER_NOT_RUNNING = Cause::in_cluster(ClusterArea::ControlPlane, "NamespaceControllerNotRunning")
+        .title("Nobody works on namespaces that are being deleted")
+        .meaning("The namespace controller writes its conditions a few seconds after a deletion was asked for, and asks \
+            everything inside to go. Neither has happened: kube-controller-manager does not run, hangs, runs without \
+            this controller, or cannot write. Where leader election is off no Lease tells.")
+        .proof("The server is 1.16 or newer, the namespace has no condition a minute after its deletion, its own entry in \
+            spec.finalizers is left, and nothing in it was asked to go since. That it is not the write of the conditions \
+            which fails is inferred, so it is probable.")
+        .safe(&[
+            step("See whether the controller manager runs, and since when")
+                .run("kubectl -n kube-system get pods,leases -o wide").typed(),
+            step("Read its log on a control plane machine; start it again, with the namespace controller among its \
+                --controllers"),
+        ])
+        .danger(FINALIZE)
+        .sources(&["reference: a controller manager without leader election that was stopped"])
+        .event_reason("NamespaceControllerNotRunning")
         .diagnosis(Proven::Observation);
 
     /// The server did delete everything it could; what is left shrinks from look to look.

@@ -1,0 +1,129 @@
+//! What was found so far.
+
+use std::collections::BTreeSet;
+
+use super::{blocks, empty};
+use crate::{
+    host::processes::owner,
+    observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, Seen},
+    parse::{self, Stat},
+    sys::{ProcDir, limits::LINE},
+};
+
+/// The most descriptors that are noted of one process for one mount.
+const FDS_CAP: usize = 4;
+
+/// The answers, while they grow.
+pub(super) struct Searches {
+    searches: Vec<HolderSearch>,
+}
+
+/// A process that was seen to hold something.
+pub(super) struct Who<'a> {
+    /// Its pid.
+    pub pid: u32,
+    /// Its directory, or that of a thread of it that lives.
+    pub dir: &'a ProcDir,
+    /// Inode of its mount namespace.
+    pub ns: u64,
+}
+
+impl Searches {
+    pub(super) fn new(targets: &[Mount]) -> Self {
+        Searches { searches: targets.iter().map(empty).collect() }
+    }
+
+    /// Notes how many processes were looked at on behalf of a target, and how many could not be.
+    pub(super) fn looked_at(&mut self, target: usize, count: u32, unreadable: u32) {
+        if let Some(search) = self.searches.get_mut(target) {
+            search.looked_at += count;
+            search.unreadable += unreadable;
+        }
+    }
+
+    /// Notes how the search for mappings went.
+    pub(super) fn mappings(&mut self, target: usize, looked_at: u32, fault: Option<Fault>) {
+        if let Some(search) = self.searches.get_mut(target) {
+            search.mappings = fault.map_or(Seen::Seen(looked_at), Seen::Failed);
+        }
+    }
+
+    /// Whether somebody was found who makes `umount` of this target fail.
+    pub(super) fn explains(&self, target: usize) -> bool {
+        self.searches.get(target).is_some_and(|search| search.holders.iter().any(|holder| blocks(holder.copy)))
+    }
+
+    /// The file system of a target.
+    pub(super) fn dev(&self, target: usize) -> Option<Dev> {
+        self.searches.get(target).map(|search| search.dev)
+    }
+
+    /// Notes a process. One that has gone in the meantime is left out.
+    pub(super) fn process(&mut self, target: usize, who: &Who<'_>, how: How, copy: CopyKind) {
+        let Some(search) = self.searches.get_mut(target) else { return };
+        let same = search.holders.iter().filter(|holder| holder.pid == who.pid && holder.mount_ns == who.ns);
+        let fds = same.clone().filter(|holder| matches!(holder.how, How::Fd { .. })).count();
+        if same.clone().any(|holder| holder.how == how) || (fds >= FDS_CAP && matches!(how, How::Fd { .. })) {
+            return;
+        }
+        let known = same.clone().next().cloned();
+        let holder = match known {
+            Some(known) => Holder { how, copy, ..known },
+            None => match facts(who) {
+                Some((stat, leader, owner)) => Holder {
+                    pid: who.pid,
+                    start_ticks: leader.start_ticks,
+                    comm: leader.comm,
+                    state: stat.state,
+                    how,
+                    copy,
+                    mount_ns: who.ns,
+                    owner,
+                },
+                None => return,
+            },
+        };
+        search.holders.push(holder);
+    }
+
+    /// Notes the kernel itself, for a loop device.
+    pub(super) fn kernel(&mut self, target: usize, comm: String, how: How, copy: CopyKind, ns: u64) {
+        let Some(search) = self.searches.get_mut(target) else { return };
+        let owner = Owner::Host;
+        search.holders.push(Holder { pid: 0, start_ticks: 0, comm, state: '-', how, copy, mount_ns: ns, owner });
+    }
+
+    /// The answers, those that block first.
+    pub(super) fn finish(mut self, unreadable: u32, behind_unread_tables: u32, at_most: usize) -> Vec<HolderSearch> {
+        for search in &mut self.searches {
+            search.unreadable += unreadable + behind_unread_tables;
+            search.behind_unread_tables = behind_unread_tables;
+            search.holders.sort_by_key(|holder| (rank(holder.copy), holder.pid));
+            search.holders.truncate(at_most);
+        }
+        self.searches
+    }
+
+    /// The pids that hold a target already, by whatever copy.
+    pub(super) fn pids(&self, target: usize) -> BTreeSet<u32> {
+        self.searches.get(target).into_iter().flat_map(|search| &search.holders).map(|holder| holder.pid).collect()
+    }
+}
+
+/// The state of the thread it was seen through, the leader's facts, and the owner.
+fn facts(who: &Who<'_>) -> Option<(Stat, Stat, Owner)> {
+    let read = |dir: &ProcDir| parse::stat(&dir.read("stat", LINE).ok()?);
+    let stat = read(who.dir)?;
+    let leader = if stat.pid == who.pid { stat.clone() } else { read(&ProcDir::open(who.pid).ok()?)? };
+    let owner = owner(who.dir, stat.exiting());
+    Some((stat, leader, owner))
+}
+
+fn rank(copy: CopyKind) -> u8 {
+    match copy {
+        CopyKind::Original => 0,
+        CopyKind::Propagated => 1,
+        CopyKind::Detached => 2,
+        CopyKind::Private => 3,
+    }
+}

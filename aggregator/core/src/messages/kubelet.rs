@@ -1,0 +1,39 @@
+//! What a kubelet says of a pod that it cannot stop.
+
+use super::Message;
+
+/// What runtimes say when a CNI plugin's DEL fails, before the plugin's own words.
+const TEARDOWN: &str = "failed to destroy network for ";
+
+/// The CNI plugin's words, when the network of the sandbox is what cannot be torn down.
+pub fn network_teardown(message: &Message) -> Option<Message> {
+    let (_, rest) = message.0.split_once(TEARDOWN)?;
+    let (_sandbox, words) = rest.split_once(": ")?;
+    Some(words.trim_end_matches(['"', ' ', '\\']).replace("\\\"", "\"").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// kubelet: pkg/kubelet/kubelet.go, `killPod`; containerd: internal/cri/server/podsandbox, `teardownPodNetwork`;
+    /// CRI-O: server/sandbox_network.go, `networkStop`.
+    #[test]
+    fn a_cni_plugin_speaks_through_runtime_and_kubelet() {
+        let killed = r#"error killing pod: failed to "KillPodSandbox" for "18ba147d" with KillPodSandboxError: "rpc error: code = Unknown desc = "#;
+        for (runtime, expected) in [
+            (
+                r#"failed to destroy network for sandbox \"3bb4\": plugin type=\"multus\" failed (delete): no such file""#,
+                r#"plugin type="multus" failed (delete): no such file"#,
+            ),
+            (
+                r#"failed to destroy network for pod sandbox k8s_db-0_a_f2b7_0(b60c): network \"n\" requested interface name \"eth0\" already assigned""#,
+                r#"network "n" requested interface name "eth0" already assigned"#,
+            ),
+        ] {
+            let words = network_teardown(&format!("{killed}{runtime}").into());
+            assert_eq!(words, Some(expected.into()));
+        }
+        assert_eq!(network_teardown(&format!("{killed}context deadline exceeded\"").into()), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! An operator and its own webhook that went together: neither is missing alone.
+
+use findings::{Confidence, Placeholder, cause};
+
+use super::foreign::{self, Case};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// A webhook was found that refuses to let anybody take the finalizer off. When its Service went with its namespace,
+/// looks whether there is anybody who would take the finalizer off once the webhook is out of the way.
+pub fn look(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let is_lost = |found: &RootCause| lost_namespace(lister, found).is_some();
+    if !case.is_custom() || !diagnosis.causes.iter().any(is_lost) {
+        return;
+    }
+    // Whatever the finalizer is known for: only whether its owner runs counts.
+    let bare = Case { known: None, ..*case };
+    let Some(owner) = foreign::custom(lister, &bare, diagnosis) else { return };
+    let gone = [&cause::FINALIZER_CONTROLLER_GONE, &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE];
+    if !gone.iter().any(|gone| gone.id == owner.cause.id) {
+        return;
+    }
+    for webhook in &mut diagnosis.causes {
+        if let Some(why) = lost_namespace(lister, webhook) {
+            *webhook = both(case, webhook, &owner, why);
+        }
+    }
+}
+
+/// Why the Service behind a webhook is not simply started again.
+fn lost_namespace(lister: &Lister, found: &RootCause) -> Option<&'static str> {
+    let webhooks = [&cause::WEBHOOK_UNAVAILABLE, &cause::WEBHOOK_BLOCKS_UPDATE, &cause::WEBHOOK_GONE_WITH_NAMESPACE];
+    let is_webhook = webhooks.iter().any(|webhook| webhook.id == found.cause.id);
+    let service = found.steps.iter().filter_map(|step| step.object.as_ref()).find(|object| object.is(known::SERVICES));
+    let namespace = service.filter(|_| is_webhook)?.namespace.as_deref()?;
+    match () {
+        () if lister.namespace(namespace).is_missing() => Some("; nor does its namespace"),
+        () if lister.is_namespace_terminating(namespace) => Some(""),
+        () => None,
+    }
+}
+
+fn both(case: &Case, webhook: &RootCause, owner: &RootCause, why: &str) -> RootCause {
+    let found = RootCause::below(&cause::WEBHOOK_GONE_WITH_NAMESPACE, case.target)
+        .same_as_of(webhook)
+        .name_if(Placeholder::Configuration, webhook.value(Placeholder::Configuration));
+    let found = owner.steps.iter().fold(found, |found, step| found.step(step.clone()));
+    let last = webhook.steps.len().saturating_sub(1);
+    let found = webhook.steps.iter().enumerate().fold(found, |found, (at, step)| match at == last {
+        true => found.step(Step { words: format!("{}{why}", step.words), ..step.clone() }),
+        false => found.step(step.clone()),
+    });
+    let evidence = owner.evidence.iter().chain(&webhook.evidence);
+    let found = evidence.fold(found, |found, one| found.evidence(&one.source, &one.says)).in_place_of_own();
+    match [owner.confidence, webhook.confidence].contains(&Confidence::Probable) {
+        true => found.probable(),
+        false => found,
+    }
+}

@@ -1,0 +1,99 @@
+//! Finalizers of clouds: load balancers, policies, resources that are managed through Kubernetes.
+
+use findings::cause;
+
+use super::entry::{KnownFinalizer, Pattern, Pattern::*};
+use super::{in_use, known, outside};
+
+const fn load_balancer(names: &'static [Pattern]) -> KnownFinalizer {
+    KnownFinalizer::of(names, &cause::CLOUD_LOAD_BALANCER_FINALIZER)
+}
+
+pub static KNOWN: &[KnownFinalizer] = &[
+    load_balancer(&[
+        Is("ingress.k8s.aws/resources"),
+        StartsWith("group.ingress.k8s.aws/"),
+        Is("service.k8s.aws/resources"),
+        Is("elbv2.k8s.aws/resources"),
+        Is("gateway.k8s.aws/alb"),
+        Is("gateway.k8s.aws/nlb"),
+        Is("aga.k8s.aws/resources"),
+    ])
+    .on("Ingress, Service, TargetGroupBinding, Gateway, GlobalAccelerator")
+    .released_by("the AWS Load Balancer Controller")
+    .when("its load balancer, listeners, target groups and security groups are deleted in AWS")
+    .lost("Load balancers, target groups and security groups stay in AWS and cost money")
+    .source("kubernetes-sigs/aws-load-balancer-controller: pkg/shared_constants/finalizers.go"),
+    in_use(&[StartsWith("gateway.k8s.aws/")])
+        .on("GatewayClass, TargetGroupConfiguration, LoadBalancerConfiguration, ListenerRuleConfiguration")
+        .released_by("the AWS Load Balancer Controller")
+        .when("no Gateway, Route or Service refers to it any more")
+        .lost("Gateways are built again without this configuration")
+        .source("kubernetes-sigs/aws-load-balancer-controller: pkg/shared_constants/finalizers.go"),
+    known(&[
+        Is("networking.k8s.aws/resources"),
+        Is("networking.k8s.aws/anp-resources"),
+        Is("networking.k8s.aws/cnp-resources"),
+    ])
+    .on("NetworkPolicy, ApplicationNetworkPolicy, ClusterNetworkPolicy")
+    .released_by("the Amazon network policy controller")
+    .runs(
+        "in EKS's control plane, and only while enable-network-policy-controller is true in ConfigMap \
+            kube-system/amazon-vpc-cni",
+    )
+    .when("the policy's PolicyEndpoints are deleted")
+    .lost("PolicyEndpoints may stay, and with them the rules that the nodes enforce on pods")
+    .source("aws/amazon-network-policy-controller-k8s: internal/controllers/policy_controller.go"),
+    load_balancer(&[StartsWith("networking.gke.io/"), Domain("multiproject.networking.gke.io")])
+        .on("Ingress, Service, ServiceNetworkEndpointGroup, ServiceAttachment")
+        .released_by("GKE's ingress controller")
+        .runs("in GKE's control plane")
+        .when("its load balancer, firewall rules and network endpoint groups are deleted in Google Cloud")
+        .lost("Load balancers and network endpoint groups stay in Google Cloud and cost money")
+        .source("kubernetes/ingress-gce: pkg/utils/common/finalizer.go"),
+    load_balancer(&[StartsWith("gke.networking.io/")])
+        .on("Service")
+        .released_by("GKE's L4 controller")
+        .runs("in GKE's control plane")
+        .when("its load balancer, firewall rules and addresses are deleted in Google Cloud")
+        .lost("Forwarding rules and addresses stay in Google Cloud and cost money")
+        .source("kubernetes/ingress-gce: pkg/utils/common/finalizer.go"),
+    outside(&[Domain("services.k8s.aws")])
+        .on("resources of AWS Controllers for Kubernetes")
+        .released_by("the ACK controller of that AWS service")
+        .when("the resource is deleted in AWS")
+        .lost("The resource stays in AWS and costs money")
+        .source("aws-controllers-k8s/s3-controller: pkg/resource/bucket/descriptor.go"),
+    outside(&[Domain("cnrm.cloud.google.com")])
+        .on("resources of Config Connector")
+        .released_by("Config Connector")
+        .when("the resource is deleted in Google Cloud")
+        .lost("The resource stays in Google Cloud and costs money")
+        .source("GoogleCloudPlatform/k8s-config-connector: pkg/k8s/constants.go"),
+    in_use(&[Is("in-use.crossplane.io")])
+        .on("ProviderConfig, ClusterProviderConfig")
+        .released_by("the Crossplane provider")
+        .when("no ProviderConfigUsage of it is left: a managed resource that still exists has one")
+        .lost("Managed resources that still exist lose their credentials and can no longer be deleted")
+        .source("crossplane/crossplane-runtime: pkg/reconciler/providerconfig/reconciler.go"),
+    outside(&[Is("finalizer.managedresource.crossplane.io")])
+        .on("managed resources of Crossplane")
+        .released_by("the Crossplane provider")
+        .when("the resource is deleted in its cloud, unless deletionPolicy or managementPolicies keep it")
+        .lost("The resource stays in the cloud and costs money")
+        .source("crossplane/crossplane-runtime: pkg/reconciler/managed/reconciler.go"),
+    known(&[
+        Is("composite.apiextensions.crossplane.io"),
+        Is("finalizer.apiextensions.crossplane.io"),
+        Is("defined.apiextensions.crossplane.io"),
+        Is("offered.apiextensions.crossplane.io"),
+        Is("usage.apiextensions.crossplane.io"),
+        Is("revision.pkg.crossplane.io"),
+        Is("lock.pkg.crossplane.io"),
+    ])
+    .on("composite resources, claims, XRDs, Usages, package revisions")
+    .released_by("Crossplane")
+    .when("what it is composed of, or what it defines, is deleted")
+    .lost("Composed resources stay, without anything that names them")
+    .source("crossplane/crossplane: internal/controller/apiextensions/composite/reconciler.go"),
+];

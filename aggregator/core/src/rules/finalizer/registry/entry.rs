@@ -1,0 +1,151 @@
+//! A page of the registry of finalizers.
+
+use std::fmt;
+
+use findings::Cause;
+
+/// A finalizer, or a family of them. It is written as a page, each field by the method of its name.
+#[derive(Debug)]
+pub struct KnownFinalizer {
+    /// Its names.
+    pub names: &'static [Pattern],
+    /// The kinds of objects that have it.
+    pub on: &'static str,
+    /// The kinds it is taken off, when others have it too and keep it for ever.
+    pub only: &'static [&'static str],
+    /// Who takes it off.
+    pub released_by: &'static str,
+    /// Where that program runs, when that is not to be seen in the cluster or depends on a setting.
+    pub runs: &'static str,
+    /// What must have happened by then, after "when".
+    pub when: &'static str,
+    /// What is lost when somebody else takes it off.
+    pub lost: &'static str,
+    /// The repository and the path in it that say so.
+    pub source: &'static str,
+    /// Whether a controller of kube-controller-manager takes it off.
+    pub in_controller_manager: bool,
+    /// What to say when it stays.
+    pub cause: &'static Cause,
+    /// Whether that is said even if its controller is known to be down: to start some of them again is what
+    /// destroys.
+    pub comes_first: bool,
+}
+
+/// Names of finalizers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// This one.
+    Is(&'static str),
+    /// All that begin so.
+    StartsWith(&'static str),
+    /// All of this domain and of those below it, which is what stands before the slash.
+    Domain(&'static str),
+}
+
+impl Pattern {
+    /// Whether it names this finalizer.
+    pub fn matches(self, finalizer: &str) -> bool {
+        match self {
+            Pattern::Is(name) => finalizer == name,
+            Pattern::StartsWith(start) => finalizer.starts_with(start),
+            Pattern::Domain(domain) => {
+                let own = finalizer.split_once('/').map_or(finalizer, |(own, _)| own);
+                own.strip_suffix(domain).is_some_and(|below| below.is_empty() || below.ends_with('.'))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pattern::Is(name) => f.write_str(name),
+            Pattern::StartsWith(start) => write!(f, "{start}*"),
+            Pattern::Domain(domain) => write!(f, "*.{domain}, {domain}/*"),
+        }
+    }
+}
+
+impl KnownFinalizer {
+    /// Begins the page of these names.
+    pub const fn of(names: &'static [Pattern], cause: &'static Cause) -> Self {
+        KnownFinalizer {
+            names,
+            on: "",
+            only: &[],
+            released_by: "",
+            runs: "",
+            when: "",
+            lost: "",
+            source: "",
+            in_controller_manager: false,
+            cause,
+            comes_first: false,
+        }
+    }
+
+    /// See [`KnownFinalizer::in_controller_manager`].
+    pub const fn in_controller_manager(mut self) -> Self {
+        self.in_controller_manager = true;
+        self.released_by = "kube-controller-manager";
+        self
+    }
+
+    /// See [`KnownFinalizer::comes_first`].
+    pub const fn comes_first(mut self) -> Self {
+        self.comes_first = true;
+        self
+    }
+
+    /// See [`KnownFinalizer::only`].
+    pub const fn only(mut self, kinds: &'static [&'static str]) -> Self {
+        self.only = kinds;
+        self
+    }
+
+    /// Whether it is taken off objects of this kind.
+    pub fn is_for(&self, kind: &str) -> bool {
+        self.only.is_empty() || self.only.contains(&kind)
+    }
+
+    /// Who takes it off and when, as a sentence says it in brackets.
+    pub fn sentence(&self) -> String {
+        let runs = if self.runs.is_empty() { String::new() } else { format!("; it runs {}", self.runs) };
+        format!("{} takes it off when {}{runs}", self.released_by, self.when)
+    }
+}
+
+/// Methods that set one field each.
+macro_rules! fields {
+    ($($name:ident),*) => {
+        impl KnownFinalizer {
+            $(
+                #[doc = concat!("Sets [`KnownFinalizer::", stringify!($name), "`].")]
+                pub const fn $name(mut self, $name: &'static str) -> Self {
+                    self.$name = $name;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+fields! { on, released_by, runs, when, lost, source }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_domain_has_what_is_below_it_and_nothing_beside_it() {
+        let domain = Pattern::Domain("ceph.rook.io");
+        for own in ["ceph.rook.io/disaster-protection", "cephcluster.ceph.rook.io", "ceph.rook.io", "a.ceph.rook.io/b"]
+        {
+            assert!(domain.matches(own), "{own}");
+        }
+        for other in ["notceph.rook.io", "rook.io/ceph.rook.io", "ceph.rook.io.example.com", "x/ceph.rook.io"] {
+            assert!(!domain.matches(other), "{other}");
+        }
+    }
+}

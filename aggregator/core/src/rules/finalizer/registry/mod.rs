@@ -1,0 +1,121 @@
+//! Finalizers that are known by name: who takes each off, when, and what is lost when somebody else does.
+
+mod cloud;
+mod delivery;
+mod entry;
+mod kubernetes;
+mod operators;
+mod storage;
+
+use findings::cause;
+
+pub use entry::{KnownFinalizer, Pattern};
+
+/// All of them, the narrower name before the wider.
+pub fn all() -> impl Iterator<Item = &'static KnownFinalizer> {
+    [kubernetes::KNOWN, cloud::KNOWN, storage::KNOWN, delivery::KNOWN, operators::KNOWN].into_iter().flatten()
+}
+
+/// What is known of this finalizer.
+pub fn find(finalizer: &str) -> Option<&'static KnownFinalizer> {
+    all().find(|known| known.names.iter().any(|name| name.matches(finalizer)))
+}
+
+/// A page of something whose cause is that its controller has not finished.
+const fn known(names: &'static [Pattern]) -> KnownFinalizer {
+    KnownFinalizer::of(names, &cause::CONTROLLER_CLEANUP_PENDING)
+}
+
+/// A page of something that stays as long as others use the object.
+const fn in_use(names: &'static [Pattern]) -> KnownFinalizer {
+    KnownFinalizer::of(names, &cause::PROTECTED_WHILE_IN_USE)
+}
+
+/// A page of something that stands for what is outside of the cluster.
+const fn outside(names: &'static [Pattern]) -> KnownFinalizer {
+    KnownFinalizer::of(names, &cause::EXTERNAL_RESOURCE_FINALIZER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_is_whole() {
+        for known in all() {
+            let KnownFinalizer { names, on, released_by, when, lost, source, .. } = known;
+            assert!(!names.is_empty(), "{released_by}");
+            for text in [on, released_by, when, lost, source] {
+                assert!(!text.is_empty(), "{names:?}: something is missing");
+                assert!(!text.ends_with('.'), "{names:?}: {text}");
+            }
+            assert!(source.contains(": "), "{names:?}: {source} has no path in its repository");
+            assert!(lost.starts_with(|c: char| c.is_uppercase()), "{names:?}: {lost}");
+        }
+    }
+
+    #[test]
+    fn no_name_is_hidden_by_a_wider_one_before_it() {
+        for known in all() {
+            for name in known.names {
+                let sample = match name {
+                    Pattern::Is(name) | Pattern::StartsWith(name) => (*name).to_owned(),
+                    Pattern::Domain(domain) => format!("x.{domain}/y"),
+                };
+                assert!(find(&sample).is_some_and(|found| std::ptr::eq(found, known)), "{name}: found elsewhere");
+            }
+        }
+    }
+
+    #[test]
+    fn who_owns_what_the_threads_name() {
+        for (finalizer, owner) in [
+            ("group.ingress.k8s.aws/shop", "the AWS Load Balancer Controller"),
+            ("elbv2.k8s.aws/resources", "the AWS Load Balancer Controller"),
+            ("gateway.k8s.aws/alb", "the AWS Load Balancer Controller"),
+            ("networking.k8s.aws/resources", "the Amazon network policy controller"),
+            ("networking.k8s.aws/anp-resources", "the Amazon network policy controller"),
+            ("networking.k8s.aws/cnp-resources", "the Amazon network policy controller"),
+            ("longhorn.io", "longhorn-manager"),
+            ("foregroundDeleteVirtualMachine", "KubeVirt's virt-controller"),
+            ("kubevirt.io/foregroundDeleteVirtualMachine", "KubeVirt's virt-controller"),
+            ("foregroundDeleteKubeVirt", "KubeVirt's virt-operator"),
+            ("tigera.io/cni-protector", "the Tigera operator"),
+            ("operators.coreos.com/csv-cleanup", "OLM's olm-operator"),
+            ("externalsecrets.external-secrets.io/externalsecret-cleanup", "External Secrets Operator"),
+            ("secretstore.externalsecrets.io/finalizer", "External Secrets Operator"),
+            ("in-use.crossplane.io", "the Crossplane provider"),
+            ("composite.apiextensions.crossplane.io", "Crossplane"),
+            ("runner.actions.summerwind.dev", "actions-runner-controller"),
+            ("actions.summerwind.dev/runner-pod", "actions-runner-controller"),
+            ("ephemeralrunner.actions.github.com/finalizer", "the controller of gha-runner-scale-set"),
+            ("cns.vmware.com/pvc-protection", "the vSphere CSI driver's syncer"),
+            ("kopf.zalando.org/KopfFinalizerMarker", "an operator written with Kopf"),
+            ("machine.cluster.x-k8s.io", "Cluster API"),
+            ("awsmachine.infrastructure.cluster.x-k8s.io", "Cluster API's infrastructure provider"),
+            ("karpenter.sh/termination", "Karpenter"),
+            ("karpenter.k8s.aws/termination", "Karpenter"),
+            ("wrangler.cattle.io/node", "Rancher, or what is built with its wrangler"),
+            ("controller.cattle.io/namespace-auth", "Rancher"),
+            ("clusterscoped.controller.cattle.io/user-node-remove_c-1", "Rancher"),
+            ("gateway-exists-finalizer.gateway.networking.k8s.io", "the Gateway controller of the class"),
+            ("restores.velero.io/external-resources-finalizer", "Velero"),
+            ("cnpg.io/deleteDatabase", "CloudNativePG's instance manager"),
+            ("strimzi.io/topic-operator", "Strimzi's Topic Operator"),
+            ("routes.serving.knative.dev", "Knative"),
+            ("chains.tekton.dev/taskrun", "Tekton Chains"),
+            ("snapshot.storage.kubernetes.io/volumesnapshot-bound-protection", "the snapshot controller"),
+            ("resources-finalizer.argocd.argoproj.io/foreground", "Argo CD"),
+            ("cephcluster.ceph.rook.io", "the Rook operator"),
+            ("service.kubernetes.io/load-balancer-cleanup", "the cloud controller manager"),
+            ("batch.kubernetes.io/job-tracking", "kube-controller-manager"),
+        ] {
+            assert_eq!(find(finalizer).map(|known| known.released_by), Some(owner), "{finalizer}");
+        }
+        for stranger in
+            ["example.com/hold", "longhorn.io.example.com", "notceph.rook.io/x", "mykarpenter.sh/termination"]
+        {
+            assert!(find(stranger).is_none(), "{stranger}");
+        }
+    }
+}

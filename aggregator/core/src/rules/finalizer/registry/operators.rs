@@ -1,0 +1,125 @@
+//! Finalizers of platforms and operators.
+
+use findings::cause;
+
+use super::entry::{KnownFinalizer, Pattern::*};
+use super::{known, outside};
+
+pub static KNOWN: &[KnownFinalizer] = &[
+    known(&[Is("kubevirt.io/foregroundDeleteVirtualMachine"), Is("foregroundDeleteVirtualMachine")])
+        .on("VirtualMachineInstance")
+        .released_by("KubeVirt's virt-controller")
+        .when("the virtual machine has ended on its node, which virt-handler reports, and its virt-launcher pod is gone")
+        .lost("The virtual machine may go on running, and a second one can start on the same disks")
+        .source("kubevirt/kubevirt: pkg/virt-controller/watch/vmi/lifecycle.go"),
+    known(&[Is("kubevirt.io/foregroundDeleteKubeVirt"), Is("foregroundDeleteKubeVirt")])
+        .on("KubeVirt")
+        .released_by("KubeVirt's virt-operator")
+        .when("every component of KubeVirt is deleted")
+        .lost("Components, webhooks and CRDs of KubeVirt stay")
+        .source("kubevirt/kubevirt: pkg/virt-operator/util/client.go"),
+    known(&[Domain("kubevirt.io")])
+        .on("VirtualMachine, VirtualMachineInstanceMigration, VirtualMachineSnapshot, …")
+        .released_by("KubeVirt")
+        .when("the virtual machine, migration, snapshot or backup has ended")
+        .lost("Virtual machines, disks or snapshots stay that nobody manages")
+        .source("kubevirt/kubevirt: staging/src/kubevirt.io/api/core/v1/types.go"),
+    known(&[Is("tigera.io/cni-protector")])
+        .on("ServiceAccount, ClusterRole and ClusterRoleBinding of calico-node and calico-cni-plugin")
+        .released_by("the Tigera operator")
+        .when(
+            "nothing that needs the CNI plugin for its own end is left: every finalizer operator.tigera.io/… of the \
+                Installation is off",
+        )
+        .lost("The CNI plugin loses its rights: pods that are being deleted stay, for their network cannot be removed")
+        .source("tigera/operator: pkg/render/node.go"),
+    known(&[Domain("tigera.io")])
+        .on("Installation, APIServer, …")
+        .released_by("the Tigera operator")
+        .when("what it has installed is deleted, in its order")
+        .lost("Pieces of Calico stay, and pods may lose their network before they have ended")
+        .source("tigera/operator: pkg/render/finalizers.go"),
+    known(&[Is("cnpg.io/deleteDatabase"), Is("cnpg.io/deletePublication"), Is("cnpg.io/deleteSubscription"),
+        Is("cnpg.io/deleteRole")])
+        .on("Database, Publication, Subscription, DatabaseRole of postgresql.cnpg.io")
+        .released_by("CloudNativePG's instance manager")
+        .runs("in the primary pod of the Cluster")
+        .when("the object is dropped in PostgreSQL, if its reclaim policy says so")
+        .lost("The database, publication, subscription or role stays in PostgreSQL")
+        .source("cloudnative-pg/cloudnative-pg: internal/management/controller/database_controller.go"),
+    known(&[Is("cnpg.io/cleanupPlugin")])
+        .on("Service")
+        .released_by("CloudNativePG's operator")
+        .when("it sees the Service; today's operator sets it no longer")
+        .lost("Nothing that today's operator needs")
+        .source("cloudnative-pg/cloudnative-pg: pkg/utils/finalizers.go"),
+    known(&[Is("strimzi.io/topic-operator")])
+        .on("KafkaTopic")
+        .released_by("Strimzi's Topic Operator")
+        .when("the topic is deleted in Kafka")
+        .lost("The topic and its data stay in Kafka")
+        .source("strimzi/strimzi-kafka-operator: topic-operator/src/main/java/io/strimzi/operator/topic/KubernetesHandler.java"),
+    known(&[Domain("strimzi.io")])
+        .on("ConfigMap, KafkaRebalance and others of Strimzi")
+        .released_by("Strimzi's Cluster Operator")
+        .when("the operation that it belongs to has ended")
+        .lost("An automatic rebalance is forgotten half way")
+        .source(
+            "strimzi/strimzi-kafka-operator: \
+                cluster-operator/src/main/java/io/strimzi/operator/cluster/operator/assembly/KafkaAutoRebalancingReconciler.java",
+        ),
+    known(&[Domain("knative.dev")])
+        .on("Route, DomainMapping, Broker, Trigger, PodAutoscaler, … of Knative")
+        .released_by("Knative")
+        .when("what it has made for the object is removed")
+        .lost("Claims of domains, labels and channels stay")
+        .source("knative/serving: pkg/client/injection/reconciler/serving/v1/route/controller.go"),
+    known(&[Is("finalizer.keda.sh")])
+        .on("ScaledObject, ScaledJob, TriggerAuthentication")
+        .released_by("KEDA's operator")
+        .when("it has stopped scaling, and restored the number of replicas if it should")
+        .lost("The workload keeps the number of replicas that it has")
+        .source("kedacore/keda: controllers/keda/scaledobject_finalizer.go"),
+    known(&[Is("apps.victoriametrics.com/finalizer")])
+        .on("VMCluster, VMAgent, VMAlert, … and what is made for them")
+        .released_by("VictoriaMetrics' operator")
+        .when("what it has made for the object is deleted")
+        .lost("Deployments, Services and Secrets stay that nobody manages")
+        .source("VictoriaMetrics/operator: internal/controller/operator/factory/finalize/common.go"),
+    known(&[Is("deletion.finalizers.rabbitmqclusters.rabbitmq.com")])
+        .on("RabbitmqCluster")
+        .released_by("RabbitMQ's cluster operator")
+        .when("its pods are labelled so that they end without waiting for each other")
+        .lost("Its pods wait in their preStop hook, up to a week, before they end")
+        .source("rabbitmq/cluster-operator: internal/controller/reconcile_finalizer.go"),
+    known(&[Is("postgres-operator.acid.zalan.do")])
+        .on("postgresql")
+        .released_by("Zalando's Postgres operator")
+        .when("the cluster's StatefulSet, Services and Secrets are deleted")
+        .lost("StatefulSets, Services and Secrets stay that nobody manages")
+        .source("zalando/postgres-operator: pkg/cluster/cluster.go"),
+    known(&[Is("kopf.zalando.org/KopfFinalizerMarker")])
+        .on("any kind")
+        .released_by("an operator written with Kopf")
+        .when("its delete handlers have run")
+        .lost("Whatever its delete handlers would have cleaned up stays")
+        .source("nolar/kopf: kopf/_cogs/configs/configuration.py"),
+    KnownFinalizer::of(&[Is("controller.cattle.io/namespace-auth")], &cause::NAMESPACE_METADATA_FINALIZER)
+        .on("Namespace")
+        .released_by("Rancher")
+        .when("it has removed the ClusterRoles of the project that name the namespace")
+        .lost("Rules of Rancher's project roles go on naming the namespace")
+        .source("rancher/rancher: pkg/controllers/managementuser/rbac/namespace_handler.go"),
+    outside(&[Domain("controller.cattle.io")])
+        .on("objects of Rancher: clusters, projects, users, nodes, Namespaces, bindings")
+        .released_by("Rancher")
+        .when("its controller has cleaned up, in the cluster that the name after the underscore names, if there is one")
+        .lost("Accounts, bindings and clusters stay that Rancher has forgotten")
+        .source("rancher/norman: lifecycle/object.go"),
+    known(&[StartsWith("wrangler.cattle.io/")])
+        .on("any kind; what follows the slash is the name of the controller")
+        .released_by("Rancher, or what is built with its wrangler")
+        .when("the controller of that name has cleaned up")
+        .lost("Whatever that controller would have cleaned up stays")
+        .source("rancher/wrangler: pkg/generic/remove.go"),
+];

@@ -1,0 +1,85 @@
+//! Finalizers of storage: snapshots, CSI drivers, storage systems, backups.
+
+use findings::cause;
+
+use super::entry::{KnownFinalizer, Pattern::*};
+use super::{in_use, known, outside};
+
+pub static KNOWN: &[KnownFinalizer] = &[
+    KnownFinalizer::of(
+        &[Domain("snapshot.storage.kubernetes.io"), Domain("groupsnapshot.storage.kubernetes.io")],
+        &cause::SNAPSHOT_FINALIZER,
+    )
+    .on("VolumeSnapshot, VolumeSnapshotContent, VolumeGroupSnapshot, PersistentVolumeClaim")
+    .released_by("the snapshot controller")
+    .when("no snapshot is made of it, no volume restored from it, and its content is deleted in the storage")
+    .lost("A restore fails, or the snapshot stays in the storage and costs money")
+    .source("kubernetes-csi/external-snapshotter: pkg/utils/util.go"),
+    KnownFinalizer::of(&[StartsWith("provisioner.storage.kubernetes.io/")], &cause::SNAPSHOT_FINALIZER)
+        .on("PersistentVolumeClaim, VolumeSnapshot")
+        .released_by("the CSI driver's external-provisioner")
+        .when("no claim that is cloned from it, or restored from it, is still being provisioned")
+        .lost("A clone or a restore fails half way")
+        .source("kubernetes-csi/external-provisioner: pkg/controller/controller.go"),
+    KnownFinalizer::of(&[Is("ceph.rook.io/disaster-protection")], &cause::ROOK_FINALIZER)
+        .comes_first()
+        .on("Secret, ConfigMap")
+        .released_by("the Rook operator")
+        .when("its CephCluster is deleted")
+        .lost("The keys and addresses of the Ceph cluster are lost, and with them all data in it")
+        .source("rook/rook: pkg/operator/ceph/cluster/mon/mon.go"),
+    KnownFinalizer::of(&[Domain("ceph.rook.io")], &cause::ROOK_FINALIZER)
+        .comes_first()
+        .on("CephCluster, CephBlockPool, CephFilesystem, CephObjectStore, …")
+        .released_by("the Rook operator")
+        .when("nothing depends on it any more (its condition DeletionIsBlocked names what does), and it is cleaned up")
+        .lost("Pools, file systems and daemons stay without anybody who manages them; with the CephCluster all data")
+        .source("rook/rook: pkg/operator/ceph/controller/finalizer.go"),
+    known(&[Is("longhorn.io")])
+        .on("Volume, Replica, Engine, Node, BackingImage, Backup, … of longhorn.io")
+        .released_by("longhorn-manager")
+        .when("what the object stands for is removed from the nodes and from the backup target")
+        .lost("Replicas stay on the nodes' disks, and engines go on running")
+        .source("longhorn/longhorn-manager: datastore/longhorn.go"),
+    known(&[Is("topolvm.io/pvc"), Is("topolvm.cybozu.com/pvc")])
+        .on("PersistentVolumeClaim")
+        .released_by("topolvm-controller")
+        .when("its pods are deleted; today's topolvm-controller sets it no longer and takes it off any claim")
+        .lost("Nothing: today's TopoLVM does not use it")
+        .source("topolvm/topolvm: internal/controller/persistentvolumeclaim_controller.go"),
+    outside(&[Domain("topolvm.io"), Domain("topolvm.cybozu.com")])
+        .on("LogicalVolume, Node")
+        .released_by("TopoLVM")
+        .when("lvmd has removed the logical volume from the node, or the node's volumes are deleted")
+        .lost("The logical volume stays on the node and takes its room")
+        .source("topolvm/topolvm: internal/controller/logicalvolume_controller.go"),
+    known(&[Is("trident.netapp.io")])
+        .on("TridentVolume, TridentBackend, TridentSnapshot, … of trident.netapp.io")
+        .released_by("Trident's controller")
+        .when("the volume or snapshot is deleted on the storage system")
+        .lost("Volumes and snapshots stay on the storage system, and Trident forgets them")
+        .source("NetApp/trident: persistent_store/crd/apis/netapp/v1/types.go"),
+    in_use(&[
+        Is("cns.vmware.com/pvc-protection"),
+        Is("cns.vmware.com/pvc-delete-protection"),
+        Is("cns.vmware.com/volumesnapshot-protection"),
+        Is("cns.vmware.com/unregister-protection"),
+    ])
+    .on("PersistentVolumeClaim, VolumeSnapshot of a Supervisor cluster")
+    .released_by("the vSphere CSI driver's syncer")
+    .when("no virtual machine has the disk attached, and no guest cluster's claim or snapshot stands for it")
+    .lost("The disk is deleted while a virtual machine or a guest cluster uses it")
+    .source("kubernetes-sigs/vsphere-csi-driver: pkg/syncer/cnsoperator/types/types.go"),
+    outside(&[Domain("cns.vmware.com")])
+        .on("CnsNodeVmAttachment, CnsVolumeMetadata, CnsRegisterVolume, CnsUnregisterVolume")
+        .released_by("the vSphere CSI driver's syncer")
+        .when("the disk is detached from the virtual machine, or vCenter has been told")
+        .lost("The disk stays attached to the virtual machine, and vCenter keeps what it knew of it")
+        .source("kubernetes-sigs/vsphere-csi-driver: pkg/syncer/cnsoperator/types/types.go"),
+    known(&[Domain("velero.io")])
+        .on("Restore, DataUpload, DataDownload, PodVolumeBackup, PodVolumeRestore, VolumeSnapshotContent")
+        .released_by("Velero")
+        .when("the transfer has ended, or the restore's files are deleted from the backup storage")
+        .lost("Files of the restore stay in the backup storage, and half-made uploads are not cancelled")
+        .source("vmware-tanzu/velero: pkg/controller/restore_controller.go, data_upload_controller.go"),
+];

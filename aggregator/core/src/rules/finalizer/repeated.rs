@@ -1,0 +1,85 @@
+//! Finalizers that stay although their controller works: on a kind that it does not look at, listed twice, or added
+//! again by a webhook.
+
+use findings::{Cause, cause};
+
+use super::registry::{self, KnownFinalizer};
+use crate::diagnosis::{Diagnosis, RootCause};
+use crate::lister::Lister;
+use crate::rules::webhook::{self, Request};
+use crate::rules::words::some;
+use crate::state::*;
+
+/// What is told of a finalizer that stays for no reason that can be seen; beside them, what it is known for.
+static NO_REASON: [&Cause; 2] = [&cause::FINALIZER_CONTROLLER_FAILING, &cause::FINALIZER_OWNER_UNKNOWN];
+
+/// Says of what was found from `first` on why the finalizer stays, where that is nearer than what was found.
+pub fn look(
+    lister: &Lister,
+    target: &ObjectRef,
+    meta: &Meta,
+    finalizer: &str,
+    first: usize,
+    diagnosis: &mut Diagnosis,
+) {
+    let known = registry::find(finalizer);
+    let known_for = known.map(|known| known.cause);
+    let is_open =
+        |found: &RootCause| NO_REASON.iter().copied().chain(known_for).any(|cause| cause.id == found.cause.id);
+    if !diagnosis.causes.iter().skip(first).any(is_open) {
+        return;
+    }
+    let source = target.to_string();
+    let told = match times(meta, finalizer) {
+        _ if known.is_some_and(|known| !known.is_for(&target.kind)) => known.map(|known| {
+            let KnownFinalizer { released_by, only, source, .. } = known;
+            let says =
+                format!("{released_by} takes {finalizer} off {}, not off {} ({source})", only.join(", "), target.kind);
+            (Some(&cause::FINALIZER_NOT_FOR_THIS_KIND), says)
+        }),
+        0 | 1 => added_again(lister, target, meta, finalizer, diagnosis),
+        times => {
+            let says = format!("metadata.finalizers has {finalizer} {times} times");
+            Some((Some(&cause::FINALIZER_LISTED_TWICE), says))
+        }
+    };
+    let Some((cause, says)) = told else { return };
+    for found in diagnosis.causes.iter_mut().skip(first).filter(|found| is_open(found)) {
+        if let Some(cause) = cause {
+            *found = found.clone().instead(cause).probable();
+        }
+        *found = found.clone().evidence(&source, &says);
+    }
+}
+
+fn times(meta: &Meta, finalizer: &str) -> usize {
+    meta.finalizers.iter().filter(|one| *one == finalizer).count()
+}
+
+/// The API server refuses finalizers that are new to an object that is being deleted. A mutating webhook that puts one
+/// back into the very update that takes it off is not refused: nothing has changed. Whoever wrote that update then
+/// owns the finalizer, at a time after the deletion.
+fn added_again(
+    lister: &Lister,
+    target: &ObjectRef,
+    meta: &Meta,
+    finalizer: &str,
+    diagnosis: &mut Diagnosis,
+) -> Option<(Option<&'static Cause>, String)> {
+    let changers = webhook::changers(lister, diagnosis, Request::about(target, meta, "UPDATE"));
+    if changers.is_empty() {
+        return None;
+    }
+    let names = some(&changers, 3);
+    let says = format!("asked about each update, and may put the finalizer back: MutatingWebhookConfiguration {names}");
+    let setter = meta.setter_of(finalizer);
+    let written = setter.and_then(|setter| Some((&setter.manager, setter.time?, meta.asked_to_go_at()?)));
+    Some(match written.filter(|(_, written, asked)| written > asked) {
+        Some((manager, written, asked)) => {
+            let says =
+                format!("written by {manager} at {written}, after the deletion was asked for at {asked}; {says}");
+            (Some(&cause::FINALIZER_ADDED_AGAIN), says)
+        }
+        None => (None, says),
+    })
+}

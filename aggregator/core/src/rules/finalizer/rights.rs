@@ -1,0 +1,180 @@
+//! Who may change a resource, as Roles and their Bindings say. They never prove that nobody may: the API server has
+//! other ways to let somebody in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::rules::words::within;
+use crate::state::*;
+
+const HIDES: &str = "who may take the finalizer off";
+
+/// More names of roles are not said.
+const MOST_ROLES: usize = 3;
+
+/// Who may change a resource.
+pub struct Rights<'r> {
+    /// How closely a role is cut to it.
+    fit: &'r dyn Fn(&Role) -> Option<Fit>,
+    cluster_roles: BTreeMap<String, Fit>,
+    local_roles: BTreeMap<(Option<String>, String), Fit>,
+    bound: BTreeSet<String>,
+    /// Service accounts that have one of the roles.
+    pub accounts: BTreeMap<Account, Fit>,
+    /// Users and groups that have: who they are, and whether they run, is not in the cluster.
+    pub others: BTreeSet<String>,
+}
+
+impl<'r> Rights<'r> {
+    /// Nobody so far.
+    pub fn new(fit: &'r dyn Fn(&Role) -> Option<Fit>) -> Self {
+        Rights {
+            fit,
+            cluster_roles: BTreeMap::new(),
+            local_roles: BTreeMap::new(),
+            bound: BTreeSet::new(),
+            accounts: BTreeMap::new(),
+            others: BTreeSet::new(),
+        }
+    }
+
+    /// In all namespaces.
+    pub fn of_cluster(&mut self, lister: &Lister, diagnosis: &mut Diagnosis) {
+        let answer = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
+        for role in diagnosis.required(known::CLUSTER_ROLES.plural, HIDES, answer).unwrap_or_default() {
+            if let Some(fit) = (self.fit)(role) {
+                self.cluster_roles.insert(role.metadata.name.clone(), fit);
+            }
+        }
+        self.bind(lister, diagnosis, known::CLUSTER_BINDINGS, Scope::All);
+    }
+
+    /// In single namespaces.
+    pub fn within(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, scope: Scope) {
+        let answer = lister.list::<Role>(known::ROLES, scope.clone());
+        for role in diagnosis.required(known::ROLES.plural, HIDES, answer).unwrap_or_default() {
+            if let Some(fit) = (self.fit)(role) {
+                self.local_roles.insert((role.metadata.namespace.clone(), role.metadata.name.clone()), fit);
+            }
+        }
+        if !self.cluster_roles.is_empty() || !self.local_roles.is_empty() {
+            self.bind(lister, diagnosis, known::BINDINGS, scope);
+        }
+    }
+
+    fn bind(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, known: Known, scope: Scope) {
+        let answer = lister.list::<Binding>(known, scope);
+        for binding in diagnosis.required(known.plural, HIDES, answer).unwrap_or_default() {
+            let Binding { role_ref, subjects, metadata } = binding;
+            let fit = match role_ref.kind.as_str() {
+                "ClusterRole" => self.cluster_roles.get(&role_ref.name),
+                _ => self.local_roles.get(&(metadata.namespace.clone(), role_ref.name.clone())),
+            };
+            let Some(fit) = fit.copied() else { continue };
+            self.bound.insert(role_ref.name.clone());
+            for subject in subjects {
+                match subject.account() {
+                    // The controllers of kube-controller-manager may change everything and serve nothing.
+                    Some(_) if role_ref.name.starts_with("system:controller:") => {}
+                    Some(account) => {
+                        let had = self.accounts.entry(account).or_insert(fit);
+                        *had = fit.max(*had);
+                    }
+                    None => {
+                        self.others.insert(format!("{} {}", subject.kind, subject.name));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Roles that are cut to the resource and that no binding gives to anybody.
+    pub fn unbound(&self) -> Vec<String> {
+        let cluster_wide = self.cluster_roles.keys().map(|name| (format!("ClusterRole {name}"), name));
+        let local = self
+            .local_roles
+            .keys()
+            .map(|(at, name)| (format!("Role {}/{name}", at.as_deref().unwrap_or_default()), name));
+        let free = cluster_wide.chain(local).filter(|(_, name)| !self.bound.contains(*name));
+        free.map(|(shown, _)| shown).take(MOST_ROLES).collect()
+    }
+}
+
+/// Accounts bound to a role that grants every change, those of the control plane left out. The lists
+/// have been asked for.
+pub fn all_powerful(lister: &Lister) -> Vec<String> {
+    let roles = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All).seen().unwrap_or_default();
+    let roles: Vec<&str> =
+        roles.iter().filter(|role| role.grants_all()).map(|role| role.metadata.name.as_str()).collect();
+    let bindings = lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All).seen().unwrap_or_default();
+    let bound = bindings.iter().filter(|binding| roles.contains(&binding.role_ref.name.as_str()));
+    let mut found: Vec<String> = bound
+        .flat_map(|binding| &binding.subjects)
+        .filter(|subject| subject.kind == "ServiceAccount" && subject.namespace != "kube-system")
+        .map(|subject| format!("{}/{}", subject.namespace, subject.name))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Whether an account may still change an object.
+pub enum May {
+    /// An answer is still out.
+    Open,
+    /// A role that it is bound to says so.
+    Change,
+    /// No role that it is bound to does: why, as far as roles tell.
+    Not(String),
+    /// Some roles are not visible.
+    NotTold,
+}
+
+/// Reads every binding that counts for this object.
+pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account, target: &ObjectRef) -> May {
+    let resource = &target.resource;
+    let grants = |role: &Role| role.may_change(&resource.group, &resource.plural, &target.name);
+    let adds = "whether the controller may change the object";
+    let roles = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
+    let bindings = lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All);
+    let roles = diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
+    let bindings = diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
+    let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(diagnosis) };
+    let granting: Vec<&Role> = roles.into_iter().filter(|role| grants(role)).collect();
+    // Those of administrators and of the control plane are nobody else's.
+    let hints = granting.iter().filter(|role| !role.grants_all() && !role.metadata.name.starts_with("system:"));
+    let mut shown: Vec<String> = hints.map(|role| format!("ClusterRole {}", role.metadata.name)).collect();
+    let granting: BTreeSet<&str> = granting.into_iter().map(|role| role.metadata.name.as_str()).collect();
+    let is_bound = |binding: &Binding| binding.subjects.iter().any(|subject| subject.includes(account));
+    let by_cluster_role =
+        |binding: &Binding| binding.role_ref.kind == "ClusterRole" && granting.contains(binding.role_ref.name.as_str());
+    if bindings.into_iter().any(|binding| by_cluster_role(binding) && is_bound(binding)) {
+        return May::Change;
+    }
+    if let Some(namespace) = target.namespace.as_deref() {
+        let roles = lister.list::<Role>(known::ROLES, within(namespace));
+        let bindings = lister.list::<Binding>(known::BINDINGS, within(namespace));
+        let roles = diagnosis.optional(format!("roles of {namespace}"), adds, roles);
+        let bindings = diagnosis.optional(format!("rolebindings of {namespace}"), adds, bindings);
+        let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(diagnosis) };
+        let local: BTreeSet<&str> =
+            roles.into_iter().filter(|role| grants(role)).map(|role| role.metadata.name.as_str()).collect();
+        let by_role =
+            |binding: &Binding| binding.role_ref.kind == "Role" && local.contains(binding.role_ref.name.as_str());
+        let mut bindings = bindings.into_iter();
+        if bindings.any(|binding| (by_cluster_role(binding) || by_role(binding)) && is_bound(binding)) {
+            return May::Change;
+        }
+        shown.extend(local.iter().map(|name| format!("Role {namespace}/{name}")));
+    }
+    shown.truncate(MOST_ROLES);
+    May::Not(match shown.as_slice() {
+        [] => "no role lets anybody but administrators change it".to_owned(),
+        some => format!("no binding gives it {}", some.join(" or ")),
+    })
+}
+
+fn not_told(diagnosis: &Diagnosis) -> May {
+    if diagnosis.pending { May::Open } else { May::NotTold }
+}

@@ -1,0 +1,171 @@
+//! What runs as a service account.
+
+use std::collections::BTreeSet;
+
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::state::*;
+
+/// What has pod templates of its own.
+pub const WORKLOADS: [Known; 3] = [known::DEPLOYMENTS, known::STATEFUL_SETS, known::DAEMON_SETS];
+
+/// More namespaces than these are cheaper to list all at once.
+const MOST_NAMESPACES: usize = 5;
+
+const HIDES: &str = "whether the controller runs";
+
+/// A workload, or a pod that belongs to none of the known kinds: a bare one, or that of a ReplicaSet or a
+/// ReplicationController.
+#[derive(Clone)]
+pub struct Runner<'a> {
+    /// Which.
+    pub target: ObjectRef,
+    /// As whom it runs.
+    pub account: Account,
+    /// The workload, if it is one.
+    pub workload: Option<&'a Workload>,
+    ready: i64,
+    wanted: i64,
+}
+
+/// How a runner stands, what is to be said first last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stands {
+    /// It has a ready pod.
+    Ready,
+    /// Nobody wants it to run.
+    ScaledDown,
+    /// It should run, and no pod of it is ready.
+    NotReady,
+}
+
+impl<'a> Runner<'a> {
+    /// A workload.
+    pub fn workload(target: ObjectRef, object: &'a Workload) -> Self {
+        let account = (target.namespace.clone().unwrap_or_default(), object.account().to_owned());
+        Runner { target, account, workload: Some(object), ready: object.ready(), wanted: object.wanted() }
+    }
+
+    fn pod(pod: &Pod) -> Self {
+        let namespace = pod.metadata.namespace.clone().unwrap_or_default();
+        let is_ready = is_true(&pod.status.conditions, "Ready") || pod.runs();
+        Runner {
+            target: ObjectRef::pod(&namespace, &pod.metadata.name),
+            account: (namespace, pod.spec.service_account_name.clone()),
+            workload: None,
+            ready: is_ready.into(),
+            wanted: 1,
+        }
+    }
+
+    /// How it stands.
+    pub fn stands(&self) -> Stands {
+        match (self.ready, self.wanted) {
+            (1.., _) => Stands::Ready,
+            (_, 0) => Stands::ScaledDown,
+            _ => Stands::NotReady,
+        }
+    }
+
+    /// The same in words.
+    pub fn words(&self) -> String {
+        match (self.workload, self.stands()) {
+            (_, Stands::ScaledDown) => "scaled to 0".to_owned(),
+            (Some(_), _) => format!("{} of {} pods ready", self.ready, self.wanted),
+            (None, Stands::Ready) => "a pod of no known workload, running".to_owned(),
+            (None, _) => "a pod of no known workload, not ready".to_owned(),
+        }
+    }
+}
+
+/// Looks for what runs as one of `accounts`. Of those that matter most nothing is left out: the search goes on until
+/// `is_found`.
+pub fn of<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    accounts: &BTreeSet<Account>,
+    is_found: impl Fn(&[Runner]) -> bool,
+) -> Vec<Runner<'a>> {
+    let namespaces: BTreeSet<&String> = accounts.iter().map(|(namespace, _)| namespace).collect();
+    let scopes = match namespaces.len() > MOST_NAMESPACES {
+        true => vec![Scope::All],
+        false => namespaces.into_iter().cloned().map(Scope::Namespace).collect::<Vec<_>>(),
+    };
+    let mut found: Vec<Runner> = Vec::new();
+    for known in WORKLOADS {
+        if diagnosis.pending || is_found(&found) {
+            return found;
+        }
+        // Operators are Deployments, mostly. When nothing of theirs is ready, one list of pods says whether
+        // anything else is worth looking for.
+        if !found.is_empty() {
+            let more = others(lister, diagnosis, accounts, &scopes, &found);
+            if diagnosis.pending || more.is_some_and(|more| more.is_empty()) {
+                return found;
+            }
+        }
+        let answers = scopes.iter().map(|scope| lister.list::<Workload>(known, scope.clone())).collect::<Vec<_>>();
+        let see = |answer| diagnosis.required(known.plural, HIDES, answer).unwrap_or_default();
+        for workload in answers.into_iter().flat_map(see) {
+            let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+            let runner = Runner::workload(ObjectRef::namespaced(known, namespace, &workload.metadata.name), workload);
+            if accounts.contains(&runner.account) {
+                found.push(runner);
+            }
+        }
+    }
+    if !is_found(&found) && !diagnosis.pending {
+        let pods = others(lister, diagnosis, accounts, &scopes, &found).into_iter().flatten();
+        // What a workload of the account runs is the workload's.
+        let is_idle =
+            |account: &Account| found.iter().all(|one| one.account != *account || one.stands() == Stands::ScaledDown);
+        let idle: Vec<Runner> = pods.filter(|pod| is_idle(&pod.account)).collect();
+        found.retain(|one| !idle.iter().any(|pod| pod.account == one.account));
+        found.extend(idle);
+    }
+    found
+}
+
+/// Pods of these accounts that belong to none of `found`; `None` when they are not visible. The pods of a whole
+/// cluster are not asked for.
+fn others<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    accounts: &BTreeSet<Account>,
+    scopes: &[Scope],
+    found: &[Runner],
+) -> Option<Vec<Runner<'a>>> {
+    let mut more = Vec::new();
+    for scope in scopes {
+        if !matches!(scope, Scope::Namespace(_)) {
+            return None;
+        }
+        let pods = match lister.list::<Pod>(known::PODS, scope.clone()) {
+            Answer::Seen(pods) => pods,
+            Answer::Unasked => {
+                diagnosis.pending = true;
+                continue;
+            }
+            Answer::Missing | Answer::Failed(_) => return None,
+        };
+        for pod in pods.into_iter().filter(|pod| !matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")) {
+            let mut runner = Runner::pod(pod);
+            if runner.account.1.is_empty() {
+                runner.account.1 = "default".to_owned();
+            }
+            let belongs = |one: &Runner| {
+                let owner = pod.metadata.owner_references.first();
+                one.account == runner.account && owner.is_some_and(|owner| is_of(&owner.name, &one.target.name))
+            };
+            if accounts.contains(&runner.account) && !found.iter().any(belongs) {
+                more.push(runner);
+            }
+        }
+    }
+    Some(more)
+}
+
+/// Whether an owner is this workload, or the ReplicaSet that a Deployment made: `<deployment>-<hash>`.
+fn is_of(owner: &str, workload: &str) -> bool {
+    owner == workload || owner.rsplit_once('-').is_some_and(|(name, _)| name == workload)
+}

@@ -1,0 +1,90 @@
+//! The program that set a finalizer, as far as the server recorded it.
+
+use crate::state::*;
+
+/// Names that say nothing of the program: what many binaries are called, and who only writes what others wrote.
+const ANYBODY: &[&str] = &[
+    "manager",
+    "main",
+    "operator",
+    "controller",
+    "app",
+    "kopf",
+    "unknown",
+    "before-first-apply",
+    "Go-http-client",
+    "OpenAPI-Generator",
+    "python-requests",
+    "node-fetch",
+    "okhttp",
+    "Mozilla",
+    "curl",
+    "helm",
+    "Helm",
+    "HashiCorp",
+    "Terraform",
+    "pulumi-kubernetes",
+    "argocd-controller",
+    "kustomize-controller",
+    "kube-apiserver",
+    "kube-controller-manager",
+];
+
+/// The name of the program, when it tells it from others.
+pub fn program<'m>(meta: &'m Meta, finalizer: &str, group: &str) -> Option<&'m str> {
+    let set = |managed: &&Managed| managed.fields.finalizers.iter().any(|one| one == finalizer);
+    meta.managed_fields.iter().filter(set).map(|managed| managed.manager.as_str()).find(|name| tells(name, group))
+}
+
+fn tells(name: &str, group: &str) -> bool {
+    // It applies the objects of others, and has kinds of its own.
+    let is_its_own = name == "kustomize-controller" && group == "kustomize.toolkit.fluxcd.io";
+    let is_typed = name.starts_with("kubectl") || name.starts_with("oc-") || name == "oc";
+    name.len() > 2 && !is_typed && (is_its_own || !ANYBODY.contains(&name))
+}
+
+/// Whether a workload is that program: by its name or its account's, or by what runs in it.
+pub fn is_it(program: &str, workload: &str, object: &Workload) -> bool {
+    let spec = &object.spec.template.spec;
+    let images = spec.containers.iter().map(|one| base(&one.image));
+    let containers = spec.containers.iter().map(|one| one.name.as_str());
+    // Charts put the release before the name.
+    let is_named = |name: &str| {
+        name == program || name.strip_suffix(program).is_some_and(|release| release.len() > 1 && release.ends_with('-'))
+    };
+    is_named(workload) || images.chain(containers).any(|name| name == program)
+}
+
+/// `widget-operator` of `registry.example.com:5000/team/widget-operator:v1@sha256:…`.
+fn base(image: &str) -> &str {
+    let last = image.rsplit('/').next().unwrap_or(image);
+    last.split(['@', ':']).next().unwrap_or(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_known_by_its_last_name() {
+        assert_eq!(base("registry.example.com:5000/team/widget-operator:v1@sha256:00"), "widget-operator");
+        assert_eq!(base("widget-operator"), "widget-operator");
+    }
+
+    #[test]
+    fn a_name_that_many_have_tells_nothing() {
+        for name in ["manager", "kubectl-client-side-apply", "kubectl", "helm", "kustomize-controller", ""] {
+            assert!(!tells(name, "example.com"), "{name}");
+        }
+        assert!(
+            tells("kustomize-controller", "kustomize.toolkit.fluxcd.io") && tells("widget-operator", "example.com")
+        );
+    }
+
+    #[test]
+    fn a_workload_is_a_program_by_its_whole_name() {
+        let is = |workload: &str| is_it("external-secrets", workload, &Workload::default());
+        assert!(is("external-secrets") && is("prod-external-secrets"));
+        assert!(!is("external-secrets-webhook") && !is("-external-secrets") && !is("myexternal-secrets"));
+    }
+}

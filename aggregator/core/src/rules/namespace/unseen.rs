@@ -1,0 +1,51 @@
+//! Kinds and finalizers that the conditions name, where the objects themselves could not be listed.
+
+use findings::{Placeholder, cause};
+
+use super::case::Case;
+use super::content::Left;
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::messages::namespace::{finalizers_remaining, remaining};
+use crate::rules::finalizer;
+use crate::rules::words::{count, said, some};
+use crate::state::*;
+
+/// Names each finalizer that holds something unseen. Of several kinds nobody knows which of them has it.
+pub fn explain(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
+    let Some(condition) = case.failing("NamespaceFinalizersRemaining").filter(|_| !left.unseen.is_empty()) else {
+        return;
+    };
+    if diagnosis.pending {
+        return;
+    }
+    let remain = case.failing("NamespaceContentRemaining").map(|one| remaining(&one.message)).unwrap_or_default();
+    let kinds: Vec<String> = left.unseen.iter().map(|resource| shown(resource, &remain)).collect();
+    let first = left.unseen.first().map(Resource::for_kubectl);
+    for held_by in finalizers_remaining(&condition.message) {
+        if left.finalizers.contains(held_by.as_str()) {
+            continue;
+        }
+        let owner = finalizer::released_by(&held_by).map_or(String::new(), |owner| format!(" ({owner} takes it off)"));
+        let which = if kinds.len() == 1 { "held" } else { "some of them held" };
+        let words = format!("remain, {which} by finalizer {held_by}{owner}, as the namespace's condition says");
+        let found = RootCause::below(&cause::FINALIZER_OF_UNSEEN_OBJECTS, case.target)
+            .same_as(format!("{held_by}:{}", kinds.join(",")))
+            .name(Placeholder::Namespace, case.name)
+            .name(Placeholder::Finalizer, &held_by)
+            .name_if(Placeholder::Type, first.as_ref())
+            .step(Step::named(some(&kinds, 4), words))
+            .evidence(format!("status of {}", case.target), said(condition));
+        let found = if kinds.len() == 1 { found } else { found.probable() };
+        diagnosis.causes.push(if case.is_young(diagnosis) { found.progressing() } else { found });
+    }
+}
+
+/// `3 challenges.acme.cert-manager.io`.
+fn shown(resource: &Resource, remain: &[(String, String, usize)]) -> String {
+    let is_it = |(plural, group, _): &&(String, String, usize)| *plural == resource.plural && *group == resource.group;
+    match remain.iter().find(is_it) {
+        Some((.., 1)) => count(1, &resource.for_kubectl()),
+        Some((.., many)) => format!("{many} {}", resource.for_kubectl()),
+        None => resource.for_kubectl(),
+    }
+}

@@ -1,0 +1,33 @@
+//! The route to a node's pods, as the route controller of its cloud tells.
+
+use super::super::said::{self, quoted};
+use super::super::words::said as condition_says;
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::state::*;
+
+/// A source, and what it says.
+type Says = (String, String);
+
+/// Why the node has no route, if anybody says that it has none.
+pub struct NoRoute {
+    /// Who says what.
+    pub evidence: Vec<Says>,
+    /// The cloud's refusal in its own words, where an Event has them.
+    pub refusal: Option<String>,
+    /// Whether the node's own condition says so: only then is it more than somebody's Event.
+    pub is_proven: bool,
+}
+
+/// Looks at the condition NetworkUnavailable, and at the Events of the route controller.
+pub fn missing(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<NoRoute> {
+    let target = ObjectRef::node(&on.metadata.name);
+    let condition = condition(&on.status.conditions, "NetworkUnavailable").filter(|it| it.status == "True");
+    let events = said::events(lister, &target, &on.metadata, diagnosis);
+    let event = events.into_iter().find(|event| event.reason == "FailedToCreateRoute");
+    let mut evidence: Vec<Says> =
+        condition.iter().map(|one| (format!("status of {target}"), condition_says(one))).collect();
+    evidence.extend(event.map(|event| (format!("Event {} about {target}", event.reason), quoted(&event.message, 400))));
+    let refusal = event.map(|event| quoted(&event.message, 300));
+    (!evidence.is_empty()).then_some(NoRoute { evidence, refusal, is_proven: condition.is_some() })
+}

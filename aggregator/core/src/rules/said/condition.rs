@@ -1,0 +1,103 @@
+//! What a condition says. No field tells whether `True` is good: the name that its controller gave it does.
+
+use super::Weight;
+use crate::state::Condition;
+
+/// Parts of types that are bad when they are `True`.
+const BAD: &[&str] = &[
+    "blocked",
+    "conflict",
+    "degraded",
+    "denied",
+    "error",
+    "failed",
+    "failing",
+    "failure",
+    "invalid",
+    "lost",
+    "missing",
+    "notready",
+    "pressure",
+    "refused",
+    "stalled",
+    "unavailable",
+    "unhealthy",
+    "unreachable",
+    "warning",
+];
+
+/// Parts of types that are about the deletion.
+const DELETION: &[&str] =
+    &["delet", "drain", "detach", "terminat", "finaliz", "cleanup", "cleaned", "teardown", "uninstall"];
+
+/// Types that are good or bad by what they come with, and tell nothing of a deletion.
+const NEITHER: &[&str] =
+    &["consolidatable", "drifted", "paused", "progressing", "reconciling", "suspended", "upgradeable"];
+
+/// Reasons that only say that the deletion was asked for.
+const RESTATES: &[&str] = &["BeingDeleted", "Deleting", "DeletionInProgress", "DeletionTriggered", "Terminating"];
+
+/// How near a condition is to why its object stays; nothing when it says that all is well.
+pub fn weigh(condition: &Condition) -> Option<Weight> {
+    let kind = condition.kind.to_ascii_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| kind.contains(part));
+    let (is_bad, is_about) = (has(BAD), has(DELETION));
+    let is_going = is_about && !is_bad && kind.ends_with("ing");
+    if NEITHER.contains(&kind.as_str()) {
+        return None;
+    }
+    let weight = match condition.status.as_str() {
+        "True" if is_bad && is_about => Weight::Blocks,
+        "True" if is_bad => Weight::Fails,
+        "True" if is_going && !condition.message.is_empty() => Weight::Goes,
+        "False" if is_bad || is_going => return None,
+        "False" if is_about => Weight::Blocks,
+        "False" => Weight::Fails,
+        "Unknown" if is_about => Weight::Blocks,
+        "Unknown" => Weight::Doubts,
+        "" if is_about => Weight::Blocks,
+        "" if is_bad => Weight::Fails,
+        _ => return None,
+    };
+    let restates = matches!(weight, Weight::Fails | Weight::Doubts) && RESTATES.contains(&condition.reason.as_str());
+    Some(if restates { Weight::Restates } else { weight })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weight(kind: &str, status: &str, reason: &str, message: &str) -> Option<Weight> {
+        let (kind, status, reason) = (kind.to_owned(), status.to_owned(), reason.to_owned());
+        weigh(&Condition { kind, status, reason, message: message.into(), ..Condition::default() })
+    }
+
+    #[test]
+    fn the_name_tells_which_status_is_bad() {
+        // Rook, Crossplane, Karpenter, Cluster API, Argo CD, KubeVirt, the node controller, OpenShift.
+        for (kind, status, reason, message, expected) in [
+            ("DeletionIsBlocked", "True", "ObjectHasDependents", "…", Some(Weight::Blocks)),
+            ("DeletionIsBlocked", "False", "ObjectHasNoDependents", "", None),
+            ("Synced", "False", "ReconcileError", "…", Some(Weight::Fails)),
+            ("Ready", "False", "Deleting", "", Some(Weight::Restates)),
+            ("Drained", "Unknown", "Draining", "", Some(Weight::Blocks)),
+            ("Consolidatable", "Unknown", "", "", None),
+            ("VolumeDetachSucceeded", "False", "WaitingForVolumeDetach", "…", Some(Weight::Blocks)),
+            ("DrainingSucceeded", "True", "", "", None),
+            ("Deleting", "True", "WaitingForVolumeDetach", "…", Some(Weight::Goes)),
+            ("Deleting", "False", "NotDeleting", "", None),
+            ("DeletionError", "", "", "…", Some(Weight::Blocks)),
+            ("ComparisonError", "", "", "…", Some(Weight::Fails)),
+            ("Available", "False", "DeletionInProgress", "Deletion was triggered", Some(Weight::Restates)),
+            ("Degraded", "True", "DeletionInProgress", "Deletion was triggered", Some(Weight::Restates)),
+            ("Degraded", "False", "AsExpected", "All is well", None),
+            ("Progressing", "False", "AsExpected", "", None),
+            ("NetworkUnavailable", "True", "NoRouteCreated", "…", Some(Weight::Fails)),
+            ("MemoryPressure", "False", "KubeletHasSufficientMemory", "", None),
+            ("Ready", "Unknown", "NodeStatusUnknown", "…", Some(Weight::Doubts)),
+            ("Ready", "True", "Available", "", None),
+        ] {
+            assert_eq!(weight(kind, status, reason, message), expected, "{kind}={status}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! An object's own words: its conditions, its status, and the Events about it. One reader for every kind.
+//!
+//! Whoever may write the object's status or Events can say anything: the words are bounded, quoted and escaped, and
+//! nothing but a known sentence of Kubernetes is looked for in them.
+
+mod condition;
+
+use findings::clean;
+
+use super::words::within;
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::messages::Message;
+use crate::state::*;
+use condition::weigh;
+
+/// How near words are to why the object stays, the nearest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// A condition about the deletion says what it waits for, or that it fails.
+    Blocks,
+    /// A Warning Event.
+    Warns,
+    /// A condition tells that the deletion goes on, and how far it is.
+    Goes,
+    /// A condition says that something is wrong.
+    Fails,
+    /// The status has a sentence outside of its conditions.
+    Tells,
+    /// A Normal Event.
+    Notes,
+    /// A condition is `Unknown`.
+    Doubts,
+    /// A condition only says that the deletion was asked for.
+    Restates,
+}
+
+/// What somebody said of an object.
+pub struct Said<'a> {
+    /// How near it is to why the object stays.
+    pub weight: Weight,
+    /// Where it stands.
+    pub source: String,
+    /// One word, or a condition: `FailedDraining`, `Drained=Unknown Draining`.
+    head: String,
+    /// The sentence.
+    pub message: &'a Message,
+    /// The same, for a list of evidence.
+    pub says: String,
+}
+
+/// More of a sentence is not shown in a chain.
+const BRIEF: usize = 200;
+/// More of a sentence is not shown as evidence.
+const WHOLE: usize = 400;
+
+impl<'a> Said<'a> {
+    fn new(weight: Weight, source: String, head: &str, message: &'a Message) -> Self {
+        let head = clean(&head.replace('"', "'"), 120);
+        let says = phrase(&head, message, WHOLE);
+        Said { weight, source, head, message, says }
+    }
+
+    /// In a few words.
+    pub fn brief(&self) -> String {
+        phrase(&self.head, self.message, BRIEF)
+    }
+}
+
+fn phrase(head: &str, message: &Message, limit: usize) -> String {
+    match (head.is_empty(), message.is_empty()) {
+        (_, true) => head.to_owned(),
+        (true, false) => quoted(message, limit),
+        (false, false) => format!("{head}: {}", quoted(message, limit)),
+    }
+}
+
+/// Somebody's sentence between quotes, which it cannot end by itself.
+pub fn quoted(message: &Message, limit: usize) -> String {
+    format!("\"{}\"", clean(&message.to_string().replace('"', "'"), limit))
+}
+
+/// All that is said of an object, the nearest to why it stays first.
+pub fn of<'a>(lister: &Lister<'a>, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Vec<Said<'a>> {
+    let mut said = status(lister, target, diagnosis);
+    said.extend(events(lister, target, meta, diagnosis).into_iter().map(|event| by_event(target, event)));
+    said.sort_by_key(|one| one.weight);
+    said
+}
+
+fn by_event<'a>(target: &ObjectRef, event: &'a Event) -> Said<'a> {
+    let weight = if event.kind == "Warning" { Weight::Warns } else { Weight::Notes };
+    Said::new(weight, format!("Event {} about {target}", event.reason), &event.reason, &event.message)
+}
+
+/// What its status says. Of built-in kinds only nodes have conditions that matter here, and Secrets and ConfigMaps
+/// are not read.
+fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<Said<'a>> {
+    let source = format!("status of {target}");
+    let conditions = |all: &'a [Condition]| {
+        let each = all.iter().filter_map(|one| Some((weigh(one)?, one)));
+        each.map(|(weight, one)| Said::new(weight, source.clone(), &head(one), &one.message)).collect::<Vec<_>>()
+    };
+    if target.is(known::NODES) {
+        let answer = lister.get::<Node>(known::NODES, None, &target.name);
+        return diagnosis.silently(answer).map(|node| conditions(&node.status.conditions)).unwrap_or_default();
+    }
+    if !target.resource.group.contains('.') || target.resource.group.ends_with(".k8s.io") {
+        return Vec::new();
+    }
+    let answer = lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
+    let Some(object) = diagnosis.optional(target.to_string(), "what its controller reports", answer) else {
+        return Vec::new();
+    };
+    let ObjectStatus { conditions: all, reason, message, error_message } = &object.status;
+    let mut said = conditions(all);
+    let fields = [(reason, message), (reason, error_message)].into_iter().filter(|(_, message)| !message.is_empty());
+    said.extend(fields.map(|(reason, message)| Said::new(Weight::Tells, source.clone(), reason, message)));
+    said
+}
+
+/// `Drained=Unknown Draining`; some kinds have conditions without a status.
+fn head(condition: &Condition) -> String {
+    let Condition { kind, status, reason, .. } = condition;
+    let state = if status.is_empty() { kind.clone() } else { format!("{kind}={status}") };
+    if reason.is_empty() { state } else { format!("{state} {reason}") }
+}
+
+/// The Events about an object since its deletion was asked for, the latest first.
+pub fn events<'a>(lister: &Lister<'a>, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Vec<&'a Event> {
+    let ObjectRef { kind, name, .. } = target;
+    // One list tells of all objects of the kind that wait here. Those of pods and nodes are too many for that.
+    let about = match () {
+        () if target.is(known::PODS) => format!("involvedObject.kind={kind},type=Warning"),
+        () if target.is(known::NODES) => format!("involvedObject.kind={kind},involvedObject.name={name}"),
+        () => format!("involvedObject.kind={kind}"),
+    };
+    selected(lister, target, meta, about, diagnosis)
+}
+
+/// The Events about an object that have this reason.
+pub fn events_of<'a>(
+    lister: &Lister<'a>,
+    target: &ObjectRef,
+    meta: &Meta,
+    reason: &str,
+    diagnosis: &mut Diagnosis,
+) -> Vec<&'a Event> {
+    selected(lister, target, meta, format!("involvedObject.kind={},reason={reason}", target.kind), diagnosis)
+}
+
+fn selected<'a>(
+    lister: &Lister<'a>,
+    target: &ObjectRef,
+    meta: &Meta,
+    about: String,
+    diagnosis: &mut Diagnosis,
+) -> Vec<&'a Event> {
+    // Events about what lives in no namespace stand in this one.
+    let namespace = target.namespace.as_deref().unwrap_or("default");
+    let answer = lister.select::<Event>(known::EVENTS, within(namespace), Select::Fields(about));
+    let source = format!("events about {} in {namespace}", target.kind);
+    let all = diagnosis.optional(source, "what is reported about it", answer).unwrap_or_default();
+    let asked = meta.asked_to_go_at();
+    let mut own: Vec<&Event> = all
+        .into_iter()
+        .filter(|event| event.involved_object.name == target.name && is_of(event, meta))
+        .filter(|event| event.seen().zip(asked).is_none_or(|(seen, asked)| seen >= asked))
+        .collect();
+    own.sort_by_key(|event| std::cmp::Reverse(event.seen()));
+    own
+}
+
+/// Whether an Event is about this object and not about one that had its name before. Some controllers write the name
+/// in place of the uid.
+fn is_of(event: &Event, meta: &Meta) -> bool {
+    let uid = &event.involved_object.uid;
+    uid.is_empty() || meta.uid.is_empty() || *uid == meta.uid || *uid == meta.name
+}

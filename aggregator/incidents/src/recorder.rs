@@ -1,0 +1,229 @@
+//! From one snapshot of the cluster to the next.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use aggregator_core::report::{ClusterReport, Root};
+use aggregator_core::state::ObjectRef;
+use findings::Verdict;
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use crate::{End, Going, Hold, Incident, LeftBehind, Snapshot};
+
+/// What is kept at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Incidents that are over.
+    pub ended: usize,
+    /// Incidents that are not; of what is stuck beyond that nothing is kept.
+    pub open: usize,
+    /// How long an incident is kept after its end.
+    pub age: SignedDuration,
+    /// Holds of one incident.
+    pub holds: usize,
+    /// Links of one chain, counted from the root.
+    pub links: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { ended: 500, open: 4_000, age: SignedDuration::from_hours(7 * 24), holds: 32, links: 12 }
+    }
+}
+
+/// How long an agent may take to tell that what it told is over: what it said before says nothing of
+/// after.
+const AGENT_TELLS_WITHIN: SignedDuration = SignedDuration::from_mins(2);
+
+/// Something of which nobody can tell whether it is stuck is remembered after so long.
+const TOLD_BY_THEN: SignedDuration = SignedDuration::from_mins(10);
+
+/// What was not seen for less than this was not looked at rather than over: a list had failed, say.
+const SAME_HOLD: SignedDuration = SignedDuration::from_mins(5);
+
+/// Remembers what was stuck.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    limits: Limits,
+    /// By uid.
+    open: BTreeMap<String, Incident>,
+    /// The earliest end first.
+    ended: VecDeque<Incident>,
+    /// Whether the next snapshot is the first: what is gone by then went unseen.
+    is_new: bool,
+}
+
+impl Recorder {
+    /// Goes on with what an earlier run has kept.
+    pub fn new(limits: Limits, kept: Vec<Incident>) -> Self {
+        let (ended, open): (Vec<_>, Vec<_>) = kept.into_iter().partition(|incident| incident.end.is_some());
+        let open = open.into_iter().map(|incident| (incident.uid.clone(), incident)).collect();
+        Recorder { limits, open, ended: ended.into(), is_new: true }
+    }
+
+    /// All incidents, what is not over first, then the latest end first.
+    pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
+        self.open.values().chain(self.ended.iter().rev())
+    }
+
+    /// One incident.
+    pub fn incident(&self, id: &str) -> Option<&Incident> {
+        self.incidents().find(|incident| incident.id == id)
+    }
+
+    /// Takes in what the cluster shows. Returns whether anything has changed that is worth writing down.
+    pub fn observe(&mut self, snapshot: &Snapshot) -> bool {
+        let (held, stuck) = (holds_by_object(snapshot.report), stuck(snapshot));
+        let mut changed = self.end(snapshot);
+        for (uid, going) in snapshot.going {
+            let holds = held.get(&going.object).map_or(&[][..], Vec::as_slice);
+            if !self.open.contains_key(uid) {
+                if !stuck.contains(&going.object) || self.open.len() >= self.limits.open {
+                    continue;
+                }
+                self.open.insert(uid.clone(), begin(uid, going, snapshot.at));
+                changed = true;
+            }
+            if let Some(incident) = self.open.get_mut(uid) {
+                changed |= update(incident, holds, snapshot.at, self.limits);
+            }
+        }
+        changed |= self.look_back(snapshot);
+        changed |= self.forget(snapshot.at);
+        self.is_new = false;
+        changed
+    }
+
+    /// What does not go any more has gone.
+    fn end(&mut self, snapshot: &Snapshot) -> bool {
+        let gone: Vec<String> = self.open.keys().filter(|uid| !snapshot.going.contains_key(*uid)).cloned().collect();
+        let is_any = !gone.is_empty();
+        for mut incident in gone.into_iter().filter_map(|uid| self.open.remove(&uid)) {
+            incident.end = Some(End { at: snapshot.at, seen: !self.is_new, left_behind: Vec::new() });
+            self.ended.push_back(incident);
+        }
+        is_any
+    }
+
+    /// What agents still see of pods that have gone.
+    fn look_back(&mut self, snapshot: &Snapshot) -> bool {
+        let mut changed = false;
+        for incident in &mut self.ended {
+            let Some(seen) = snapshot.on_nodes.get(&incident.uid) else { continue };
+            let Some(end) = &mut incident.end else { continue };
+            let after = end.at.checked_add(AGENT_TELLS_WITHIN).unwrap_or(end.at);
+            for left in seen.iter().filter(|left| left.seen > after) {
+                let is_told = |one: &LeftBehind| one.cause == left.cause && one.root.subject == left.root.subject;
+                if !end.left_behind.iter().any(is_told) && end.left_behind.len() < self.limits.holds {
+                    end.left_behind.push(left.clone());
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+
+    /// Keeps to the limits.
+    fn forget(&mut self, now: Timestamp) -> bool {
+        let before = self.ended.len();
+        let oldest = now.checked_sub(self.limits.age).unwrap_or(Timestamp::MIN);
+        self.ended.retain(|incident| incident.end.as_ref().is_some_and(|end| end.at >= oldest));
+        let excess = self.ended.len().saturating_sub(self.limits.ended);
+        self.ended.drain(..excess);
+        before != self.ended.len()
+    }
+}
+
+/// What is stuck, and that of which nobody could tell for long.
+fn stuck<'a>(snapshot: &'a Snapshot) -> BTreeSet<&'a ObjectRef> {
+    let report = snapshot.report;
+    let since = snapshot.at.checked_sub(TOLD_BY_THEN).unwrap_or(Timestamp::MIN);
+    let is_old = |object: &ObjectRef| {
+        snapshot.going.values().any(|going| going.object == *object && going.deletion_timestamp <= since)
+    };
+    let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
+    let told = victims.chain(&report.unexplained).filter(|held| match held.verdict {
+        Verdict::Stuck => true,
+        Verdict::CannotTell => is_old(&held.thing),
+        Verdict::Progressing | Verdict::Clear => false,
+    });
+    let between = report.roots.iter().filter(|root| root.verdict == Verdict::Stuck).flat_map(|root| &root.on_the_way);
+    told.map(|held| &held.thing).chain(between).collect()
+}
+
+/// What holds each object, with the chain of that object.
+fn holds_by_object(report: &ClusterReport) -> BTreeMap<&ObjectRef, Vec<(&Root, &[findings::Link])>> {
+    let mut held: BTreeMap<&ObjectRef, Vec<(&Root, &[findings::Link])>> = BTreeMap::new();
+    for root in &report.roots {
+        let mut known = BTreeSet::new();
+        let victims = root.victims.iter().map(|victim| (&victim.held.thing, victim.chain.as_slice()));
+        let between = root.on_the_way.iter().map(|object| (object, root.finding.chain.as_slice()));
+        for (object, chain) in victims.chain(between).filter(|(object, _)| known.insert(*object)) {
+            held.entry(object).or_default().push((root, chain));
+        }
+    }
+    held
+}
+
+fn begin(uid: &str, going: &Going, now: Timestamp) -> Incident {
+    Incident {
+        id: id(uid),
+        object: going.object.clone(),
+        uid: uid.to_owned(),
+        asked: going.asked(),
+        stuck_since: now,
+        holds: Vec::new(),
+        has_more_holds: false,
+        end: None,
+    }
+}
+
+/// The first half of a SHA-256: uids are the word of the API, and an id stands in a path.
+fn id(uid: &str) -> String {
+    Sha256::digest(uid.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn update(incident: &mut Incident, holds: &[(&Root, &[findings::Link])], now: Timestamp, limits: Limits) -> bool {
+    let mut changed = false;
+    for hold in incident.holds.iter_mut().filter(|hold| hold.until.is_none()) {
+        if !holds.iter().any(|(root, _)| root.finding.root == hold.root) {
+            hold.until = Some(now);
+            changed = true;
+        }
+    }
+    for (root, chain) in holds {
+        let finding = &root.finding;
+        let recently = now.checked_sub(SAME_HOLD).unwrap_or(Timestamp::MIN);
+        let is_same = |hold: &&mut Hold| hold.root == finding.root && hold.until.is_none_or(|until| until >= recently);
+        let is_full = incident.holds.len() >= limits.holds;
+        match incident.holds.iter_mut().find(is_same) {
+            Some(hold) => {
+                let news = (finding.confidence, root.verdict, None);
+                changed |= (hold.confidence, hold.verdict, hold.until) != news;
+                (hold.confidence, hold.verdict, hold.until) = news;
+            }
+            None if is_full => {
+                changed |= !incident.has_more_holds;
+                incident.has_more_holds = true;
+            }
+            None => {
+                incident.holds.push(Hold {
+                    cause: finding.cause,
+                    gate: finding.gate,
+                    confidence: finding.confidence,
+                    verdict: root.verdict,
+                    root: finding.root.clone(),
+                    chain: chain[chain.len().saturating_sub(limits.links)..].to_vec(),
+                    told_by: root.told_by.as_ref().map(|by| by.node.clone()),
+                    since: now,
+                    until: None,
+                });
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! What Prometheus may know, for those who may read `/metrics`: counts by kind, cause and verdict.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::atomic::Ordering;
+
+use aggregator_core::report::Held;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use findings::Verdict;
+use jiff::Timestamp;
+use prometheus_client::encoding::{EncodeLabelSet, text::encode};
+use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};
+use prometheus_client::registry::Registry;
+use sha2::{Digest as _, Sha256};
+
+use super::Shared;
+use super::caller::Caller;
+use super::review::Access;
+use crate::published::Published;
+
+/// Roots that are told one by one; of the others only the sum is known.
+const MOST_ROOTS: usize = 50;
+/// Namespaces that are named.
+const MOST_NAMES: usize = 200;
+
+/// Renders them for whoever may `get` this path, as a controller of controller-runtime does.
+pub async fn render(State(shared): State<Shared>, Caller(user): Caller) -> Response {
+    match shared.reviews.may(&user, &Access::Path("/metrics")).await {
+        Ok(true) => {}
+        Ok(false) => return StatusCode::FORBIDDEN.into_response(),
+        Err(_) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+    match text(&shared.published.borrow().clone(), &shared) {
+        Ok(text) => {
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(header::CONTENT_TYPE, kind)], text).into_response()
+        }
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ObjectLabel {
+    kind: String,
+    cause: &'static str,
+    verdict: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RootLabel {
+    cause: &'static str,
+    /// Made from the root's key: names stay out of metrics.
+    root: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct StateLabel {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct NamespaceLabel {
+    namespace: String,
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct NoLabel {}
+
+/// A gauge with one value for each set of labels.
+fn gauge<L: Clone + Hash + Eq + EncodeLabelSet + Debug + Send + Sync + 'static>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (L, i64)>,
+) {
+    let family = Family::<L, Gauge>::default();
+    for (labels, value) in values {
+        family.get_or_create(&labels).inc_by(value);
+    }
+    registry.register(name, help, family);
+}
+
+/// Made anew for each scrape, so that what is over leaves no series behind.
+fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Error> {
+    let mut all = Registry::with_prefix("why_terminating_cluster");
+    let roots = published.report.iter().flat_map(|report| &report.roots);
+    let objects = roots.clone().flat_map(|root| {
+        let label = |held: &Held| ObjectLabel {
+            kind: held.thing.kind.clone(),
+            cause: root.finding.cause.id,
+            verdict: held.verdict.as_str(),
+        };
+        root.victims.iter().map(move |victim| (label(&victim.held), 1))
+    });
+    gauge(&mut all, "objects", "Objects that are being deleted and held, by kind, cause and verdict", objects);
+    let unexplained = published.report.iter().flat_map(|report| &report.unexplained);
+    let unexplained = unexplained.map(|held| (StateLabel { state: held.verdict.as_str() }, 1));
+    gauge(
+        &mut all,
+        "unexplained_objects",
+        "Objects that are being deleted and of which no cause is known",
+        unexplained,
+    );
+    let held = roots.clone().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
+    let stuck = held.filter(|held| held.verdict == Verdict::Stuck).filter_map(Held::overdue);
+    let oldest = stuck.max().unwrap_or(0);
+    let one = |value: u64| [(NoLabel {}, i64::try_from(value).unwrap_or(i64::MAX))];
+    gauge(&mut all, "oldest_stuck_seconds", "Since when the oldest stuck object should be gone", one(oldest));
+    let victims = roots.clone().take(MOST_ROOTS).map(|root| {
+        let digest = Sha256::digest(root.finding.root.as_bytes());
+        let id = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let label = RootLabel { cause: root.finding.cause.id, root: id };
+        (label, i64::try_from(root.victims.len()).unwrap_or(i64::MAX))
+    });
+    gauge(&mut all, "root_victims", "Objects that one root holds, of the 50 widest roots", victims);
+    if shared.names_in_metrics {
+        let names = roots.clone().flat_map(|root| {
+            root.victims.iter().filter_map(move |victim| {
+                let object = &victim.held.thing;
+                let namespace = object.namespace.clone().or((object.kind == "Namespace").then(|| object.name.clone()));
+                Some((NamespaceLabel { namespace: namespace?, cause: root.finding.cause.id }, 1))
+            })
+        });
+        let names: BTreeMap<(String, &'static str), i64> = names.fold(BTreeMap::new(), |mut sums, (label, one)| {
+            *sums.entry((label.namespace, label.cause)).or_default() += one;
+            sums
+        });
+        let names = names.into_iter().take(MOST_NAMES);
+        let names = names.map(|((namespace, cause), sum)| (NamespaceLabel { namespace, cause }, sum));
+        gauge(&mut all, "namespace_objects", "Held objects by namespace, of the first 200", names);
+    }
+    let (fresh, late) = published.nodes.findings.values().fold((0, 0), |(a, b), (x, y)| (a + x, b + y));
+    let findings = [("fresh", fresh), ("late", late)].map(|(state, sum)| (StateLabel { state }, i64::from(sum)));
+    gauge(&mut all, "agent_findings", "Findings of agents, and those that should have been renewed", findings);
+    let open = published.incidents.iter().filter(|incident| incident.end.is_none()).count();
+    let incidents = [("open", open), ("over", published.incidents.len() - open)];
+    let incidents = incidents.map(|(state, sum)| (StateLabel { state }, i64::try_from(sum).unwrap_or(i64::MAX)));
+    gauge(&mut all, "incidents", "Incidents that are remembered", incidents);
+    let silent = published.silent_since.map_or(0, |since| Timestamp::now().as_second() - since.as_second());
+    gauge(&mut all, "api_silent_seconds", "Since when the API server has not been heard", [(NoLabel {}, silent)]);
+    for (name, help, value) in [
+        ("api_questions", "Questions to the API server beside the watches", &shared.requests.asked),
+        ("api_questions_throttled", "Questions that waited for others", &shared.requests.throttled),
+    ] {
+        let counter = Counter::<u64>::default();
+        counter.inc_by(value.load(Ordering::Relaxed));
+        all.register(name, help, counter);
+    }
+    let mut text = String::new();
+    encode(&mut text, &all)?;
+    Ok(text)
+}

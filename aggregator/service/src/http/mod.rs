@@ -1,0 +1,62 @@
+//! What the service tells, to each caller what that caller may see.
+
+mod api;
+mod caller;
+mod metrics;
+mod review;
+mod server;
+mod visible;
+
+use std::sync::Arc;
+
+use aggregator::client::Bounds;
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use kube::Client;
+use tokio::sync::watch::Receiver;
+
+use crate::published::Published;
+use crate::serve::Requests;
+
+pub use server::{bind, serve};
+
+/// What all requests share.
+#[derive(Clone)]
+pub struct Shared {
+    published: Receiver<Published>,
+    reviews: Arc<review::Reviews>,
+    requests: Arc<Requests>,
+    names_in_metrics: bool,
+}
+
+impl Shared {
+    /// Serves what is published; asks the API server through `client` who may see what.
+    pub fn new(
+        client: Client,
+        bounds: Bounds,
+        published: Receiver<Published>,
+        requests: Arc<Requests>,
+        names_in_metrics: bool,
+    ) -> Self {
+        Shared { published, reviews: Arc::new(review::Reviews::new(client, bounds)), requests, names_in_metrics }
+    }
+}
+
+fn router(shared: Shared) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics::render))
+        .nest("/api/v1", api::router())
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .with_state(shared)
+}
+
+/// Ready is who has judged once; an API server that is away makes nobody unready who can still tell what was.
+async fn ready(axum::extract::State(shared): axum::extract::State<Shared>) -> (StatusCode, &'static str) {
+    match shared.published.borrow().report {
+        Some(_) => (StatusCode::OK, "ok\n"),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "nothing has been judged yet\n"),
+    }
+}

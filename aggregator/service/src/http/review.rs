@@ -1,0 +1,184 @@
+//! Who somebody is and what they may see: the API server decides, by TokenReview and SubjectAccessReview. Its
+//! answers are believed for a few seconds.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use aggregator::client::Bounds;
+use futures::StreamExt as _;
+use http::{Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
+use kube::Client;
+use kube::client::Body;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+
+/// So long an answer is believed: a right that is taken away is gone after that.
+const BELIEVED: Duration = Duration::from_secs(15);
+/// Answers that are kept.
+const MOST_KEPT: usize = 50_000;
+/// Reviews at a time, of all callers together.
+const AT_A_TIME: usize = 32;
+/// No review is longer.
+const LONGEST: usize = 1 << 20;
+/// No token is longer.
+pub const LONGEST_TOKEN: usize = 16 << 10;
+
+/// Somebody the API server knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct User {
+    /// The name.
+    pub username: String,
+    /// The uid.
+    pub uid: String,
+    /// Its groups.
+    pub groups: Vec<String>,
+    /// What else its authenticator says.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+/// Something that somebody may or may not do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Access {
+    /// To look at objects of a resource: in a namespace, or of the whole cluster.
+    Get {
+        /// The API group.
+        group: String,
+        /// The plural.
+        plural: String,
+        /// The namespace; none for what lives in none.
+        namespace: Option<String>,
+    },
+    /// To list objects of a resource.
+    List {
+        /// The API group.
+        group: String,
+        /// The plural.
+        plural: String,
+        /// The namespace; none for all of them.
+        namespace: Option<String>,
+    },
+    /// To read a path that is no resource.
+    Path(&'static str),
+}
+
+/// The API server could not be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the API server does not say who may see what")]
+pub struct NotReviewed;
+
+/// Asks, and believes the answers for a while.
+pub struct Reviews {
+    client: Client,
+    bounds: Bounds,
+    places: Semaphore,
+    users: Mutex<Kept<[u8; 32], Option<User>>>,
+    access: Mutex<Kept<(User, Access), bool>>,
+}
+
+/// Answers that are not old.
+struct Kept<K, V>(HashMap<K, (Instant, V)>);
+
+impl<K: Hash + Eq, V: Clone> Kept<K, V> {
+    fn get(&self, key: &K) -> Option<V> {
+        self.0.get(key).filter(|(at, _)| at.elapsed() < BELIEVED).map(|(_, value)| value.clone())
+    }
+
+    fn put(&mut self, key: K, value: V) {
+        if self.0.len() >= MOST_KEPT {
+            self.0.retain(|_, (at, _)| at.elapsed() < BELIEVED);
+        }
+        if self.0.len() < MOST_KEPT {
+            self.0.insert(key, (Instant::now(), value));
+        }
+    }
+}
+
+impl Reviews {
+    /// Asks through `client`.
+    pub fn new(client: Client, bounds: Bounds) -> Self {
+        let places = Semaphore::new(AT_A_TIME);
+        let (users, access) = (Mutex::new(Kept(HashMap::new())), Mutex::new(Kept(HashMap::new())));
+        Reviews { client, bounds, places, users, access }
+    }
+
+    /// Whose token it is; none when it is nobody's.
+    pub async fn user(&self, token: &str) -> Result<Option<User>, NotReviewed> {
+        // The token itself is not kept.
+        let key: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        if let Some(known) = self.users.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(known);
+        }
+        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+        let review = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}
+        });
+        let status = self.review(path, &review).await?;
+        let is_known = status["authenticated"] == true;
+        let user = is_known.then(|| serde_json::from_value::<User>(status["user"].clone()).ok()).flatten();
+        let user = user.filter(|user| !user.username.is_empty());
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).put(key, user.clone());
+        Ok(user)
+    }
+
+    /// Which of these somebody may do. All are asked before any answer is used, so that the time it takes says nothing.
+    pub async fn allowed(&self, user: &User, asked: Vec<Access>) -> Result<BTreeMap<Access, bool>, NotReviewed> {
+        let answers = futures::stream::iter(asked).map(|access| async move {
+            let allowed = self.may(user, &access).await?;
+            Ok((access, allowed))
+        });
+        let answers: Vec<Result<(Access, bool), NotReviewed>> = answers.buffer_unordered(AT_A_TIME).collect().await;
+        answers.into_iter().collect()
+    }
+
+    /// Whether somebody may do it.
+    pub async fn may(&self, user: &User, access: &Access) -> Result<bool, NotReviewed> {
+        let key = (user.clone(), access.clone());
+        if let Some(known) = self.access.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(known);
+        }
+        let attributes = |verb: &str, group: &str, plural: &str, namespace: &Option<String>| {
+            let namespace = namespace.as_deref().unwrap_or_default();
+            json!({"verb": verb, "group": group, "resource": plural, "namespace": namespace})
+        };
+        let mut spec = json!({"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra});
+        match access {
+            Access::Get { group, plural, namespace } => {
+                spec["resourceAttributes"] = attributes("get", group, plural, namespace);
+            }
+            Access::List { group, plural, namespace } => {
+                spec["resourceAttributes"] = attributes("list", group, plural, namespace);
+            }
+            Access::Path(path) => spec["nonResourceAttributes"] = json!({"verb": "get", "path": path}),
+        }
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec
+        });
+        let status = self.review("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
+        let allowed = status["allowed"] == true && status["denied"] != true;
+        self.access.lock().unwrap_or_else(PoisonError::into_inner).put(key, allowed);
+        Ok(allowed)
+    }
+
+    async fn review(&self, path: &str, review: &Value) -> Result<Value, NotReviewed> {
+        let _place = self.places.acquire().await.map_err(|_| NotReviewed)?;
+        let request = Request::post(path)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .body(Body::from(review.to_string().into_bytes()))
+            .map_err(|_| NotReviewed)?;
+        let answer = async {
+            let (head, body) = self.client.send(request).await.ok()?.into_parts();
+            let is_created = matches!(head.status, StatusCode::OK | StatusCode::CREATED);
+            let body = Limited::new(body, LONGEST).collect().await.ok().filter(|_| is_created)?;
+            serde_json::from_slice::<Value>(&body.to_bytes()).ok()
+        };
+        let answer = tokio::time::timeout(self.bounds.request_timeout, answer).await.ok().flatten();
+        answer.map(|mut answer| answer["status"].take()).ok_or(NotReviewed)
+    }
+}

@@ -1,0 +1,193 @@
+//! What of a report a caller may see. What is hidden keeps its place in a chain, so that the shape stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aggregator_core::report::{ClusterReport, Held, Root};
+use aggregator_core::state::{Known, ObjectRef, known};
+use findings::event::NAMESPACE;
+use findings::{Link, Thing, Verdict};
+use incidents::Incident;
+
+use super::review::{Access, NotReviewed, Reviews, User};
+
+/// In place of what somebody may not see.
+const HIDDEN: &str = "something you may not see";
+
+/// What somebody may do, as far as it was asked.
+pub struct Rights(BTreeMap<Access, bool>);
+
+/// The right to see an object: its namespace's objects of that kind.
+fn to_see(object: &ObjectRef) -> Access {
+    Access::Get {
+        group: object.resource.group.clone(),
+        plural: object.resource.plural.clone(),
+        namespace: object.namespace.clone(),
+    }
+}
+
+/// The right to see what agents tell.
+fn to_see_nodes() -> Access {
+    let (group, plural) = (known::AGENT_EVENTS.group.to_owned(), known::AGENT_EVENTS.plural.to_owned());
+    Access::List { group, plural, namespace: Some(NAMESPACE.to_owned()) }
+}
+
+/// The right to see whatever is: it is asked for what names no object.
+fn to_see_all() -> Access {
+    Access::List { group: "*".to_owned(), plural: "*".to_owned(), namespace: None }
+}
+
+fn known_kind(kind: &str) -> Option<&'static Known> {
+    known::ALL.iter().find(|known| known.kind == kind)
+}
+
+/// Which right it takes to see a link of a chain.
+fn to_see_link(link: &Link, objects: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> Access {
+    let Some(Thing::Object { kind, namespace, name }) = &link.what else { return to_see_nodes() };
+    if let Some(object) = objects.get(&(kind.as_str(), namespace.as_deref(), name.as_str())) {
+        return to_see(object);
+    }
+    match known_kind(kind) {
+        Some(known) => {
+            Access::Get { group: known.group.to_owned(), plural: known.plural.to_owned(), namespace: namespace.clone() }
+        }
+        None => to_see_all(),
+    }
+}
+
+/// Objects of a report by what a link calls them.
+fn objects(report: &ClusterReport) -> BTreeMap<(&str, Option<&str>, &str), &ObjectRef> {
+    let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held.thing));
+    let between = report.roots.iter().flat_map(|root| &root.on_the_way);
+    let rest = report.unexplained.iter().map(|held| &held.thing);
+    let all = victims.chain(between).chain(rest);
+    all.map(|object| ((object.kind.as_str(), object.namespace.as_deref(), object.name.as_str()), object)).collect()
+}
+
+impl Rights {
+    /// Asks for all rights that a report and these incidents take. What they are does not depend on who asks.
+    pub async fn ask(
+        reviews: &Reviews,
+        user: &User,
+        report: &ClusterReport,
+        incidents: &[Incident],
+    ) -> Result<Rights, NotReviewed> {
+        let known = objects(report);
+        let mut needed = BTreeSet::from([to_see_nodes(), to_see_all()]);
+        needed.extend(known.values().map(|object| to_see(object)));
+        let chains = report
+            .roots
+            .iter()
+            .flat_map(|root| root.victims.iter().map(|victim| &victim.chain).chain([&root.finding.chain]));
+        needed.extend(chains.flatten().map(|link| to_see_link(link, &known)));
+        needed.extend(incidents.iter().map(|incident| to_see(&incident.object)));
+        let links = incidents.iter().flat_map(|incident| incident.holds.iter().flat_map(|hold| &hold.chain));
+        needed.extend(links.map(|link| to_see_link(link, &known)));
+        Ok(Rights(reviews.allowed(user, needed.into_iter().collect()).await?))
+    }
+
+    fn has(&self, access: &Access) -> bool {
+        self.0.get(access).copied().unwrap_or(false)
+    }
+
+    /// Whether an object may be seen.
+    pub fn may_see(&self, object: &ObjectRef) -> bool {
+        self.has(&to_see(object))
+    }
+
+    /// Whether everything may be seen.
+    pub fn may_see_all(&self) -> bool {
+        self.has(&to_see_all())
+    }
+
+    /// Whether what agents tell may be seen.
+    pub fn may_see_nodes(&self) -> bool {
+        self.has(&to_see_nodes())
+    }
+
+    /// What of the report may be seen.
+    pub fn report(&self, report: &ClusterReport) -> ClusterReport {
+        let known = objects(report);
+        let roots: Vec<Root> = report.roots.iter().filter_map(|root| self.root(root, &known)).collect();
+        let unexplained: Vec<Held> =
+            report.unexplained.iter().filter(|held| self.may_see(&held.thing)).cloned().collect();
+        let all = self.may_see_all();
+        let verdicts = roots.iter().map(|root| root.verdict).chain(unexplained.iter().map(|held| held.verdict));
+        ClusterReport {
+            schema: report.schema,
+            at: report.at.clone(),
+            subject: report.subject.clone(),
+            looked_at: report.looked_at.clone(),
+            refused: report.refused.clone().filter(|_| all),
+            verdict: if all { report.verdict } else { verdicts.max().unwrap_or(Verdict::Clear) },
+            roots,
+            unexplained,
+            // Both name whatever they are about.
+            unknown: if all { report.unknown.clone() } else { Vec::new() },
+            notes: if all { report.notes.clone() } else { BTreeSet::new() },
+        }
+    }
+
+    fn root(&self, root: &Root, known: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> Option<Root> {
+        let mut seen = root.clone();
+        seen.victims.retain(|victim| self.may_see(&victim.held.thing));
+        seen.on_the_way.retain(|object| self.may_see(object));
+        if seen.victims.is_empty() && seen.on_the_way.is_empty() {
+            return None;
+        }
+        let mut hidden = 0;
+        for victim in &mut seen.victims {
+            hidden += self.chain(&mut victim.chain, known);
+        }
+        hidden += self.chain(&mut seen.finding.chain, known);
+        if hidden > 0 || (root.told_by.is_some() && !self.may_see_nodes()) {
+            // Words, keys and commands name what the links named.
+            seen.finding.evidence.clear();
+            seen.finding.remedy.steps.clear();
+            seen.finding.root = HIDDEN.to_owned();
+            seen.told_by = None;
+            for victim in &mut seen.victims {
+                victim.held.words.clear();
+            }
+        }
+        seen.behind.retain(|_| self.may_see_all());
+        Some(seen)
+    }
+
+    /// Hides links; returns how many.
+    fn chain(&self, chain: &mut [Link], known: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> usize {
+        // Below what may not be seen nothing is told, whatever it is: that would say what is above it.
+        let seen = chain.iter().take_while(|link| self.has(&to_see_link(link, known))).count();
+        let hidden = chain.len() - seen;
+        // How the last one stands that may be seen tells what holds it.
+        if let Some(last) = chain[..seen].last_mut().filter(|_| hidden > 0) {
+            last.state.clear();
+        }
+        for link in &mut chain[seen..] {
+            *link = Link { root: link.root, ..Link::new(HIDDEN.to_owned(), "") };
+        }
+        hidden
+    }
+
+    /// What of an incident may be seen; none when its object may not.
+    pub fn incident(&self, incident: &Incident, report: &ClusterReport) -> Option<Incident> {
+        if !self.may_see(&incident.object) {
+            return None;
+        }
+        let known = objects(report);
+        let mut seen = incident.clone();
+        for hold in &mut seen.holds {
+            let hidden = self.chain(&mut hold.chain, &known);
+            if hidden > 0 || (hold.told_by.is_some() && !self.may_see_nodes()) {
+                hold.root = HIDDEN.to_owned();
+                hold.told_by = None;
+            }
+        }
+        if !self.may_see_nodes() {
+            for left in seen.end.iter_mut().flat_map(|end| &mut end.left_behind) {
+                left.node = HIDDEN.to_owned();
+                left.root = Link::new(HIDDEN.to_owned(), "");
+            }
+        }
+        Some(seen)
+    }
+}

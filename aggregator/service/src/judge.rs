@@ -1,0 +1,243 @@
+//! The plugin's judgement, kept up to date: what is watched changes the state in place, all else is asked for again,
+//! the more rarely the longer it has stayed the same.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aggregator_core::chain::judge;
+use aggregator_core::engine::next_questions;
+use aggregator_core::report::ClusterReport;
+use aggregator_core::state::{Answer, Answered, Detail, Facts, Fault, Question, Scope, Select, State, Subject, known};
+use findings::FaultKind;
+use findings::event::{CONTROLLER, NAMESPACE};
+use jiff::Timestamp;
+
+/// An answer is asked for again after so long, and after twice that when it was the same.
+const SOONEST: Duration = Duration::from_secs(10);
+/// At the latest.
+const LATEST: Duration = Duration::from_secs(300);
+/// Who renews a Lease is alive for less than a minute after.
+const LEASES: Duration = Duration::from_secs(15);
+/// After a change nearby.
+const AFTER_CHANGE: Duration = Duration::from_secs(2);
+/// What no judgement has asked for during so long is dropped.
+const FORGET: Duration = Duration::from_secs(120);
+/// A watch that has failed for so long is not believed any more.
+const BLIND: Duration = Duration::from_secs(60);
+
+/// What is watched: the answers that thousands of objects' changes would make old at once.
+pub fn watched() -> Vec<Question> {
+    let all = |known, select| Question::Objects { resource: known, scope: Scope::All, select, detail: Detail::Full };
+    vec![
+        all(known::NAMESPACES.into(), Select::Fields("status.phase=Terminating".to_owned())),
+        all(known::PODS.into(), Select::Terminating),
+        all(known::CLAIMS.into(), Select::Terminating),
+        all(known::NODES.into(), Select::Terminating),
+        Question::Objects {
+            resource: known::AGENT_EVENTS.into(),
+            scope: Scope::Namespace(NAMESPACE.to_owned()),
+            select: Select::Fields(format!("reportingController={CONTROLLER}")),
+            detail: Detail::Full,
+        },
+    ]
+}
+
+/// When an answer was asked for and when it will be again.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: Timestamp,
+    due: Timestamp,
+    interval: Duration,
+    /// Whether the question is on its way.
+    pending: bool,
+    /// Since when it could not be asked, while the answer of before is still believed.
+    lost_since: Option<Timestamp>,
+}
+
+/// What has come of a watch.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// All there is, and from now on what changes.
+    Listed(Answered),
+    /// Objects as they are now.
+    Applied(Question, Facts),
+    /// The object with this uid is gone.
+    Deleted(Question, String),
+    /// It could not be followed.
+    Failed(Question, Fault),
+}
+
+/// The state of the cluster, and when each part of it was seen.
+#[derive(Debug)]
+pub struct Judge {
+    state: State,
+    asked: BTreeMap<Question, Asked>,
+    /// Since when a watch has failed.
+    failing: BTreeMap<Question, (Timestamp, Fault)>,
+}
+
+fn later(at: Timestamp, by: Duration) -> Timestamp {
+    jiff::SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(at)
+}
+
+impl Judge {
+    /// Nothing is known yet.
+    pub fn new(now: Timestamp) -> Self {
+        let state = State::new(Subject::Everything { namespace: None, all_kinds: false }, now);
+        Judge { state, asked: BTreeMap::new(), failing: BTreeMap::new() }
+    }
+
+    /// The state.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Whether each watch has listed what there is.
+    pub fn is_synced(&self) -> bool {
+        watched().iter().all(|question| self.state.answers.contains_key(question))
+    }
+
+    /// Takes in what a watch tells.
+    pub fn changed(&mut self, change: Change, now: Timestamp) {
+        match change {
+            Change::Listed(answered) => {
+                self.failing.remove(&answered.question);
+                self.state.add(answered);
+            }
+            Change::Applied(question, facts) => {
+                for meta in facts.metas() {
+                    let (namespace, name) = (meta.namespace.clone(), meta.name.clone());
+                    self.nearby(namespace.as_deref(), &name, now);
+                }
+                if let Some(known) = self.watched_facts(&question) {
+                    known.upsert(facts);
+                }
+            }
+            Change::Deleted(question, uid) => {
+                if let Some(known) = self.watched_facts(&question) {
+                    let place = known.metas().into_iter().find(|meta| meta.uid == uid);
+                    let place = place.map(|meta| (meta.namespace.clone(), meta.name.clone()));
+                    known.remove(&uid);
+                    if let Some((namespace, name)) = place {
+                        self.nearby(namespace.as_deref(), &name, now);
+                    }
+                }
+            }
+            Change::Failed(question, fault) => {
+                let (since, _) = self.failing.entry(question.clone()).or_insert((now, fault.clone()));
+                if later(*since, BLIND) <= now {
+                    self.state.add(Answered { question, answer: Answer::Failed(fault), cut: false });
+                }
+            }
+        }
+    }
+
+    fn watched_facts(&mut self, question: &Question) -> Option<&mut Facts> {
+        self.failing.remove(question);
+        match &mut self.state.answers.get_mut(question)?.answer {
+            Answer::Seen(facts) => Some(facts),
+            _ => None,
+        }
+    }
+
+    /// What was asked of the same namespace or object is asked again soon.
+    fn nearby(&mut self, namespace: Option<&str>, name: &str, now: Timestamp) {
+        for (question, asked) in &mut self.asked {
+            let Question::Objects { scope, .. } = question else { continue };
+            let is_near = match scope {
+                Scope::All => false,
+                Scope::Namespace(other) => namespace.or(Some(name)) == Some(other),
+                Scope::Named(other, object) => object == name || (other.is_some() && other.as_deref() == namespace),
+            };
+            if is_near {
+                asked.interval = SOONEST;
+                asked.due =
+                    asked.due.min(later(asked.at, SOONEST)).min(later(now, SOONEST)).max(later(now, AFTER_CHANGE));
+            }
+        }
+    }
+
+    /// Takes in an answer.
+    pub fn answered(&mut self, answered: Answered, now: Timestamp) {
+        let before = self.state.answers.get(&answered.question);
+        let is_same = before.is_some_and(|before| before.answer == answered.answer);
+        let is_known = before.is_some_and(|before| matches!(before.answer, Answer::Seen(_)));
+        let asked = self.asked.get(&answered.question);
+        let interval = match &answered.question {
+            Question::Objects { resource, .. } if *resource == known::LEASES.into() => LEASES,
+            _ if is_same => asked.map_or(SOONEST, |asked| asked.interval * 2).min(LATEST),
+            _ => SOONEST,
+        };
+        // What could be seen a moment ago is not unknown because one request was lost.
+        let is_lost =
+            |fault: &Fault| matches!(fault.kind, FaultKind::TimedOut | FaultKind::Refused | FaultKind::Failed);
+        let lost_since = match &answered.answer {
+            Answer::Failed(fault) if is_known && is_lost(fault) => {
+                asked.and_then(|asked| asked.lost_since).or(Some(now))
+            }
+            _ => None,
+        };
+        let asked = Asked { at: now, due: later(now, interval), interval, pending: false, lost_since };
+        self.asked.insert(answered.question.clone(), asked);
+        if lost_since.is_none_or(|since| later(since, BLIND) <= now) {
+            self.state.add(answered);
+        }
+    }
+
+    /// What to ask now, what nobody has asked yet first. Each is to be answered before it comes up again.
+    pub fn questions(&mut self, now: Timestamp) -> Vec<Question> {
+        let new: Vec<Question> = next_questions(&self.state)
+            .into_iter()
+            .filter(|question| {
+                !watched().contains(question) && !self.asked.get(question).is_some_and(|asked| asked.pending)
+            })
+            .collect();
+        let due = self.asked.iter().filter(|(_, asked)| !asked.pending && asked.due <= now);
+        let mut due: Vec<(Timestamp, Question)> = due.map(|(question, asked)| (asked.due, question.clone())).collect();
+        due.sort();
+        let all: Vec<Question> = new.into_iter().chain(due.into_iter().map(|(_, question)| question)).collect();
+        for question in &all {
+            let asked = Asked { at: now, due: now, interval: SOONEST, pending: true, lost_since: None };
+            self.asked.entry(question.clone()).and_modify(|asked| asked.pending = true).or_insert(asked);
+        }
+        all
+    }
+
+    /// Judges what is known.
+    pub fn judge(&mut self, now: Timestamp) -> ClusterReport {
+        self.state.at = now;
+        judge(&self.state)
+    }
+
+    /// Drops what no judgement needs any more: begins with what is watched and adds, round after round, only what is
+    /// asked for.
+    pub fn prune(&mut self) {
+        let is_watched = watched();
+        let mut kept = State::new(self.state.subject.clone(), self.state.at);
+        for question in &is_watched {
+            if let Some(answered) = self.state.answers.remove(question) {
+                kept.add(answered);
+            }
+        }
+        loop {
+            let needed = next_questions(&kept);
+            let found: Vec<Answered> =
+                needed.iter().filter_map(|question| self.state.answers.remove(question)).collect();
+            if found.is_empty() {
+                break;
+            }
+            found.into_iter().for_each(|answered| kept.add(answered));
+        }
+        self.state = kept;
+        let answers = &self.state.answers;
+        self.asked.retain(|question, asked| asked.pending || answers.contains_key(question));
+    }
+
+    /// How often to [`Judge::prune`].
+    pub const PRUNE: Duration = FORGET;
+
+    /// Since when which watch has failed, of those that are not believed any more.
+    pub fn blind(&self, now: Timestamp) -> impl Iterator<Item = (&Question, &Fault)> {
+        self.failing.iter().filter(move |(_, (since, _))| later(*since, BLIND) <= now).map(|(q, (_, fault))| (q, fault))
+    }
+}

@@ -1,0 +1,194 @@
+//! The thread that judges: watches and answers come in, questions and what is published go out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use aggregator_core::state::{AgentEvent, Answer, Answered, Facts, Kind as _, ObjectRef, Question, known};
+use findings::event::Phase;
+use incidents::{Going, LeftBehind, Recorder, Snapshot};
+use jiff::Timestamp;
+use tokio::sync::{mpsc, watch};
+
+use crate::judge::{Change, Judge, watched};
+use crate::published::{Nodes, Published};
+
+/// Between two judgements.
+const PAUSE: Duration = Duration::from_millis(500);
+/// A judgement may take this part of the time.
+const SHARE: u32 = 50;
+/// Without news a judgement is made all the same: deadlines pass.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// What the thread hears.
+#[derive(Debug)]
+pub enum Input {
+    /// A watch.
+    Change(Change),
+    /// An answer.
+    Answered(Answered),
+}
+
+/// What the thread works with.
+pub struct Judging {
+    /// What comes in.
+    pub inputs: Receiver<Input>,
+    /// Questions for the API server.
+    pub questions: mpsc::Sender<Vec<Question>>,
+    /// What is served.
+    pub published: watch::Sender<Published>,
+    /// Seconds that the API server's clock is ahead of ours.
+    pub clock: Arc<crate::serve::Clock>,
+    /// What an earlier run has kept.
+    pub recorder: Recorder,
+}
+
+impl Judging {
+    /// Judges until nobody is left who could tell anything.
+    pub fn run(mut self) {
+        let mut judge = Judge::new(self.clock.now());
+        let (mut judged, mut cost, mut pruned, mut news) = (Instant::now(), Duration::ZERO, Instant::now(), true);
+        loop {
+            let pause = (cost * SHARE).max(PAUSE);
+            let wait = if news { pause } else { IDLE };
+            match self.inputs.recv_timeout(wait.saturating_sub(judged.elapsed()).max(Duration::from_millis(1))) {
+                Ok(input) => {
+                    news = true;
+                    self.take(&mut judge, input);
+                    // What came together is judged together.
+                    while let Ok(input) = self.inputs.try_recv() {
+                        self.take(&mut judge, input);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if judged.elapsed() < if news { pause } else { IDLE } {
+                continue;
+            }
+            let begin = Instant::now();
+            if pruned.elapsed() >= Judge::PRUNE {
+                judge.prune();
+                pruned = begin;
+            }
+            self.judge(&mut judge);
+            (judged, cost, news) = (Instant::now(), begin.elapsed(), false);
+        }
+    }
+
+    fn take(&self, judge: &mut Judge, input: Input) {
+        let now = self.clock.now();
+        match input {
+            Input::Change(change) => judge.changed(change, now),
+            Input::Answered(answered) => judge.answered(answered, now),
+        }
+    }
+
+    fn judge(&mut self, judge: &mut Judge) {
+        let now = self.clock.now();
+        let questions = judge.questions(now);
+        let is_open = !questions.is_empty() && self.published.borrow().report.is_none();
+        if !questions.is_empty() && self.questions.try_send(questions).is_err() {
+            tracing::debug!("more questions than the API server answers");
+        }
+        // The first judgement is the one that lacks nothing.
+        if !judge.is_synced() || is_open {
+            return;
+        }
+        let silent = judge.blind(now).count() == watched().len();
+        if silent {
+            // What was so a moment ago is told on, with the time since when nobody could look.
+            self.published.send_modify(|published| {
+                published.silent_since.get_or_insert(now);
+            });
+            return;
+        }
+        let report = judge.judge(now);
+        let (going, nodes) = (going(judge), nodes(judge, now));
+        let on_nodes = on_nodes(judge);
+        let changed = self.recorder.observe(&Snapshot { at: now, going: &going, report: &report, on_nodes: &on_nodes });
+        let asked = going.into_values().map(|going| (going.object.clone(), going.asked())).collect();
+        self.published.send_modify(|published| {
+            let is_same = published.report.as_ref().is_some_and(|before| before.outline() == report.outline());
+            published.version += u64::from(!is_same || changed);
+            if changed || published.report.is_none() {
+                published.incidents = Arc::new(self.recorder.incidents().cloned().collect());
+            }
+            published.report = Some(Arc::new(report));
+            (published.asked, published.nodes) = (Arc::new(asked), Arc::new(nodes));
+            published.silent_since = None;
+        });
+    }
+}
+
+/// All that goes, by uid.
+fn going(judge: &Judge) -> BTreeMap<String, Going> {
+    let mut going = BTreeMap::new();
+    let discovery = match judge.state().answers.get(&Question::Discovery).map(|answered| &answered.answer) {
+        Some(Answer::Seen(Facts::Discovery(discovery))) => Some(discovery),
+        _ => None,
+    };
+    for answered in judge.state().answers.values() {
+        let Question::Objects { resource, .. } = &answered.question else { continue };
+        let Answer::Seen(facts) = &answered.answer else { continue };
+        for meta in facts.metas() {
+            let Some(deletion_timestamp) = meta.deletion_timestamp else { continue };
+            let known =
+                known::ALL.iter().find(|known| known.group == resource.group && known.plural == resource.plural);
+            let served = || Some(discovery?.find(&resource.group, &resource.plural)?.1.kind.as_str());
+            let kind = known.map(|known| known.kind).or_else(served).unwrap_or(&resource.plural).to_owned();
+            let object = ObjectRef {
+                kind,
+                resource: resource.clone(),
+                namespace: meta.namespace.clone(),
+                name: meta.name.clone(),
+            };
+            let grace_seconds = meta.deletion_grace_period_seconds.unwrap_or(0);
+            going.insert(meta.uid.clone(), Going { object, deletion_timestamp, grace_seconds });
+        }
+    }
+    going
+}
+
+fn events(judge: &Judge) -> impl Iterator<Item = &AgentEvent> {
+    let answers = judge.state().answers.values().filter_map(|answered| answered.answer.as_ref().seen());
+    let events = answers.filter_map(|facts| AgentEvent::among(facts)).flatten();
+    // An agent speaks of its own node only, and of what holds.
+    events.filter(|event| event.kind == "Warning" && event.reporting_instance == event.regarding.name)
+}
+
+/// What agents still see, by the pod's uid.
+fn on_nodes(judge: &Judge) -> BTreeMap<String, Vec<LeftBehind>> {
+    let mut found: BTreeMap<String, Vec<LeftBehind>> = BTreeMap::new();
+    for event in events(judge) {
+        let Ok(carried) = event.said() else { continue };
+        let Some(root) = carried.finding.chain.iter().find(|link| link.root) else { continue };
+        let Some(seen) = event.written().filter(|_| carried.phase == Phase::Holds) else { continue };
+        for pod in &carried.pods {
+            let left = LeftBehind {
+                node: event.regarding.name.clone(),
+                cause: carried.finding.cause,
+                root: root.clone(),
+                seen,
+            };
+            found.entry(pod.uid.as_str().to_owned()).or_default().push(left);
+        }
+    }
+    found
+}
+
+/// What agents say, counted by node.
+fn nodes(judge: &Judge, now: Timestamp) -> Nodes {
+    let mut nodes = Nodes::default();
+    for event in events(judge) {
+        let age = event.written().map_or(i64::MAX, |written| now.as_second() - written.as_second());
+        let (young, late) = nodes.findings.entry(event.regarding.name.clone()).or_default();
+        match age {
+            ..2400 => *young += 1,
+            2400..3900 => *late += 1,
+            _ => {}
+        }
+    }
+    nodes
+}

@@ -1,0 +1,16 @@
+//! The aggregator as a service: watches what is being deleted, judges it by the plugin's own rules, and tells it as
+//! metrics and as an API, to each caller what that caller may see.
+//!
+//! ```text
+//! watches, answers, time  →  Judge (aggregator-core)  →  Published  →  metrics, API
+//!                               ↓ questions                  ↓
+//!                            API server                  incidents (kept in a file)
+//! ```
+
+mod http;
+mod judge;
+mod judging;
+mod published;
+mod serve;
+
+pub use serve::{Settings, serve};

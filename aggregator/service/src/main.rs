@@ -1,0 +1,72 @@
+//! `why-terminating-aggregator`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use aggregator::client::Connection;
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+/// Tells all the time what holds whatever is stuck in Terminating in a cluster.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Watch the cluster, and serve metrics and an API
+    Serve(Serve),
+}
+
+#[derive(Debug, clap::Args)]
+struct Serve {
+    /// Where to listen
+    #[arg(long, default_value = "127.0.0.1:8443")]
+    listen: SocketAddr,
+    /// The kubeconfig; in a pod its service account is used
+    #[arg(long, env = "KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+    /// A file that keeps what was stuck over restarts
+    #[arg(long)]
+    incidents: Option<PathBuf>,
+    /// Name namespaces in metrics; whoever may read the metrics then reads these names
+    #[arg(long)]
+    names_in_metrics: bool,
+    /// Seconds that one request to the API server may take
+    #[arg(long, default_value_t = 10)]
+    request_timeout: u64,
+}
+
+fn main() -> ExitCode {
+    let Args { command: Command::Serve(args) } = Args::parse();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("off,service=info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Serve) -> anyhow::Result<()> {
+    let connection = Connection {
+        kubeconfig: args.kubeconfig,
+        request_timeout: Duration::from_secs(args.request_timeout),
+        ..Connection::default()
+    };
+    let settings = service::Settings {
+        connection,
+        listen: args.listen,
+        incidents: args.incidents,
+        names_in_metrics: args.names_in_metrics,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(service::serve(settings, |address| tracing::info!(%address, "listening")))
+}

@@ -1,0 +1,82 @@
+//! The running service: its tasks, and what ends them.
+
+mod clock;
+mod files;
+mod questions;
+mod watches;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use aggregator::client::{Bounds, Connection, connect};
+use anyhow::Context as _;
+use incidents::{Limits, Recorder};
+use tokio::sync::{mpsc, watch};
+
+use crate::http;
+use crate::judging::Judging;
+use crate::published::Published;
+
+pub use clock::Clock;
+pub use questions::Requests;
+
+/// What the service is told at its start.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How to reach the API server.
+    pub connection: Connection,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Where incidents are kept over restarts; none to keep them in memory only.
+    pub incidents: Option<PathBuf>,
+    /// Whether names of namespaces may stand in metrics.
+    pub names_in_metrics: bool,
+}
+
+/// Serves until somebody ends it. `ready` hears the address once it listens.
+pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
+    let (client, _) = connect(&settings.connection).await.context("connect to the API server")?;
+    let bounds = Bounds { request_timeout: settings.connection.request_timeout, ..Bounds::default() };
+    let clock = Arc::new(Clock::default());
+    let (inputs, heard) = std::sync::mpsc::channel();
+    let (questions, asked) = mpsc::channel(64);
+    let (publish, published) = watch::channel(Published::default());
+    let kept = settings.incidents.as_deref().map(files::read).unwrap_or_default();
+    let recorder = Recorder::new(Limits::default(), kept);
+    let judging = Judging { inputs: heard, questions, published: publish, clock: Arc::clone(&clock), recorder };
+    let thread = std::thread::Builder::new().name("judge".to_owned()).spawn(move || judging.run())?;
+    let requests = Arc::new(questions::Requests::default());
+    let asker =
+        questions::ask(client.clone(), bounds, asked, inputs.clone(), Arc::clone(&clock), Arc::clone(&requests));
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(asker);
+    for question in crate::judge::watched() {
+        tasks.spawn(watches::follow(client.clone(), question, bounds, inputs.clone()));
+    }
+    drop(inputs);
+    if let Some(file) = settings.incidents.clone() {
+        tasks.spawn(files::keep(file, published.clone()));
+    }
+    let state = http::Shared::new(client, bounds, published, requests, settings.names_in_metrics);
+    let (listener, address) = http::bind(settings.listen).await.context("listen")?;
+    ready(address);
+    tasks.spawn(http::serve(listener, state));
+    tokio::select! {
+        ended = tasks.join_next() => anyhow::bail!("a part of the service has ended: {ended:?}"),
+        signal = ended_by_signal() => signal?,
+    }
+    // The judge ends when nobody tells it anything any more.
+    tasks.shutdown().await;
+    tokio::task::spawn_blocking(move || thread.join()).await?.map_err(|_| anyhow::anyhow!("the judge panicked"))
+}
+
+async fn ended_by_signal() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! The service as a process would run it, against the fake API server: who sees what, what changes, what is told when
+//! nobody can be asked.
+
+#[cfg(test)]
+mod running;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use crate::running::Running;
+
+    #[test]
+    fn it_tells_what_the_plugin_tells() {
+        let running = Running::start("volumes-busy");
+        let (status, stuck) = running.json("/api/v1/stuck", "admin");
+        assert_eq!(status, 200, "{stuck}");
+        assert_eq!(stuck["verdict"], "Stuck");
+        let roots = stuck["roots"].as_array().unwrap();
+        assert!(
+            !roots.is_empty() && roots.iter().all(|root| !root["victims"].as_array().unwrap().is_empty()),
+            "{stuck}"
+        );
+        let (_, incidents) = running.json("/api/v1/incidents", "admin");
+        let incidents = incidents["incidents"].as_array().unwrap();
+        assert!(!incidents.is_empty() && incidents.iter().all(|one| one["end"].is_null()), "{incidents:#?}");
+        let id = incidents[0]["id"].as_str().unwrap();
+        let (status, text) = running.get(&format!("/api/v1/incidents/{id}?format=md"), "admin");
+        assert!(status == 200 && text.starts_with("# ") && text.contains("its deletion was asked for"), "{text}");
+        let (status, metrics) = running.get("/metrics", "admin");
+        assert!(status == 200 && metrics.contains("why_terminating_cluster_objects{"), "{metrics}");
+        assert!(metrics.contains("why_terminating_cluster_oldest_stuck_seconds "), "{metrics}");
+        assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    }
+
+    #[test]
+    fn nobody_sees_more_than_the_api_server_shows_them() {
+        let running = Running::start("volumes-busy");
+        for path in ["/api/v1/stuck", "/api/v1/incidents", "/metrics"] {
+            assert_eq!(running.get(path, "").0, 401, "{path}");
+            assert_eq!(running.get(path, "forged").0, 401, "{path}");
+        }
+        assert_eq!(running.get("/metrics", "bob").0, 403);
+        let (status, nothing) = running.json("/api/v1/stuck", "bob");
+        assert_eq!((status, &nothing["roots"], &nothing["verdict"]), (200, &json!([]), &json!("Clear")));
+        let (_, incidents) = running.json("/api/v1/incidents", "bob");
+        assert_eq!(incidents["incidents"], json!([]));
+        // What may not be seen and what is not there are told in the same words.
+        let (_, all) = running.json("/api/v1/incidents", "admin");
+        let id = all["incidents"][0]["id"].as_str().unwrap().to_owned();
+        assert_eq!(running.get(&format!("/api/v1/incidents/{id}"), "bob"), running.get("/api/v1/incidents/0", "bob"));
+        // The kinds of the namespace, but not what is below them.
+        let (_, pods) = running.json("/api/v1/stuck", "alice");
+        let text = pods.to_string();
+        assert!(text.contains("something you may not see"), "{text}");
+        assert!(!text.contains("node-a") && !text.contains("/var/lib/kubelet"), "{text}");
+        for root in pods["roots"].as_array().unwrap() {
+            assert_eq!((&root["finding"]["evidence"], &root["finding"]["remedy"]["steps"]), (&json!([]), &json!([])));
+            for victim in root["victims"].as_array().unwrap() {
+                assert_eq!(victim["thing"]["kind"], "Pod", "{victim}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_goes_is_over() {
+        let running = Running::start("volumes-busy");
+        let (_, before) = running.json("/api/v1/incidents", "admin");
+        let pod = before["incidents"].as_array().unwrap().iter().find(|one| one["object"]["kind"] == "Pod").unwrap();
+        let (namespace, name) = (&pod["object"]["namespace"], &pod["object"]["name"]);
+        running.remove_pod(namespace.as_str().unwrap(), name.as_str().unwrap());
+        let path = format!("/api/v1/incidents/{}", pod["id"].as_str().unwrap());
+        running.until(Duration::from_secs(20), || {
+            let (_, one) = running.json(&path, "admin");
+            one["end"]["seen"] == true
+        });
+    }
+
+    #[test]
+    fn who_has_an_answer_is_told_so_in_a_few_bytes() {
+        let running = Running::start("volumes-busy");
+        let tag = running.header("/api/v1/causes", "admin", &[], "etag").unwrap();
+        assert_eq!(running.status("/api/v1/causes", "admin", &[("if-none-match", &tag)]), 304);
+        assert_eq!(running.status("/api/v1/causes", "admin", &[("if-none-match", "\"other\"")]), 200);
+    }
+
+    #[test]
+    fn an_api_server_that_is_away_changes_nothing_but_the_time() {
+        let mut running = Running::start("volumes-busy");
+        let (_, before) = running.json("/api/v1/stuck", "admin");
+        running.stop_api_server();
+        // Who may see what is believed for a while, and then nobody sees anything.
+        running.until(Duration::from_secs(40), || running.get("/api/v1/stuck", "admin").0 == 503);
+        assert_eq!(running.get("/healthz", "").0, 200);
+        assert_eq!(running.get("/readyz", "").0, 200);
+        running.start_api_server();
+        running.until(Duration::from_secs(60), || {
+            let (status, after) = running.json("/api/v1/stuck", "admin");
+            status == 200 && after["roots"].as_array().map(Vec::len) == before["roots"].as_array().map(Vec::len)
+        });
+    }
+}

@@ -1,0 +1,189 @@
+//! What has changed, line by line. kube's own watcher reads a line of any length.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use aggregator_core::state::{Answer, Fault, Question, Scope, Select};
+use findings::FaultKind;
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use memchr::memmem;
+use serde::Deserialize;
+
+use super::paths::{part, path};
+use super::server::{Bounds, ask, kind, said, words};
+
+/// No object is longer: etcd takes no more than 1.5 MiB, and JSON is a little longer than what is stored.
+const LONGEST: usize = 4 << 20;
+/// So long a server lets a watch live, in seconds: client-go asks for no more.
+const LIVES: u32 = 290;
+/// A watch whose end is not heard of is half open.
+const OVERDUE: Duration = Duration::from_secs(310);
+
+/// What a line of a watch says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The object as it is now, as JSON.
+    Applied(Vec<u8>),
+    /// It is gone, or not selected any more.
+    Deleted {
+        /// Its uid.
+        uid: String,
+    },
+}
+
+/// What is followed: the objects that a question asks for.
+pub struct Watch {
+    body: Body,
+    read: Vec<u8>,
+    /// Only what is being deleted is read; all else is dropped as it comes.
+    is_terminating: bool,
+    version: String,
+    end: tokio::time::Instant,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    object: Head,
+}
+
+/// What every object has, and the `Status` of a watch that has failed.
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct Head {
+    metadata: Meta,
+    code: u16,
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Meta {
+    uid: String,
+    resource_version: String,
+    deletion_timestamp: Option<String>,
+}
+
+/// The version a watch may begin at: what is listed later has all that the watch does not tell.
+pub async fn version(client: &Client, question: &Question, bounds: Bounds) -> Answer<String> {
+    #[derive(Deserialize)]
+    struct List {
+        metadata: Meta,
+    }
+    let path = format!("{}limit=1", selected(question));
+    let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+    let body = ask(client, &path, accept, bounds).await.map(|response| response.body);
+    body.and_then(|body| match serde_json::from_slice::<List>(&body) {
+        Ok(list) => Answer::Seen(list.metadata.resource_version),
+        Err(error) => Answer::failed(FaultKind::Malformed, error),
+    })
+}
+
+fn selected(question: &Question) -> String {
+    let Question::Objects { resource, scope, select, .. } = question else { return String::new() };
+    let path = path(resource, if matches!(scope, Scope::Named(..)) { &Scope::All } else { scope });
+    match select {
+        Select::Fields(selector) => format!("{path}?fieldSelector={}&", part(selector)),
+        Select::Labels(selector) => format!("{path}?labelSelector={}&", part(selector)),
+        Select::Every | Select::Terminating => format!("{path}?"),
+    }
+}
+
+impl Watch {
+    /// Begins to follow what has changed since `version`.
+    pub async fn begin(client: &Client, question: &Question, version: &str, bounds: Bounds) -> Result<Watch, Fault> {
+        let path = format!(
+            "{}watch=true&allowWatchBookmarks=true&timeoutSeconds={LIVES}&resourceVersion={}",
+            selected(question),
+            part(version)
+        );
+        let request = Request::get(path).header(header::ACCEPT, "application/json").body(Body::empty());
+        let request = request.map_err(|error| Fault::new(FaultKind::NotAsked, error.to_string()))?;
+        let answered = tokio::time::timeout(bounds.request_timeout, client.send(request)).await;
+        let response =
+            answered.map_err(|_| Fault::new(FaultKind::TimedOut, format!("waited {:?}", bounds.request_timeout)))?;
+        let (head, body) = response.map_err(|error| Fault::new(kind(&error), words(&error)))?.into_parts();
+        if head.status != StatusCode::OK {
+            let whole =
+                tokio::time::timeout(bounds.request_timeout, http_body_util::Limited::new(body, 64 << 10).collect());
+            let body = whole.await.ok().and_then(Result::ok).map(|body| body.to_bytes()).unwrap_or_default();
+            return Err(Fault::answered(head.status.as_u16(), said(&body)));
+        }
+        let is_terminating = matches!(question, Question::Objects { select: Select::Terminating, .. });
+        let end = tokio::time::Instant::now() + OVERDUE;
+        Ok(Watch { body, read: Vec::new(), is_terminating, version: version.to_owned(), end })
+    }
+
+    /// The version of the last line, from which a new watch goes on.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The next change that counts; none when the watch has ended.
+    pub async fn next(&mut self) -> Result<Option<Change>, Fault> {
+        loop {
+            let Some(line) = self.line().await? else { return Ok(None) };
+            if let Some(change) = self.understand(&line)? {
+                return Ok(Some(change));
+            }
+        }
+    }
+
+    async fn line(&mut self) -> Result<Option<Vec<u8>>, Fault> {
+        let mut searched = 0;
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.read[searched..]) {
+                let rest = self.read.split_off(searched + at + 1);
+                return Ok(Some(std::mem::replace(&mut self.read, rest)));
+            }
+            searched = self.read.len();
+            if searched > LONGEST {
+                let says = format!("one object of a watch has more than {LONGEST} bytes");
+                return Err(Fault::new(FaultKind::TooLarge, says));
+            }
+            let frame = match tokio::time::timeout_at(self.end, Pin::new(&mut self.body).frame()).await {
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(error))) => return Err(Fault::new(kind(&error), words(&error))),
+                // One that is cut off in the middle comes again.
+                Ok(None) | Err(_) => return Ok(None),
+            };
+            if let Ok(data) = frame.into_data() {
+                self.read.extend_from_slice(&data);
+            }
+        }
+    }
+
+    fn understand(&mut self, line: &[u8]) -> Result<Option<Change>, Fault> {
+        let malformed = |error: serde_json::Error| Fault::new(FaultKind::Malformed, error.to_string());
+        let Line { r#type, object: Head { metadata, code, message } } =
+            serde_json::from_slice(line).map_err(malformed)?;
+        if r#type == "ERROR" {
+            return Err(Fault::answered(code, message));
+        }
+        self.version = metadata.resource_version;
+        Ok(match r#type {
+            "DELETED" => Some(Change::Deleted { uid: metadata.uid }),
+            "ADDED" | "MODIFIED" if !self.is_terminating || metadata.deletion_timestamp.is_some() => {
+                Some(Change::Applied(object(line).map_err(malformed)?))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// The object of a line, as it stands there: `{"type":"ADDED","object":{…}}`.
+fn object(line: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
+    let between = line.trim_ascii_end().strip_suffix(b"}").and_then(|line| {
+        let (head, rest) = line.split_at_checked(memmem::find(line, b"\"object\":")?)?;
+        // Else the object stands first, and something of it is called so.
+        (head.len() < 24).then(|| rest.trim_ascii_start().get(9..)).flatten()
+    });
+    match between {
+        Some(between) => Ok(between.to_vec()),
+        None => serde_json::from_slice::<serde_json::Value>(line).and_then(|line| serde_json::to_vec(&line["object"])),
+    }
+}

@@ -1,0 +1,259 @@
+//! The first screen: a block of at most six lines for each root cause, the oldest first. It is read at night; the
+//! whole chain of one root is a question further on.
+
+use std::collections::BTreeSet;
+
+use aggregator_core::report::{ClusterReport, Held, Root};
+use aggregator_core::state::{ObjectRef, Subject, known};
+use findings::render::{Page, Style, cut};
+use findings::{Confidence, Thing, Unknown, Verdict, clean, duration};
+
+use super::words::{self, by_reason};
+
+/// More names of what a root holds are counted.
+const MOST_NAMES: usize = 3;
+/// More notes are counted.
+const MOST_NOTES: usize = 3;
+/// Words of a root that are shorter are shown with what leads to it.
+const TELLING: usize = 30;
+/// Where the lines of a block begin to tell.
+const COLUMN: usize = 8;
+
+/// Roots that make one block: one that the API shows, or all that only one node knows the cause of.
+pub struct Block<'a> {
+    roots: Vec<&'a Root>,
+}
+
+/// The blocks of a report, in the order of their numbers.
+pub fn blocks(report: &ClusterReport) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for root in &report.roots {
+        let is_same = |block: &&mut Block| {
+            block.roots.iter().any(|other| {
+                root.look_on.is_some() && other.look_on == root.look_on && other.finding.cause == root.finding.cause
+            })
+        };
+        match blocks.iter_mut().find(is_same) {
+            Some(block) => block.roots.push(root),
+            None => blocks.push(Block { roots: vec![root] }),
+        }
+    }
+    blocks
+}
+
+impl<'a> Block<'a> {
+    /// What is in it.
+    pub fn roots(&self) -> &[&'a Root] {
+        &self.roots
+    }
+
+    fn first(&self) -> Option<&'a Root> {
+        self.roots.first().copied()
+    }
+
+    fn victims(&self) -> Vec<&'a Held> {
+        let mut known = BTreeSet::new();
+        let all = self.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
+        all.filter(|held| known.insert(&held.thing)).collect()
+    }
+
+    /// Everything it holds, what lies between victim and root included.
+    fn objects(&self) -> BTreeSet<&'a ObjectRef> {
+        let victims = self.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held.thing));
+        victims.chain(self.roots.iter().flat_map(|root| &root.on_the_way)).collect()
+    }
+
+    fn age(&self) -> String {
+        let oldest = self.roots.iter().filter_map(|root| root.oldest()).max();
+        oldest.map_or(String::new(), duration)
+    }
+}
+
+/// Writes the first screen.
+pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
+    let mut page = Page::new(width, style);
+    page.line(&head(report, width, style));
+    for (index, block) in blocks(report).iter().enumerate() {
+        page.gap();
+        one_block(&mut page, index + 1, block, width);
+    }
+    let untold: Vec<&Held> = report.unexplained.iter().filter(|held| held.verdict > Verdict::Clear).collect();
+    if let Some(first) = untold.first() {
+        page.gap();
+        let names: Vec<String> = untold.iter().map(|held| name(&held.thing)).collect();
+        page.line(&format!("?  {}  {}", style.doubtful("CannotTell"), some(&names)));
+        line(&mut page, "", &first.words, width);
+        line(&mut page, "Next", "see below what could not be looked at, or name one of them: TYPE/NAME", width);
+    }
+    let unknown = by_reason(&report.unknown);
+    if !unknown.is_empty() {
+        page.gap();
+    }
+    for same in unknown {
+        not_seen(&mut page, &same, width);
+    }
+    notes(&mut page, report);
+    if !report.looked_at.is_empty() {
+        page.gap();
+        page.filled("", &looked_at(report));
+    }
+    page.finish()
+}
+
+/// `20 objects stuck, 3 root causes (oldest 4d13h)`, and how to see more.
+fn head(report: &ClusterReport, width: usize, style: Style) -> String {
+    let summary = words::summary(report, style);
+    let more = "whole chain and steps: --explain N";
+    let plain = words::summary(report, Style::Plain).chars().count();
+    match width.checked_sub(plain + more.len()) {
+        Some(room) if room > 2 && !report.roots.is_empty() => format!("{summary}{}{more}", " ".repeat(room)),
+        _ => summary,
+    }
+}
+
+fn one_block(page: &mut Page, number: usize, block: &Block, width: usize) {
+    let Some(root) = block.first() else { return };
+    let style = page.style;
+    let id = root.finding.cause.id;
+    let id = if root.verdict == Verdict::Stuck { style.bad(id) } else { style.doubtful(id) };
+    let counted = counted(block);
+    let age = match root.verdict {
+        Verdict::Progressing => "progressing".to_owned(),
+        Verdict::Clear => "not stuck".to_owned(),
+        Verdict::CannotTell | Verdict::Stuck => block.age(),
+    };
+    page.line(&format!("{number:<2} {id}  {}  {counted}  {age}", style.strong(&place(root))).trim_end().to_owned());
+    line(page, "", &proof(block, root), width);
+    let names: Vec<String> = block.victims().iter().map(|held| name(&held.thing)).collect();
+    if names != [place(root)] {
+        line(page, "Holds", &some(&names), width);
+    }
+    if let Some(step) =
+        root.finding.remedy.steps.iter().find(|step| step.command.is_some()).or(root.finding.remedy.steps.first())
+    {
+        let node = root.told_by.as_ref().map_or(String::new(), |by| format!("on {}: ", clean(&by.node, 253)));
+        match &step.command {
+            // Never cut: it is pasted.
+            Some(command) => {
+                page.line(&format!("   {:<width$}{node}{}", "Next", style.strong(command), width = COLUMN))
+            }
+            None => line(page, "Next", &format!("{node}{}", step.text), width),
+        }
+    }
+    line(page, "Never", &root.finding.remedy.dont, width);
+}
+
+/// One line of a block, which ends where the terminal does.
+fn line(page: &mut Page, head: &str, text: &str, width: usize) {
+    let lead = if head.is_empty() { "   ".to_owned() } else { format!("   {head:<COLUMN$}") };
+    page.line(&format!("{lead}{}", cut(text, width.saturating_sub(lead.len()).max(20))));
+}
+
+/// What proves it: the words of the root itself, which quote the server where it says anything.
+fn proof(block: &Block, root: &Root) -> String {
+    let said = match root.finding.chain.as_slice() {
+        // `does not exist` tells little by itself.
+        [.., above, last] if last.state.chars().count() < TELLING => {
+            format!("{}; {} {}", above.state, last.subject, last.state)
+        }
+        [.., last] => last.state.clone(),
+        [] => String::new(),
+    };
+    let node = root
+        .told_by
+        .as_ref()
+        .map_or(String::new(), |by| format!("{} says ({} ago): ", clean(&by.node, 253), duration(by.seconds_ago)));
+    let many = if block.roots.len() > 1 { "each for itself: " } else { "" };
+    let probable = if root.finding.confidence == Confidence::Probable { "probable: " } else { "" };
+    format!("{node}{probable}{many}{said}")
+}
+
+/// The root in a few words: `node/node-b`, `service/guard in guard-system`; of what only a node knows, that node.
+fn place(root: &Root) -> String {
+    if let Some(node) = &root.look_on {
+        return format!("not visible from the API: look on {}", clean(node, 253));
+    }
+    let Some(link) = root.finding.chain.last() else { return String::new() };
+    let node = root.told_by.as_ref().map_or(String::new(), |by| format!(" on {}", clean(&by.node, 253)));
+    match &link.what {
+        Some(Thing::Object { kind, namespace, name }) => {
+            let inside = namespace.as_deref().map_or(String::new(), |namespace| format!(" in {namespace}"));
+            format!("{}/{name}{inside}", kind.to_lowercase())
+        }
+        _ => format!("{}{node}", link.subject),
+    }
+}
+
+/// `12 pods, 2 ns`: of what and in how many namespaces.
+fn counted(block: &Block) -> String {
+    let objects = block.objects();
+    let is_namespace = |object: &&&ObjectRef| object.is(known::NAMESPACES);
+    let others: Vec<&ObjectRef> = objects.iter().filter(|object| !is_namespace(object)).copied().collect();
+    let mut namespaces: BTreeSet<&str> = others.iter().filter_map(|object| object.namespace.as_deref()).collect();
+    namespaces.extend(objects.iter().filter(is_namespace).map(|object| object.name.as_str()));
+    let mut parts = Vec::new();
+    let kinds: BTreeSet<&str> = others.iter().map(|object| object.kind.as_str()).collect();
+    match (others.len(), kinds.len()) {
+        (0, _) => {}
+        (1, _) => parts.extend(others.first().map(|one| format!("1 {}", one.kind.to_lowercase()))),
+        (many, 1) => parts.extend(others.first().map(|one| format!("{many} {}", clean(&one.resource.plural, 63)))),
+        (many, _) => parts.push(format!("{many} objects")),
+    }
+    if !namespaces.is_empty() {
+        parts.push(format!("{} ns", namespaces.len()));
+    }
+    parts.join(", ")
+}
+
+/// `shop/db-0` of a pod, `ns/shop`, `widget shop/w1`.
+fn name(object: &ObjectRef) -> String {
+    let of = |name: &str| clean(name, 253);
+    match &object.namespace {
+        Some(namespace) if object.is(known::PODS) => format!("{}/{}", of(namespace), of(&object.name)),
+        Some(namespace) => format!("{} {}/{}", clean(&object.kind.to_lowercase(), 63), of(namespace), of(&object.name)),
+        None if object.is(known::NAMESPACES) => format!("ns/{}", of(&object.name)),
+        None => format!("{}/{}", clean(&object.kind.to_lowercase(), 63), of(&object.name)),
+    }
+}
+
+fn some(names: &[String]) -> String {
+    let shown = names.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+fn not_seen(page: &mut Page, same: &[&Unknown], width: usize) {
+    let sources: Vec<String> = same.iter().map(|one| one.source.clone()).collect();
+    let why = same.first().map_or("", |one| one.why.as_str());
+    let hides = same.iter().map(|one| one.hides.as_str()).find(|hides| !hides.is_empty());
+    let hides = hides.map_or(String::new(), |hides| format!("; hides {hides}"));
+    let text = format!("{}: {why}{hides}", some(&sources));
+    page.line(&format!("Unknown  {}", cut(&text, width.saturating_sub(9).max(20))));
+}
+
+fn notes(page: &mut Page, report: &ClusterReport) {
+    for note in report.notes.iter().take(MOST_NOTES) {
+        page.gap();
+        page.filled("Note     ", note);
+    }
+    match report.notes.len().saturating_sub(MOST_NOTES) {
+        0 => {}
+        more => page.line(&format!("Note     and {more} more: -o tree")),
+    }
+}
+
+/// Which kinds were looked at, and how to look at others.
+fn looked_at(report: &ClusterReport) -> String {
+    let is_everything = matches!(report.subject, Subject::Everything { all_kinds: true, .. });
+    if is_everything {
+        let kinds = report.looked_at.len();
+        return format!("Looked at: {kinds} kinds, all that the server serves but Secrets and Events.");
+    }
+    let kinds = report.looked_at.join(", ");
+    match report.subject {
+        Subject::Kind { .. } => format!("Looked at: {kinds}."),
+        _ => format!("Looked at: {kinds}. Other kinds: --all-kinds or TYPE/NAME."),
+    }
+}

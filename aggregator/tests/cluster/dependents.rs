@@ -1,0 +1,113 @@
+//! What an object in foreground deletion owns, and what of that could not be looked at.
+
+use findings::{Confidence, Verdict};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn owned_by(version: &str, kind: &str, name: &str, uid: &str) -> Value {
+    json!([{"apiVersion": version, "kind": kind, "name": name, "uid": uid, "blockOwnerDeletion": true}])
+}
+
+/// A composite resource and the managed resource that it owns live in no namespace.
+fn composite() -> World {
+    let world = healthy().with_cluster_wide("aws.platform.io", "xbuckets", "XBucket").with_cluster_wide(
+        "s3.aws.upbound.io",
+        "buckets",
+        "Bucket",
+    );
+    let asked = world.ago(86_400);
+    world.with(json!({
+        "apiVersion": "aws.platform.io/v1", "kind": "XBucket",
+        "metadata": {"name": "x1", "uid": "x1", "deletionTimestamp": asked, "finalizers": ["foregroundDeletion"]}
+    }))
+}
+
+#[test]
+fn a_dependent_that_lives_in_no_namespace_is_found() {
+    let world = composite();
+    let asked = world.ago(86_400);
+    let world = world.with(json!({
+        "apiVersion": "s3.aws.upbound.io/v1", "kind": "Bucket",
+        "metadata": {
+            "name": "b1", "uid": "b1", "deletionTimestamp": asked,
+            "finalizers": ["finalizer.managedresource.crossplane.io"],
+            "ownerReferences": owned_by("aws.platform.io/v1", "XBucket", "x1", "x1")
+        },
+        "status": {"conditions": [{
+            "type": "Synced", "status": "False", "reason": "ReconcileError", "message": "delete failed: BucketNotEmpty"
+        }]}
+    }));
+    let looked = look(world, object("xbucket", "", "x1"));
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[0].starts_with("XBucket x1: "), "{:?}", looked.chain(0));
+    assert!(looked.chain(0)[1].starts_with("Bucket b1: "), "{:?}", looked.chain(0));
+}
+
+/// Namespaced kinds are many: those of a cluster-wide owner are looked through when nothing nearer is its dependent.
+#[test]
+fn a_dependent_in_a_namespace_of_a_cluster_wide_owner_is_found() {
+    let world = composite().with(json!({
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "c", "namespace": "a", "ownerReferences": owned_by("aws.platform.io/v1", "XBucket", "x1", "x1")
+        }
+    }));
+    assert_eq!(look(world, object("xbucket", "", "x1")).causes(), ["ForegroundDependentsRemain"]);
+}
+
+fn deployment() -> World {
+    let world =
+        healthy().with(json!({"kind": "Namespace", "metadata": {"name": "shop"}})).deployment("shop", "d1", 1, 0);
+    let asked = world.ago(86_400);
+    world.change("/apis/apps/v1/deployments", "d1", |one| {
+        one["metadata"]["uid"] = "d1".into();
+        one["metadata"]["deletionTimestamp"] = asked.into();
+        one["metadata"]["finalizers"] = json!(["foregroundDeletion"]);
+    })
+}
+
+#[test]
+fn a_kind_that_may_not_be_listed_may_hold_the_dependent() {
+    let world = deployment()
+        .held("apps/v1", "ReplicaSet", "shop", "d1-abc", &["example.com/x"])
+        .change("/apis/apps/v1/replicasets", "d1-abc", |one| {
+            one["metadata"]["ownerReferences"] = owned_by("apps/v1", "Deployment", "d1", "d1");
+        })
+        .refuse("/apis/apps/v1/namespaces/shop/replicasets", 403, "replicasets.apps is forbidden");
+    let looked = look(world, object("deployment", "shop", "d1"));
+    assert_eq!(looked.causes(), [""; 0], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::CannotTell);
+    let hidden = looked.report.unknown.iter().find(|one| one.source == "replicasets.apps").unwrap();
+    assert_eq!(hidden.hides, "which replicasets.apps it owns");
+}
+
+#[test]
+fn secrets_are_never_looked_at_and_may_be_dependents() {
+    let looked = look(deployment(), object("deployment", "shop", "d1"));
+    assert_eq!(looked.causes(), ["GarbageCollectorNotWorking"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!(finding.confidence, Confidence::Probable);
+    assert!(finding.evidence.iter().any(|one| one.source == "secrets" && one.says.contains("not looked at")));
+    assert!(!looked.requests.iter().any(|path| path.contains("/secrets")), "{:#?}", looked.requests);
+}
+
+/// A dependent that does not block is no reason to stop looking.
+#[test]
+fn a_dependent_that_does_not_block_hides_no_other() {
+    let owner = |blocks: bool| {
+        let mut all = owned_by("apps/v1", "Deployment", "d1", "d1");
+        all[0]["blockOwnerDeletion"] = blocks.into();
+        all
+    };
+    let world = deployment()
+        .with(json!({
+            "kind": "ConfigMap", "metadata": {"name": "free", "namespace": "shop", "ownerReferences": owner(false)}
+        }))
+        .with_custom("example.com", "widgets", "Widget")
+        .held("example.com/v1", "Widget", "shop", "w", &["example.com/hold"])
+        .change("/apis/example.com/v1/widgets", "w", |one| one["metadata"]["ownerReferences"] = owner(true));
+    let looked = look(world, object("deployment", "shop", "d1"));
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[1].starts_with("Widget shop/w: "), "{:?}", looked.chain(0));
+}

@@ -1,0 +1,99 @@
+//! Which kinds are looked at, and what a word means.
+
+use aggregator_core::state::Subject;
+use findings::Verdict;
+use serde_json::json;
+
+use crate::support::*;
+
+const APPLICATION: &str = "resources-finalizer.argocd.argoproj.io";
+
+fn applications() -> World {
+    let mut world = healthy().active("argocd").with_custom("argoproj.io", "applications", "Application");
+    for number in 0..30 {
+        world = world.held("argoproj.io/v1", "Application", "argocd", &format!("a{number}"), &[APPLICATION]);
+    }
+    world
+}
+
+#[test]
+fn what_was_looked_at_is_said_where_nothing_is_stuck() {
+    let looked = look(applications(), everything());
+    assert_eq!(looked.report.verdict, Verdict::Clear, "{:#?}", looked.report);
+    let kinds = ["namespaces", "pods", "persistentvolumeclaims", "persistentvolumes", "volumeattachments"];
+    assert_eq!(looked.report.looked_at[..5], kinds, "{:?}", looked.report.looked_at);
+}
+
+#[test]
+fn every_kind_is_looked_at_by_its_metadata() {
+    let looked = look(applications(), Subject::Everything { namespace: None, all_kinds: true });
+    assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
+    assert_eq!((looked.report.verdict, looked.report.roots[0].victims.len()), (Verdict::Stuck, 30));
+    assert!(looked.report.looked_at.contains(&"applications.argoproj.io".to_owned()));
+    // Each kind once, whatever the number of its objects, and no Secret.
+    let lists = looked.requests.iter().filter(|path| path.starts_with("/apis/argoproj.io/v1/applications"));
+    assert_eq!(lists.count(), 1, "{:#?}", looked.requests);
+    assert!(!looked.requests.iter().any(|path| path.contains("/secrets")), "{:#?}", looked.requests);
+    let one = Subject::Everything { namespace: Some("argocd".to_owned()), all_kinds: true };
+    assert_eq!(look(applications(), one).report.roots[0].victims.len(), 30);
+}
+
+fn kind(word: &str, namespace: Option<&str>) -> Subject {
+    Subject::Kind { word: word.to_owned(), namespace: namespace.map(str::to_owned) }
+}
+
+#[test]
+fn a_type_alone_asks_about_all_of_it() {
+    let world = || applications().going_pod("shop", "p", "node-a", "Running").active("shop").going("gone", all_false());
+    for word in ["pod", "pods", "po"] {
+        let looked = look(world(), kind(word, None));
+        assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{word}: {:#?}", looked.report);
+    }
+    let looked = look(world(), kind("applications", None));
+    assert_eq!((looked.causes(), looked.report.roots[0].victims.len()), (vec!["ArgoCdFinalizer"], 30));
+    assert_eq!(look(world(), kind("pods", Some("argocd"))).report.verdict, Verdict::Clear);
+    let unknown = look(world(), kind("gadgets", None)).report.refused.unwrap();
+    assert!(unknown.contains("no resource \"gadgets\"") && unknown.contains("for example"), "{unknown}");
+}
+
+#[test]
+fn a_namespace_that_does_not_exist_is_an_error() {
+    let everything = Subject::Everything { namespace: Some("nope".to_owned()), all_kinds: false };
+    for subject in [everything, kind("pods", Some("nope"))] {
+        let refused = look(applications(), subject).report.refused.unwrap();
+        assert!(refused.starts_with("there is no namespace \"nope\""), "{refused}");
+    }
+    let missing = look(applications().active("shop"), object("pod", "shop", "nope")).report.refused.unwrap();
+    assert_eq!(missing, "Pod shop/nope does not exist");
+}
+
+#[test]
+fn an_active_namespace_is_asked_about_what_goes_in_it() {
+    let world = healthy().active("shop").going_pod("shop", "p", "node-a", "Running");
+    let looked = look(world, object("ns", "default", "shop"));
+    assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Stuck);
+    assert_eq!(looked.report.unexplained[0].words, "is not being deleted");
+}
+
+#[test]
+fn a_word_that_two_groups_share_means_the_object_that_exists() {
+    let world = || {
+        healthy()
+            .active("db")
+            .with_custom("cluster.x-k8s.io", "clusters", "Cluster")
+            .with_custom("postgresql.cnpg.io", "clusters", "Cluster")
+            .held("postgresql.cnpg.io/v1", "Cluster", "db", "pg", &["x/y"])
+    };
+    let looked = look(world(), object("cluster", "db", "pg"));
+    assert_eq!(looked.report.verdict, Verdict::Stuck, "{:#?}", looked.report);
+    assert_eq!(looked.victims(0), ["Cluster db/pg"]);
+    let none = look(world(), object("cluster", "db", "nope")).report.refused.unwrap();
+    assert!(none.contains("clusters.cluster.x-k8s.io, clusters.postgresql.cnpg.io"), "{none}");
+    // Both exist: both are told, and how to name one.
+    let both = world().with(json!({
+        "apiVersion": "cluster.x-k8s.io/v1", "kind": "Cluster", "metadata": {"name": "pg", "namespace": "db", "uid": "other"}
+    }));
+    let looked = look(both, object("cluster", "db", "pg"));
+    assert!(looked.report.notes.iter().any(|note| note.contains("TYPE.GROUP/NAME")), "{:#?}", looked.report.notes);
+}

@@ -1,0 +1,134 @@
+//! The first screen: what a person reads first, and how the rest is found from there.
+
+use aggregator::report::{explain, screen, table, tree};
+use findings::render::{Detail, Style};
+
+use crate::support::*;
+
+fn shown(looked: &Looked) -> String {
+    screen(&looked.report, 100, Style::Plain)
+}
+
+/// The block with this number.
+fn block(text: &str, number: usize) -> Vec<String> {
+    let start = format!("{number} ");
+    let found = text.split("\n\n").skip(1).find(|block| block.starts_with(&start));
+    found.unwrap_or_else(|| panic!("no block {number}: {text}")).lines().map(str::to_owned).collect()
+}
+
+fn pods(count: usize) -> World {
+    (0..count).fold(healthy(), |world, number| world.going_pod("shop", &format!("web-{number}"), "node-a", "Running"))
+}
+
+#[test]
+fn pods_of_which_only_the_node_knows_are_one_block() {
+    let looked = look(pods(20), everything());
+    let text = shown(&looked);
+    assert!(text.lines().count() <= 16, "{text}");
+    assert!(text.starts_with("20 objects stuck, 1 node to look on (oldest 10m)"), "{text}");
+    let block = block(&text, 1);
+    assert!(block.len() <= 6, "{text}");
+    assert_eq!(block[0], "1  PodContainersNotStopped  not visible from the API: look on node-a  20 pods, 1 ns  10m");
+    assert!(block[1].starts_with("   each for itself: container c is still running"), "{text}");
+    assert!(block[2].starts_with("   Holds   shop/web-0, shop/web-1") && block[2].ends_with("and 17 more"), "{text}");
+    assert!(!text.contains("ROOT CAUSE"), "{text}");
+    assert!(block.iter().any(|line| line.starts_with("   Next    kubectl ")), "{text}");
+    assert!(block.iter().any(|line| line.starts_with("   Never   kubectl delete pod --force")), "{text}");
+}
+
+#[test]
+fn the_oldest_root_is_first_and_each_has_its_proof() {
+    let world = healthy().with_custom("example.com", "widgets", "Widget");
+    let long = world.ago(7200);
+    let world = world
+        .going("young", remain("widgets.example.com has 1 resource instances"))
+        .held("example.com/v1", "Widget", "young", "w1", &["one.io/x"])
+        .going("old", remain("widgets.example.com has 1 resource instances"))
+        .held("example.com/v1", "Widget", "old", "w2", &["two.io/x"])
+        .change("/api/v1/namespaces", "old", |one| one["metadata"]["deletionTimestamp"] = long.into());
+    let text = shown(&look(world, everything()));
+    assert!(text.starts_with("2 objects stuck, 2 root causes (oldest 2h)"), "{text}");
+    assert!(text.lines().next().unwrap().ends_with("whole chain and steps: --explain N"), "{text}");
+    let (first, second) = (block(&text, 1), block(&text, 2));
+    assert!(first[0].contains("widget/w2 in old  1 widget, 1 ns  2h"), "{text}");
+    assert!(first[1].contains("two.io/x") && second[1].contains("one.io/x"), "{text}");
+    assert_eq!(first[2], "   Holds   ns/old");
+}
+
+#[test]
+fn a_number_leads_to_the_whole_tree() {
+    let looked = look(recording("finalizer-and-webhook"), everything());
+    let text = explain(&looked.report, 1, Detail::Short, 100, Style::Plain).unwrap();
+    assert!(text.contains("ROOT CAUSE WebhookUnavailable") && text.contains("  Do     1. "), "{text}");
+    assert!(!text.contains("FinalizerControllerGone"), "{text}");
+    for number in [0, 99] {
+        assert_eq!(explain(&looked.report, number, Detail::Short, 100, Style::Plain), None);
+    }
+}
+
+#[test]
+fn which_steps_nobody_has_executed_is_for_those_who_want_all() {
+    let looked = look(recording("finalizer-and-webhook"), everything());
+    let short = tree(&looked.report, Detail::Short, 100, Style::Plain);
+    assert!(!short.contains("untested") && !short.contains("No test of this project"), "{short}");
+    assert!(tree(&looked.report, Detail::Wide, 100, Style::Plain).contains("(untested)"));
+}
+
+#[test]
+fn what_is_probable_names_the_proof() {
+    let looked = look(recording("csi-unmount"), everything());
+    let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
+    assert!(text.contains("Probable: not all of the proof was seen. The whole proof is: The pod's clean-up"), "{text}");
+    assert!(block(&shown(&looked), 1)[1].starts_with("   probable: each for itself: "), "{}", shown(&looked));
+}
+
+#[test]
+fn the_time_of_the_deletion_stands_beside_its_age() {
+    let world = pods(1);
+    let day = world.ago(600).get(..10).unwrap().to_owned();
+    let looked = look(world, object("pod", "shop", "web-0"));
+    let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
+    assert!(text.contains(&format!("Stuck for 10m (deletionTimestamp {day} ")), "{text}");
+    assert!(text.contains("is not recorded in the object; the API server's audit log has it"), "{text}");
+}
+
+#[test]
+fn what_was_looked_at_is_the_last_line() {
+    let text = shown(&look(healthy(), everything()));
+    assert!(text.starts_with("Nothing is stuck\n"), "{text}");
+    assert!(text.trim_end().ends_with("Other kinds: --all-kinds or TYPE/NAME."), "{text}");
+    assert!(text.contains("Looked at: namespaces, pods, persistentvolumeclaims,"), "{text}");
+}
+
+#[test]
+fn the_table_has_one_row_for_each_root_and_is_never_cut() {
+    let long = "a-name-that-is-longer-than-most-terminals-are-wide.".repeat(3) + "x";
+    let world = healthy().active("shop").going_pod("shop", &long, "node-a", "Running");
+    let looked = look_at_anything(world, everything());
+    let text = table(&looked.report, true, Style::Plain);
+    let (head, row) = text.trim_end().split_once('\n').unwrap();
+    let columns: Vec<&str> = head.split_whitespace().collect();
+    assert_eq!(columns, ["AGE", "CAUSE", "ROOT", "VICTIMS"]);
+    assert!(row.starts_with("10m") && row.ends_with(&long), "{row}");
+}
+
+#[test]
+fn what_could_not_be_looked_at_is_one_line() {
+    let world = healthy().refuse("/api/v1/persistentvolumeclaims", 403, "persistentvolumeclaims is forbidden");
+    let text = shown(&look(world, everything()));
+    assert!(text.starts_with("Nothing stuck was seen, but not everything could be looked at"), "{text}");
+    assert!(text.contains("\nUnknown  persistentvolumeclaims: not visible to us"), "{text}");
+}
+
+#[test]
+fn steps_on_a_node_say_so() {
+    let pod = "ee7644fa-c649-4025-9178-81dc31cad0c6";
+    let looked = look(recording("dstate-fuse").told(Says::fuse(&[pod])), everything());
+    let block = block(&shown(&looked), 1);
+    assert!(block[0].contains("FuseServerNotResponding  pid 22655 s3fs on node-a"), "{block:#?}");
+    assert!(block[1].starts_with("   node-a says (12s ago): "), "{block:#?}");
+    assert!(
+        block.iter().any(|line| line.starts_with("   Next    on node-a: why-terminating-agent check --pod ")),
+        "{block:#?}"
+    );
+}

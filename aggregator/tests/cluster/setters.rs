@@ -1,0 +1,256 @@
+//! Who takes a finalizer off: the program that set it, then whoever has a controller's role for the kind; and whether
+//! that one may still change the object.
+
+use findings::{Confidence, Verdict};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const WIDGETS: &str = "/apis/example.com/v1/widgets";
+
+fn widget() -> World {
+    healthy()
+        .with_custom("example.com", "widgets", "Widget")
+        .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
+        .held("example.com/v1", "Widget", "shop", "w", &["example.com/cleanup"])
+}
+
+fn set_by(world: World, manager: &str) -> World {
+    world.set_by(WIDGETS, "w", manager)
+}
+
+fn role(world: World, name: &str, groups: &[&str], resources: &[&str], verbs: &[&str], subjects: Value) -> World {
+    world.grants(name, groups, resources, verbs, subjects)
+}
+
+/// The role that kubebuilder writes for a controller.
+fn operator_role(world: World, subjects: Value) -> World {
+    role(world, "op", &["example.com"], &["widgets", "widgets/finalizers"], &["get", "update", "patch"], subjects)
+}
+
+/// A Deployment that runs as this account.
+fn runs(world: World, namespace: &str, name: &str, account: &str, ready: i64) -> World {
+    world.deployment(namespace, name, 1, ready).change("/apis/apps/v1/deployments", name, |one| {
+        one["spec"]["template"]["spec"]["serviceAccountName"] = account.into();
+    })
+}
+
+/// A job server whose account may edit everything of the group.
+fn job_server(world: World) -> World {
+    let world = role(world, "widgets-edit", &["example.com"], &["widgets"], &["*"], json!([sa("ci", "jenkins")]));
+    runs(world, "ci", "jenkins", "jenkins", 3)
+}
+
+fn asked(world: World) -> Looked {
+    look(world, object("widget", "shop", "w"))
+}
+
+fn root(looked: &Looked) -> String {
+    looked.chain(0).last().unwrap().clone()
+}
+
+fn evidence(looked: &Looked) -> String {
+    let all = &looked.report.roots[0].finding.evidence;
+    all.iter().map(|one| format!("{}: {}\n", one.source, one.says)).collect()
+}
+
+fn confidence(looked: &Looked) -> Confidence {
+    looked.report.roots[0].finding.confidence
+}
+
+#[test]
+fn the_controller_that_is_not_ready_and_not_the_account_with_most_ready_pods() {
+    let operator =
+        |world| runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "widget-operator", "operator", 0);
+    // It set the finalizer, or has a controller's role: either tells.
+    for world in [set_by(widget(), "widget-operator"), widget()] {
+        let looked = asked(job_server(operator(world)));
+        assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+        assert_eq!(confidence(&looked), Confidence::Proven);
+        assert!(root(&looked).starts_with("Deployment ops/widget-operator: 0 of 1"), "{}", root(&looked));
+    }
+}
+
+#[test]
+fn a_provider_and_not_the_core_that_may_change_its_whole_group() {
+    let group = "infrastructure.cluster.x-k8s.io";
+    let world = healthy()
+        .with_custom(group, "awsmachines", "AWSMachine")
+        .with(json!({"kind": "Namespace", "metadata": {"name": "c1"}}))
+        .held(&format!("{group}/v1"), "AWSMachine", "c1", "m1", &["awsmachine.infrastructure.cluster.x-k8s.io"]);
+    let verbs = ["create", "delete", "get", "list", "patch", "update", "watch"];
+    let core = json!([sa("capi-system", "capi-manager")]);
+    let world = role(world, "capi-manager-role", &["bootstrap.cluster.x-k8s.io", group], &["*"], &verbs, core);
+    let world = runs(world, "capi-system", "capi-controller-manager", "capi-manager", 1);
+    let provider = json!([sa("capa-system", "capa-controller-manager")]);
+    let named = ["awsmachines", "awsmachines/status"];
+    let world = role(world, "capa-manager-role", &[group], &named, &verbs, provider);
+    let world = runs(world, "capa-system", "capa-controller-manager", "capa-controller-manager", 0);
+    let looked = look(world, object("awsmachine", "c1", "m1"));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert!(root(&looked).starts_with("Deployment capa-system/capa-controller-manager: "), "{}", root(&looked));
+}
+
+#[test]
+fn a_provider_and_not_the_core_whose_role_is_collected_from_others() {
+    let group = "s3.aws.upbound.io";
+    let world = healthy().with_cluster_wide(group, "buckets", "Bucket");
+    let then = world.ago(86_400);
+    let world = world.with(json!({
+        "apiVersion": "s3.aws.upbound.io/v1", "kind": "Bucket",
+        "metadata": {
+            "name": "b1", "uid": "b1", "deletionTimestamp": then, "finalizers": ["finalizer.managedresource.crossplane.io"]
+        }
+    }));
+    let named = ["buckets", "buckets/status"];
+    let of = |name: &str| json!([sa("crossplane-system", name)]);
+    let world = role(world, "crossplane", &[group], &named, &["*"], of("crossplane"));
+    let world = runs(world, "crossplane-system", "crossplane", "crossplane", 1);
+    let (system, provider) = ("crossplane:provider:provider-aws-s3-abc:system", "provider-aws-s3-abc");
+    let verbs = ["get", "list", "watch", "update", "patch", "create"];
+    let world = role(world, system, &[group], &named, &verbs, of(provider));
+    let looked = look(runs(world, "crossplane-system", provider, provider, 0), object("bucket", "", "b1"));
+    assert!(root(&looked).starts_with("Deployment crossplane-system/provider-aws-s3-abc: 0 of 1"), "{}", root(&looked));
+}
+
+#[test]
+fn another_that_is_as_likely_is_shown() {
+    let both = json!([sa("ops", "operator"), sa("ops", "helper")]);
+    let world = runs(operator_role(widget(), both), "ops", "widget-operator", "operator", 0);
+    let looked = asked(runs(world, "ops", "widget-helper", "helper", 1));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert_eq!(confidence(&looked), Confidence::Probable);
+    let other = "another that may change it: Deployment ops/widget-helper: 1 of 1 pods ready";
+    assert!(evidence(&looked).contains(other), "{}", evidence(&looked));
+}
+
+#[test]
+fn a_less_likely_one_is_shown_when_it_is_not_ready() {
+    let world = runs(operator_role(widget(), json!([sa("ops", "operator")])), "ops", "widget-operator", "operator", 1);
+    let world = role(world, "edit", &["example.com"], &["*"], &["*"], json!([sa("ops", "other")]));
+    let looked = asked(runs(world, "ops", "other", "other", 0));
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert!(evidence(&looked).contains("Deployment ops/other: 0 of 1 pods ready"), "{}", evidence(&looked));
+    let jobs = runs(operator_role(widget(), json!([sa("ops", "operator")])), "ops", "widget-operator", "operator", 1);
+    assert!(!evidence(&asked(job_server(jobs))).contains("jenkins"));
+}
+
+#[test]
+fn an_operator_that_is_a_bare_pod_is_not_gone() {
+    let pod = |state: Value| {
+        operator_role(widget(), json!([sa("ops", "operator")])).with(json!({
+            "kind": "Pod", "metadata": {"name": "operator-1", "namespace": "ops"},
+            "spec": {"nodeName": "node-a", "serviceAccountName": "operator"},
+            "status": {"phase": "Running", "containerStatuses": [{"name": "m", "containerID": "containerd://1", "state": state}]}
+        }))
+    };
+    let looked = asked(pod(json!({"running": {}})));
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert!(root(&looked).starts_with("Pod ops/operator-1: runs"), "{}", root(&looked));
+    let looked = asked(pod(json!({"waiting": {"reason": "CrashLoopBackOff"}})));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+}
+
+#[test]
+fn a_role_of_a_user_never_proves_that_nobody_serves_the_kind() {
+    let looked = asked(operator_role(widget(), json!([{"kind": "User", "name": "eks:managed-widget-controller"}])));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    assert_eq!(confidence(&looked), Confidence::Probable);
+    assert!(evidence(&looked).contains("User eks:managed-widget-controller"), "{}", evidence(&looked));
+    // Beside an account as which nothing runs it leaves a doubt.
+    let both = json!([{"kind": "Group", "name": "managed"}, sa("ops", "operator")]);
+    let looked = asked(operator_role(widget(), both));
+    assert_eq!((looked.causes(), confidence(&looked)), (vec!["FinalizerControllerGone"], Confidence::Probable));
+    assert!(evidence(&looked).contains("Group managed"), "{}", evidence(&looked));
+}
+
+/// The namespace and all in it were asked to go a moment ago; the operator still runs and cleans up.
+#[test]
+fn an_operator_that_still_runs_in_its_young_namespace_may_finish() {
+    let remaining = "Some resources are remaining: widgets.example.com has 1 resource instances";
+    let world = |ready: i64| {
+        let world = healthy()
+            .with_custom("example.com", "widgets", "Widget")
+            .going("ops", failing("NamespaceContentRemaining", remaining))
+            .held("example.com/v1", "Widget", "ops", "w", &["example.com/cleanup"]);
+        runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "widget-operator", "operator", ready)
+    };
+    let young = world(1);
+    let now = young.ago(20);
+    let young = young.change(WIDGETS, "w", |one| one["metadata"]["deletionTimestamp"] = now.clone().into());
+    let young = young.change("/api/v1/namespaces", "ops", |one| one["metadata"]["deletionTimestamp"] = now.into());
+    assert_eq!(look(young, everything()).report.verdict, Verdict::Progressing);
+    assert_eq!(look(world(1), everything()).causes(), ["FinalizerControllerFailing"]);
+    assert_eq!(look(world(0), everything()).causes(), ["FinalizerOwnerInSameNamespace"]);
+}
+
+/// The operator set the finalizer, runs, and its binding was deleted. Somebody else has rights.
+#[test]
+fn a_controller_that_may_not_change_the_object_any_more() {
+    let without_binding = |world: World| {
+        let world = operator_role(world, json!([sa("ops", "operator")]));
+        world.without("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "op")
+    };
+    let world = || runs(without_binding(set_by(widget(), "widget-operator")), "ops", "widget-operator", "operator", 1);
+    let looked = asked(job_server(world()));
+    assert_eq!(looked.causes(), ["FinalizerControllerForbidden"], "{:#?}", looked.report);
+    assert_eq!(confidence(&looked), Confidence::Proven);
+    let words = "its ServiceAccount ops/operator may not patch widgets.example.com: no binding gives it ClusterRole op";
+    assert!(root(&looked).contains(words), "{}", root(&looked));
+    assert!(looked.requests.len() <= 24, "{} {:#?}", looked.requests.len(), looked.requests);
+    // A group that the account belongs to, or the rights of an administrator, are rights as well.
+    for subject in [json!([{"kind": "Group", "name": "system:serviceaccounts:ops"}]), json!([sa("ops", "operator")])] {
+        let looked = asked(role(world(), "all", &["*"], &["*"], &["*"], subject));
+        assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    }
+    // What may not be seen proves nothing.
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings";
+    let looked = asked(job_server(world()).refuse(bindings, 403, "rolebindings is forbidden"));
+    assert!(!looked.causes().contains(&"FinalizerControllerForbidden"), "{:#?}", looked.report);
+    // Rights on its status are not enough.
+    let subject = json!([sa("ops", "operator")]);
+    let status =
+        role(set_by(widget(), "widget-operator"), "op", &["example.com"], &["widgets/status"], &["update"], subject);
+    let looked = asked(runs(status, "ops", "widget-operator", "operator", 1));
+    assert_eq!(looked.causes(), ["FinalizerControllerForbidden"], "{:#?}", looked.report);
+}
+
+#[test]
+fn a_program_is_known_by_its_image_where_its_deployment_has_another_name() {
+    let world = operator_role(set_by(widget(), "widgetd"), json!([sa("ops", "operator"), sa("ops", "other")]));
+    let world = runs(runs(world, "ops", "first", "other", 1), "ops", "second", "operator", 0);
+    let looked = asked(world.change("/apis/apps/v1/deployments", "second", |one| {
+        one["spec"]["template"]["spec"]["containers"] =
+            json!([{"name": "manager", "image": "r.example.com:5000/widgetd:v1"}]);
+    }));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert_eq!(confidence(&looked), Confidence::Proven);
+    assert!(root(&looked).starts_with("Deployment ops/second: "), "{}", root(&looked));
+}
+
+#[test]
+fn only_a_program_that_set_it_and_was_scaled_down_is_proven_to_be_gone() {
+    let scaled = |world: World| {
+        let world = runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "widget-operator", "operator", 0);
+        world.change("/apis/apps/v1/deployments", "widget-operator", |one| one["spec"]["replicas"] = 0.into())
+    };
+    let looked = asked(scaled(set_by(widget(), "widget-operator")));
+    assert_eq!((looked.causes(), confidence(&looked)), (vec!["FinalizerControllerGone"], Confidence::Proven));
+    let looked = asked(scaled(set_by(widget(), "manager")));
+    assert_eq!((looked.causes(), confidence(&looked)), (vec!["FinalizerControllerGone"], Confidence::Probable));
+}
+
+/// Of built-in kinds rights tell nothing; whose API has the finalizer's domain does.
+#[test]
+fn the_owner_of_a_finalizer_on_a_built_in_kind_is_found_by_its_domain() {
+    let world = healthy()
+        .with_custom("example.com", "widgets", "Widget")
+        .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
+        .held("v1", "ConfigMap", "shop", "c", &["widgets.example.com/in-use"]);
+    let ask = |world| look(world, object("cm", "shop", "c"));
+    let served = runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "widget-operator", "operator", 0);
+    let looked = ask(served);
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert_eq!(confidence(&looked), Confidence::Probable);
+    assert!(evidence(&looked).contains("of the domain of example.com"), "{}", evidence(&looked));
+}

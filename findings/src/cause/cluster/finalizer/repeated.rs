@@ -1,0 +1,72 @@
+//! Finalizers that stay although their controller works.
+
+use crate::cause::cluster::shared::BY_HAND;
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+const ALL_OF_THEM: Danger = Danger::new(
+    "Taking all finalizers off at once (kubectl patch … finalizers: null)",
+    "Each other one stands for a clean-up of its own, which is then skipped for good.",
+);
+
+causes! {
+    /// Its owner does not look at this kind.
+    FINALIZER_NOT_FOR_THIS_KIND = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerNotForThisKind")
+        .title("Nobody takes this finalizer off objects of this kind")
+        .meaning("The finalizer is known, and its controller takes it off other kinds only. On this object somebody set \
+            it by hand, or by a template, and there it does nothing but stay.")
+        .proof("docs/finalizers.md names the kinds that the finalizer is taken off, and the object's is not among them. A \
+            later version of its controller may look at more kinds, so it is probable.")
+        .safe(&[
+            step("See who set the finalizer")
+                .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
+            step("Read in the documentation of its controller, of the version you run, whether it looks at this kind; if \
+                it does not, take this one finalizer off with kubectl edit: nothing cleans up after this object"),
+            step("Take the finalizer out of the manifest, chart or template that sets it"),
+        ])
+        .danger(ALL_OF_THEM)
+        .sources(&["argo-cd#7330"])
+        .event_reason("FinalizerNotForThisKind")
+        .diagnosis(Proven::Observation);
+
+    /// It stands twice in the list.
+    FINALIZER_LISTED_TWICE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerListedTwice")
+        .title("A finalizer stands twice in the list")
+        .meaning("The API server takes a list with the same finalizer twice. A controller that looks for its finalizer \
+            and takes one entry off has done its work and does not come back; the other entry stays.")
+        .proof("metadata.finalizers holds the same name more than once, and nothing shows that its controller is down. \
+            Whether the controller takes off one entry or all is not visible, so it is probable.")
+        .safe(&[
+            step("See the list, and who wrote it")
+                .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
+            step("Make sure that the controller has cleaned up: its log, and what the object stands for"),
+            step("Then take the second entry off, and only that: kubectl edit"),
+            step("Take the finalizer out of the manifest, chart or template that sets it: its controller sets it \
+                itself"),
+        ])
+        .danger(ALL_OF_THEM)
+        .sources(&["topolvm#310"])
+        .event_reason("FinalizerListedTwice")
+        .diagnosis(Proven::Observation);
+
+    /// A mutating webhook puts it back.
+    FINALIZER_ADDED_AGAIN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerAddedAgain")
+        .title("A mutating webhook seems to put a finalizer back")
+        .meaning("The controller takes its finalizer off, and a mutating webhook (a policy of Kyverno or Gatekeeper that \
+            sets finalizers) puts it back into the same update. For the API server nothing has changed, so it refuses \
+            nothing, and the controller tries for ever.")
+        .proof("The finalizer's entry in managedFields was written after the deletion was asked for, when the API server \
+            takes no new finalizers, and a mutating webhook is asked about updates of the object. That it is this \
+            webhook, and this finalizer, is inferred, so it is probable.")
+        .safe(&[
+            step("See who wrote the finalizer, and when")
+                .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
+            step("Find the policy that sets the finalizer")
+                .run("kubectl get mutatingwebhookconfigurations").typed(),
+            step("Let that policy act on CREATE only, or leave out objects with a deletion timestamp; the object is then \
+                deleted automatically"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["argo-cd#20296", "kyverno#11360"])
+        .event_reason("FinalizerAddedAgain")
+        .diagnosis(Proven::Observation);
+}

@@ -1,0 +1,41 @@
+//! The way of an Event's annotation to the terminal: what stands in it are values. A command has the
+//! syntax of its template and nothing more, and nothing on the page is hidden.
+#![no_main]
+
+use findings::{
+    event::Carried,
+    is_visible,
+    render::{self, Page, Style},
+};
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    let Ok(Carried { finding, .. }) = Carried::from_annotation(text) else { return };
+    let templates: Vec<String> = finding.cause.safe.iter().filter_map(|advice| advice.command).map(syntax).collect();
+    for command in finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()) {
+        assert!(templates.contains(&syntax(command)), "{command}");
+    }
+    let mut page = Page::new(100, Style::Plain);
+    render::finding(&mut page, &finding);
+    render::evidence(&mut page, &finding);
+    render::remedy(&mut page, &finding, "kubectl why-terminating");
+    let page = page.finish();
+    assert!(page.chars().all(|c| c == '\n' || is_visible(c)), "{page}");
+});
+
+/// What a shell does not read as a part of a word: blanks, operators, expansions, outside of quotes.
+fn syntax(command: &str) -> String {
+    let mut syntax = String::new();
+    let mut rest = command.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            // Single quotes know no escapes.
+            '\'' => while rest.next().is_some_and(|c| c != '\'') {},
+            '\\' => drop(rest.next()),
+            // A placeholder of the template; a value never has them bare.
+            '{' | '}' => {}
+            c if c.is_alphanumeric() || "/._-+:,@=%".contains(c) => {}
+            c => syntax.push(c),
+        }
+    }
+    syntax
+}
