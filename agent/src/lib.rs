@@ -12,7 +12,10 @@
 //!   disposable child ([`host::child`]).
 
 pub mod cli;
+mod frame;
 pub mod host;
+
+pub mod reader;
 pub mod report;
 pub mod run;
 pub mod sys;

@@ -2,16 +2,11 @@
 
 use std::process::ExitCode;
 
-use agent::{cli, host::child, sys};
+use agent::{cli, sys};
 use clap::Parser;
 use findings::render::{Style, screened};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
-    // The disposable child: before anything that costs time or opens something.
-    if arguments.get(1).is_some_and(|first| first == "probe") {
-        return u8::try_from(child::probe_main(&arguments[2..])).map_or(ExitCode::FAILURE, ExitCode::from);
-    }
     sys::share_one_heap();
     let args = match cli::Args::try_parse() {
         Ok(args) => args,

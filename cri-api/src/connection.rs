@@ -1,7 +1,13 @@
 //! One gRPC connection over a unix socket, with deadlines.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
+use serde::{Deserialize, Serialize};
 use tonic::{
     Code, Request,
     client::Grpc,
@@ -13,7 +19,7 @@ use tonic::{
 const MAX_MESSAGE: usize = 16 << 20;
 
 /// Why a call to the runtime gave no answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum RpcError {
     /// The socket does not exist or nobody listens on it.
     Unreachable {
@@ -46,12 +52,42 @@ impl std::fmt::Display for RpcError {
 
 impl std::error::Error for RpcError {}
 
+/// One call, for somebody else to make.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Whom to call.
+    pub socket: PathBuf,
+    /// For example `/runtime.v1.RuntimeService/Version`.
+    pub method: &'static str,
+    /// The encoded question.
+    pub question: Vec<u8>,
+    /// How long the answer may take.
+    pub deadline: Duration,
+    /// As for [`Connection::bounded`].
+    pub bound: Option<u32>,
+}
+
+/// The encoded answer of a call that somebody else makes.
+pub type Carried<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send + 'a>>;
+
+/// Whoever makes the calls of a process that may not connect to anything itself.
+pub trait Carrier: std::fmt::Debug + Send + Sync {
+    /// Makes the call.
+    fn carry(&self, call: Call) -> Carried<'_>;
+}
+
 /// A lazily opened connection: the first call connects.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    channel: Channel,
+    way: Way,
     deadline: Duration,
     max_message: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    Own(Channel),
+    Carried { carrier: Arc<dyn Carrier>, socket: PathBuf, bound: Option<u32> },
 }
 
 impl Connection {
@@ -71,8 +107,14 @@ impl Connection {
         let uri = format!("unix://{}", socket.display());
         let endpoint = Endpoint::from_shared(uri).map_err(|error| unreachable(&error))?;
         let endpoint = endpoint.initial_connection_window_size(window).initial_stream_window_size(window);
-        let channel = endpoint.connect_timeout(deadline).connect_lazy();
-        Ok(Self { channel, deadline, max_message })
+        let way = Way::Own(endpoint.connect_timeout(deadline).connect_lazy());
+        Ok(Self { way, deadline, max_message })
+    }
+
+    /// One whose calls are made by somebody else; `bound` as for [`Connection::bounded`].
+    pub fn carried(carrier: Arc<dyn Carrier>, socket: &Path, deadline: Duration, bound: Option<u32>) -> Self {
+        let max_message = bound.map_or(MAX_MESSAGE, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        Self { way: Way::Carried { carrier, socket: socket.to_owned(), bound }, deadline, max_message }
     }
 
     /// Calls one unary method, for example `/runtime.v1.RuntimeService/Version`.
@@ -82,17 +124,34 @@ impl Connection {
         A: prost::Message + Default + Send + Sync + 'static,
     {
         let answer = async {
-            let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(self.max_message);
-            grpc.ready().await.map_err(|error| unreachable(&error))?;
-            let path = http::uri::PathAndQuery::from_static(method);
-            let codec = tonic_prost::ProstCodec::<Q, A>::default();
-            grpc.unary(Request::new(question), path, codec).await.map(tonic::Response::into_inner).map_err(from_status)
+            match &self.way {
+                Way::Own(channel) => self.over(channel.clone(), method, question).await,
+                Way::Carried { carrier, socket, bound } => {
+                    let (socket, bound) = (socket.clone(), *bound);
+                    let question = question.encode_to_vec();
+                    let call = Call { socket, method, question, deadline: self.deadline, bound };
+                    let answer = carrier.carry(call).await?;
+                    A::decode(answer.as_slice()).map_err(|error| RpcError::Failed(error.to_string()))
+                }
+            }
         };
         // Our own timer, not the endpoint's: it also covers a connect that never finishes.
         match tokio::time::timeout(self.deadline, answer).await {
             Ok(answer) => answer,
             Err(_) => Err(RpcError::TimedOut(self.deadline)),
         }
+    }
+
+    async fn over<Q, A>(&self, channel: Channel, method: &'static str, question: Q) -> Result<A, RpcError>
+    where
+        Q: prost::Message + Send + Sync + 'static,
+        A: prost::Message + Default + Send + Sync + 'static,
+    {
+        let mut grpc = Grpc::new(channel).max_decoding_message_size(self.max_message);
+        grpc.ready().await.map_err(|error| unreachable(&error))?;
+        let path = http::uri::PathAndQuery::from_static(method);
+        let codec = tonic_prost::ProstCodec::<Q, A>::default();
+        grpc.unary(Request::new(question), path, codec).await.map(tonic::Response::into_inner).map_err(from_status)
     }
 }
 

@@ -13,6 +13,6 @@ mod connection;
 mod message;
 mod reader;
 
-pub use connection::{Connection, RpcError};
+pub use connection::{Call, Carried, Carrier, Connection, RpcError};
 pub use message::*;
-pub use reader::RuntimeReader;
+pub use reader::{RuntimeReader, method};

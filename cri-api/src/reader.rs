@@ -4,6 +4,24 @@ use std::{collections::HashMap, path::Path, time::Duration};
 
 use crate::{Connection, RpcError, message::*};
 
+/// The names of the calls.
+pub mod method {
+    /// Version.
+    pub const VERSION: &str = "/runtime.v1.RuntimeService/Version";
+    /// Status.
+    pub const STATUS: &str = "/runtime.v1.RuntimeService/Status";
+    /// RuntimeConfig.
+    pub const RUNTIME_CONFIG: &str = "/runtime.v1.RuntimeService/RuntimeConfig";
+    /// ListPodSandbox.
+    pub const LIST_POD_SANDBOX: &str = "/runtime.v1.RuntimeService/ListPodSandbox";
+    /// ListContainers.
+    pub const LIST_CONTAINERS: &str = "/runtime.v1.RuntimeService/ListContainers";
+    /// ContainerStatus.
+    pub const CONTAINER_STATUS: &str = "/runtime.v1.RuntimeService/ContainerStatus";
+    /// PodSandboxStatus.
+    pub const POD_SANDBOX_STATUS: &str = "/runtime.v1.RuntimeService/PodSandboxStatus";
+}
+
 /// A runtime that is only looked at.
 #[derive(Clone, Debug)]
 pub struct RuntimeReader(Connection);
@@ -14,19 +32,24 @@ impl RuntimeReader {
         Connection::new(socket, deadline).map(Self)
     }
 
+    /// Asks over a connection that was prepared by the caller.
+    pub fn over(connection: Connection) -> Self {
+        Self(connection)
+    }
+
     /// The runtime's name and version: the cheapest question, so also the test whether it answers.
     pub async fn version(&self) -> Result<VersionResponse, RpcError> {
-        self.0.call("/runtime.v1.RuntimeService/Version", VersionRequest::default()).await
+        self.0.call(method::VERSION, VersionRequest::default()).await
     }
 
     /// The runtime's conditions.
     pub async fn status(&self) -> Result<StatusResponse, RpcError> {
-        self.0.call("/runtime.v1.RuntimeService/Status", StatusRequest::default()).await
+        self.0.call(method::STATUS, StatusRequest::default()).await
     }
 
     /// Which cgroup driver it uses; older runtimes answer [`RpcError::Unimplemented`].
     pub async fn runtime_config(&self) -> Result<RuntimeConfigResponse, RpcError> {
-        self.0.call("/runtime.v1.RuntimeService/RuntimeConfig", RuntimeConfigRequest {}).await
+        self.0.call(method::RUNTIME_CONFIG, RuntimeConfigRequest {}).await
     }
 
     /// All sandboxes of the node.
@@ -38,7 +61,7 @@ impl RuntimeReader {
     pub async fn sandboxes_with(&self, labels: HashMap<String, String>) -> Result<Vec<PodSandbox>, RpcError> {
         let filter = (!labels.is_empty()).then_some(PodSandboxFilter { label_selector: labels });
         let question = ListPodSandboxRequest { filter };
-        let answer: ListPodSandboxResponse = self.0.call("/runtime.v1.RuntimeService/ListPodSandbox", question).await?;
+        let answer: ListPodSandboxResponse = self.0.call(method::LIST_POD_SANDBOX, question).await?;
         Ok(answer.items)
     }
 
@@ -51,19 +74,19 @@ impl RuntimeReader {
     pub async fn containers_with(&self, labels: HashMap<String, String>) -> Result<Vec<Container>, RpcError> {
         let filter = (!labels.is_empty()).then_some(ContainerFilter { label_selector: labels });
         let question = ListContainersRequest { filter };
-        let answer: ListContainersResponse = self.0.call("/runtime.v1.RuntimeService/ListContainers", question).await?;
+        let answer: ListContainersResponse = self.0.call(method::LIST_CONTAINERS, question).await?;
         Ok(answer.containers)
     }
 
     /// One container with the runtime's additions (its pid).
     pub async fn container_status(&self, id: &str) -> Result<ContainerStatusResponse, RpcError> {
         let question = ContainerStatusRequest { container_id: id.to_owned(), verbose: true };
-        self.0.call("/runtime.v1.RuntimeService/ContainerStatus", question).await
+        self.0.call(method::CONTAINER_STATUS, question).await
     }
 
     /// One sandbox with the runtime's additions (its pid).
     pub async fn sandbox_status(&self, id: &str) -> Result<PodSandboxStatusResponse, RpcError> {
         let question = PodSandboxStatusRequest { pod_sandbox_id: id.to_owned(), verbose: true };
-        self.0.call("/runtime.v1.RuntimeService/PodSandboxStatus", question).await
+        self.0.call(method::POD_SANDBOX_STATUS, question).await
     }
 }

@@ -25,6 +25,9 @@ pub enum Command {
     Check(CheckArgs),
     /// Watch this node and tell what holds its pods as Events and metrics (what the DaemonSet runs)
     Run(Box<RunArgs>),
+    /// Look at this node for a `run --reader`, without credentials and without a network (what the DaemonSet's
+    /// other container runs)
+    Reader(ReaderArgs),
     /// Judge a saved observation, on any machine
     Judge(JudgeArgs),
     /// Explain one cause, or list all of them
@@ -61,9 +64,40 @@ pub struct CheckArgs {
     /// Where the host's root directory is mounted [default: the kubelet's view of it]
     #[arg(long)]
     pub host_root: Option<PathBuf>,
+    /// The socket of the `reader` that looks at the node [default: this process does]
+    #[arg(long, env = "READER", requires = "node_name", conflicts_with_all = ["kubelet_root", "cri_endpoint", "host_root"])]
+    pub reader: Option<PathBuf>,
     /// Also write what was seen to this file, to judge it again or to report a fault
     #[arg(long)]
     pub save_observation: Option<PathBuf>,
+}
+
+/// Where things are on the node.
+#[derive(Debug, clap::Args)]
+pub struct LookArgs {
+    /// The kubelet's directory [default: the kubelet's --root-dir]
+    #[arg(long, env = "KUBELET_ROOT")]
+    pub kubelet_root: Option<PathBuf>,
+    /// The runtime's socket [default: the kubelet's, else the usual places]
+    #[arg(long, env = "CRI_ENDPOINT", value_parser = cri_endpoint)]
+    pub cri_endpoint: Option<PathBuf>,
+    /// Where the host's root directory is mounted [default: the kubelet's view of it]
+    #[arg(long, env = "HOST_ROOT")]
+    pub host_root: Option<PathBuf>,
+}
+
+/// Flags of `reader`; each is an environment variable too.
+#[derive(Debug, clap::Args)]
+pub struct ReaderArgs {
+    /// Where it listens for the `run` that asks it
+    #[arg(long, env = "READER")]
+    pub socket: PathBuf,
+    /// How log lines are written; RUST_LOG sets the level
+    #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = logs::Format::Text)]
+    pub log_format: logs::Format,
+    /// Where things are.
+    #[command(flatten)]
+    pub look: LookArgs,
 }
 
 /// Flags of `run`; each is an environment variable too.
@@ -84,15 +118,12 @@ pub struct RunArgs {
     /// How log lines are written; RUST_LOG sets the level
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = logs::Format::Text)]
     pub log_format: logs::Format,
-    /// The kubelet's directory [default: the kubelet's --root-dir]
-    #[arg(long, env = "KUBELET_ROOT")]
-    pub kubelet_root: Option<PathBuf>,
-    /// The runtime's socket [default: the kubelet's, else the usual places]
-    #[arg(long, env = "CRI_ENDPOINT", value_parser = cri_endpoint)]
-    pub cri_endpoint: Option<PathBuf>,
-    /// Where the host's root directory is mounted [default: the kubelet's view of it]
-    #[arg(long, env = "HOST_ROOT")]
-    pub host_root: Option<PathBuf>,
+    /// Where things are.
+    #[command(flatten)]
+    pub look: LookArgs,
+    /// The socket of the `reader` that looks at the node [default: this process does]
+    #[arg(long, env = "READER", conflicts_with_all = ["kubelet_root", "cri_endpoint", "host_root"])]
+    pub reader: Option<PathBuf>,
     /// The first scan for a pod comes so long after its deadline
     #[arg(long, env = "FIRST_SCAN", default_value = "15s", value_parser = interval)]
     pub first_scan: Duration,

@@ -2,21 +2,24 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use findings::{
     NodeReport, Verdict,
     render::{self, Detail, Style},
 };
+use tokio::runtime::Runtime;
 
 use super::{
     ApiMode, Command, Output,
     args::{CheckArgs, JudgeArgs},
+    run::credentials,
 };
 use crate::{
     gates,
     host::PodFilter,
     host::{child::Prober, scan},
     observation::Observation,
+    reader::{self, ToTalker},
     report,
 };
 
@@ -31,6 +34,7 @@ pub fn run(command: Command) -> anyhow::Result<u8> {
     match command {
         Command::Check(args) => check(args),
         Command::Run(args) => super::run::run(&args).map(|()| render::exit_code(Verdict::Clear)),
+        Command::Reader(args) => super::run::read(args).map(|()| render::exit_code(Verdict::Clear)),
         Command::Judge(JudgeArgs { file, pod, output }) => answer(&scan::load(&file)?, pod.as_ref(), output),
         Command::Causes { id } => {
             print(&render::causes(id.as_deref())?, Style::Plain)?;
@@ -44,37 +48,64 @@ fn print(text: &str, style: Style) -> anyhow::Result<()> {
 }
 
 fn check(args: CheckArgs) -> anyhow::Result<u8> {
-    let CheckArgs { pod, output, api, kubeconfig, node_name, kubelet_root, cri_endpoint, host_root, save_observation } =
-        args;
-    if !nix::unistd::geteuid().is_root() {
-        bail!("run it as root (sudo): other users' processes and the runtime's socket are not readable otherwise");
-    }
-    let options = scan::Options {
-        node_name,
-        kubelet_root,
-        cri_socket: cri_endpoint,
-        host_root,
-        api: if api == ApiMode::Auto { scan::ApiSource::Ask } else { scan::ApiSource::Off },
-        kubeconfig,
-        probe_fuse: true,
-        only: pod.clone(),
-        list_all: save_observation.is_some(),
+    let CheckArgs { pod, output, node_name, save_observation, reader, .. } = &args;
+    let scan: NodeScan = match reader {
+        Some(socket) => {
+            let credentials = credentials(args.api, args.kubeconfig.as_ref())?;
+            let client = reader::Client::new(socket.clone(), PATIENCE, node_name.clone(), credentials);
+            let scan = reader::Scan {
+                api: if args.api == ApiMode::Auto { reader::Api::Ask } else { reader::Api::Off },
+                only: pod.clone(),
+                probe_fuse: true,
+                list_all: save_observation.is_some(),
+                wanted: reader::Wanted::Observation,
+                ..Default::default()
+            };
+            Box::new(move |runtime| match runtime.block_on(client.scan(scan)) {
+                Ok(ToTalker::Observation(seen)) => Ok(*seen),
+                Ok(_) => Err(anyhow!("the reader tells of something else")),
+                Err(fault) => Err(anyhow!(fault.to_string())),
+            })
+        }
+        None => {
+            if !nix::unistd::geteuid().is_root() {
+                bail!(
+                    "run it as root (sudo): other users' processes and the runtime's socket are not readable otherwise"
+                );
+            }
+            let options = scan::Options {
+                node_name: node_name.clone(),
+                kubelet_root: args.kubelet_root.clone(),
+                cri_socket: args.cri_endpoint.clone(),
+                host_root: args.host_root.clone(),
+                api: if args.api == ApiMode::Auto { scan::ApiSource::Ask } else { scan::ApiSource::Off },
+                kubeconfig: args.kubeconfig.clone(),
+                probe_fuse: true,
+                only: pod.clone(),
+                list_all: save_observation.is_some(),
+                ..scan::Options::default()
+            };
+            Box::new(move |runtime| Ok(runtime.block_on(scan::scan(&options, &Prober::new()))))
+        }
     };
-    let seen = scan_in_time(options)?;
-    let exit = answer(&seen, pod.as_ref(), output)?;
+    let seen = scan_in_time(scan)?;
+    let exit = answer(&seen, pod.as_ref(), *output)?;
     // The answer first: a full disk must not keep it back.
     if let Some(file) = save_observation {
-        scan::save(&seen, &file)?;
+        scan::save(&seen, file)?;
     }
     Ok(exit)
 }
 
+/// One way of scanning the node.
+type NodeScan = Box<dyn FnOnce(&Runtime) -> anyhow::Result<Observation> + Send>;
+
 /// Looks in a thread of its own, so that not even a read that never returns keeps the answer back.
-fn scan_in_time(options: scan::Options) -> anyhow::Result<Observation> {
+fn scan_in_time(scan: NodeScan) -> anyhow::Result<Observation> {
     let (sender, receiver) = mpsc::sync_channel(1);
     std::thread::Builder::new().name("scan".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let seen = runtime.map(|runtime| runtime.block_on(scan::scan(&options, &Prober::new())));
+        let seen = runtime.context("starting the runtime").and_then(|runtime| scan(&runtime));
         // The receiver is gone only when it has given up.
         let _ = sender.send(seen);
     })?;
@@ -87,7 +118,6 @@ fn scan_in_time(options: scan::Options) -> anyhow::Result<Observation> {
         seen => seen,
     };
     seen.context("the scan of this node did not end; a local disk or /proc may be hanging")?
-        .context("starting the runtime")
 }
 
 fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyhow::Result<u8> {

@@ -1,16 +1,35 @@
 //! `run`.
 
+use std::{path::PathBuf, time::Duration};
+
 use anyhow::bail;
 
 use super::{
     ApiMode,
-    args::{Listen, RunArgs},
+    args::{Listen, ReaderArgs, RunArgs},
 };
 use crate::{
     host::{api::Credentials, scan},
-    run::{self, logs},
+    reader,
+    run::{self, Scanner, logs},
+    sys::sandbox,
 };
 use reconcile::{Settings, schedule::Intervals, tracker::Rules};
+
+/// A reader that starts anew is there again by then; a scan in vain is a fault, and comes again.
+const READER_STARTS: Duration = Duration::from_secs(20);
+
+/// Reads for the talker, until it is killed.
+pub fn read(args: ReaderArgs) -> anyhow::Result<()> {
+    logs::start(args.log_format);
+    let look = scan::Options {
+        kubelet_root: args.look.kubelet_root,
+        cri_socket: args.look.cri_endpoint,
+        host_root: args.look.host_root,
+        ..scan::Options::default()
+    };
+    reader::run(reader::Options { socket: args.socket, look })
+}
 
 /// Runs until it is told to end.
 pub fn run(args: &RunArgs) -> anyhow::Result<()> {
@@ -21,23 +40,37 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
     if node.is_empty() {
         bail!("the node has no name; give --node-name or set NODE_NAME");
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     logs::start(args.log_format);
+    let credentials = credentials(args.api, args.kubeconfig.as_ref())?;
+    // A kubeconfig may name files and a program that nobody here knows.
+    if args.reader.is_some() && !matches!(credentials, Some(Credentials::Kubeconfig(_))) {
+        sandbox::confine_talker()?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let scanner = match &args.reader {
+        Some(socket) => Scanner::Reader(Box::new(reader::Client::new(
+            socket.clone(),
+            READER_STARTS,
+            Some(node.clone()),
+            credentials.clone(),
+        ))),
+        None => Scanner::Own(Box::new(scan::Options {
+            node_name: Some(node.clone()),
+            kubelet_root: args.look.kubelet_root.clone(),
+            cri_socket: args.look.cri_endpoint.clone(),
+            host_root: args.look.host_root.clone(),
+            kubeconfig: args.kubeconfig.clone(),
+            ..scan::Options::default()
+        })),
+    };
     let options = run::Options {
-        credentials: credentials(args)?,
+        credentials,
         listen: match args.listen {
             Listen::At(address) => Some(address),
             Listen::Off => None,
         },
         settings: settings(args),
-        scan: scan::Options {
-            node_name: Some(node.clone()),
-            kubelet_root: args.kubelet_root.clone(),
-            cri_socket: args.cri_endpoint.clone(),
-            host_root: args.host_root.clone(),
-            kubeconfig: args.kubeconfig.clone(),
-            ..scan::Options::default()
-        },
+        scanner,
         node,
     };
     let ended = runtime.block_on(run::run(options));
@@ -47,8 +80,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
     ended
 }
 
-fn credentials(args: &RunArgs) -> anyhow::Result<Option<Credentials>> {
-    match (args.api, &args.kubeconfig) {
+/// With which credentials the API server is asked.
+pub(super) fn credentials(api: ApiMode, kubeconfig: Option<&PathBuf>) -> anyhow::Result<Option<Credentials>> {
+    match (api, kubeconfig) {
         (ApiMode::Off, _) => Ok(None),
         (ApiMode::Auto, Some(path)) => Ok(Some(Credentials::Kubeconfig(path.clone()))),
         (ApiMode::Auto, None) if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() => {

@@ -5,7 +5,7 @@ mod verification;
 use std::path::Path;
 
 use super::{
-    HostRoot,
+    HostRoot, Sockets,
     child::{ONE_FILE, Prober},
     healthz, processes,
 };
@@ -216,7 +216,7 @@ fn read_config(path: &Path, faults: &mut Vec<Fault>) -> KubeletConfig {
 }
 
 /// Everything that is known of the kubelet.
-pub async fn facts(found: &KubeletProcess, settings: &Settings) -> KubeletFacts {
+pub async fn facts(found: &KubeletProcess, settings: &Settings, sockets: &Sockets) -> KubeletFacts {
     let dir = ProcDir::open(found.pid).ok();
     let shares_network = dir.as_ref().is_some_and(|dir| {
         let ours = ProcDir::open(std::process::id()).and_then(|own| own.namespace("net")).ok();
@@ -233,7 +233,7 @@ pub async fn facts(found: &KubeletProcess, settings: &Settings) -> KubeletFacts 
         cgroup_driver: settings.cgroup_driver(),
         cgroup_root: settings.cgroup_root(),
         // 127.0.0.1 is the kubelet's only in the kubelet's own network namespace.
-        healthz: if shares_network && port != 0 { healthz::answer(port).await } else { Seen::Missing },
+        healthz: if shares_network && port != 0 { sockets.healthz(port).await } else { Seen::Missing },
         kubeconfig: settings.flags.kubeconfig.as_deref().map(HostPath::from),
     }
 }

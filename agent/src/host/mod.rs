@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod block;
+pub mod broker;
 pub mod census;
 pub mod cgroups;
 pub mod child;
@@ -22,6 +23,7 @@ mod rpc;
 pub mod runtime;
 pub mod scan;
 pub mod shims;
+mod sockets;
 pub mod superblocks;
 mod tree;
 pub mod usage;
@@ -29,6 +31,7 @@ pub mod volumes;
 
 pub use pod_filter::PodFilter;
 pub use root::HostRoot;
+pub use sockets::Sockets;
 
 use std::io;
 

@@ -1,9 +1,10 @@
 //! Which pod the user asks for.
 
 use findings::PodUid;
+use serde::{Deserialize, Serialize};
 
 /// A pod the user asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PodFilter {
     /// By its uid.
     Uid(PodUid),

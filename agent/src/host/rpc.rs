@@ -18,3 +18,8 @@ pub(super) fn reason(error: &RpcError) -> Reason {
     };
     Reason::new(kind, error)
 }
+
+/// Nothing could be asked, for this reason.
+pub(super) fn unreachable(error: &std::io::Error) -> RpcError {
+    RpcError::Unreachable { errno: findings::errno(error), why: error.to_string() }
+}

@@ -13,13 +13,10 @@ use cri_api::{RpcError, RuntimeReader};
 use findings::{PodRef, PodUid};
 use info::{network_of, pid_of};
 
-use super::pod_filter::PodFilter;
-use crate::{
-    observation::{
-        CgroupDriver, Container, ContainerState, Fault, HostPath, NetworkNamespace, RuntimeFacts, RuntimeProcess,
-        Sandbox, Seen, Source,
-    },
-    sys,
+use super::{Sockets, pod_filter::PodFilter, sockets::Connected};
+use crate::observation::{
+    CgroupDriver, Container, ContainerState, Fault, HostPath, NetworkNamespace, RuntimeFacts, RuntimeProcess, Sandbox,
+    Seen, Source,
 };
 
 /// Labels of sandboxes and containers (`pkg/kubelet/types/labels.go`).
@@ -32,13 +29,15 @@ const POD_NAME: &str = "io.kubernetes.pod.name";
 pub struct Runtime {
     socket: PathBuf,
     reader: RuntimeReader,
+    _connected: Connected,
 }
 
 impl Runtime {
     /// Asks nothing yet.
-    pub fn new(socket: &Path) -> Result<Self, Fault> {
-        let reader = RuntimeReader::new(socket, CALL).map_err(|error| fault(socket, &error))?;
-        Ok(Runtime { socket: socket.to_owned(), reader })
+    pub fn new(sockets: &Sockets, socket: &Path) -> Result<Self, Fault> {
+        let connected = sockets.connect(socket, CALL, None).map_err(|error| fault(socket, &error))?;
+        let reader = RuntimeReader::over(connected.connection.clone());
+        Ok(Runtime { socket: socket.to_owned(), reader, _connected: connected })
     }
 
     /// Lists everything, or with `only` what is this pod's. A runtime that does not answer is a fault,
@@ -145,8 +144,8 @@ fn container(container: cri_api::Container) -> Option<Container> {
 }
 
 /// The process behind a socket that does not answer.
-pub fn listener(socket: &Path) -> Seen<RuntimeProcess> {
-    let pid = match sys::listener(socket) {
+pub async fn listener(sockets: &Sockets, socket: &Path) -> Seen<RuntimeProcess> {
+    let pid = match sockets.listener(socket).await {
         Ok(Some(pid)) if pid > 0 => pid,
         Ok(_) => return Seen::Missing,
         Err(error) => return super::seen(Err(error)),
@@ -249,7 +248,7 @@ mod tests {
     use super::*;
 
     async fn facts(socket: &Path) -> Seen<RuntimeFacts> {
-        Runtime::new(socket).unwrap().facts(None).await
+        Runtime::new(&Sockets::Own, socket).unwrap().facts(None).await
     }
 
     #[test]

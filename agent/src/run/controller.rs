@@ -3,7 +3,7 @@
 use std::{
     hash::{BuildHasher, RandomState},
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -22,11 +22,11 @@ use super::{
     api::{self, Cluster},
     clock, logs,
     metrics::Metrics,
-    scanner,
+    scanner::{self, Scanner},
     serve::{self, Health},
 };
 use crate::{
-    host::{api::Credentials, scan},
+    host::api::Credentials,
     observation::{Fault, FaultKind, Source},
 };
 
@@ -38,7 +38,6 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(50);
 const LAST_WRITES: Duration = Duration::from_millis(1400);
 
 /// What `run` needs to know.
-#[derive(Clone, Debug)]
 pub struct Options {
     /// The node's name.
     pub node: String,
@@ -48,8 +47,8 @@ pub struct Options {
     pub listen: Option<SocketAddr>,
     /// Timing.
     pub settings: Settings,
-    /// How the node is looked at.
-    pub scan: scan::Options,
+    /// Who scans the node.
+    pub scanner: Scanner,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -76,8 +75,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     if let Some(cluster) = &cluster {
         tokio::spawn(api::watch(cluster.clone(), sender.clone()));
     }
-    let scans =
-        scanner::start(options.scan, metrics.clone(), sender.clone()).context("starting the thread that scans")?;
+    let scans = scanner::start(options.scanner, options.node.clone(), metrics.clone(), sender.clone())
+        .context("starting the thread that scans")?;
     let reconciler =
         Reconciler::new(&options.node, options.settings, cluster.is_some(), seed(&options.node), clock::now());
     tracing::info!(node = %options.node, version = env!("CARGO_PKG_VERSION"), "watching");
@@ -116,7 +115,7 @@ fn seed(node: &str) -> u64 {
 struct Controller {
     reconciler: Reconciler,
     cluster: Option<Cluster>,
-    scans: std::sync::mpsc::Sender<scanner::Request>,
+    scans: scanner::Scans,
     inputs: mpsc::Sender<Input>,
     metrics: Arc<Metrics>,
     health: watch::Sender<Health>,
@@ -141,7 +140,8 @@ impl Controller {
             logs::hangs(hangs);
         }
         let not_ready = match () {
-            () if hangs => Some("a scan of the node does not end; a local disk or /proc hangs".to_owned()),
+            () if hangs => Some("a scan at the node does not end; a local disk or /proc hangs".to_owned()),
+            () if self.scans.unanswered.load(Ordering::Relaxed) => Some("the reader does not answer".to_owned()),
             () if !self.scanned => Some("no scan has ended yet".to_owned()),
             () => None,
         };
@@ -182,7 +182,7 @@ impl Controller {
 
     fn execute(&mut self, command: Command) -> anyhow::Result<()> {
         if let Command::Scan(facts) = command {
-            return self.scans.send(facts).ok().context("the thread that scans has ended");
+            return self.scans.requests.send(facts).ok().context("the thread that scans has ended");
         }
         let Some(cluster) = self.cluster.clone() else { return Ok(()) };
         let inputs = self.inputs.clone();

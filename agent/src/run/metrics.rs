@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use findings::{NodeReport, Verdict};
+use findings::Verdict;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text::encode},
@@ -24,7 +24,7 @@ use reconcile::{Instant, Reconciler, tracker::Kind};
 use super::{api::Requests, clock};
 use crate::{
     host::usage,
-    observation::{Observation, Seen},
+    reader::{Judged, SOURCES},
 };
 
 /// Everything that is counted.
@@ -105,15 +105,19 @@ impl Metrics {
     }
 
     /// A scan has ended.
-    pub fn scanned(&self, took: Duration, seen: &Observation, report: &NodeReport, helpers_hung: usize) {
-        self.scans.observe(took.as_secs_f64());
-        for source in failed(seen) {
+    pub fn scanned(&self, took: Duration, judged: &Judged) {
+        for source in SOURCES.into_iter().filter(|source| judged.failed.iter().any(|failed| failed == source)) {
             self.faults.get_or_create(&SourceLabel { source }).inc();
         }
+        if !judged.is_of_a_scan() {
+            // What was seen last still stands.
+            return;
+        }
+        self.scans.observe(took.as_secs_f64());
         let mut values = self.now.lock();
-        values.helpers_hung = helpers_hung;
+        values.helpers_hung = judged.helpers_hung;
         values.pods.clear();
-        for pod in report.pods.iter().filter(|pod| pod.verdict != Verdict::Clear) {
+        for pod in judged.report.pods.iter().filter(|pod| pod.verdict != Verdict::Clear) {
             *values.pods.entry(VerdictLabel { verdict: pod.verdict.as_str() }).or_default() += 1;
         }
     }
@@ -147,21 +151,6 @@ impl Metrics {
         encode(&mut text, &self.registry)?;
         Ok(text)
     }
-}
-
-/// Which sources did not answer; a fixed set, because it becomes a label.
-pub(super) fn failed(seen: &Observation) -> Vec<&'static str> {
-    let faults = [
-        ("api", seen.api.fault().is_some() || seen.api.get().is_some_and(|api| api.stale.is_some())),
-        ("cri", seen.runtime.fault().is_some() || matches!(seen.node.cri_socket, Seen::Missing)),
-        ("pod_directories", seen.pod_dirs.fault().is_some()),
-        ("cgroups", seen.cgroups.fault().is_some()),
-        ("mounts", seen.mounts.kubelet.fault().is_some()),
-        ("kubelet", seen.node.kubelet.fault().is_some()),
-        ("csi", seen.csi.fault().is_some()),
-        ("other", !seen.faults.is_empty()),
-    ];
-    faults.into_iter().filter_map(|(source, failed)| failed.then_some(source)).collect()
 }
 
 impl Now {
@@ -220,7 +209,10 @@ impl Collector for Now {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{gates::judge, observation::sample};
+    use crate::{
+        gates::judge,
+        observation::{Seen, sample},
+    };
     use reconcile::{
         Settings,
         reconciler::{Input, Scan},
@@ -243,7 +235,16 @@ mod tests {
             forgotten: Default::default(),
         };
         reconciler.handle(Input::Scanned(Box::new(looked)), now);
-        metrics.scanned(Duration::from_millis(40), &seen, &report, 0);
+        let mut judged = Judged {
+            report,
+            complete: true,
+            forgotten: Default::default(),
+            failed: Vec::new(),
+            volumes: Vec::new(),
+            cpu_ms: 0,
+            helpers_hung: 0,
+        };
+        metrics.scanned(Duration::from_millis(40), &judged);
         metrics.stand(&reconciler, now);
         metrics.wrote(Kind::Open, "written");
         let text = metrics.render().unwrap();
@@ -256,8 +257,15 @@ mod tests {
             assert!(text.contains(line), "{line}\n{text}");
         }
         assert!(!text.contains("db-0") && !text.contains("96fb425e"), "{text}");
-        seen.runtime = Seen::Failed(crate::observation::Fault::new("CRI", (findings::FaultKind::TimedOut, "silent")));
-        metrics.scanned(Duration::from_millis(40), &seen, &report, 0);
-        assert!(metrics.render().unwrap().contains("source_failures_total{source=\"cri\"} 1"));
+        judged.failed = vec!["cri".to_owned(), "db-0".to_owned()];
+        metrics.scanned(Duration::from_millis(40), &judged);
+        let text = metrics.render().unwrap();
+        assert!(text.contains("source_failures_total{source=\"cri\"} 1"));
+        assert!(!text.contains("db-0"), "a reader names what it likes");
+        let fault = crate::observation::Fault::new("reader", (findings::FaultKind::Gone, "nobody listens"));
+        metrics.scanned(Duration::ZERO, &Judged::nothing("node-7", &fault));
+        let text = metrics.render().unwrap();
+        assert!(text.contains("source_failures_total{source=\"reader\"} 1"), "{text}");
+        assert!(text.contains("why_terminating_pods{verdict=\"Stuck\"} 1"), "nothing was seen to have gone: {text}");
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 
 pub mod api;
-mod clock;
+pub(crate) mod clock;
 mod controller;
 pub mod logs;
 pub mod metrics;
@@ -14,3 +14,4 @@ mod scanner;
 pub mod serve;
 
 pub use controller::{Options, run};
+pub use scanner::Scanner;

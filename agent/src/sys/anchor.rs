@@ -3,7 +3,10 @@
 use std::{
     ffi::OsStr,
     io,
-    os::fd::{AsRawFd, OwnedFd},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::{fs::PermissionsExt, net::UnixListener},
+    },
     path::{Path, PathBuf},
 };
 
@@ -24,14 +27,14 @@ const LONGEST: usize = 107;
 /// A path to a socket that fits into an address. Holds the socket's directory open when the path
 /// itself is too long, so it must not outlive the question and is not for pods' volumes.
 #[derive(Debug)]
-struct SocketPath {
+pub struct SocketPath {
     path: PathBuf,
     _directory: Option<OwnedFd>,
 }
 
 impl SocketPath {
     /// Prepares the path; the directory of a long one must exist and be local.
-    fn new(path: &Path) -> io::Result<Self> {
+    pub fn new(path: &Path) -> io::Result<Self> {
         if path.as_os_str().len() <= LONGEST {
             return Ok(SocketPath { path: path.to_owned(), _directory: None });
         }
@@ -44,14 +47,9 @@ impl SocketPath {
     }
 
     /// The path to connect to, as long as this lives.
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
-}
-
-/// Whether something listens on the unix socket at `path`; never waits.
-pub fn listens(path: &Path) -> io::Result<bool> {
-    Ok(listener(path)?.is_some())
 }
 
 /// Who listens on the unix socket at `path`, `None` when nobody does; never waits. The pid is that
@@ -74,11 +72,22 @@ pub fn listener(path: &Path) -> io::Result<Option<u32>> {
     }
 }
 
+/// Listens at `path` for everybody whom `mode` lets; a socket that stands there is taken away first.
+pub fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(named(path, error)),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).map_err(|error| named(path, error))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(|error| named(path, error))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use nix::sys::socket::{Backlog, bind, listen};
-    use std::os::unix::net::UnixListener;
 
     #[test]
     fn a_long_path_is_shortened_and_works() {
@@ -87,12 +96,12 @@ mod tests {
         std::fs::create_dir(&deep).unwrap();
         let path = deep.join("s");
         let short = SocketPath::new(&path).unwrap();
-        let listener = UnixListener::bind(short.path()).unwrap();
-        assert!(listens(&path).unwrap());
-        drop(listener);
-        assert!(!listens(&path).unwrap());
+        let bound = UnixListener::bind(short.path()).unwrap();
+        assert!(listener(&path).unwrap().is_some());
+        drop(bound);
+        assert!(listener(&path).unwrap().is_none());
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(listens(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(listener(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
@@ -103,6 +112,6 @@ mod tests {
         bind(socket.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
         listen(&socket, Backlog::new(0).unwrap()).unwrap();
         let _first = std::os::unix::net::UnixStream::connect(&path).unwrap();
-        assert!(listens(&path).unwrap());
+        assert!(listener(&path).unwrap().is_some());
     }
 }

@@ -5,12 +5,6 @@ use std::os::fd::RawFd;
 /// Kernels without `close_range` (< 5.9) are asked for each descriptor up to this one.
 const COMMON_LIMIT: RawFd = 1024;
 
-/// Closes every descriptor except 0, 1 and 2. Only for a process that has just begun and owns none of
-/// them yet.
-pub fn close_all_but_stdio() {
-    close_range(3, RawFd::MAX);
-}
-
 /// Closes the descriptors `first` to `last`; one that does not exist is no error. Only for a process
 /// that will never use, or drop, what owns one of them. Allocates nothing.
 pub fn close_range(first: RawFd, last: RawFd) {

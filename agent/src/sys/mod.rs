@@ -14,12 +14,13 @@ mod own_mounts;
 mod proc_dir;
 mod proc_list;
 mod read;
+pub mod sandbox;
 mod statx;
 
-pub use anchor::{listener, listens};
+pub use anchor::{SocketPath, bind, listener};
 pub use beneath::{Beneath, Refused, Socket, refusal};
 pub use clock::{now_ms, page_size, thread_cpu_ms, ticks_per_second, uptime_ms};
-pub use descriptors::{close_all_but_stdio, close_range};
+pub use descriptors::close_range;
 pub use dir::{Entry, EntryKind, list, list_capped};
 pub use heap::share_one_heap;
 pub use listmount::has_mount_after;

@@ -321,7 +321,8 @@ fn the_same_flags_tell_the_server_the_same_as_kubectls() {
         let [(name, path)] = <[_; 1]>::try_from(named(address)).unwrap();
         vec![(name, format!("/nonexistent/config::{path}"))]
     };
-    let cases: [(&[&str], &dyn Fn(SocketAddr) -> Vec<(String, String)>); 9] = [
+    type Environment<'a> = &'a dyn Fn(SocketAddr) -> Vec<(String, String)>;
+    let cases: [(&[&str], Environment); 9] = [
         (&[], &named),
         (&[], &missing),
         (&["--token", "given"], &named),

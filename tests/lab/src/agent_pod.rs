@@ -2,7 +2,7 @@
 //!
 //! The kubelet's part is played here: what stands in `deploy/base` is turned into what a kubelet asks
 //! of the runtime, field by field, and a field that is not known here is refused. So what runs is the
-//! DaemonSet, not a copy of its settings. Like a real pod it has a network of its own and finds the API
+//! DaemonSet, not a copy of its settings, container by container. Like a real pod it has a network of its own and finds the API
 //! server as every pod does, by its service account; only the node around it is the lab's.
 
 mod deployment;
@@ -13,7 +13,8 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpStream,
-    path::Path,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -22,6 +23,7 @@ use anyhow::Context as _;
 pub use deployment::Deployment;
 pub(crate) use settings::API_PORT;
 pub use settings::Settings;
+use settings::VolumeKind;
 
 use crate::{
     Launch, Node, Pod, PodRef, PodSpec, cri, network,
@@ -30,8 +32,6 @@ use crate::{
     process, scenario, wait_for,
 };
 
-/// Where every container finds its service account.
-const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// The port that the deployment's `LISTEN` names.
 const AGENT_PORT: u16 = 9753;
 /// How long a command of the agent may take, the start of its container included.
@@ -66,7 +66,7 @@ impl<'a> AgentPod<'a> {
         let mut spec = PodSpec::new("why-terminating-agent").own_network();
         spec.pod = PodRef { namespace: deployment.namespace().to_owned(), ..spec.pod };
         let dir = node.provide_for(&spec)?;
-        let sandbox = deployment.settings()?.sandbox(node.sandbox_config(&spec));
+        let sandbox = deployment.reader()?.sandbox(node.sandbox_config(&spec));
         let id = node.runtime().run_sandbox(&sandbox)?;
         let pod = Pod { reference: spec.pod.clone(), sandbox: id, containers: Vec::new(), dir };
         node.announce(&spec, &pod)?;
@@ -105,10 +105,11 @@ impl<'a> AgentPod<'a> {
         config.image = Some(cri::ImageSpec { image: self.image.clone() });
         config.labels = labels;
         config.log_path = format!("{name}.log");
-        config.mounts = vec![
-            mount(&self.node.layout().service_account(), SERVICE_ACCOUNT, true),
-            mount(&self.pod.dir.join("etc-hosts"), "/etc/hosts", false),
-        ];
+        let mut mounts = vec![mount(&self.pod.dir.join("etc-hosts"), "/etc/hosts", false)];
+        for volume in settings.volumes() {
+            mounts.push(mount(&self.volume(&volume.kind)?, &volume.path, volume.readonly));
+        }
+        config.mounts = mounts;
         if let Some(command) = command {
             config.args = command.iter().map(|&word| word.to_owned()).collect();
         }
@@ -116,6 +117,20 @@ impl<'a> AgentPod<'a> {
         // One that ends at once has no process any more.
         let pid = self.node.runtime().container_pid(&id).unwrap_or(0);
         Ok(Container { name, id, pid })
+    }
+
+    /// Where a volume is on the node.
+    fn volume(&self, kind: &VolumeKind) -> anyhow::Result<PathBuf> {
+        match kind {
+            VolumeKind::ServiceAccount => Ok(self.node.layout().service_account()),
+            VolumeKind::EmptyDir(name) => {
+                let dir = self.pod.dir.join("volumes/kubernetes.io~empty-dir").join(name);
+                fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+                // Whatever the umask is, as a kubelet does.
+                fs::set_permissions(&dir, fs::Permissions::from_mode(0o777))?;
+                Ok(dir)
+            }
+        }
     }
 
     /// Runs one command of the agent in a container of its own.

@@ -28,7 +28,8 @@ pub fn sees_what_root_sees() -> anyhow::Result<()> {
     stage(&node, &STAGED)?;
     let deployment = Deployment::read()?;
     let pod = AgentPod::new(&node, &deployment, &image).context("make the agent's pod")?;
-    let ended = pod.run(&deployment.settings()?, &["check", "-o", "json"])?;
+    let _reader = pod.start(&deployment.reader()?, None)?;
+    let ended = pod.run(&deployment.talker()?, &["check", "-o", "json"])?;
     let inside = report(&ended)?;
     let outside = ask::check(&node)?;
     let text = serde_json::to_string_pretty(&inside)?;
@@ -41,66 +42,135 @@ pub fn sees_what_root_sees() -> anyhow::Result<()> {
     node.down().context("take the node down")
 }
 
-/// The DaemonSet's container at work: its rights are those of the manifest and no others, it tells what
-/// holds three pods, and it holds nothing itself.
+/// The DaemonSet's containers at work: their rights are those of the manifest and no others, they tell what
+/// holds three pods, hold nothing themselves, and each goes on without the other.
 pub fn runs_as_deployed() -> anyhow::Result<()> {
     let image = image()?;
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
     let staged = stage(&node, &STAGED)?;
     let deployment = Deployment::read()?;
     let pod = AgentPod::new(&node, &deployment, &image).context("make the agent's pod")?;
+    let reader = pod.start(&deployment.reader()?, None)?;
     // Only so that the test need not wait for minutes.
-    let agent = pod.start(&deployment.settings()?, Some(&["run", "--scan-interval", "5s"]))?;
-    let outcome = watch_it(&node, &staged, &pod, &agent);
-    outcome.with_context(|| format!("the agent wrote:\n{}", pod.log(&agent)))?;
+    let talker = pod.start(&deployment.talker()?, Some(&RUN))?;
+    let agent = Deployed { pod: &pod, deployment: &deployment, reader, talker };
+    let outcome = watch_it(&node, &staged, &agent);
+    outcome.with_context(|| {
+        format!("the reader wrote:\n{}\nthe talker:\n{}", pod.log(&agent.reader), pod.log(&agent.talker))
+    })?;
     node.down().context("take the node down")
 }
 
-fn watch_it(node: &Node, staged: &[Staged], pod: &AgentPod, agent: &Container) -> anyhow::Result<()> {
-    confined(agent.pid)?;
+const RUN: [&str; 5] = ["run", "--scan-interval", "5s", "--sweep-interval", "5s"];
+
+/// The agent's pod with both of its containers.
+struct Deployed<'a> {
+    pod: &'a AgentPod<'a>,
+    deployment: &'a Deployment,
+    reader: Container,
+    talker: Container,
+}
+
+fn watch_it(node: &Node, staged: &[Staged], agent: &Deployed<'_>) -> anyhow::Result<()> {
+    let Deployed { pod, reader, talker, .. } = agent;
     wait_reasons(node, &["PodProcessUninterruptible", "PodVolumeBusy", "PodVolumeDataMissing"])?;
-    ensure!(pod.ask(agent, "/healthz")?.starts_with("HTTP/1.1 200"), "/healthz does not say that it is well");
-    ensure!(pod.ask(agent, "/readyz")?.starts_with("HTTP/1.1 200"), "/readyz does not say that it is ready");
-    let metrics = pod.ask(agent, "/metrics")?;
+    confined(reader.pid, "0000000000080004", "0")?;
+    confined(talker.pid, "0000000000000000", "65532")?;
+    ensure!(pod.ask(talker, "/healthz")?.starts_with("HTTP/1.1 200"), "/healthz does not say that it is well");
+    ensure!(pod.ask(talker, "/readyz")?.starts_with("HTTP/1.1 200"), "/readyz does not say that it is ready");
+    let metrics = pod.ask(talker, "/metrics")?;
     ensure!(metrics.contains("VolumeHeldByProcess"), "the metrics do not name the finding:\n{metrics}");
+    ensure!(metrics.contains("why_terminating_process_open_fds"), "the talker may not look at itself:\n{metrics}");
 
     // Typed by a person into the pod that runs already.
-    let typed = pod.exec(agent, &["/why-terminating-agent", "check", "-o", "json"])?;
+    let typed = pod.exec(talker, &["/why-terminating-agent", "check", "-o", "json"])?;
     let outside = ask::check(node)?;
     ensure!(found(&report(&typed)?) == found(&outside.report), "by exec: {}{}", typed.stdout, typed.stderr);
 
     let cwd = staged.get(1).and_then(|staged| staged.pods.first()).context("cwd stages a pod")?;
     let volume = node.layout().pod_dir(&cwd.uid).join("volumes/kubernetes.io~empty-dir/scratch");
-    holds_no_mount(agent.pid, &volume)?;
+    holds_no_mount(reader.pid, &volume)?;
+    holds_no_mount(talker.pid, &volume)?;
     let holder = &staged[1].expect[0].names[0];
     run("kill", &[holder])?;
     // The kubelet stand-in unmounts the volume with a plain umount.
     node.wait_gone(cwd, Duration::from_secs(20)).context("while the agent runs")?;
     wait_reasons(node, &["PodNoLongerHeld"])?;
 
-    ensure!(pod.exit_code(agent)?.is_none(), "the agent has ended by itself");
-    let before = Instant::now();
-    pod.stop(agent, Duration::from_secs(5))?;
-    ensure!(before.elapsed() < Duration::from_secs(3), "it took {:?} to end", before.elapsed());
+    ensure!(pod.exit_code(reader)?.is_none() && pod.exit_code(talker)?.is_none(), "the agent has ended by itself");
+    eprintln!("reader, broker and talker have {} KiB of memory (PSS)", memory(reader.pid, talker.pid)?);
+    each_goes_on_alone(node, agent)
+}
+
+/// What the pair has, its share of shared pages included, in KiB.
+fn memory(reader: i32, talker: i32) -> anyhow::Result<u64> {
+    let children = std::fs::read_to_string(format!("/proc/{reader}/task/{reader}/children"))?;
+    let broker: i32 = children.trim().parse().context("the reader has one child, the broker")?;
+    let of = |pid: i32| -> anyhow::Result<u64> {
+        let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).context("the kernel does not tell")?;
+        eprintln!("pid {pid}: {pss}");
+        Ok(pss.trim().trim_end_matches(" kB").parse()?)
+    };
+    Ok(of(reader)? + of(broker)? + of(talker)?)
+}
+
+/// The reader answers without its talker, and the talker without its reader; and both find each other again.
+fn each_goes_on_alone(node: &Node, agent: &Deployed<'_>) -> anyhow::Result<()> {
+    let Deployed { pod, deployment, reader, talker } = agent;
+    run("kill", &["-9", &talker.pid.to_string()])?;
+    let asked = pod.run(&deployment.talker()?, &["check", "-o", "json"])?;
+    ensure!(found(&report(&asked)?) == found(&ask::check(node)?.report), "{}{}", asked.stdout, asked.stderr);
+
+    let talker = pod.start(&deployment.talker()?, Some(&RUN))?;
+    is_ready(pod, &talker, true)?;
+    run("kill", &["-9", &reader.pid.to_string()])?;
+    is_ready(pod, &talker, false)?;
+    ensure!(pod.ask(&talker, "/healthz")?.starts_with("HTTP/1.1 200"), "the talker is not well without its reader");
+    let metrics = pod.ask(&talker, "/metrics")?;
+    ensure!(metrics.contains("source_failures_total{source=\"reader\"}"), "nobody is told:\n{metrics}");
+    ensure!(metrics.contains("FuseServerNotResponding"), "what could not be seen is over:\n{metrics}");
+    let reader = pod.start(&deployment.reader()?, None)?;
+    is_ready(pod, &talker, true).with_context(|| format!("the new reader wrote:\n{}", pod.log(&reader)))?;
+
+    for container in [&talker, &reader] {
+        let before = Instant::now();
+        pod.stop(container, Duration::from_secs(5))?;
+        ensure!(before.elapsed() < Duration::from_secs(3), "it took {:?} to end", before.elapsed());
+    }
     Ok(())
 }
 
-/// What the kernel says of the agent: the manifest's settings have arrived.
-fn confined(pid: i32) -> anyhow::Result<()> {
+fn is_ready(pod: &AgentPod<'_>, talker: &Container, ready: bool) -> anyhow::Result<()> {
+    let code = if ready { "HTTP/1.1 200" } else { "HTTP/1.1 503" };
+    lab::wait_for(&format!("/readyz answers {code}"), Duration::from_secs(60), || {
+        // It may not listen yet.
+        let answer = pod.ask(talker, "/readyz").unwrap_or_default();
+        Ok(answer.starts_with(code).then_some(()))
+    })
+    .with_context(|| format!("the talker wrote:\n{}", pod.log(talker)))
+}
+
+/// What the kernel says of a container of the agent: the manifest's settings have arrived.
+fn confined(pid: i32, capabilities: &str, user: &str) -> anyhow::Result<()> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let words: Vec<Vec<&str>> = status.lines().map(|line| line.split_whitespace().collect()).collect();
     let says = |line: &[&str]| words.iter().any(|words| words.starts_with(line));
     // DAC_READ_SEARCH is bit 2, SYS_PTRACE bit 19.
     for line in [
-        ["CapEff:", "0000000000080004"],
-        ["CapBnd:", "0000000000080004"],
-        ["CapPrm:", "0000000000080004"],
+        ["CapEff:", capabilities],
+        ["CapBnd:", capabilities],
+        ["CapPrm:", capabilities],
         ["NoNewPrivs:", "1"],
         ["Seccomp:", "2"],
-        ["Uid:", "0"],
+        ["Uid:", user],
     ] {
         ensure!(says(&line), "{line:?} is not so:\n{status}");
     }
+    // The runtime's profile, and the two by which the agent gives up system calls itself (Linux 5.9 counts them).
+    let filters = words.iter().find(|words| words.first() == Some(&"Seccomp_filters:"));
+    let filters = filters.and_then(|words| words.get(1)?.parse().ok()).unwrap_or(3);
+    ensure!(filters >= 3, "it has given up nothing by itself:\n{status}");
     let namespace = |pid: &str, kind: &str| std::fs::read_link(format!("/proc/{pid}/ns/{kind}"));
     let pid = pid.to_string();
     ensure!(namespace(&pid, "pid")? == namespace("self", "pid")?, "it has a pid namespace of its own");
@@ -167,7 +237,7 @@ pub fn rights() -> anyhow::Result<()> {
     held_by_another_user(&node)?;
     let deployment = Deployment::read()?;
     let pod = AgentPod::new(&node, &deployment, &image).context("make the agent's pod")?;
-    for Case { name, settings, finds, lacks } in cases(&deployment.settings()?) {
+    for Case { name, settings, finds, lacks } in cases(&deployment.reader()?.as_one()) {
         let ended = pod.run(&settings, &["check", "-o", "json"])?;
         let report = report(&ended).with_context(|| name.to_owned())?;
         let text = serde_json::to_string_pretty(&report)?;
@@ -178,7 +248,7 @@ pub fn rights() -> anyhow::Result<()> {
         let code = if finds.is_empty() { 3 } else { 2 };
         ensure!(ended.code == code, "{name}: the exit code is {}:\n{text}", ended.code);
     }
-    let user = pod.run(&deployment.settings()?.with_user(65534), &["check"])?;
+    let user = pod.run(&deployment.reader()?.with_user(65534), &["check"])?;
     ensure!(user.code == 1 && user.stderr.contains("run it as root"), "as another user: {user:?}");
     node.down().context("take the node down")
 }

@@ -5,6 +5,7 @@ mod conversation;
 mod credentials;
 mod kubelet_kubeconfig;
 mod pods;
+mod relay;
 mod token;
 mod types;
 
@@ -12,6 +13,7 @@ pub use client::{ApiClient, CHECK, Deadlines, LONGEST, RUN, Watch, fault};
 pub use conversation::Conversation;
 pub use credentials::Credentials;
 pub use pods::{Freshness, of_node};
+pub use relay::{ApiAnswer, ApiQuestion, Relay, Relayed};
 pub use types::{Pod, Small};
 
 use conversation::Server;

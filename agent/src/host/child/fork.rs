@@ -1,5 +1,5 @@
-//! A child that is a copy of this process and runs no program of its own: it looks at one file. Starting a
-//! program costs eight times as much, and the kubelet's command line is read with every look.
+//! A child that is a copy of this process and runs no program of its own. Starting a program costs eight times
+//! as much, and is what the reader may not do.
 
 use std::{
     ffi::CStr,
@@ -61,17 +61,7 @@ pub(super) fn executable(path: &CStr, deadline: Duration) -> io::Result<Outcome<
 /// Has a child do `work`, which writes what it finds.
 fn run(deadline: Duration, work: impl FnOnce(&OwnedFd) -> Result<(), Errno>) -> io::Result<Outcome<Vec<u8>>> {
     let end = Instant::now() + deadline;
-    let (reader, writer) = pipe2(OFlag::O_CLOEXEC)?;
-    // SAFETY: other threads may hold locks that are never released in the copy. `be_the_child` and each
-    // `work` take none: they allocate nothing, call nothing but the kernel, and end without running anything else.
-    #[allow(unsafe_code)]
-    let pid = match unsafe { fork() }? {
-        // SAFETY: it ends at once, and runs nothing that was registered for the end of the agent.
-        ForkResult::Child => unsafe { libc::_exit(be_the_child(work, &writer)) },
-        ForkResult::Parent { child } => child,
-    };
-    drop(writer);
-    let running = Running::new(pid);
+    let (reader, running) = start(work)?;
     let mut output = Vec::new();
     let said_all = listen(&reader, &mut output, end);
     // Its status says whether that was all. On a throttled processor it may end late.
@@ -83,6 +73,20 @@ fn run(deadline: Duration, work: impl FnOnce(&OwnedFd) -> Result<(), Errno>) -> 
     });
     let abandoned = if answer.is_some() { None } else { running.get_rid_of() };
     said_all.map(|_| Outcome { answer, abandoned })
+}
+
+/// Starts a copy of this process, and gives the pipe that `work` writes to.
+pub(super) fn start(work: impl FnOnce(&OwnedFd) -> Result<(), Errno>) -> io::Result<(OwnedFd, Running)> {
+    let (reader, writer) = pipe2(OFlag::O_CLOEXEC)?;
+    // SAFETY: other threads may hold locks that are never released in the copy. `be_the_child` and each
+    // `work` take none that another thread could hold: the allocator's are free in the copy (glibc and musl
+    // take them for the fork), no other is used, and the copy ends without running anything else.
+    #[allow(unsafe_code)]
+    match unsafe { fork() }? {
+        // SAFETY: it ends at once, and runs nothing that was registered for the end of the agent.
+        ForkResult::Child => unsafe { libc::_exit(be_the_child(work, &writer)) },
+        ForkResult::Parent { child } => Ok((reader, Running::new(child))),
+    }
 }
 
 /// The copy's whole life; the number it ends with is that of the error.

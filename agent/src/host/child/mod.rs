@@ -6,8 +6,7 @@
 //! thread. A child that hangs in D still pins the agent's container, so at most
 //! [`MOST_ABANDONED`] may hang, and none is started without need.
 //!
-//! The child is this very program: `why-terminating-agent probe <kind> …`, see [`probe_main`]; for what
-//! is asked with every look it is a mere copy of the process.
+//! The child is a copy of the process, and no program is started: the reader may not.
 
 mod fork;
 mod gone;
@@ -20,8 +19,8 @@ mod run;
 pub(crate) mod tests;
 
 use std::{
-    ffi::{CStr, CString, OsString},
-    path::{Path, PathBuf},
+    ffi::{CStr, CString},
+    path::Path,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -30,7 +29,8 @@ pub use fork::Executable;
 use gone::Running;
 pub use line::Place;
 use line::{Line, lines};
-pub use probe::probe_main;
+use probe::probe;
+use run::Work;
 
 use crate::{
     observation::{Dev, Fault, FaultKind, FuseProbe, HostPath, Reason, Seen},
@@ -46,8 +46,7 @@ const COMMAND_LINE_CAP: usize = 128 << 10;
 
 /// Starts the children and keeps count of those that hang. One for the whole agent.
 pub struct Prober {
-    program: PathBuf,
-    first_args: Vec<OsString>,
+    work: Work,
     children: Mutex<Children>,
 }
 
@@ -105,18 +104,14 @@ impl Default for Prober {
 }
 
 impl Prober {
-    /// Children are this very program.
+    /// No child runs yet.
     pub fn new() -> Self {
-        Prober::with_program("/proc/self/exe", ["probe"])
+        Prober::with_work(probe)
     }
 
-    /// Children are another program, with arguments before the kind of probe.
-    pub fn with_program<A: Into<OsString>>(
-        program: impl Into<PathBuf>,
-        first_args: impl IntoIterator<Item = A>,
-    ) -> Self {
-        let first_args = first_args.into_iter().map(Into::into).collect();
-        Prober { program: program.into(), first_args, children: Mutex::default() }
+    /// Children do something else.
+    fn with_work(work: Work) -> Self {
+        Prober { work, children: Mutex::default() }
     }
 
     /// How many children hang and could not be killed.
@@ -156,7 +151,7 @@ impl Prober {
     pub fn stat(&self, dev: Dev, path: &Path, deadline: Duration) -> Seen<FuseProbe> {
         let source = format!("stat {}", HostPath::from(path.to_owned()).show());
         let key = format!("stat {dev}");
-        let (said, error) = self.ask(&key, "stat", [path.as_os_str().to_owned()], deadline);
+        let (said, error) = self.ask(&key, "stat", [path.to_string_lossy().into_owned()], deadline);
         if matches!(error, Some(ChildError::Deadline(_) | ChildError::StillHangs)) && said.is_empty() {
             return Seen::Seen(FuseProbe::Silent);
         }
@@ -212,20 +207,18 @@ impl Prober {
     }
 
     /// Runs one child: what it said, and why that may not be all.
-    fn ask<A: Into<OsString>>(
+    fn ask(
         &self,
         key: &str,
         kind: &str,
-        args: impl IntoIterator<Item = A>,
+        args: impl IntoIterator<Item = String>,
         deadline: Duration,
     ) -> (Vec<Line>, Option<ChildError>) {
         if let Err(error) = self.children().begin(key) {
             return (Vec::new(), Some(error));
         }
-        let mut all = self.first_args.clone();
-        all.push(kind.into());
-        all.extend(args.into_iter().map(Into::into));
-        let outcome = run::run(&self.program, &all, deadline);
+        let args: Vec<String> = std::iter::once(kind.to_owned()).chain(args).collect();
+        let outcome = run::run(self.work, &args, deadline);
         match self.children().end(key, outcome, |outcome| outcome.abandoned.take()) {
             Ok(outcome) => {
                 let error = (!outcome.finished).then_some(ChildError::Deadline(deadline));

@@ -1,17 +1,14 @@
-//! Starting a program as a child, listening to it until a deadline, and letting go of it.
+//! A copy of this process that does one of the probes, and what it says until a deadline.
 
 use std::{
-    ffi::OsString,
     io,
-    os::unix::process::CommandExt,
-    path::Path,
-    process::{Command, Stdio},
+    os::fd::OwnedFd,
     time::{Duration, Instant},
 };
 
-use nix::unistd::Pid;
+use nix::errno::Errno;
 
-use super::{gone::Running, listen::listen};
+use super::{fork, gone::Running, listen::listen};
 
 /// What came of a child.
 pub(super) struct Outcome {
@@ -23,20 +20,16 @@ pub(super) struct Outcome {
     pub abandoned: Option<Running>,
 }
 
-/// Starts `program args…`, with no environment, and listens until it ends or until the deadline;
-/// then it is killed, with whatever it started itself.
-pub(super) fn run(program: &Path, args: &[OsString], deadline: Duration) -> io::Result<Outcome> {
+/// What a child does with its arguments, and says into the pipe.
+pub(super) type Work = fn(&[String], &OwnedFd) -> Result<(), Errno>;
+
+/// Has a copy of this process do `work`, and listens until it ends or until the deadline; then it is killed, with
+/// whatever it started itself.
+pub(super) fn run(work: Work, args: &[String], deadline: Duration) -> io::Result<Outcome> {
     let end = Instant::now() + deadline;
-    let mut command = Command::new(program);
-    command.args(args).env_clear().current_dir("/").process_group(0);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
-    let running = Running::new(Pid::from_raw(child.id().cast_signed()));
+    let (pipe, running) = fork::start(|writer| work(args, writer))?;
     let mut output = Vec::new();
-    let finished = match child.stdout.take() {
-        Some(pipe) => listen(&pipe, &mut output, end),
-        None => Ok(false),
-    };
+    let finished = listen(&pipe, &mut output, end);
     let gone = matches!(finished, Ok(true)) && running.ended_soon().is_some();
     let abandoned = if gone { None } else { running.get_rid_of() };
     Ok(Outcome { output, finished: finished?, abandoned })

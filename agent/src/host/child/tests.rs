@@ -1,39 +1,26 @@
-//! The children of these tests are this test program: it runs [`be_the_child`] alone, which acts
-//! as the agent's `main` does.
+use std::{os::fd::OwnedFd, time::Instant};
 
-use std::{io::Write, time::Instant};
+use nix::{errno::Errno, unistd::write};
 
 use super::*;
 
 const SOON: Duration = Duration::from_secs(5);
 
-/// Not a test of its own: the child.
-#[test]
-fn be_the_child() {
-    let args: Vec<String> = std::env::args().collect();
-    if let Some(at) = args.iter().position(|arg| arg == "probe") {
-        // The test harness has begun a line.
-        println!();
-        let _ = std::io::stdout().flush();
-        std::process::exit(probe_main(&args[at + 1..]));
-    }
+/// Hangs until it is killed, with a process that it has started.
+fn hang(_: &[String], _: &OwnedFd) -> Result<(), Errno> {
+    let _ = std::process::Command::new("sleep").arg("1000").status();
+    Ok(())
 }
 
-/// A prober whose children are this test program.
-pub(crate) fn prober() -> Prober {
-    let args = ["--exact", "host::child::tests::be_the_child", "--nocapture", "--test-threads=1", "probe"];
-    Prober::with_program("/proc/self/exe", args)
-}
-
-/// A prober whose children hang until they are killed.
-fn hanging() -> Prober {
-    Prober::with_program("/bin/sh", ["-c", "echo '{\"Looked\":{\"pid\":1}}'; sleep 1000 & wait"])
+fn hang_after_a_word(args: &[String], out: &OwnedFd) -> Result<(), Errno> {
+    write(out, b"{\"Looked\":{\"pid\":1}}\n")?;
+    hang(args, out)
 }
 
 #[test]
 fn reads_a_command_line() {
     let mut sleeper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-    let seen = prober().command_line(sleeper.id(), SOON);
+    let seen = Prober::new().command_line(sleeper.id(), SOON);
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
     assert_eq!(seen, Seen::Seen(vec!["sleep".to_owned(), "1000".to_owned()]));
@@ -43,15 +30,15 @@ fn reads_a_command_line() {
 fn a_process_that_is_gone_is_missing() {
     let mut gone = std::process::Command::new("true").spawn().unwrap();
     gone.wait().unwrap();
-    assert_eq!(prober().command_line(gone.id(), SOON), Seen::Missing);
-    assert_eq!(prober().executable(gone.id(), SOON), Seen::Missing);
+    assert_eq!(Prober::new().command_line(gone.id(), SOON), Seen::Missing);
+    assert_eq!(Prober::new().executable(gone.id(), SOON), Seen::Missing);
 }
 
 #[test]
 fn stat_of_a_local_directory_answers() {
     let dev = Dev { major: 0, minor: 0 };
-    assert_eq!(prober().stat(dev, Path::new("/proc"), SOON), Seen::Seen(FuseProbe::Answers));
-    assert_eq!(prober().stat(dev, Path::new("/nothing-here"), SOON), Seen::Missing);
+    assert_eq!(Prober::new().stat(dev, Path::new("/proc"), SOON), Seen::Seen(FuseProbe::Answers));
+    assert_eq!(Prober::new().stat(dev, Path::new("/nothing-here"), SOON), Seen::Missing);
 }
 
 #[test]
@@ -60,7 +47,7 @@ fn finds_its_own_mappings() {
     let dev = nix::sys::stat::stat("/proc/self/exe").unwrap().st_dev;
     let number = |number: u64| u32::try_from(number).unwrap();
     let dev = Dev { major: number(nix::sys::stat::major(dev)), minor: number(nix::sys::stat::minor(dev)) };
-    let mappings = prober().mappings(dev, &[me], SOON);
+    let mappings = Prober::new().mappings(dev, &[me], SOON);
     assert_eq!((mappings.looked_at, mappings.fault), (1, None));
     let exe = HostPath::from(std::env::current_exe().unwrap());
     assert!(mappings.found.contains(&(me, exe)), "{:?}", mappings.found);
@@ -69,7 +56,7 @@ fn finds_its_own_mappings() {
 #[test]
 fn tells_where_a_link_leads() {
     let me = std::process::id();
-    let places = prober().places(&[(me, "root".to_owned()), (me, "fd/99999".to_owned())], SOON);
+    let places = Prober::new().places(&[(me, "root".to_owned()), (me, "fd/99999".to_owned())], SOON);
     assert_eq!(places.len(), 1);
     assert!(places[0].mount_id.is_some());
 }
@@ -77,7 +64,7 @@ fn tells_where_a_link_leads() {
 #[test]
 fn a_child_that_hangs_is_killed_with_what_it_started_and_what_it_said_counts() {
     let began = Instant::now();
-    let prober = hanging();
+    let prober = Prober::with_work(hang_after_a_word);
     let mappings = prober.mappings(Dev { major: 0, minor: 1 }, &[1, 2], Duration::from_millis(300));
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     assert_eq!(mappings.looked_at, 1);
@@ -87,7 +74,7 @@ fn a_child_that_hangs_is_killed_with_what_it_started_and_what_it_said_counts() {
 
 #[test]
 fn silence_of_a_file_system_is_an_answer() {
-    let silent = Prober::with_program("/bin/sh", ["-c", "sleep 1000 & wait"]);
+    let silent = Prober::with_work(hang);
     let seen = silent.stat(Dev { major: 0, minor: 1 }, Path::new("/x"), Duration::from_millis(100));
     assert_eq!(seen, Seen::Seen(FuseProbe::Silent));
 }
@@ -100,11 +87,4 @@ fn never_more_than_the_bound_and_never_two_of_a_kind() {
     }
     assert!(matches!(children.begin("a"), Err(ChildError::StillHangs)));
     assert!(matches!(children.begin("e"), Err(ChildError::TooMany)));
-}
-
-#[test]
-fn a_program_that_is_not_there_is_a_fault() {
-    let prober = Prober::with_program("/nothing-here", ["probe"]);
-    let seen = prober.stat(Dev { major: 0, minor: 1 }, Path::new("/"), SOON);
-    assert!(seen.fault().is_some_and(|fault| fault.says.contains("could not be started")), "{seen:?}");
 }

@@ -1,6 +1,6 @@
 //! CSI drivers on this node: who is registered with the kubelet, and what they have staged.
 
-mod registration;
+pub(super) mod registration;
 mod staging;
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ pub use staging::staging;
 use tokio::time::{Instant, timeout_at};
 pub use unstaged::unstaged;
 
-use super::{HostRoot, tree::Tree};
+use super::{HostRoot, Sockets, tree::Tree};
 use crate::{
     observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
     sys::{self, EntryKind},
@@ -32,6 +32,7 @@ const FOLDERS_CAP: usize = 64;
 /// tries whether anybody listens on the socket it names. Each may take `deadline`, all together twice as long.
 pub async fn drivers(
     host: &HostRoot,
+    sockets: &Sockets,
     kubelet_root: &HostPath,
     table: &MountTable,
     deadline: Duration,
@@ -42,8 +43,8 @@ pub async fn drivers(
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
-    let sockets = match sockets(&tree, &registry) {
-        Seen::Seen(sockets) => sockets,
+    let registered = match registered(&tree, &registry) {
+        Seen::Seen(registered) => registered,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
@@ -55,24 +56,29 @@ pub async fn drivers(
             Seen::Missing | Seen::NotAsked => return CsiDriver { socket, info: Seen::Missing },
             Seen::Failed(fault) => return CsiDriver { socket, info: Seen::Failed(fault) },
         };
-        let said = timeout_at(end, registration::info(&at, &socket, deadline)).await;
+        let said = timeout_at(end, registration::info(sockets, &at, &socket, deadline)).await;
         let late = |_| {
             Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
         };
-        let info = said.unwrap_or_else(late).map(|(name, endpoint)| {
-            let listens = listens(host, &table.mounts, &endpoint);
-            CsiDriverInfo { name, endpoint, listens }
-        });
+        let info = match said.unwrap_or_else(late) {
+            Seen::Seen((name, endpoint)) => {
+                let listens = listens(host, sockets, &table.mounts, &endpoint).await;
+                Seen::Seen(CsiDriverInfo { name, endpoint, listens })
+            }
+            Seen::Missing => Seen::Missing,
+            Seen::NotAsked => Seen::NotAsked,
+            Seen::Failed(fault) => Seen::Failed(fault),
+        };
         CsiDriver { socket, info }
     };
-    let mut drivers: Vec<CsiDriver> = stream::iter(sockets).map(ask).buffer_unordered(AT_ONCE).collect().await;
+    let mut drivers: Vec<CsiDriver> = stream::iter(registered).map(ask).buffer_unordered(AT_ONCE).collect().await;
     drivers.sort_by(|a, b| a.socket.cmp(&b.socket));
     Seen::Seen(drivers)
 }
 
 /// The sockets in `registry` and one level of folders in it. The kubelet's plugin watcher
 /// (`pkg/kubelet/pluginmanager/pluginwatcher`) goes deeper, but drivers do not.
-fn sockets(tree: &Tree<'_>, registry: &HostPath) -> Seen<Vec<HostPath>> {
+fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<Vec<HostPath>> {
     let list = |path: &HostPath| tree.list(path, ENTRIES_CAP);
     let entries = match list(registry) {
         Seen::Seen(entries) => entries,
@@ -98,7 +104,7 @@ fn sockets(tree: &Tree<'_>, registry: &HostPath) -> Seen<Vec<HostPath>> {
 }
 
 /// The endpoint is the driver's own word: it is looked up in the mount table first, and reached without links.
-fn listens(host: &HostRoot, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
+async fn listens(host: &HostRoot, sockets: &Sockets, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
     let parent = endpoint.as_path().parent().filter(|_| endpoint.as_path().is_absolute());
     let Some(parent) = parent.map(|parent| HostPath::from(parent.to_owned())) else {
         return Seen::Failed(Fault::new(endpoint, (FaultKind::Malformed, "is not the path of a socket")));
@@ -108,10 +114,13 @@ fn listens(host: &HostRoot, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool>
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
-    match socket.map(|socket| sys::listens(socket.path())) {
-        Seen::Seen(Ok(answer)) => Seen::Seen(answer),
-        Seen::Seen(Err(error)) => Seen::Failed(Fault::new(endpoint.show(), error)),
-        Seen::Missing | Seen::NotAsked => Seen::Missing,
-        Seen::Failed(fault) => Seen::Failed(fault),
+    let socket = match socket {
+        Seen::Seen(socket) => socket,
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    match sockets.listener(socket.path()).await {
+        Ok(listener) => Seen::Seen(listener.is_some()),
+        Err(error) => Seen::Failed(Fault::new(endpoint.show(), error)),
     }
 }

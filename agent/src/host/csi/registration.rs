@@ -2,20 +2,24 @@
 
 use std::time::Duration;
 
-use cri_api::{Connection, RpcError};
+use cri_api::RpcError;
 
 use crate::{
+    host::Sockets,
     observation::{Fault, HostPath, Seen},
     sys::Socket,
 };
 
+/// The only call.
+pub(in crate::host) const GET_INFO: &str = "/pluginregistration.Registration/GetInfo";
+
 /// `InfoRequest` has no fields.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct InfoRequest {}
+pub(in crate::host) struct InfoRequest {}
 
 /// What is used of `PluginInfo`.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct PluginInfo {
+pub(in crate::host) struct PluginInfo {
     /// `CSIPlugin`, `DevicePlugin`, `DRAPlugin`.
     #[prost(string, tag = "1")]
     pub r#type: String,
@@ -34,9 +38,14 @@ const CSI_PLUGIN: &str = "CSIPlugin";
 
 /// Asks the registration socket, found as `at`, for the driver's name and endpoint. `Missing` when it belongs to
 /// another kind of plugin.
-pub(super) async fn info(at: &Socket, socket: &HostPath, deadline: Duration) -> Seen<(String, HostPath)> {
-    let said: Result<PluginInfo, RpcError> = match Connection::bounded(at.path(), deadline, ANSWER_CAP) {
-        Ok(connection) => connection.call("/pluginregistration.Registration/GetInfo", InfoRequest {}).await,
+pub(super) async fn info(
+    sockets: &Sockets,
+    at: &Socket,
+    socket: &HostPath,
+    deadline: Duration,
+) -> Seen<(String, HostPath)> {
+    let said: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), deadline, Some(ANSWER_CAP)) {
+        Ok(connected) => connected.connection.call(GET_INFO, InfoRequest {}).await,
         Err(error) => Err(error),
     };
     match said {

@@ -143,7 +143,7 @@ async fn asks_all_registration_sockets_at_once() {
     fs::write(registry.join("readme").as_path(), "").unwrap();
 
     let began = std::time::Instant::now();
-    let seen = drivers(&HostRoot::default(), &root, &table(&root), DEADLINE).await;
+    let seen = drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
     assert!(began.elapsed() < DEADLINE * 3, "{:?}", began.elapsed());
     let seen = seen.get().cloned().unwrap();
     let at = |name: &str| seen.iter().find(|driver| driver.socket == registry.join(name)).cloned().unwrap().info;
@@ -162,7 +162,7 @@ async fn an_answer_has_a_bound() {
     let registry = root.join("plugins_registry");
     fs::create_dir_all(registry.as_path()).unwrap();
     serve(&registry.join("a.sock"), info("CSIPlugin", &"a".repeat(200 << 10), &root.join("csi.sock")));
-    let seen = drivers(&HostRoot::default(), &root, &table(&root), DEADLINE).await;
+    let seen = drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
     assert!(seen.get().unwrap()[0].info.fault().is_some(), "{seen:?}");
 }
 
@@ -172,15 +172,15 @@ async fn keeps_off_endpoints_on_file_systems_that_need_a_server() {
     let mut table = table(&root);
     table.mounts[1].fs_type = "nfs4".to_owned();
     fs::create_dir(root.join("plugins_registry").as_path()).unwrap();
-    assert!(drivers(&HostRoot::default(), &root, &table, DEADLINE).await.fault().is_some());
-    let nowhere = listens(&HostRoot::default(), &table.mounts, &root.join("csi.sock"));
+    assert!(drivers(&HostRoot::default(), &Sockets::Own, &root, &table, DEADLINE).await.fault().is_some());
+    let nowhere = listens(&HostRoot::default(), &Sockets::Own, &table.mounts, &root.join("csi.sock")).await;
     assert!(nowhere.fault().unwrap().says.contains("nfs4"));
-    assert!(listens(&HostRoot::default(), &table.mounts, &"relative".into()).fault().is_some());
+    assert!(listens(&HostRoot::default(), &Sockets::Own, &table.mounts, &"relative".into()).await.fault().is_some());
 }
 
 /// The endpoint is a string that a driver chooses.
-#[test]
-fn an_endpoint_is_reached_by_no_link_and_no_way_up() {
+#[tokio::test]
+async fn an_endpoint_is_reached_by_no_link_and_no_way_up() {
     let (_dir, root) = root();
     let real = root.join("plugins/d");
     fs::create_dir_all(real.as_path()).unwrap();
@@ -188,11 +188,13 @@ fn an_endpoint_is_reached_by_no_link_and_no_way_up() {
     std::os::unix::fs::symlink("d", root.join("plugins/alias").as_path()).unwrap();
     std::os::unix::fs::symlink("csi.sock", real.join("link.sock").as_path()).unwrap();
     let mounts = table(&root).mounts;
-    let ask = |below: &str| listens(&HostRoot::default(), &mounts, &root.join("plugins").join(below));
-    assert_eq!(ask("d/csi.sock"), Seen::Seen(true));
-    assert_eq!(ask("d/gone.sock"), Seen::Missing);
+    let ask = async |below: &str| {
+        listens(&HostRoot::default(), &Sockets::Own, &mounts, &root.join("plugins").join(below)).await
+    };
+    assert_eq!(ask("d/csi.sock").await, Seen::Seen(true));
+    assert_eq!(ask("d/gone.sock").await, Seen::Missing);
     for (way, why) in [("alias/csi.sock", "link"), ("d/link.sock", "link"), ("d/../d/csi.sock", "..")] {
-        let fault = ask(way).fault().cloned().unwrap();
+        let fault = ask(way).await.fault().cloned().unwrap();
         assert!(fault.kind == FaultKind::NotAsked && fault.says.contains(why), "{way}: {fault}");
     }
 }
@@ -200,5 +202,5 @@ fn an_endpoint_is_reached_by_no_link_and_no_way_up() {
 #[tokio::test]
 async fn a_node_without_a_registry_is_missing() {
     let (_dir, root) = root();
-    assert_eq!(drivers(&HostRoot::default(), &root, &table(&root), DEADLINE).await, Seen::Missing);
+    assert_eq!(drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await, Seen::Missing);
 }

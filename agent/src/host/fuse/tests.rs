@@ -3,7 +3,8 @@
 use super::*;
 use crate::{
     host::{
-        child::tests::prober,
+        Sockets,
+        child::Prober,
         mounts::{MountReader, test_mounts::Namespace},
     },
     observation::FuseProbe,
@@ -79,7 +80,7 @@ fn names_the_server_and_what_waits() {
     // Only a kernel that tells can say that nobody else serves it.
     assert!(!seen.exact || seen.servers.len() == 1);
 
-    let prober = prober();
+    let prober = Prober::new();
     probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_secs(5));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Answers));
 
@@ -93,7 +94,7 @@ fn names_the_server_and_what_waits() {
 #[test]
 fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
     let mut served = serve("silent");
-    let prober = prober();
+    let prober = Prober::new();
     let mut seen = served.connection();
     let began = std::time::Instant::now();
     probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_millis(500));
@@ -161,7 +162,7 @@ fn no_link_leads_a_thread_to_a_server_that_is_silent() {
         volumes::read_into(&mut dirs[0], &host, &root, &table, 36);
         let staged = (csi::staging(&host, &root, &table), csi::unstaged(&host, &root, &table));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let drivers = runtime.block_on(csi::drivers(&host, &root, &table, Duration::from_millis(300)));
+        let drivers = runtime.block_on(csi::drivers(&host, &Sockets::Own, &root, &table, Duration::from_millis(300)));
         sender.send((dirs.remove(0), staged, drivers)).unwrap();
     });
     let looked = receiver.recv_timeout(Duration::from_secs(20));

@@ -6,7 +6,7 @@ mod copies;
 use super::*;
 use crate::host::mounts::living;
 use crate::{
-    host::{child::tests::prober, mounts::test_mounts::Namespace},
+    host::{child::Prober, mounts::test_mounts::Namespace},
     observation::{HostPath, How},
 };
 
@@ -177,7 +177,7 @@ fn a_mapped_file_is_found_by_the_child_only() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(stage.search().holders.is_empty());
-    let prober = prober();
+    let prober = Prober::new();
     let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
     assert_eq!((only(&found).pid, &only(&found).how), (pid, &How::Mapping(file.as_str().into())));
     assert!(found.mappings.get().is_some_and(|looked_at| *looked_at >= 1), "{:?}", found.mappings);
@@ -205,7 +205,7 @@ fn a_detached_mount_of_the_same_file_system() {
     stage.ns.run(&format!("mount --make-private {base} && mount --bind {volume} {base}/else"));
     let pid = stage.ns.spawn(&holding(&format!("{base}/else/file")));
     stage.ns.run(&format!("umount -l {base}/else"));
-    let prober = prober();
+    let prober = Prober::new();
     let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
     assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Detached));
     assert!(!stage.umount_is_busy());

@@ -70,7 +70,6 @@ mod tests {
     use nix::sched::{CloneFlags, unshare};
 
     use super::*;
-    use crate::host::child::tests::prober;
 
     /// A process called `kubelet` that sleeps, its program in a directory everybody may enter.
     struct False {
@@ -93,7 +92,7 @@ mod tests {
 
         fn disbelief(&self) -> Option<Disbelief> {
             let pid = self.child.id();
-            disbelief(pid, &ProcDir::open(pid).unwrap(), &prober()).get().cloned().unwrap()
+            disbelief(pid, &ProcDir::open(pid).unwrap(), &Prober::new()).get().cloned().unwrap()
         }
     }
 
@@ -162,6 +161,6 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         let dir = ProcDir::open(child.id()).unwrap();
         child.wait().unwrap();
-        assert_eq!(disbelief(child.id(), &dir, &prober()), Seen::Missing);
+        assert_eq!(disbelief(child.id(), &dir, &Prober::new()), Seen::Missing);
     }
 }

@@ -76,7 +76,7 @@ impl Scan<'_> {
                 Question::ContainerState(id) => together.states.push(id.clone()),
                 Question::SandboxStatus(id) => together.sandboxes.push(id.clone()),
                 Question::RuntimeConditions => self.runtime_conditions(seen).await,
-                Question::RuntimeListener => self.runtime_listener(seen),
+                Question::RuntimeListener => self.runtime_listener(seen).await,
                 Question::CgroupTree(uid) => self.cgroup_tree(uid, seen),
                 Question::PodVolumes(uid) => self.pod_volumes(uid, seen),
                 Question::DraState => seen.node.dra_pods = self.dra_pods(seen),
@@ -173,9 +173,12 @@ impl Scan<'_> {
         }
     }
 
-    fn runtime_listener(&self, seen: &mut Observation) {
-        let listener = seen.node.cri_socket.get().map(|socket| runtime::listener(&self.host.at(socket)));
-        seen.node.runtime_process = listener.unwrap_or(Seen::Missing);
+    async fn runtime_listener(&self, seen: &mut Observation) {
+        let Some(socket) = seen.node.cri_socket.get() else {
+            seen.node.runtime_process = Seen::Missing;
+            return;
+        };
+        seen.node.runtime_process = runtime::listener(&self.options.sockets, &self.host.at(socket)).await;
     }
 
     fn cgroup_tree(&self, uid: &PodUid, seen: &mut Observation) {
@@ -313,18 +316,21 @@ impl Scan<'_> {
 
     async fn csi_drivers(&self, deadline: Option<Duration>, seen: &mut Observation) {
         let (Some(table), Some(deadline)) = (seen.mounts.kubelet.get(), deadline) else { return };
-        seen.csi = csi::drivers(&self.host, &seen.node.kubelet_root, table, deadline).await;
+        seen.csi = csi::drivers(&self.host, &self.options.sockets, &seen.node.kubelet_root, table, deadline).await;
     }
 
     /// What a lost `vol_data.json` said.
     async fn persistent_volumes(&self, mut names: Vec<String>, seen: &mut Observation) {
         names.truncate(MAX_VOLUMES);
-        if let Seen::Seen(facts) = &mut seen.api
-            && let Some(Ok(conversation)) = self.conversation()
-            && let Seen::Seen(volumes) = conversation.volumes(names).await
-        {
-            facts.volumes.extend(volumes);
-        }
+        let Seen::Seen(facts) = &mut seen.api else { return };
+        let volumes = match &self.options.relay {
+            Some(relay) => relay.volumes(names).await,
+            None => match self.conversation() {
+                Some(Ok(conversation)) => conversation.volumes(names).await,
+                _ => return,
+            },
+        };
+        facts.volumes.extend(volumes.get().into_iter().flatten().cloned());
     }
 }
 

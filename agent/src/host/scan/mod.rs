@@ -99,7 +99,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     // The runtime was asked before the API server, so whoever it knows cannot have appeared in between.
     let (pod_dirs, cgroups) = all.unwrap_or_else(|| list(&scan, scan.uids(&runtime, &api).as_ref()));
     let kubelet = match search.kubelet {
-        Seen::Seen(found) => Seen::Seen(kubelet::facts(&found, &scan.settings).await),
+        Seen::Seen(found) => Seen::Seen(kubelet::facts(&found, &scan.settings, &options.sockets).await),
         Seen::Missing | Seen::NotAsked => Seen::Missing,
         Seen::Failed(fault) => Seen::Failed(fault),
     };
@@ -158,7 +158,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
 impl<'a> Scan<'a> {
     async fn runtime(&mut self, socket: &Seen<HostPath>, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
         let Some(socket) = socket.get() else { return Seen::Missing };
-        match Runtime::new(&self.host.at(socket)) {
+        match Runtime::new(&self.options.sockets, &self.host.at(socket)) {
             Ok(runtime) => self.runtime.insert(runtime).facts(only).await,
             Err(fault) => Seen::Failed(fault),
         }
@@ -169,6 +169,9 @@ impl<'a> Scan<'a> {
             ApiSource::Off => return Seen::NotAsked,
             ApiSource::Known(known) => return known.clone(),
             ApiSource::Ask => {}
+        }
+        if let Some(relay) = &self.options.relay {
+            return relay.pods(only).await;
         }
         match self.conversation() {
             Some(Ok(conversation)) => conversation.facts(node, only).await,

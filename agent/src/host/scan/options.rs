@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    host::PodFilter,
+    host::{PodFilter, Sockets, api::Relay},
     observation::{ApiFacts, Seen},
 };
 
@@ -20,6 +20,10 @@ pub struct Options {
     pub host_root: Option<PathBuf>,
     /// Where to learn which pods should be gone.
     pub api: ApiSource,
+    /// Who connects to the runtime and to drivers.
+    pub sockets: Sockets,
+    /// Who asks the API server, when this process does not do so itself.
+    pub relay: Option<Relay>,
     /// With which kubeconfig the API server is asked.
     pub kubeconfig: Option<PathBuf>,
     /// Whether a FUSE volume may be asked for its root directory, in the disposable child. One that

@@ -1,5 +1,6 @@
 //! What `run` costs on a full node of which no pod is to go, beside `prometheus-node-exporter`.
 
+mod pair;
 mod scrape;
 mod service;
 
@@ -36,12 +37,17 @@ pub struct Idle {
     /// What it is compared with
     #[arg(long, default_value = "prometheus-node-exporter")]
     exporter: PathBuf,
+    /// In one process, as on a host without Kubernetes around it
+    #[arg(long)]
+    single: bool,
 }
 
 /// Both, after some time.
 struct Sample {
     agent: Cost,
     exporter: Cost,
+    /// The reader, its broker and the talker, which is `agent`; none with `--single`.
+    pair: Option<pair::Cost>,
 }
 
 /// What the agent did all the time.
@@ -75,18 +81,27 @@ impl Idle {
         let exporter = Service::start(node, "exporter", &self.exporter, |port| {
             vec![format!("--web.listen-address=127.0.0.1:{port}")]
         })?;
+        let socket = node.layout().dir().join("reader.sock");
+        let reader = (!self.single).then(|| pair::Reader::start(node, agent, &socket)).transpose()?;
         let agent = Service::start(node, "agent", agent, |port| {
-            let listen = format!("--listen=127.0.0.1:{port}");
-            ["run".to_owned(), listen].into_iter().chain(node.agent_args()).collect()
+            let flags = ["run".to_owned(), format!("--listen=127.0.0.1:{port}")].into_iter();
+            let place = node.agent_args().into_iter();
+            match &reader {
+                None => flags.chain(place).collect(),
+                Some(_) => {
+                    let place = place.filter(|flag| !pair::is_of_the_node(flag));
+                    flags.chain([format!("--reader={}", socket.display())]).chain(place).collect()
+                }
+            }
         })?;
-        let samples = self.watch(&agent, &exporter)?;
+        let samples = self.watch(&agent, reader.as_ref(), &exporter)?;
         let did = did(node, &agent, asked_before)?;
         report.text(format!("Load when it ended: {:.1}.\n", machine::load()));
         let met = table(&mut report, &samples, &did).context("no samples")?;
         Ok((report.finish(), met))
     }
 
-    fn watch(&self, agent: &Service, exporter: &Service) -> anyhow::Result<Vec<Sample>> {
+    fn watch(&self, agent: &Service, reader: Option<&pair::Reader>, exporter: &Service) -> anyhow::Result<Vec<Sample>> {
         let begun = Instant::now();
         let mut samples = Vec::new();
         for round in 1..=self.minutes * 60 / SCRAPE.as_secs() {
@@ -94,7 +109,8 @@ impl Idle {
             std::thread::sleep(due.saturating_sub(begun.elapsed()));
             agent.scrape()?;
             exporter.scrape()?;
-            let sample = Sample { agent: agent.cost()?, exporter: exporter.cost()? };
+            let pair = reader.map(|reader| reader.cost_with(agent.pid())).transpose()?;
+            let sample = Sample { agent: agent.cost()?, exporter: exporter.cost()?, pair };
             eprintln!("bench: after {} s: {:?}; exporter: {:?}", due.as_secs(), sample.agent, sample.exporter);
             samples.push(sample);
         }
@@ -175,7 +191,28 @@ fn table(report: &mut Report, samples: &[Sample], did: &Did) -> Option<bool> {
         did.looks,
         did.look_seconds * 1000.0
     ));
-    Some(met.iter().all(|&met| met))
+    let pair_met = pair_rows(report, samples);
+    Some(met.iter().all(|&met| met) && pair_met)
+}
+
+/// What the pair of reader and talker costs together.
+fn pair_rows(report: &mut Report, samples: &[Sample]) -> bool {
+    let pairs = || samples.iter().filter_map(|sample| Some((sample.pair?, sample.agent.age)));
+    let Some((last, age)) = pairs().next_back() else { return true };
+    let cpu = last.cpu.as_secs_f64() * 1000.0 / age.as_secs_f64();
+    let pss = mebi(pairs().map(|(cost, _)| cost.pss).max().unwrap_or(0));
+    let met = [cpu <= pair::CPU_TARGET, pss <= pair::PSS_TARGET];
+    report.text(format!(
+        "| CPU of reader, broker and talker, ms per second | **{cpu:.2}** | | | ≤ {:.0} | {} |",
+        pair::CPU_TARGET,
+        yes(met[0])
+    ));
+    report.text(format!(
+        "| PSS MiB of the three, at the most | **{pss:.1}** | | | ≤ {:.0} | {} |",
+        pair::PSS_TARGET,
+        yes(met[1])
+    ));
+    met.iter().all(|&met| met)
 }
 
 fn mebi(kib: u64) -> f64 {

@@ -64,6 +64,11 @@ impl Service {
         scrape::get(self.port, "/readyz").map(drop).with_context(|| self.words("is not ready"))
     }
 
+    /// Its pid.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
     /// What it has cost so far.
     pub fn cost(&self) -> anyhow::Result<Cost> {
         let read = || -> anyhow::Result<Cost> {

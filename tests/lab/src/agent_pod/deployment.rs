@@ -3,10 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::Context as _;
-use k8s_openapi::api::{
-    apps::v1::DaemonSet,
-    core::v1::{Container, PodSpec},
-};
+use k8s_openapi::api::{apps::v1::DaemonSet, core::v1::PodSpec};
 use serde_json::Value;
 
 use super::Settings;
@@ -41,17 +38,25 @@ impl Deployment {
         self.daemon_set.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// How its container runs.
-    pub fn settings(&self) -> anyhow::Result<Settings> {
-        let (pod, container) = self.pod()?;
-        Settings::new(pod, container)
+    /// How its reader runs: who may look at every process.
+    pub fn reader(&self) -> anyhow::Result<Settings> {
+        self.settings("reader")
     }
 
-    fn pod(&self) -> anyhow::Result<(&PodSpec, &Container)> {
+    /// How its talker runs: who has the token.
+    pub fn talker(&self) -> anyhow::Result<Settings> {
+        self.settings("talker")
+    }
+
+    fn settings(&self, container: &str) -> anyhow::Result<Settings> {
+        let pod = self.pod()?;
+        let found = pod.containers.iter().find(|found| found.name == container);
+        Settings::new(pod, found.with_context(|| format!("the DaemonSet has no container {container}"))?)
+    }
+
+    fn pod(&self) -> anyhow::Result<&PodSpec> {
         let pod = self.daemon_set.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-        let pod = pod.context("the DaemonSet has no pod template")?;
-        let [container] = pod.containers.as_slice() else { anyhow::bail!("the DaemonSet has not one container") };
-        Ok((pod, container))
+        pod.context("the DaemonSet has no pod template")
     }
 }
 
@@ -135,8 +140,9 @@ mod tests {
                 }],
             })
         );
-        let (_, container) = deployment.pod().unwrap();
-        let ports: Vec<_> = container.ports.iter().flatten().map(|port| port.name.as_deref()).collect();
+        let containers = &deployment.pod().unwrap().containers;
+        let ports = containers.iter().flat_map(|container| container.ports.iter().flatten());
+        let ports: Vec<_> = ports.map(|port| port.name.as_deref()).collect();
         assert_eq!(ports, [Some("metrics")], "a port that the policy does not name is nobody's");
     }
 
@@ -204,14 +210,17 @@ mod tests {
         assert_eq!(namespace["metadata"]["name"], Deployment::read().unwrap().namespace());
     }
 
-    /// The least it can do with; what each right is for is measured in `tests/scenarios`.
+    /// The least they can do with; what each right is for is measured in `tests/scenarios`.
     #[test]
-    fn the_container_has_these_rights_and_no_others() {
+    fn the_containers_have_these_rights_and_no_others() {
         let deployment = Deployment::read().unwrap();
-        let (pod, container) = deployment.pod().unwrap();
-        let security = serde_json::to_value(&container.security_context).unwrap();
+        let pod = deployment.pod().unwrap();
+        let [reader, talker] = pod.containers.as_slice() else { panic!("there are two roles") };
+        let security = |container: &k8s_openapi::api::core::v1::Container| {
+            serde_json::to_value(&container.security_context).unwrap()
+        };
         assert_eq!(
-            security,
+            security(reader),
             json!({
                 "runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
                 "capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE", "DAC_READ_SEARCH"]},
@@ -219,10 +228,32 @@ mod tests {
             })
         );
         assert_eq!(
+            security(talker),
+            json!({
+                "runAsUser": 65532, "runAsGroup": 65532, "runAsNonRoot": true, "allowPrivilegeEscalation": false,
+                "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}, "seLinuxOptions": {"type": "spc_t"},
+            })
+        );
+        assert_eq!(
             serde_json::to_value(&pod.security_context).unwrap(),
             json!({"seccompProfile": {"type": "RuntimeDefault"}})
         );
         assert_eq!((pod.host_pid, pod.host_network, pod.host_ipc), (Some(true), None, None));
-        assert!(pod.volumes.is_none(), "a volume of the host would keep pods' mounts");
+    }
+
+    /// The token is the talker's only, and no volume is the host's: that would keep pods' mounts.
+    #[test]
+    fn the_volumes_are_the_token_and_the_socket() {
+        let deployment = Deployment::read().unwrap();
+        let pod = deployment.pod().unwrap();
+        assert_eq!(pod.automount_service_account_token, Some(false));
+        let volumes = serde_json::to_value(&pod.volumes).unwrap();
+        let kinds: Vec<_> = volumes.as_array().unwrap().iter().map(|volume| (&volume["name"], volume)).collect();
+        assert!(kinds.len() == 2 && kinds[0].1["emptyDir"].is_object() && kinds[1].1["projected"].is_object());
+        let names = |container: usize| -> Vec<_> {
+            let mounts = pod.containers[container].volume_mounts.iter().flatten();
+            mounts.map(|mount| mount.name.as_str()).collect()
+        };
+        assert_eq!((names(0), names(1)), (vec!["run"], vec!["run", "token"]));
     }
 }

@@ -1,7 +1,7 @@
 //! From a pod's spec to what a kubelet asks of the runtime.
 
 use anyhow::Context as _;
-use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec, SecurityContext};
+use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec, SecurityContext, VolumeMount};
 
 use crate::{
     cri::{self, NamespaceMode, ProfileType},
@@ -37,20 +37,37 @@ pub struct Settings {
     resources: cri::LinuxContainerResources,
     args: Vec<String>,
     env: Vec<cri::KeyValue>,
+    volumes: Vec<Volume>,
+}
+
+/// A volume, and where it is mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Volume {
+    pub kind: VolumeKind,
+    pub path: String,
+    pub readonly: bool,
+}
+
+/// The kinds of volumes that the lab plays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum VolumeKind {
+    /// The service account's files.
+    ServiceAccount,
+    /// A directory of the pod's own.
+    EmptyDir(String),
 }
 
 impl Settings {
     /// Takes them from the pod's spec, and refuses what is not known here.
     pub(super) fn new(pod: &PodSpec, container: &Container) -> anyhow::Result<Self> {
-        let foreign = pod.volumes.is_some()
-            || container.volume_mounts.is_some()
+        let foreign = pod.automount_service_account_token != Some(false)
             || container.command.is_some()
             || container.env_from.is_some()
             || pod.host_network.is_some()
             || pod.host_ipc.is_some()
             || pod.host_users.is_some()
             || pod.share_process_namespace.is_some();
-        anyhow::ensure!(!foreign, "the pod has volumes, a command or namespaces that the lab does not play");
+        anyhow::ensure!(!foreign, "the pod has a token of its own, a command or namespaces that the lab does not play");
         let of_pod = pod.security_context.as_ref().and_then(|security| security.seccomp_profile.as_ref());
         let pod_seccomp = of_pod.map(|profile| self::profile(&profile.type_)).transpose()?;
         let security = container.security_context.clone().context("the container has no security context")?;
@@ -62,6 +79,7 @@ impl Settings {
             resources: resources(container, critical)?,
             args: container.args.clone().unwrap_or_default(),
             env: environment(container.env.as_deref().unwrap_or_default())?,
+            volumes: volumes(pod, container)?,
         })
     }
 
@@ -71,6 +89,22 @@ impl Settings {
         let add = names.iter().map(|&name| name.to_owned()).collect();
         self.security.capabilities = Some(cri::Capability { add, drop });
         self
+    }
+
+    /// The same with the service account's token and the node's name: one container for both roles.
+    pub fn as_one(mut self) -> Self {
+        self.env.push(cri::KeyValue { key: "NODE_NAME".to_owned(), value: NODE_NAME.to_owned() });
+        self.volumes.push(Volume {
+            kind: VolumeKind::ServiceAccount,
+            path: SERVICE_ACCOUNT.to_owned(),
+            readonly: true,
+        });
+        self
+    }
+
+    /// What is mounted in the container.
+    pub(super) fn volumes(&self) -> &[Volume] {
+        &self.volumes
     }
 
     /// The same without the host's pid namespace.
@@ -119,6 +153,23 @@ impl Settings {
     }
 }
 
+/// Where every container finds its service account.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+fn volumes(pod: &PodSpec, container: &Container) -> anyhow::Result<Vec<Volume>> {
+    let volume = |mount: &VolumeMount| {
+        let source = pod.volumes.iter().flatten().find(|volume| volume.name == mount.name);
+        let source = source.with_context(|| format!("there is no volume {}", mount.name))?;
+        let kind = match (&source.empty_dir, &source.projected) {
+            (Some(_), None) => VolumeKind::EmptyDir(source.name.clone()),
+            (None, Some(_)) => VolumeKind::ServiceAccount,
+            _ => anyhow::bail!("the lab does not play the volume {}", mount.name),
+        };
+        Ok(Volume { kind, path: mount.mount_path.clone(), readonly: mount.read_only == Some(true) })
+    };
+    container.volume_mounts.iter().flatten().map(volume).collect()
+}
+
 fn security(
     context: SecurityContext,
     pod_seccomp: Option<cri::SecurityProfile>,
@@ -138,7 +189,8 @@ fn security(
         seccomp_profile,
         windows_options: _,
     } = context;
-    let foreign = privileged.is_some() || proc_mount.is_some() || run_as_non_root.is_some();
+    let is_root = run_as_user.unwrap_or(0) == 0;
+    let foreign = privileged.is_some() || proc_mount.is_some() || (run_as_non_root == Some(true) && is_root);
     anyhow::ensure!(!foreign, "the container's security context has fields that the lab does not play");
     let capabilities = capabilities.unwrap_or_default();
     let id = |value: i64| cri::Int64Value { value };
@@ -217,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_deployment_as_the_runtime_gets_it() {
-        let settings = Deployment::read().unwrap().settings().unwrap();
+        let settings = Deployment::read().unwrap().reader().unwrap();
         let config = settings.container().unwrap();
         let linux = config.linux.unwrap();
         let (security, resources) = (linux.security_context.unwrap(), linux.resources.unwrap());
@@ -226,6 +278,9 @@ mod tests {
         assert_eq!(security.seccomp.unwrap().profile_type(), ProfileType::RuntimeDefault);
         assert_eq!(security.namespace_options.unwrap().pid(), NamespaceMode::Node);
         assert_eq!(resources.memory_limit_in_bytes, 64 << 20);
+        let config = Deployment::read().unwrap().talker().unwrap().container().unwrap();
+        let security = config.linux.unwrap().security_context.unwrap();
+        assert_eq!((security.capabilities.unwrap().add, security.run_as_user.unwrap().value), (vec![], 65532));
         let listen = config.envs.iter().find(|variable| variable.key == "LISTEN").unwrap();
         assert_eq!(listen.value, "127.0.0.1:9753");
     }

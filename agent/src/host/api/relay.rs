@@ -1,0 +1,81 @@
+//! The API server, asked by somebody else: this process has no credentials.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+
+use super::CHECK;
+use crate::{
+    host::PodFilter,
+    observation::{ApiFacts, Fault, FaultKind, PersistentVolume, Seen, Source},
+};
+
+/// A question to the API server, of whoever looks at a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ApiQuestion {
+    /// The pods of this node, or only that one.
+    Pods(Option<PodFilter>),
+    /// These PersistentVolumes.
+    Volumes(Vec<String>),
+}
+
+/// The answer to one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ApiAnswer {
+    /// To [`ApiQuestion::Pods`].
+    Pods(Seen<ApiFacts>),
+    /// To [`ApiQuestion::Volumes`].
+    Volumes(Seen<Vec<PersistentVolume>>),
+}
+
+/// A question on its way, and where its answer goes.
+pub type Relayed = (ApiQuestion, oneshot::Sender<ApiAnswer>);
+
+/// Whoever asks has its own deadline; this is for one that is gone.
+const PATIENCE: Duration = CHECK.answer.saturating_mul(2);
+
+/// Hands questions on.
+#[derive(Clone, Debug)]
+pub struct Relay(mpsc::Sender<Relayed>);
+
+impl Relay {
+    /// The questions come out at the other end.
+    pub fn new() -> (Self, mpsc::Receiver<Relayed>) {
+        let (sender, questions) = mpsc::channel(1);
+        (Relay(sender), questions)
+    }
+
+    /// As [`Conversation::look`](super::Conversation::look), for the node of whoever asks.
+    pub async fn pods(&self, only: Option<&PodFilter>) -> Seen<ApiFacts> {
+        match self.ask(ApiQuestion::Pods(only.cloned())).await {
+            Ok(ApiAnswer::Pods(answer)) => answer,
+            Ok(ApiAnswer::Volumes(_)) => Seen::Failed(other_question()),
+            Err(fault) => Seen::Failed(fault),
+        }
+    }
+
+    /// As [`Conversation::volumes`](super::Conversation::volumes).
+    pub async fn volumes(&self, names: Vec<String>) -> Seen<Vec<PersistentVolume>> {
+        match self.ask(ApiQuestion::Volumes(names)).await {
+            Ok(ApiAnswer::Volumes(answer)) => answer,
+            Ok(ApiAnswer::Pods(_)) => Seen::Failed(other_question()),
+            Err(fault) => Seen::Failed(fault),
+        }
+    }
+
+    async fn ask(&self, question: ApiQuestion) -> Result<ApiAnswer, Fault> {
+        let (sender, answer) = oneshot::channel();
+        let failed = |kind, says: &str| Fault::new(Source::ApiServer, (kind, says));
+        let gone = || failed(FaultKind::Gone, "whoever asks it has ended");
+        self.0.send((question, sender)).await.map_err(|_| gone())?;
+        match tokio::time::timeout(PATIENCE, answer).await {
+            Ok(answer) => answer.map_err(|_| gone()),
+            Err(_) => Err(failed(FaultKind::TimedOut, "whoever asks it did not answer in time")),
+        }
+    }
+}
+
+fn other_question() -> Fault {
+    Fault::new(Source::ApiServer, (FaultKind::Malformed, "another question was answered"))
+}

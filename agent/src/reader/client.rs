@@ -1,0 +1,148 @@
+//! The talker's side.
+
+use std::{cell::OnceCell, path::PathBuf, time::Duration};
+
+use tokio::{net::UnixStream, time::Instant};
+
+use super::message::{LONGEST_ASKED, LONGEST_OBSERVATION, LONGEST_TOLD, Scan, ToReader, ToTalker, Wanted};
+use crate::{
+    frame,
+    host::api::{ApiAnswer, ApiQuestion, Conversation, Credentials},
+    observation::{Fault, FaultKind, HostPath, Reason, Seen, Source},
+};
+
+/// Between two tries to connect.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The reader behind one socket. Each scan is a connection of its own.
+pub struct Client {
+    socket: PathBuf,
+    /// How long a reader that is not there is waited for: it may be starting.
+    patience: Duration,
+    node: Option<String>,
+    credentials: Option<Credentials>,
+    api: OnceCell<Result<Conversation, Fault>>,
+}
+
+impl Client {
+    /// Asks nothing yet. What the reader wants to know of the API server is asked with these credentials, and of
+    /// this node only.
+    pub fn new(socket: PathBuf, patience: Duration, node: Option<String>, credentials: Option<Credentials>) -> Self {
+        Client { socket, patience, node, credentials, api: OnceCell::new() }
+    }
+
+    /// Has the node scanned. However long it takes: a scan that hangs is not over.
+    pub async fn scan(&self, scan: Scan) -> Result<ToTalker, Fault> {
+        let longest = match scan.wanted {
+            Wanted::Judged => LONGEST_TOLD,
+            Wanted::Observation => LONGEST_OBSERVATION,
+        };
+        let mut stream = self.connect().await?;
+        let asked = ToReader::Scan(Box::new(Scan { node: self.node.clone(), ..scan }));
+        frame::send(&mut stream, &asked, LONGEST_ASKED).await.map_err(|error| self.fault(error))?;
+        loop {
+            match frame::receive(&mut stream, longest).await.map_err(|error| self.fault(error))? {
+                ToTalker::Ask(question) => {
+                    let answer = ToReader::Answer(self.answer(question).await);
+                    frame::send(&mut stream, &answer, LONGEST_ASKED).await.map_err(|error| self.fault(error))?;
+                }
+                ToTalker::Failed(fault) => return Err(fault),
+                told => return Ok(told),
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<UnixStream, Fault> {
+        let end = Instant::now() + self.patience;
+        loop {
+            match UnixStream::connect(&self.socket).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) if Instant::now() + PAUSE >= end => return Err(self.fault(error)),
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    async fn answer(&self, question: ApiQuestion) -> ApiAnswer {
+        let none = || Fault::new(Source::ApiServer, (FaultKind::NotAsked, "there are no credentials to ask it with"));
+        let open = || self.credentials.clone().ok_or_else(none).and_then(Conversation::open);
+        match (self.api.get_or_init(open), question) {
+            (Ok(api), ApiQuestion::Pods(only)) => {
+                ApiAnswer::Pods(api.facts(self.node.as_deref().unwrap_or_default(), only.as_ref()).await)
+            }
+            (Ok(api), ApiQuestion::Volumes(names)) => ApiAnswer::Volumes(api.volumes(names).await),
+            (Err(fault), ApiQuestion::Pods(_)) => ApiAnswer::Pods(Seen::Failed(fault.clone())),
+            (Err(fault), ApiQuestion::Volumes(_)) => ApiAnswer::Volumes(Seen::Failed(fault.clone())),
+        }
+    }
+
+    fn fault(&self, reason: impl Into<Reason>) -> Fault {
+        Fault::new(format!("reader unix://{}", HostPath::from(self.socket.clone()).show()), reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{io::AsyncWriteExt, net::UnixListener};
+
+    use super::*;
+    use crate::reader::Judged;
+
+    /// A talker whose reader does this with the first connection.
+    async fn told_by<F: Future<Output = ()>>(reader: impl FnOnce(UnixStream) -> F) -> Result<ToTalker, Fault> {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("reader.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let client = Client::new(socket, Duration::ZERO, Some("node-7".to_owned()), None);
+        let serve = async { reader(listener.accept().await.unwrap().0).await };
+        tokio::join!(client.scan(Scan::default()), serve).0
+    }
+
+    async fn asked(stream: &mut UnixStream) -> ToReader {
+        frame::receive(stream, LONGEST_ASKED).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_not_there_is_a_fault_after_a_while() {
+        let client = Client::new("/nothing-here".into(), Duration::from_millis(700), None, None);
+        let begun = Instant::now();
+        let fault = client.scan(Scan::default()).await.unwrap_err();
+        assert_eq!((fault.kind, fault.errno), (FaultKind::Gone, Some(libc::ENOENT)));
+        assert_eq!(fault.source.to_string(), "reader unix:///nothing-here");
+        assert!(begun.elapsed() >= PAUSE);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_answer_is_a_fault_of_its_kind() {
+        let kind = |told: Result<ToTalker, Fault>| told.unwrap_err().kind;
+        let dead = told_by(async |mut stream| _ = asked(&mut stream).await).await;
+        assert_eq!(kind(dead), FaultKind::Gone);
+        for (bytes, expected) in [
+            (b"\0\0\0\x02{}".as_slice(), FaultKind::Malformed),
+            (b"\xff\xff\xff\xff", FaultKind::TooLarge),
+            (b"\0\0\0\x09{", FaultKind::Gone),
+        ] {
+            let told = told_by(async |mut stream| {
+                asked(&mut stream).await;
+                stream.write_all(bytes).await.unwrap();
+            });
+            assert_eq!(kind(told.await), expected, "{bytes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_api_server_is_asked_for_the_reader_in_between() {
+        let told = told_by(async |mut stream| {
+            let ToReader::Scan(scan) = asked(&mut stream).await else { unreachable!() };
+            assert_eq!(scan.node.as_deref(), Some("node-7"));
+            frame::send(&mut stream, &ToTalker::Ask(ApiQuestion::Volumes(vec!["pv".into()])), LONGEST_TOLD)
+                .await
+                .unwrap();
+            let ToReader::Answer(ApiAnswer::Volumes(answer)) = asked(&mut stream).await else { unreachable!() };
+            assert_eq!(answer.fault().unwrap().kind, FaultKind::NotAsked, "without credentials");
+            let judged = Judged::nothing("node-7", answer.fault().unwrap());
+            frame::send(&mut stream, &ToTalker::Judged(Box::new(judged)), LONGEST_TOLD).await.unwrap();
+        });
+        assert!(matches!(told.await, Ok(ToTalker::Judged(judged)) if judged.report.node == "node-7"));
+    }
+}

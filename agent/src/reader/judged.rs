@@ -1,0 +1,133 @@
+//! What follows from one scan, and what it cost: all that the talker learns of it.
+
+use std::collections::BTreeSet;
+
+use findings::{NodeReport, PodUid, Verdict};
+use reconcile::tracker::Snapshot;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    gates,
+    host::{child::Prober, scan},
+    observation::{Fault, Observation, PersistentVolume, Seen},
+    run::clock,
+    sys,
+};
+
+/// Sources that may not answer; a fixed set, because it becomes a label.
+pub const SOURCES: [&str; 9] =
+    ["api", "cri", "pod_directories", "cgroups", "mounts", "kubelet", "csi", "other", READER];
+/// The reader itself.
+const READER: &str = "reader";
+
+/// What follows from one scan.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Judged {
+    /// What holds what.
+    pub report: NodeReport,
+    /// See [`Snapshot::complete`].
+    pub complete: bool,
+    /// Pods that are held here and that the API server does not have.
+    pub forgotten: BTreeSet<PodUid>,
+    /// Which of [`SOURCES`] did not answer.
+    pub failed: Vec<String>,
+    /// The PersistentVolumes that were asked for, to be told with the next scan.
+    pub volumes: Vec<PersistentVolume>,
+    /// Processor time it took.
+    pub cpu_ms: u64,
+    /// Disposable children that hang.
+    pub helpers_hung: usize,
+}
+
+impl Judged {
+    /// Scans, and judges what was seen.
+    pub async fn of(options: &scan::Options, prober: &Prober) -> Self {
+        let cpu = sys::thread_cpu_ms();
+        let seen = scan::scan(options, prober).await;
+        let report = gates::judge(&seen);
+        let complete = Snapshot::new(clock::now(), &seen, &report).complete;
+        let forgotten = report.pods.iter().map(|pod| &pod.pod.uid).filter(|uid| is_forgotten(&seen, uid));
+        Judged {
+            complete,
+            forgotten: forgotten.cloned().collect(),
+            failed: failed(&seen).into_iter().map(str::to_owned).collect(),
+            volumes: match seen.api {
+                Seen::Seen(api) => api.volumes,
+                _ => Vec::new(),
+            },
+            report,
+            cpu_ms: sys::thread_cpu_ms().saturating_sub(cpu),
+            helpers_hung: prober.abandoned(),
+        }
+    }
+
+    /// Nothing was seen: the reader did not answer.
+    pub fn nothing(node: &str, fault: &Fault) -> Self {
+        let report = NodeReport {
+            schema: NodeReport::SCHEMA,
+            node: node.to_owned(),
+            at: jiff::Timestamp::now().to_string(),
+            verdict: Verdict::CannotTell,
+            pods: Vec::new(),
+            node_findings: Vec::new(),
+            unknown: vec![fault.unknown("everything on this node")],
+            not_looked_for: Vec::new(),
+            notes: Vec::new(),
+        };
+        Judged {
+            report,
+            complete: false,
+            forgotten: BTreeSet::new(),
+            failed: vec![READER.to_owned()],
+            volumes: Vec::new(),
+            cpu_ms: 0,
+            helpers_hung: 0,
+        }
+    }
+
+    /// Whether anything was seen.
+    pub fn is_of_a_scan(&self) -> bool {
+        !self.failed.iter().any(|source| source == READER)
+    }
+}
+
+fn is_forgotten(seen: &Observation, uid: &PodUid) -> bool {
+    seen.api.get().is_some_and(|api| api.stale.is_none() && api.pods.iter().all(|pod| pod.uid != *uid))
+}
+
+fn failed(seen: &Observation) -> Vec<&'static str> {
+    let faults = [
+        seen.api.fault().is_some() || seen.api.get().is_some_and(|api| api.stale.is_some()),
+        seen.runtime.fault().is_some() || matches!(seen.node.cri_socket, Seen::Missing),
+        seen.pod_dirs.fault().is_some(),
+        seen.cgroups.fault().is_some(),
+        seen.mounts.kubelet.fault().is_some(),
+        seen.node.kubelet.fault().is_some(),
+        seen.csi.fault().is_some(),
+        !seen.faults.is_empty(),
+    ];
+    SOURCES.into_iter().zip(faults).filter_map(|(source, failed)| failed.then_some(source)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::{FaultKind, sample};
+
+    #[test]
+    fn a_source_that_does_not_answer_is_named() {
+        let mut seen = sample::deleted();
+        seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "silent")));
+        assert!(failed(&seen).contains(&"cri"));
+        assert!(!failed(&sample::deleted()).contains(&"cri"));
+    }
+
+    #[test]
+    fn a_reader_that_does_not_answer_ends_nothing() {
+        let fault = Fault::new("reader", (FaultKind::Refused, "nobody listens"));
+        let nothing = Judged::nothing("node-7", &fault);
+        assert!(!nothing.complete && !nothing.is_of_a_scan());
+        assert_eq!(nothing.report.verdict, Verdict::CannotTell);
+        assert_eq!(nothing.report.unknown[0].hides, "everything on this node");
+    }
+}

@@ -1,0 +1,162 @@
+//! Each refused call is tried from inside, in a copy of this process that has given it up.
+
+use std::{ffi::CString, io::Read as _, os::fd::FromRawFd as _};
+
+use nix::{
+    sys::wait::{WaitStatus, waitpid},
+    unistd::{ForkResult, fork},
+};
+
+use super::*;
+
+/// A call by its name.
+type Tried = (&'static str, fn() -> i64);
+
+/// What the calls that `tried` makes come to inside, by name: an error number, 0 where a call went through.
+fn inside(role: Role, tried: &[Tried]) -> Vec<(&'static str, i32)> {
+    let mut pipe = [0; 2];
+    // SAFETY: plain system calls; the copy makes its own and ends.
+    #[allow(unsafe_code)]
+    let (mut told, status) = unsafe {
+        assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
+        match fork().unwrap() {
+            ForkResult::Child => {
+                let applied = filter(role).is_ok();
+                for (_, call) in tried {
+                    *libc::__errno_location() = 0;
+                    let errno = if call() < 0 { *libc::__errno_location() } else { 0 };
+                    libc::write(pipe[1], (&raw const errno).cast(), size_of::<i32>());
+                }
+                libc::_exit(i32::from(!applied))
+            }
+            ForkResult::Parent { child } => {
+                libc::close(pipe[1]);
+                (std::fs::File::from_raw_fd(pipe[0]), waitpid(child, None).unwrap())
+            }
+        }
+    };
+    assert!(matches!(status, WaitStatus::Exited(_, 0)), "{role:?}: {status:?}");
+    let mut bytes = Vec::new();
+    told.read_to_end(&mut bytes).unwrap();
+    let errnos = bytes.chunks_exact(4).map(|errno| i32::from_ne_bytes(errno.try_into().unwrap()));
+    tried.iter().map(|(name, _)| *name).zip(errnos).collect()
+}
+
+/// Arguments that would do no harm if the call went through: most are no valid ones.
+macro_rules! call {
+    ($name:ident $(, $argument:expr)*) => {
+        (stringify!($name), || {
+            // SAFETY: the kernel checks what it is given.
+            #[allow(unsafe_code)]
+            unsafe { libc::syscall(libc::$name $(, $argument)*) }
+        })
+    };
+}
+
+const NOWHERE: *const libc::c_char = c"/nothing-here".as_ptr();
+
+#[test]
+fn every_call_that_is_given_up_is_refused() {
+    let tried: Vec<Tried> = vec![
+        call!(SYS_execve, c"/bin/true".as_ptr(), 0, 0),
+        call!(SYS_execveat, libc::AT_FDCWD, c"/bin/true".as_ptr(), 0, 0, 0),
+        call!(SYS_ptrace, libc::PTRACE_TRACEME, 0, 0, 0),
+        call!(SYS_process_vm_readv, 1, 0, 0, 0, 0, 0),
+        call!(SYS_process_vm_writev, 1, 0, 0, 0, 0, 0),
+        call!(SYS_pidfd_getfd, -1, 0, 0),
+        call!(SYS_kcmp, 1, 1, 0, 0, 0),
+        call!(SYS_setns, -1, 0),
+        call!(SYS_unshare, 0),
+        call!(SYS_chroot, NOWHERE),
+        call!(SYS_mount, NOWHERE, NOWHERE, 0, 0, 0),
+        call!(SYS_umount2, NOWHERE, 0),
+        call!(SYS_move_mount, -1, NOWHERE, -1, NOWHERE, 0),
+        call!(SYS_open_tree, -1, NOWHERE, 0),
+        call!(SYS_fsopen, NOWHERE, 0),
+        call!(SYS_open_by_handle_at, -1, 0, 0),
+        call!(SYS_io_uring_setup, 1, 0),
+        call!(SYS_bpf, 0, 0, 0),
+        call!(SYS_unlinkat, libc::AT_FDCWD, NOWHERE, 0),
+        call!(SYS_mkdirat, libc::AT_FDCWD, c"/nothing/here".as_ptr(), 0),
+        call!(SYS_renameat2, libc::AT_FDCWD, NOWHERE, libc::AT_FDCWD, NOWHERE, 0),
+        call!(SYS_fchmodat, libc::AT_FDCWD, NOWHERE, 0),
+        call!(SYS_fchownat, libc::AT_FDCWD, NOWHERE, 0, 0, 0),
+        call!(SYS_truncate, NOWHERE, 0),
+        call!(SYS_openat, libc::AT_FDCWD, NOWHERE, libc::O_WRONLY),
+        call!(SYS_openat, libc::AT_FDCWD, NOWHERE, libc::O_RDWR),
+        call!(SYS_openat, libc::AT_FDCWD, c"/proc/self/mem".as_ptr(), libc::O_RDWR),
+        call!(SYS_openat, libc::AT_FDCWD, c"/nothing/here".as_ptr(), libc::O_CREAT, 0),
+        call!(SYS_openat, libc::AT_FDCWD, NOWHERE, libc::O_TRUNC),
+        call!(SYS_openat, libc::AT_FDCWD, c"/tmp".as_ptr(), libc::O_TMPFILE | libc::O_WRONLY, 0),
+        call!(SYS_socket, libc::AF_INET6, libc::SOCK_STREAM, 0),
+        #[cfg(target_arch = "x86_64")]
+        call!(SYS_open, NOWHERE, libc::O_WRONLY),
+        #[cfg(target_arch = "x86_64")]
+        call!(SYS_creat, c"/nothing/here".as_ptr(), 0),
+    ];
+    for role in [Role::Reader, Role::Broker] {
+        let told = inside(role, &tried);
+        let through: Vec<_> = told.iter().filter(|(_, errno)| *errno != libc::EPERM).collect();
+        assert!(told.len() == tried.len() && through.is_empty(), "{role:?}: {through:?}");
+    }
+}
+
+#[test]
+fn who_may_connect() {
+    let tried: Vec<Tried> = vec![
+        call!(SYS_socket, libc::AF_UNIX, libc::SOCK_STREAM, 0),
+        call!(SYS_socket, libc::AF_INET, libc::SOCK_STREAM, 0),
+        call!(SYS_connect, -1, 0, 0),
+    ];
+    let errnos = |role| inside(role, &tried).into_iter().map(|(_, errno)| errno).collect::<Vec<_>>();
+    assert_eq!(errnos(Role::Reader), [libc::EPERM; 3]);
+    assert_eq!(errnos(Role::Broker), [0, 0, libc::EBADF]);
+    assert_eq!(errnos(Role::Talker), [0, 0, libc::EBADF]);
+}
+
+#[test]
+fn what_cannot_be_inspected_is_unknown() {
+    let tried: Vec<Tried> = vec![
+        call!(SYS_openat2, libc::AT_FDCWD, NOWHERE, 0, 0),
+        #[cfg(target_arch = "x86_64")]
+        ("x32 socket", || {
+            // SAFETY: the kernel checks what it is given.
+            #[allow(unsafe_code)]
+            unsafe {
+                libc::syscall(libc::SYS_socket | 0x4000_0000, libc::AF_UNIX, libc::SOCK_STREAM, 0)
+            }
+        }),
+    ];
+    assert!(inside(Role::Reader, &tried).iter().all(|(_, errno)| *errno == libc::ENOSYS));
+}
+
+/// What the reader does is still there: files are read, children are forked, whoever connects is heard.
+#[test]
+fn what_it_does_still_works() {
+    let path = CString::new(std::env::temp_dir().join(format!("filter-{}", std::process::id())).to_str().unwrap());
+    static SOCKET: std::sync::OnceLock<(CString, i32)> = std::sync::OnceLock::new();
+    let path = path.unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(path.to_str().unwrap()).unwrap();
+    let caller = std::os::unix::net::UnixStream::connect(path.to_str().unwrap()).unwrap();
+    std::fs::remove_file(path.to_str().unwrap()).unwrap();
+    SOCKET.set((path, std::os::fd::AsRawFd::as_raw_fd(&listener))).unwrap();
+    let tried: Vec<Tried> = vec![
+        call!(SYS_openat, libc::AT_FDCWD, c"/proc/self/status".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC),
+        call!(SYS_openat, libc::AT_FDCWD, c"/proc".as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW),
+        call!(SYS_accept4, SOCKET.get().unwrap().1, 0, 0, libc::SOCK_CLOEXEC),
+        call!(SYS_pipe2, [0_i32; 2].as_mut_ptr(), libc::O_CLOEXEC),
+        ("fork", || {
+            // SAFETY: the copy ends at once.
+            #[allow(unsafe_code)]
+            unsafe {
+                match libc::fork() {
+                    0 => libc::_exit(0),
+                    pid => i64::from(libc::waitpid(pid, std::ptr::null_mut(), 0)),
+                }
+            }
+        }),
+    ];
+    let told = inside(Role::Reader, &tried);
+    drop(caller);
+    assert!(told.iter().all(|(_, errno)| *errno == 0), "{told:?}");
+}
