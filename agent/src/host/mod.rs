@@ -19,7 +19,7 @@ mod pod_filter;
 pub mod processes;
 pub mod rights;
 pub mod root;
-mod rpc;
+mod rpc_fault;
 pub mod runtime;
 pub mod scan;
 pub mod shims;

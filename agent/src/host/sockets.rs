@@ -9,7 +9,7 @@ use std::{
 
 use cri_api::{Connection, RpcError};
 
-use super::{broker::Broker, healthz, rpc::unreachable};
+use super::{broker::Broker, healthz, rpc_fault::unreachable};
 use crate::{
     observation::{Healthz, Seen},
     sys::{self, SocketPath},

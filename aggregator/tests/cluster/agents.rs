@@ -269,6 +269,15 @@ fn without_an_agent_it_says_what_one_would_add() {
 }
 
 #[test]
+fn an_agent_is_heard_of_its_own_node_only() {
+    let mut event = Says::fuse(&[POD]).event(|seconds| dstate().ago(seconds));
+    event["reportingInstance"] = "node-b".into();
+    let looked = look(dstate().with(event), everything());
+    is_as_without(&looked);
+    assert!(notes(&looked).contains("an agent of another node"), "{}", notes(&looked));
+}
+
+#[test]
 fn what_may_not_be_seen_is_said_and_changes_nothing() {
     let looked = look(dstate().told(Says::fuse(&[POD])).refuse(EVENTS, 403, "events is forbidden"), everything());
     is_as_without(&looked);

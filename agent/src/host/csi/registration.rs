@@ -55,6 +55,6 @@ pub(super) async fn info(
             let endpoint = if endpoint.is_empty() { socket.clone() } else { HostPath::from(endpoint) };
             Seen::Seen((said.name, endpoint))
         }
-        Err(error) => Seen::Failed(Fault::new(socket, crate::host::rpc::reason(&error))),
+        Err(error) => Seen::Failed(Fault::new(socket, crate::host::rpc_fault::reason(&error))),
     }
 }

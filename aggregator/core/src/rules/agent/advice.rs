@@ -3,7 +3,7 @@
 
 use findings::{Advice, Cause, Link, PodUid, Remedy, Shape, Step, Thing, Values, clean, quote_for_shell};
 
-use super::reported_finding::Claim;
+use super::claims::Claim;
 use crate::state::Pod;
 
 /// These commands look, or unmount: they may be told for a mount elsewhere that the finding names in its

@@ -2,15 +2,15 @@
 //! as an agent, so all of it is a claim: checked, bounded, cleaned and told as such.
 
 mod advice;
+mod claims;
 mod link;
-mod reported_finding;
 mod silence;
 mod writer;
 
 use findings::{Confidence, Evidence};
 use jiff::Timestamp;
 
-use self::reported_finding::{Claim, Heard};
+use self::claims::{Claim, Heard};
 use self::writer::Policy;
 use crate::diagnosis::{AgentFinding, Diagnosis, RootCause, Step, ToldBy};
 use crate::lister::Lister;
@@ -52,7 +52,7 @@ pub fn findings(
             return Vec::new();
         }
     };
-    let Heard { mut claims, over, refused } = reported_finding::heard(lister, &events, pod, on);
+    let Heard { mut claims, over, refused } = claims::heard(lister, &events, pod, on);
     if let Some(note) = refused {
         diagnosis.note(note);
     }
@@ -89,7 +89,7 @@ pub fn last_word(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Optio
     let answer = lister.agent_events(&on.metadata.name);
     let events = diagnosis.optional("Events of the agents", "whether its agent reaches the API server", answer)?;
     let is_its = |event: &&&AgentEvent| {
-        let is_by_now = event.said().is_ok_and(|carried| reported_finding::is_by_now(lister, event, carried));
+        let is_by_now = event.said().is_ok_and(|carried| claims::is_by_now(lister, event, carried));
         event.regarding.uid == on.metadata.uid && is_by_now
     };
     Some(events.iter().filter(is_its).filter_map(|event| event.written()).max())

@@ -2,7 +2,7 @@
 
 use findings::{clean, duration};
 
-use super::reported_finding::Claim;
+use super::claims::Claim;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::{Answer, Pod, is_true};

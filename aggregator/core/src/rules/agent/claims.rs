@@ -61,6 +61,11 @@ pub fn heard<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on: &Nod
             heard.refused.get_or_insert_with(|| format!("An Event of an agent on {name} {why} and is not used."));
             continue;
         }
+        if event.reporting_instance != event.regarding.name {
+            let why = "was written by one that calls itself an agent of another node";
+            heard.refused.get_or_insert_with(|| format!("An Event about {name} {why} and is not used."));
+            continue;
+        }
         let Some(written) = event.written() else { continue };
         let claim = Claim { event, carried, written, is_named, disputed: false, related };
         match (claim.carried.phase, event.kind.as_str()) {
