@@ -39,7 +39,7 @@ pub struct Judging {
     /// What is served.
     pub published: watch::Sender<Published>,
     /// Seconds that the API server's clock is ahead of ours.
-    pub clock: Arc<crate::serve::Clock>,
+    pub clock: Arc<crate::clock::Clock>,
     /// What an earlier run has kept.
     pub recorder: Recorder,
 }

@@ -7,10 +7,12 @@
 //!                            API server                  incidents (kept in a file)
 //! ```
 
+mod clock;
 mod http;
 mod judge;
 mod judging;
 mod published;
+mod requests;
 mod serve;
 
 pub use serve::{Settings, serve};

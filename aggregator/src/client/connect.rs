@@ -8,8 +8,8 @@ use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde_json::json;
 
-use super::exec::{self, ExecError};
-use super::proxy::{self, Environment};
+use super::exec::{self, ExecError, with};
+use super::proxy::{self, Environment, ProxyError};
 
 /// How to reach the cluster: each is what kubectl's flag of the same name is.
 #[derive(Clone, Debug, Default)]
@@ -52,11 +52,8 @@ pub enum ConnectError {
     #[error("found neither a kubeconfig nor a service account (name a kubeconfig with --kubeconfig)")]
     Nowhere(#[from] kube::config::InClusterError),
     /// A proxy's address cannot be read.
-    #[error("{from} is no address of a proxy, for example http://proxy:3128")]
-    Proxy {
-        /// Where it stands. The address may hold a password and is not told.
-        from: &'static str,
-    },
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
     /// kube takes a user that is not there for one without credentials.
     #[error("the kubeconfig has no user {0}: `kubectl config get-users` lists those it has")]
     NoUser(String),
@@ -180,11 +177,6 @@ fn without_credentials(auth: AuthInfo) -> AuthInfo {
         impersonate_uid: auth.impersonate_uid,
         ..AuthInfo::default()
     }
-}
-
-/// Credentials as the kubeconfig has them.
-pub(super) fn with(fields: serde_json::Value) -> AuthInfo {
-    serde_json::from_value(fields).unwrap_or_default()
 }
 
 /// Refuses a token that no header can hold.

@@ -10,8 +10,6 @@ use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::connect::with;
-
 /// The plugin gave no credentials. Its arguments and its output are not told: they may hold secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
@@ -51,6 +49,11 @@ struct Status {
     token: Option<String>,
     client_certificate_data: Option<String>,
     client_key_data: Option<String>,
+}
+
+/// Credentials as the kubeconfig has them.
+pub(super) fn with(fields: serde_json::Value) -> AuthInfo {
+    serde_json::from_value(fields).unwrap_or_default()
 }
 
 /// Puts what the plugin prints in its place.

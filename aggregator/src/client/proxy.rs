@@ -4,7 +4,13 @@
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 
-use super::connect::ConnectError;
+/// A proxy's address cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{from} is no address of a proxy, for example http://proxy:3128")]
+pub struct ProxyError {
+    /// Where it stands. The address may hold a password and is not told.
+    from: &'static str,
+}
 
 /// What Go's programs never ask a proxy for.
 const THIS_MACHINE: &str = "localhost,127.0.0.0/8,::1";
@@ -27,7 +33,7 @@ impl Environment {
 }
 
 /// The proxy that leads to `server`; `named` is the kubeconfig's, which is always used.
-pub fn of(server: &Uri, named: Option<&str>, environment: &Environment) -> Result<Option<Uri>, ConnectError> {
+pub fn of(server: &Uri, named: Option<&str>, environment: &Environment) -> Result<Option<Uri>, ProxyError> {
     if let Some(named) = named {
         return read(named, "the kubeconfig's proxy-url").map(Some);
     }
@@ -46,10 +52,10 @@ pub fn of(server: &Uri, named: Option<&str>, environment: &Environment) -> Resul
     Ok(matcher.intercept(server).map(|_| uri))
 }
 
-fn read(address: &str, from: &'static str) -> Result<Uri, ConnectError> {
+fn read(address: &str, from: &'static str) -> Result<Uri, ProxyError> {
     let whole = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-    let uri: Uri = whole.parse().map_err(|_| ConnectError::Proxy { from })?;
-    if uri.host().is_some() { Ok(uri) } else { Err(ConnectError::Proxy { from }) }
+    let uri: Uri = whole.parse().map_err(|_| ProxyError { from })?;
+    if uri.host().is_some() { Ok(uri) } else { Err(ProxyError { from }) }
 }
 
 #[cfg(test)]

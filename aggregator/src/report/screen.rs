@@ -8,6 +8,7 @@ use aggregator_core::state::{ObjectRef, Subject, known};
 use findings::render::{Page, Style, cut};
 use findings::{Confidence, Thing, Unknown, Verdict, clean, duration};
 
+use super::blocks::{Block, blocks};
 use super::words::{self, by_reason};
 
 /// More names of what a root holds are counted.
@@ -18,56 +19,6 @@ const MOST_NOTES: usize = 3;
 const TELLING: usize = 30;
 /// Where the lines of a block begin to tell.
 const COLUMN: usize = 8;
-
-/// Roots that make one block: one that the API shows, or all that only one node knows the cause of.
-pub struct Block<'a> {
-    roots: Vec<&'a Root>,
-}
-
-/// The blocks of a report, in the order of their numbers.
-pub fn blocks(report: &ClusterReport) -> Vec<Block<'_>> {
-    let mut blocks: Vec<Block> = Vec::new();
-    for root in &report.roots {
-        let is_same = |block: &&mut Block| {
-            block.roots.iter().any(|other| {
-                root.look_on.is_some() && other.look_on == root.look_on && other.finding.cause == root.finding.cause
-            })
-        };
-        match blocks.iter_mut().find(is_same) {
-            Some(block) => block.roots.push(root),
-            None => blocks.push(Block { roots: vec![root] }),
-        }
-    }
-    blocks
-}
-
-impl<'a> Block<'a> {
-    /// What is in it.
-    pub fn roots(&self) -> &[&'a Root] {
-        &self.roots
-    }
-
-    fn first(&self) -> Option<&'a Root> {
-        self.roots.first().copied()
-    }
-
-    fn victims(&self) -> Vec<&'a Held> {
-        let mut known = BTreeSet::new();
-        let all = self.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
-        all.filter(|held| known.insert(&held.thing)).collect()
-    }
-
-    /// Everything it holds, what lies between victim and root included.
-    fn objects(&self) -> BTreeSet<&'a ObjectRef> {
-        let victims = self.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held.thing));
-        victims.chain(self.roots.iter().flat_map(|root| &root.on_the_way)).collect()
-    }
-
-    fn age(&self) -> String {
-        let oldest = self.roots.iter().filter_map(|root| root.oldest()).max();
-        oldest.map_or(String::new(), duration)
-    }
-}
 
 /// Writes the first screen.
 pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
@@ -163,7 +114,7 @@ fn proof(block: &Block, root: &Root) -> String {
         .told_by
         .as_ref()
         .map_or(String::new(), |by| format!("{} says ({} ago): ", clean(&by.node, 253), duration(by.seconds_ago)));
-    let many = if block.roots.len() > 1 { "each for itself: " } else { "" };
+    let many = if block.roots().len() > 1 { "each for itself: " } else { "" };
     let probable = if root.finding.confidence == Confidence::Probable { "probable: " } else { "" };
     format!("{node}{probable}{many}{said}")
 }

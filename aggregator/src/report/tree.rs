@@ -8,7 +8,7 @@ use findings::render::{self, Detail, Page, Style};
 use findings::{Unknown, Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 
-use super::screen::blocks;
+use super::blocks::blocks;
 use super::words;
 
 /// How the reader calls this program.

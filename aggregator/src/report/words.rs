@@ -6,7 +6,7 @@ use aggregator_core::report::{ClusterReport, Root};
 use findings::render::Style;
 use findings::{Unknown, Verdict, duration};
 
-use super::screen::blocks;
+use super::blocks::blocks;
 
 /// One line: how many things are stuck, of how many causes, and for how long.
 pub fn summary(report: &ClusterReport, style: Style) -> String {

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause, clean};
 
-use super::{FindingBuilder, uninterruptible, words};
+use super::{FindingBuilder, waits, words};
 use crate::{
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
     view::PodView,
@@ -22,7 +22,7 @@ pub fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> FindingBuilder {
-    let found = uninterruptible::waits(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
+    let found = waits::waits(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
     match mounts {
         [mount] => of_mount(view, found, mount),
         [] => found

@@ -29,6 +29,7 @@ pub mod static_pod;
 pub mod stray;
 pub mod uninterruptible;
 pub mod volume;
+mod waits;
 pub mod words;
 
 use finding_builder::FindingBuilder;

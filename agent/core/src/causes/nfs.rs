@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{uninterruptible, words};
+use super::{waits, words};
 use crate::{
     observation::{Mount, Process, Question, Thread},
     view::PodView,
@@ -22,7 +22,7 @@ pub fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Finding {
-    let found = uninterruptible::waits(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
+    let found = waits::waits(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
     let found = match mounts {
         [mount] => found
             .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))

@@ -1,7 +1,7 @@
 //! A task in D with a SIGKILL pending: the kill was delivered, the kernel cannot act on it. What
 //! it waits for is the cause: a FUSE server, an NFS server, a device.
 
-use findings::{Cause, Finding, Gate, Link, Placeholder, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{FindingBuilder, fuse, nfs, words};
 use crate::{
@@ -55,24 +55,6 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         WaitsOn::Nfs(mounts) => nfs::not_responding(view, &mounts, thread, process, &head, gate),
         WaitsOn::Unknown => unknown(view, process, thread, &head, gate),
     }
-}
-
-/// Begins a finding about the server that a task waits for.
-pub fn waits(
-    view: &PodView,
-    cause: &'static Cause,
-    process: &Process,
-    thread: &Thread,
-    head: &[Link],
-    gate: Option<Gate>,
-) -> FindingBuilder {
-    FindingBuilder::of_pod(view, cause, gate, head)
-        .evidence(
-            format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
-            thread.wchan.get().map_or("", String::as_str),
-        )
-        .name(Placeholder::Pid, process.id())
-        .name(Placeholder::Tid, thread.tid)
 }
 
 /// On which file system a task waits.

@@ -17,7 +17,7 @@ use kube::Client;
 use tokio::sync::watch::Receiver;
 
 use crate::published::Published;
-use crate::serve::Requests;
+use crate::requests::Requests;
 
 pub use server::{bind, serve};
 

@@ -1,6 +1,5 @@
 //! The running service: its tasks, and what ends them.
 
-mod clock;
 mod files;
 mod questions;
 mod watches;
@@ -14,12 +13,11 @@ use anyhow::Context as _;
 use incidents::{Limits, Recorder};
 use tokio::sync::{mpsc, watch};
 
+use crate::clock::Clock;
 use crate::http;
 use crate::judging::Judging;
 use crate::published::Published;
-
-pub use clock::Clock;
-pub use questions::Requests;
+use crate::requests::Requests;
 
 /// What the service is told at its start.
 #[derive(Clone, Debug)]
@@ -46,7 +44,7 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let recorder = Recorder::new(Limits::default(), kept);
     let judging = Judging { inputs: heard, questions, published: publish, clock: Arc::clone(&clock), recorder };
     let thread = std::thread::Builder::new().name("judge".to_owned()).spawn(move || judging.run())?;
-    let requests = Arc::new(questions::Requests::default());
+    let requests = Arc::new(Requests::default());
     let asker =
         questions::ask(client.clone(), bounds, asked, inputs.clone(), Arc::clone(&clock), Arc::clone(&requests));
     let mut tasks = tokio::task::JoinSet::new();

@@ -1,7 +1,7 @@
 //! Asks the API server what the judgement lacks, and never more than so much.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -13,23 +13,15 @@ use kube::Client;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-use super::Clock;
+use crate::clock::Clock;
 use crate::judging::Input;
+use crate::requests::Requests;
 
 /// Questions per second that may be asked for ever, and at once after a rest: the first judgement needs many.
 const PER_SECOND: f64 = 4.0;
 const BURST: f64 = 200.0;
 /// How often the time is asked for.
 const TIME: Duration = Duration::from_secs(60);
-
-/// What was asked of the API server beside the watches.
-#[derive(Debug, Default)]
-pub struct Requests {
-    /// Questions.
-    pub asked: AtomicU64,
-    /// Questions that had to wait.
-    pub throttled: AtomicU64,
-}
 
 /// A bucket that fills as time passes.
 struct Bucket {

@@ -2,21 +2,24 @@
 
 use findings::{Confidence, Placeholder, cause};
 
-use super::foreign::{self, Case};
+use super::case::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
 
+/// Finds who takes a finalizer off, and why that one has not.
+type OwnerOf = fn(&Lister, &Case, &mut Diagnosis) -> Option<RootCause>;
+
 /// A webhook was found that refuses to let anybody take the finalizer off. When its Service went with its namespace,
 /// looks whether there is anybody who would take the finalizer off once the webhook is out of the way.
-pub fn look(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+pub fn look(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, owner_of: OwnerOf) {
     let is_lost = |found: &RootCause| lost_namespace(lister, found).is_some();
     if !case.is_custom() || !diagnosis.causes.iter().any(is_lost) {
         return;
     }
     // Whatever the finalizer is known for: only whether its owner runs counts.
     let bare = Case { known: None, ..*case };
-    let Some(owner) = foreign::custom(lister, &bare, diagnosis) else { return };
+    let Some(owner) = owner_of(lister, &bare, diagnosis) else { return };
     let gone = [&cause::FINALIZER_CONTROLLER_GONE, &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE];
     if !gone.iter().any(|gone| gone.id == owner.cause.id) {
         return;

@@ -2,12 +2,12 @@
 
 use findings::{Cause, Placeholder, cause};
 
+use super::case::Case;
 use super::controller::{self, By, Controllers, Wanted};
 use super::deadlock;
-use super::held::{SLOW, held, refused, setter as setter_words};
+use super::held::{refused, setter as setter_words};
 use super::leader::{self, Leader};
 use super::operator::{self, Operator, Says};
-use super::registry::KnownFinalizer;
 use super::related;
 use super::reported::{self, Reported};
 use super::rights::{self, May};
@@ -18,22 +18,6 @@ use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::words::some;
 use crate::state::*;
-
-/// A finalizer under explanation.
-pub struct Case<'a> {
-    pub target: &'a ObjectRef,
-    pub meta: &'a Meta,
-    pub finalizer: &'a str,
-    /// What is known of it by its name.
-    pub known: Option<&'static KnownFinalizer>,
-}
-
-/// What is told of a controller that does not work.
-static DOWN: [&Cause; 3] = [
-    &cause::FINALIZER_CONTROLLER_GONE,
-    &cause::FINALIZER_CONTROLLER_NOT_READY,
-    &cause::FINALIZER_CONTROLLER_NOT_LEADING,
-];
 
 /// Who may take it off, and why it is thought to be the one.
 struct Serving<'a> {
@@ -56,54 +40,10 @@ const ROLES: &str = "clusterroles and their bindings";
 const DOUBT: &str =
     "they cannot show everybody that may change it: system:masters, a control plane that somebody manages";
 
-impl Case<'_> {
-    fn is_of_namespace(&self) -> bool {
-        self.target.is(known::NAMESPACES)
-    }
-
-    /// Of a built-in kind hundreds of programs may change every object: rights tell nothing there.
-    pub fn is_custom(&self) -> bool {
-        !self.target.resource.is_built_in()
-    }
-
-    fn released_by(&self) -> String {
-        self.known.map_or(String::new(), |known| format!(" ({})", known.sentence()))
-    }
-
-    fn words(&self) -> String {
-        format!("held by finalizer {}{}", self.finalizer, self.released_by())
-    }
-
-    /// What the finalizer is known for comes before what follows from who was found, but for a controller that is
-    /// down.
-    fn cause(&self, found: &'static Cause) -> &'static Cause {
-        let is_down = DOWN.iter().any(|down| down.id == found.id);
-        // Of one that runs where workloads do not show it, the workload that was found is another.
-        let says_more = |known: &&KnownFinalizer| known.comes_first || !known.runs.is_empty() || !is_down;
-        self.known.filter(says_more).map_or(found, |known| known.cause)
-    }
-
-    fn unknown(&self) -> &'static Cause {
-        let nobody =
-            if self.is_of_namespace() { &cause::NAMESPACE_METADATA_FINALIZER } else { &cause::FINALIZER_OWNER_UNKNOWN };
-        self.cause(nobody)
-    }
-
-    fn start(&self, cause: &'static Cause) -> RootCause {
-        let found = held(self.target, self.meta, self.finalizer, cause);
-        let found = self.known.iter().fold(found, |found, known| found.loses(known.lost));
-        found.same_as(self.target.resource.for_kubectl())
-    }
-
-    fn is_young(&self, diagnosis: &Diagnosis) -> bool {
-        diagnosis.is_younger_than(SLOW)
-    }
-}
-
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     if refused(lister, case.target, case.meta, diagnosis) {
-        deadlock::look(lister, case, diagnosis);
+        deadlock::look(lister, case, diagnosis, custom);
         return;
     }
     let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
@@ -126,7 +66,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
     }
     if let Some((source, says)) = related::ingress_class(lister, case.target, case.finalizer, diagnosis) {
         return Some(
-            case.start(case.unknown())
+            case.start(unknown(case))
                 .step(Step::about(case.target, words))
                 .step(Step::named(&source, &says))
                 .same_as(&source)
@@ -140,7 +80,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
     let root = match blamed(lister, case, diagnosis, &found, beside.clone()) {
         Blamed::Open => return None,
         Blamed::Found(root) => *root,
-        Blamed::Nobody if groups.is_empty() => case.start(case.unknown()).at_itself(case.target, words),
+        Blamed::Nobody if groups.is_empty() => case.start(unknown(case)).at_itself(case.target, words),
         Blamed::Nobody => {
             let root = nobody(case, diagnosis, &found, &groups.join(", "));
             beside.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says))
@@ -193,7 +133,7 @@ fn is_within(name: &str, domain: &str) -> bool {
 }
 
 /// Who serves a custom kind, and why that one has not released it.
-pub fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
     let Resource { group, plural, .. } = &case.target.resource;
     let program = setter::program(case.meta, case.finalizer, group);
     let fit = |role: &Role| role.fit(group, Some(plural));
@@ -219,6 +159,13 @@ pub fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option
     let root = nobody(case, diagnosis, &found, &case.target.resource.for_kubectl());
     let root = reported::with(root, told);
     Some(hints.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says)))
+}
+
+/// The cause when nobody is known to take it off.
+fn unknown(case: &Case) -> &'static Cause {
+    let nobody =
+        if case.is_of_namespace() { &cause::NAMESPACE_METADATA_FINALIZER } else { &cause::FINALIZER_OWNER_UNKNOWN };
+    case.cause(nobody)
 }
 
 /// What comes of those that may take a finalizer off.
@@ -290,7 +237,7 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
 fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str) -> RootCause {
     if !found.is_visible {
         let words = format!("{}; who serves {subject} could not be looked up", case.words());
-        return case.start(case.unknown()).at_itself(case.target, words).probable();
+        return case.start(unknown(case)).at_itself(case.target, words).probable();
     }
     let rights = match (found.unbound.as_slice(), found.users.is_empty()) {
         (_, false) => "only users or groups have a role that names it".to_owned(),
@@ -305,7 +252,7 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str
     );
     if !found.users.is_empty() {
         // They may be the one: of them the cluster shows nothing.
-        return case.start(case.unknown()).at_itself(case.target, words).probable();
+        return case.start(unknown(case)).at_itself(case.target, words).probable();
     }
     if found.may_all.is_empty() {
         let gone = case.start(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).at_itself(case.target, words);
@@ -313,7 +260,7 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str
     }
     // One of those that may change everything may be the one.
     let says = format!("{rights}; these accounts may change everything: {}", some(&found.may_all, 5));
-    case.start(case.unknown()).at_itself(case.target, words).evidence(ROLES, says).probable()
+    case.start(unknown(case)).at_itself(case.target, words).evidence(ROLES, says).probable()
 }
 
 /// Something may take it off: whether it runs, may, leads, and finishes.

@@ -1,5 +1,6 @@
 //! Finalizers: who must take one off, and whether that program lives.
 
+mod case;
 mod controller;
 pub mod controller_manager;
 mod deadlock;
@@ -56,7 +57,7 @@ pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, di
             }
             known => {
                 let first = diagnosis.causes.len();
-                foreign::explain(lister, &foreign::Case { target, meta, finalizer, known }, diagnosis);
+                foreign::explain(lister, &case::Case { target, meta, finalizer, known }, diagnosis);
                 repeated::look(lister, target, meta, finalizer, first, diagnosis);
             }
         },

@@ -2,7 +2,7 @@
 
 use findings::cause;
 
-use super::foreign::Case;
+use super::case::Case;
 use crate::diagnosis::RootCause;
 use crate::messages::normalised;
 use crate::state::*;

@@ -1,0 +1,27 @@
+//! How a finding about the server of a file system begins.
+
+use findings::{Cause, Gate, Link, Placeholder};
+
+use super::FindingBuilder;
+use crate::{
+    observation::{Process, Thread},
+    view::PodView,
+};
+
+/// Begins a finding about the server that a task waits for.
+pub fn waits(
+    view: &PodView,
+    cause: &'static Cause,
+    process: &Process,
+    thread: &Thread,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> FindingBuilder {
+    FindingBuilder::of_pod(view, cause, gate, head)
+        .evidence(
+            format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
+            thread.wchan.get().map_or("", String::as_str),
+        )
+        .name(Placeholder::Pid, process.id())
+        .name(Placeholder::Tid, thread.tid)
+}

@@ -1,0 +1,62 @@
+//! A finalizer of a program that somebody installed, and what is said of it whoever takes it off.
+
+use findings::{Cause, cause};
+
+use super::held::{SLOW, held};
+use super::registry::KnownFinalizer;
+use crate::diagnosis::{Diagnosis, RootCause};
+use crate::state::*;
+
+/// A finalizer under explanation.
+pub struct Case<'a> {
+    pub target: &'a ObjectRef,
+    pub meta: &'a Meta,
+    pub finalizer: &'a str,
+    /// What is known of it by its name.
+    pub known: Option<&'static KnownFinalizer>,
+}
+
+/// What is told of a controller that does not work.
+static DOWN: [&Cause; 3] = [
+    &cause::FINALIZER_CONTROLLER_GONE,
+    &cause::FINALIZER_CONTROLLER_NOT_READY,
+    &cause::FINALIZER_CONTROLLER_NOT_LEADING,
+];
+
+impl Case<'_> {
+    pub fn is_of_namespace(&self) -> bool {
+        self.target.is(known::NAMESPACES)
+    }
+
+    /// Of a built-in kind hundreds of programs may change every object: rights tell nothing there.
+    pub fn is_custom(&self) -> bool {
+        !self.target.resource.is_built_in()
+    }
+
+    pub fn released_by(&self) -> String {
+        self.known.map_or(String::new(), |known| format!(" ({})", known.sentence()))
+    }
+
+    pub fn words(&self) -> String {
+        format!("held by finalizer {}{}", self.finalizer, self.released_by())
+    }
+
+    /// What the finalizer is known for comes before what follows from who was found, but for a controller that is
+    /// down.
+    pub fn cause(&self, found: &'static Cause) -> &'static Cause {
+        let is_down = DOWN.iter().any(|down| down.id == found.id);
+        // Of one that runs where workloads do not show it, the workload that was found is another.
+        let says_more = |known: &&KnownFinalizer| known.comes_first || !known.runs.is_empty() || !is_down;
+        self.known.filter(says_more).map_or(found, |known| known.cause)
+    }
+
+    pub fn start(&self, cause: &'static Cause) -> RootCause {
+        let found = held(self.target, self.meta, self.finalizer, cause);
+        let found = self.known.iter().fold(found, |found, known| found.loses(known.lost));
+        found.same_as(self.target.resource.for_kubectl())
+    }
+
+    pub fn is_young(&self, diagnosis: &Diagnosis) -> bool {
+        diagnosis.is_younger_than(SLOW)
+    }
+}
