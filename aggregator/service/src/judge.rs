@@ -97,6 +97,17 @@ impl Judge {
         watched().iter().all(|question| self.state.answers.contains_key(question))
     }
 
+    /// Whether something is asked for the first time and has not been answered.
+    pub fn is_waiting(&self) -> bool {
+        self.asked.iter().any(|(question, asked)| asked.pending && !self.state.answers.contains_key(question))
+    }
+
+    /// Whether every watch is believed and has listed all there is.
+    pub fn sees_all(&self) -> bool {
+        let is_whole = |answered: &Answered| !answered.cut && !matches!(answered.answer, Answer::Failed(_));
+        watched().iter().all(|question| self.state.answers.get(question).is_some_and(is_whole))
+    }
+
     /// Takes in what a watch tells.
     pub fn changed(&mut self, change: Change, now: Timestamp) {
         match change {
@@ -239,5 +250,46 @@ impl Judge {
     /// Since when which watch has failed, of those that are not believed any more.
     pub fn blind(&self, now: Timestamp) -> impl Iterator<Item = (&Question, &Fault)> {
         self.failing.iter().filter(move |(_, (since, _))| later(*since, BLIND) <= now).map(|(q, (_, fault))| (q, fault))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aggregator_core::state::Page;
+
+    use super::*;
+
+    fn listed(question: &Question, cut: bool) -> Change {
+        let facts = Page::read(question, br#"{"metadata":{},"items":[]}"#).unwrap().facts;
+        Change::Listed(Answered { question: question.clone(), answer: Answer::Seen(facts), cut })
+    }
+
+    #[test]
+    fn what_a_failed_watch_does_not_show_has_not_gone() {
+        let start = Timestamp::UNIX_EPOCH;
+        let mut judge = Judge::new(start);
+        watched().iter().for_each(|question| judge.changed(listed(question, false), start));
+        assert!(judge.sees_all());
+        let pods = watched()[1].clone();
+        let fail = |judge: &mut Judge, at| {
+            judge.changed(Change::Failed(pods.clone(), Fault::new(FaultKind::Refused, "")), at);
+        };
+        fail(&mut judge, start);
+        assert!(judge.sees_all(), "one failure says nothing");
+        fail(&mut judge, later(start, BLIND));
+        assert!(!judge.sees_all());
+        judge.changed(listed(&pods, true), later(start, BLIND));
+        assert!(!judge.sees_all(), "some were left out");
+        judge.changed(listed(&pods, false), later(start, BLIND));
+        assert!(judge.sees_all());
+    }
+
+    #[test]
+    fn what_is_on_its_way_is_waited_for() {
+        let start = Timestamp::UNIX_EPOCH;
+        let mut judge = Judge::new(start);
+        let asked = judge.questions(start);
+        assert!(!asked.is_empty() && judge.is_waiting());
+        assert_eq!(judge.questions(start), [], "nothing is asked twice");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use aggregator_core::state::{AgentEvent, Answer, Answered, Facts, Kind as _, ObjectRef, Question, known};
+use aggregator_core::state::{AgentEvent, Answer, Answered, Kind as _, ObjectRef, Question, known};
 use findings::event::Phase;
 use incidents::{Going, LeftBehind, Recorder, Snapshot};
 use jiff::Timestamp;
@@ -87,13 +87,15 @@ impl Judging {
 
     fn judge(&mut self, judge: &mut Judge) {
         let now = self.clock.now();
-        let questions = judge.questions(now);
-        let is_open = !questions.is_empty() && self.published.borrow().report.is_none();
-        if !questions.is_empty() && self.questions.try_send(questions).is_err() {
-            tracing::debug!("more questions than the API server answers");
+        // Else more was asked already than the API server answers.
+        if let Ok(place) = self.questions.try_reserve() {
+            let questions = judge.questions(now);
+            if !questions.is_empty() {
+                place.send(questions);
+            }
         }
         // The first judgement is the one that lacks nothing.
-        if !judge.is_synced() || is_open {
+        if !judge.is_synced() || (self.published.borrow().report.is_none() && judge.is_waiting()) {
             return;
         }
         let silent = judge.blind(now).count() == watched().len();
@@ -107,7 +109,9 @@ impl Judging {
         let report = judge.judge(now);
         let (going, nodes) = (going(judge), nodes(judge, now));
         let on_nodes = on_nodes(judge);
-        let changed = self.recorder.observe(&Snapshot { at: now, going: &going, report: &report, on_nodes: &on_nodes });
+        let snapshot = Snapshot { at: now, going: &going, report: &report, on_nodes: &on_nodes };
+        // What cannot be seen has not gone.
+        let changed = judge.sees_all() && self.recorder.observe(&snapshot);
         let asked = going.into_values().map(|going| (going.object.clone(), going.asked())).collect();
         self.published.send_modify(|published| {
             let is_same = published.report.as_ref().is_some_and(|before| before.outline() == report.outline());
@@ -122,24 +126,20 @@ impl Judging {
     }
 }
 
-/// All that goes, by uid.
+/// All of the watched kinds that goes, by uid. Of other kinds only what a rule looks at is known, so that one that is
+/// not seen any more need not have gone.
 fn going(judge: &Judge) -> BTreeMap<String, Going> {
     let mut going = BTreeMap::new();
-    let discovery = match judge.state().answers.get(&Question::Discovery).map(|answered| &answered.answer) {
-        Some(Answer::Seen(Facts::Discovery(discovery))) => Some(discovery),
-        _ => None,
-    };
-    for answered in judge.state().answers.values() {
-        let Question::Objects { resource, .. } = &answered.question else { continue };
-        let Answer::Seen(facts) = &answered.answer else { continue };
+    for question in watched() {
+        let Some(Answer::Seen(facts)) = judge.state().answers.get(&question).map(|answered| &answered.answer) else {
+            continue;
+        };
+        let Question::Objects { resource, .. } = question else { continue };
+        let known = known::ALL.iter().find(|known| known.group == resource.group && known.plural == resource.plural);
         for meta in facts.metas() {
-            let Some(deletion_timestamp) = meta.deletion_timestamp else { continue };
-            let known =
-                known::ALL.iter().find(|known| known.group == resource.group && known.plural == resource.plural);
-            let served = || Some(discovery?.find(&resource.group, &resource.plural)?.1.kind.as_str());
-            let kind = known.map(|known| known.kind).or_else(served).unwrap_or(&resource.plural).to_owned();
+            let (Some(deletion_timestamp), Some(known)) = (meta.deletion_timestamp, known) else { continue };
             let object = ObjectRef {
-                kind,
+                kind: known.kind.to_owned(),
                 resource: resource.clone(),
                 namespace: meta.namespace.clone(),
                 name: meta.name.clone(),

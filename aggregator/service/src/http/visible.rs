@@ -145,6 +145,7 @@ impl Rights {
             seen.finding.remedy.steps.clear();
             seen.finding.root = HIDDEN.to_owned();
             seen.told_by = None;
+            seen.look_on = None;
             for victim in &mut seen.victims {
                 victim.held.words.clear();
             }
