@@ -1,14 +1,11 @@
 //! What goes wrong on purpose, who may ask, and what is written down of it.
 
-use std::{
-    io::Read as _,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use apiserver::{Fault, Faults, Rule};
 use serde_json::json;
 
-use crate::support::{EVENTS, Server, event};
+use crate::support::{EVENTS, Server, client, event};
 
 const PODS: &str = "/api/v1/pods";
 
@@ -97,12 +94,12 @@ fn slow_silent_and_nonsense() {
     assert_eq!(nonsense.status, 200);
     assert!(serde_json::from_slice::<serde_json::Value>(&nonsense.body).is_err());
     server.store().set_faults(&Faults::from(Rule::new(Fault::Silent))).unwrap();
-    let mut silent = server.open("GET", PODS, &[], "");
-    silent.get_ref().set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    assert!(silent.read(&mut [0; 1]).is_err(), "nothing comes");
-    let open = server.store().requests().unwrap().pop().unwrap();
-    assert_eq!((open.open, open.status, open.path.as_str()), (true, 0, PODS));
-    drop(silent);
+    let begun = Instant::now();
+    let silent = client(Duration::from_millis(300)).run(server.request("GET", PODS, &[]).body(()).unwrap());
+    assert!(matches!(silent, Err(ureq::Error::Timeout(_))), "nothing comes: {silent:?}");
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    let asked = server.store().requests().unwrap().pop().unwrap();
+    assert_eq!((asked.status, asked.path.as_str()), (0, PODS));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Lists, pages, selectors, forms; and that files are the truth.
 
-use crate::support::{self, JSON, Server};
+use crate::support::{self, Server};
 use serde_json::{Value, json};
 
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -116,30 +116,15 @@ fn metadata_alone_is_answered_when_asked_for() {
 
 #[test]
 fn versions_grow_and_a_restarted_fake_is_newer() {
-    let dir = tempfile::tempdir().unwrap();
-    let version = |fake: &apiserver::FakeApiServer| -> u64 {
-        let server = ask(fake, "/api/v1/pods");
-        server["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
-    };
-    let fake = apiserver::FakeApiServer::start(apiserver::Store::new(dir.path())).unwrap();
-    let first = version(&fake);
-    fake.store().put_pod("ns", "a", &json!({})).unwrap();
-    let second = version(&fake);
+    let server = Server::start();
+    let version = |server: &Server| -> u64 { server.version("/api/v1/pods").parse().unwrap() };
+    let first = version(&server);
+    server.store().put_pod("ns", "a", &json!({})).unwrap();
+    let second = version(&server);
     assert!(second > first);
-    fake.store().put_pod("ns", "a", &json!({})).unwrap();
-    assert_eq!(version(&fake), second, "the same again is no change");
-    fake.stop().unwrap();
-    let fake = apiserver::FakeApiServer::start(apiserver::Store::new(dir.path())).unwrap();
-    assert!(version(&fake) > second);
-}
-
-fn ask(fake: &apiserver::FakeApiServer, path: &str) -> Value {
-    use std::io::{Read as _, Write as _};
-    let mut stream = std::net::TcpStream::connect(fake.address()).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {JSON}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap()
+    server.store().put_pod("ns", "a", &json!({})).unwrap();
+    assert_eq!(version(&server), second, "the same again is no change");
+    assert!(version(&server.restarted()) > second);
 }
 
 #[test]

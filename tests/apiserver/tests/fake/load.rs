@@ -1,13 +1,8 @@
 //! Many writers and many watchers at once: nothing is lost.
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
-    thread,
-    time::Instant,
-};
+use std::{thread, time::Instant};
 
-use crate::support::{APPLY, EVENTS, Server, event};
+use crate::support::{APPLY, EVENTS, PATIENCE, Server, client, event};
 
 const WRITERS: usize = 4;
 const EACH: usize = 500;
@@ -15,33 +10,15 @@ const WATCHERS: usize = 200;
 
 /// Applies events over one connection that is kept open, as clients do.
 fn write_many(server: &Server, writer: usize) {
-    let mut stream = TcpStream::connect(server.fake.address()).unwrap();
-    stream.set_nodelay(true).unwrap();
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let agent = client(PATIENCE);
     for number in 0..EACH {
         let name = format!("e-{writer}-{number}");
-        let body = event(&name).to_string();
-        let head = format!(
-            "PATCH {EVENTS}/{name}?fieldManager=w&force=true HTTP/1.1\r\nHost: x\r\nContent-Type: {APPLY}\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut status = String::new();
-        reader.read_line(&mut status).unwrap();
-        assert!(status.contains(" 201 "), "{status}");
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-        }
-        reader.read_exact(&mut vec![0; length]).unwrap();
+        let path = format!("{EVENTS}/{name}?fieldManager=w&force=true");
+        let request = server.request("PATCH", &path, &[("Content-Type", APPLY)]);
+        let mut answer = agent.run(request.body(event(&name).to_string()).unwrap()).unwrap();
+        assert_eq!(answer.status(), 201);
+        // A connection is used again when its answer has been read.
+        answer.body_mut().read_to_vec().unwrap();
     }
 }
 

@@ -1,21 +1,25 @@
 //! A running fake and a plain HTTP client, to see what is really on the wire.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
-    time::{Duration, Instant},
+    io::{BufRead as _, BufReader, Read as _},
+    time::Duration,
 };
 
 use apiserver::{FakeApiServer, Store};
 use serde_json::{Value, json};
+use ureq::{Agent, Body, BodyReader, http};
 
 pub const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 pub const APPLY: &str = "application/apply-patch+yaml";
 pub const JSON: &str = "application/json";
+/// How long the fake may take to begin an answer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an answer may take to end; that of a watch goes on as long as the test.
+const LONGEST: Duration = Duration::from_mins(2);
 
 pub struct Server {
     pub fake: FakeApiServer,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 pub struct Answer {
@@ -54,12 +58,19 @@ impl Server {
     pub fn of(prepare: impl FnOnce(Store) -> Store) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = prepare(Store::new(dir.path()));
-        Self { fake: FakeApiServer::start(store).unwrap(), _dir: dir }
+        Self { fake: FakeApiServer::start(store).unwrap(), dir }
     }
 
     pub fn recorded(name: &str) -> Self {
         let recording = apiserver::recordings().unwrap().remove(name).unwrap();
         Self::of(|store| store.with_recording(recording))
+    }
+
+    /// Another fake with the same objects.
+    pub fn restarted(self) -> Self {
+        let Server { fake, dir } = self;
+        fake.stop().unwrap();
+        Self { fake: FakeApiServer::start(Store::new(dir.path())).unwrap(), dir }
     }
 
     pub fn store(&self) -> &Store {
@@ -70,32 +81,27 @@ impl Server {
         self.store().put_pod(namespace, name, &json!({"spec": {"nodeName": node}})).unwrap();
     }
 
-    pub fn open(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> BufReader<TcpStream> {
-        let mut stream = TcpStream::connect(self.fake.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: fake\r\nUser-Agent: tester/1\r\n");
-        for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head.push_str(&format!("Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len()));
-        stream.write_all(head.as_bytes()).unwrap();
-        BufReader::new(stream)
+    /// What is asked of this server.
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> http::request::Builder {
+        let request = http::Request::builder().method(method).uri(format!("http://{}{path}", self.fake.address()));
+        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value))
+    }
+
+    fn open(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> http::Response<Body> {
+        let (agent, request) = (client(PATIENCE), self.request(method, path, headers));
+        let answer =
+            if body.is_empty() { agent.run(request.body(()).unwrap()) } else { agent.run(request.body(body).unwrap()) };
+        answer.unwrap()
     }
 
     pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut reader = self.open(method, path, headers, body);
-        let (status, headers) = head(&mut reader);
-        let lower = headers.to_lowercase();
-        let mut rest = Vec::new();
-        let ended = reader.read_to_end(&mut rest).is_ok();
-        let (body, complete) = if lower.contains("transfer-encoding: chunked") {
-            unchunk(&rest)
-        } else {
-            let length = lower.split("content-length: ").nth(1).and_then(|text| text.lines().next()?.parse().ok());
-            let complete = length.is_none_or(|length: usize| length == rest.len());
-            (rest, complete)
-        };
-        Answer { status, headers: lower, body, complete: complete && ended }
+        let answer = self.open(method, path, headers, body);
+        let (head, body) = answer.into_parts();
+        let line = |(name, value): (&http::HeaderName, &http::HeaderValue)| format!("{name}: {value:?}\n");
+        let headers = head.headers.iter().map(line).collect::<String>().to_lowercase().replace('"', "");
+        let mut bytes = Vec::new();
+        let complete = body.into_reader().read_to_end(&mut bytes).is_ok();
+        Answer { status: head.status.as_u16(), headers, body: bytes, complete }
     }
 
     pub fn get(&self, path: &str) -> Answer {
@@ -116,7 +122,9 @@ impl Server {
     }
 
     pub fn watch(&self, path_and_query: &str) -> Watch {
-        Watch::new(self.open("GET", path_and_query, &[("Accept", JSON)], ""))
+        let answer = self.open("GET", path_and_query, &[("Accept", JSON)], "");
+        let status = answer.status().as_u16();
+        Watch { status, lines: BufReader::new(answer.into_body().into_reader()) }
     }
 
     pub fn version(&self, path: &str) -> String {
@@ -124,68 +132,24 @@ impl Server {
     }
 }
 
-fn head(reader: &mut BufReader<TcpStream>) -> (u16, String) {
-    let mut headers = String::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if line.trim().is_empty() {
-            break;
-        }
-        headers.push_str(&line);
-    }
-    let status = headers.split_whitespace().nth(1).unwrap_or_else(|| panic!("no answer: {headers:?}"));
-    (status.parse().unwrap(), headers)
-}
-
-fn unchunk(mut rest: &[u8]) -> (Vec<u8>, bool) {
-    let mut body = Vec::new();
-    loop {
-        let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") else { return (body, false) };
-        let size = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16).unwrap();
-        rest = &rest[end + 2..];
-        if size == 0 {
-            return (body, true);
-        }
-        if rest.len() < size + 2 {
-            body.extend(rest);
-            return (body, false);
-        }
-        body.extend(&rest[..size]);
-        rest = &rest[size + 2..];
-    }
+/// Asks over one connection, and gives up on an answer that takes longer to begin.
+pub fn client(patience: Duration) -> Agent {
+    let config = Agent::config_builder().http_status_as_error(false).user_agent("tester/1").accept_encoding("");
+    Agent::new_with_config(config.timeout_recv_response(Some(patience)).timeout_recv_body(Some(LONGEST)).build())
 }
 
 /// The lines of a watch.
 pub struct Watch {
-    reader: BufReader<TcpStream>,
     pub status: u16,
-    ready: Vec<Value>,
+    lines: BufReader<BodyReader<'static>>,
 }
 
 impl Watch {
-    fn new(mut reader: BufReader<TcpStream>) -> Self {
-        let (status, _) = head(&mut reader);
-        Self { reader, status, ready: Vec::new() }
-    }
-
     /// The next event, bookmarks too; `None` when the watch is over.
     pub fn next_of_all(&mut self) -> Option<Value> {
-        let begun = Instant::now();
-        while self.ready.is_empty() {
-            assert!(begun.elapsed() < Duration::from_secs(10), "the watch says nothing");
-            let mut size = String::new();
-            self.reader.read_line(&mut size).unwrap();
-            let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
-            if size == 0 {
-                return None;
-            }
-            let mut chunk = vec![0; size + 2];
-            self.reader.read_exact(&mut chunk).unwrap();
-            let lines = chunk[..size].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-            self.ready.extend(lines.map(|line| serde_json::from_slice::<Value>(line).unwrap()));
-        }
-        Some(self.ready.remove(0))
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        (!line.is_empty()).then(|| serde_json::from_str(&line).unwrap())
     }
 
     /// The next event that is no bookmark: its type, the object's name.
