@@ -55,6 +55,8 @@ pub struct NodeInfo {
     pub kubelet_version: Option<String>,
     /// `status.nodeInfo.bootID`.
     pub boot_id: Option<String>,
+    /// The message of its Ready condition, when that is False.
+    pub not_ready: Option<String>,
 }
 
 /// What a step of the watch means for the schedule.
@@ -181,6 +183,8 @@ impl Index {
             pods: pods.collect(),
             kubelet_version: node.as_ref().and_then(|node| node.kubelet_version.clone()),
             boot_id: node.and_then(|node| node.boot_id),
+            // The Node is not watched, and what it said then may be over.
+            not_ready: None,
             volumes: Vec::new(),
             stale,
         })

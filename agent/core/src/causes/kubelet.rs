@@ -68,15 +68,14 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
     Some(found.finish())
 }
 
-/// The runtime answers, and says that its relist is stale.
+/// It says that its list of containers is stale.
 pub fn pleg(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
-    let healthz =
-        kubelet.healthz.get().filter(|healthz| healthz.status != 200 && messages::is_pleg_late(&healthz.body))?;
+    let says = seen.api.get()?.not_ready.as_ref().filter(|says| messages::is_pleg_late(says))?;
     let cause = &cause::PLEG_STALLED;
     let found = FindingBuilder::of_node(seen, cause, None)
-        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &healthz.body)
-        .evidence("/healthz of the kubelet", &healthz.body)
+        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
+        .evidence("the Node's Ready condition", says)
         .name(Placeholder::Pid, kubelet.pid)
         .root("kubelet");
     Some(found.finish())
@@ -96,8 +95,10 @@ mod tests {
     fn a_kubelet_that_says_its_sync_loop_hangs() {
         let mut seen = sample::mounted("ext4");
         let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-        kubelet.healthz =
-            Seen::Seen(Healthz { status: 500, body: "[-]syncloop failed: sync Loop took longer than expected".into() });
+        kubelet.healthz = Seen::Seen(Healthz {
+            status: 500,
+            body: "[-]syncloop failed: reason withheld healthz check failed".into(),
+        });
         let report = judge(&seen);
         assert_eq!(report.node_findings[0].finding.cause.id, "KubeletSyncLoopHung");
         assert_eq!(report.node_findings[0].pods.len(), 1);
@@ -114,9 +115,8 @@ mod tests {
     #[test]
     fn a_relist_that_is_stale() {
         let mut seen = sample::running();
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-        let body = "[-]pleg failed: pleg was last seen active 4m0s ago; threshold is 3m0s";
-        kubelet.healthz = Seen::Seen(Healthz { status: 500, body: body.into() });
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.not_ready = Some("PLEG is not healthy: pleg was last seen active 4m0s ago; threshold is 3m0s".into());
         assert_eq!(node_causes(&seen), ["PlegStalled"]);
     }
 }

@@ -16,6 +16,9 @@ pub struct ApiFacts {
     pub volumes: Vec<PersistentVolume>,
     /// `status.nodeInfo.bootID` of the Node: whether it is this machine.
     pub boot_id: Option<String>,
+    /// The message of the Node's Ready condition, when that was read just now and is False.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub not_ready: Option<String>,
     /// Why this is not the server's word of now. Then a deletion request still stands, but a pod
     /// that is missing here proves nothing, and a status may have changed.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -59,6 +59,7 @@ pub fn node() -> Observation {
             pods: Vec::new(),
             kubelet_version: Some("v1.36.2".into()),
             boot_id: None,
+            not_ready: None,
             volumes: Vec::new(),
             stale: None,
         }),
@@ -104,6 +105,7 @@ pub fn deleted() -> Observation {
         pods: vec![pod],
         kubelet_version: Some("v1.36.2".into()),
         boot_id: None,
+        not_ready: None,
         volumes: Vec::new(),
         stale: None,
     });

@@ -135,6 +135,15 @@ struct NodeMeta {
 #[serde(rename_all = "camelCase", default)]
 struct NodeStatus {
     node_info: SystemInfo,
+    conditions: Vec<NodeCondition>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeCondition {
+    r#type: String,
+    status: String,
+    message: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -147,8 +156,14 @@ struct SystemInfo {
 
 impl From<Node> for NodeInfo {
     fn from(node: Node) -> Self {
-        let SystemInfo { kubelet_version, boot_id } = node.status.node_info;
-        NodeInfo { uid: node.metadata.uid, kubelet_version, boot_id: boot_id.filter(|id| !id.is_empty()) }
+        let NodeStatus { node_info: SystemInfo { kubelet_version, boot_id }, conditions } = node.status;
+        let not_ready = conditions.into_iter().find(|it| it.r#type == "Ready" && it.status == "False");
+        NodeInfo {
+            uid: node.metadata.uid,
+            kubelet_version,
+            boot_id: boot_id.filter(|id| !id.is_empty()),
+            not_ready: not_ready.map(|ready| findings::clean(&ready.message, 500)),
+        }
     }
 }
 

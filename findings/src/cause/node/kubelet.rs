@@ -29,7 +29,7 @@ causes! {
         .meaning("The kubelet runs, but its main loop stands still, usually in a stat or statfs on a mount whose NFS \
             or FUSE server does not answer. Housekeeping is part of this loop, so one dead mount stops every pod of \
             the node. Kubelets since 1.30 are less prone to it, because they use statx.")
-        .proof("/healthz of the kubelet fails at syncloop (sync Loop took longer than expected), or the kubelet's \
+        .proof("/healthz of the kubelet fails at its check syncloop, or the kubelet's \
             process is stopped (T).")
         .safe(&[
             step("See which kernel functions the kubelet's threads wait in").run("grep -H . /proc/{pid}/task/*/wchan"),
