@@ -24,6 +24,7 @@ need mkfs.ext4 e2fsprogs
 need unshare util-linux
 need pgrep procps
 need python3 python3
+python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 need lsof lsof
 need fuser psmisc
 need fish fish

@@ -59,6 +59,9 @@ fn parse(arguments: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
+/// What the chart calls the image before anybody has put it into a registry.
+const IN_CHART: &str = "why-terminating.invalid/agent";
+
 /// The image's name, as the deployment writes it: named there once, so that an image that was imported
 /// by hand is the one the DaemonSet asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,7 +80,7 @@ impl Name {
     fn in_kustomization(text: &str) -> Result<Self> {
         let kustomization: serde_json::Value = serde_saphyr::from_str(text)?;
         let images = kustomization["images"].as_array().context("there is no list `images`")?;
-        let image = images.iter().find(|image| image["name"] == PROGRAM).context("the agent's image is not listed")?;
+        let image = images.iter().find(|image| image["name"] == IN_CHART).context("the agent's image is not listed")?;
         let word = |key: &str| image[key].as_str().map(str::to_owned).with_context(|| format!("it has no {key}"));
         Ok(Name { repository: word("newName")?, tag: word("newTag")? })
     }

@@ -2,6 +2,7 @@
 
 mod diagnosis;
 mod finders;
+mod fuzz;
 mod messages;
 mod openers;
 mod parity;
@@ -23,6 +24,7 @@ pub fn run(root: &Path) -> Result<()> {
     let sources = sources::tracked(root)?;
     let mut broken = openers::check(&sources);
     broken.extend(finders::check(&sources));
+    broken.extend(fuzz::check(&sources));
     broken.extend(parity::check(&sources));
     broken.extend(size::check(&sources));
     broken.extend(registry::check());
