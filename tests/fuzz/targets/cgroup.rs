@@ -1,4 +1,5 @@
 //! A process's `cgroup`, and whose it is.
+// Fuzzes: agent/core/src/parse/cgroup.rs
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

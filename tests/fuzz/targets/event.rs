@@ -1,4 +1,5 @@
 //! A finding that is read back from an Event: what can be read can be written and read again.
+// Fuzzes: findings/src/event findings/src/finding.rs findings/src/placeholder.rs
 #![no_main]
 
 use findings::event::Carried;

@@ -1,4 +1,5 @@
 //! What `fdinfo` says of a descriptor.
+// Fuzzes: agent/core/src/parse/fdinfo.rs
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,5 @@
 //! The kubelet's command line, and its configuration file.
+// Fuzzes: agent/core/src/parse/kubelet.rs
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

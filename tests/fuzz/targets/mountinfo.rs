@@ -1,4 +1,5 @@
 //! A mount table: what is found by parsing every line is found by a mark as well.
+// Fuzzes: agent/core/src/parse/mountinfo.rs
 #![no_main]
 
 use agent_core::parse::mountinfo::{mounts, mounts_with};

@@ -1,5 +1,6 @@
 //! What a reader tells its talker: whatever it is, it is taken in, and what is written of it keeps the bounds of an
 //! Event.
+// Fuzzes: findings/src/report.rs agent/reconcile/src agent/src/reader
 #![no_main]
 
 use std::{collections::BTreeSet, time::Duration};
@@ -18,7 +19,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(report) = serde_json::from_slice::<NodeReport>(bytes) else { return };
     let at = |second: u64| Instant { steady: Duration::from_secs(second), wall_ms: 1_780_000_000_000 + second * 1000 };
     let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
-    let node = NodeInfo { uid: "7b0c".to_owned(), kubelet_version: None, boot_id: None };
+    let node = NodeInfo { uid: "7b0c".to_owned(), ..NodeInfo::default() };
     reconciler.handle(Input::Node(Ok(Some(node))), at(0));
     reconciler.handle(Input::OwnEvents(Ok(Vec::new())), at(0));
     for minute in 1..5 {

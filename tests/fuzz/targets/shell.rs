@@ -1,4 +1,5 @@
 //! Any word, quoted for a command: sh and fish read it back as it was.
+// Fuzzes: findings/src/text/shell.rs
 #![no_main]
 
 use std::{iter::Peekable, str::Chars};

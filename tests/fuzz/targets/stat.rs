@@ -1,4 +1,5 @@
 //! A task's `stat`.
+// Fuzzes: agent/core/src/parse/stat.rs
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

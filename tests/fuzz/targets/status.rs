@@ -1,4 +1,5 @@
 //! A task's `status`.
+// Fuzzes: agent/core/src/parse/status.rs
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

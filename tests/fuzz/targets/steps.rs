@@ -1,11 +1,12 @@
 //! The way of an Event's annotation to the terminal: what stands in it are values. A command has the
 //! syntax of its template and nothing more, and nothing on the page is hidden.
+// Fuzzes: findings/src/event findings/src/placeholder.rs findings/src/guard.rs findings/src/render findings/src/text
 #![no_main]
 
 use findings::{
     event::Carried,
     is_visible,
-    render::{self, Page, Style},
+    render::{self, Detail, Page, Style},
 };
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
@@ -17,7 +18,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     let mut page = Page::new(100, Style::Plain);
     render::finding(&mut page, &finding);
     render::evidence(&mut page, &finding);
-    render::remedy(&mut page, &finding, "kubectl why-terminating");
+    render::remedy(&mut page, &finding, "kubectl why-terminating", Detail::Wide);
     let page = page.finish();
     assert!(page.chars().all(|c| c == '\n' || is_visible(c)), "{page}");
 });

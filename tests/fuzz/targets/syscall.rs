@@ -1,4 +1,5 @@
 //! A task's `syscall` and `stack`.
+// Fuzzes: agent/core/src/parse/syscall.rs
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,5 @@
 //! A CSI volume's `vol_data.json`.
+// Fuzzes: agent/core/src/parse/vol_data.rs
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
