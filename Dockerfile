@@ -1,15 +1,28 @@
 # syntax=docker/dockerfile:1
-# The agent's image: one static program. `make image` makes the same without a container engine.
+# The images: one static program each. `make image` makes the same without a container engine.
+#
+#   docker build --target agent -t …/agent:0.1.0 .
+#   docker build --target aggregator -t …/aggregator:0.1.0 .
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /source
 COPY . .
 # With the target named, the flag does not reach procedural macros, which must be shared libraries.
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/source/target \
     target="$(rustc -vV | sed -n 's/^host: //p')" \
-    && RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --release --target "$target" -p why-terminating-agent \
-    && cp "target/$target/release/why-terminating-agent" /why-terminating-agent
+    && RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --release --target "$target" \
+        -p why-terminating-agent -p why-terminating-aggregator-service \
+    && cp "target/$target/release/why-terminating-agent" "target/$target/release/why-terminating-aggregator" /
 
-FROM scratch
+FROM scratch AS aggregator
+LABEL org.opencontainers.image.title="why-terminating-aggregator" \
+      org.opencontainers.image.description="Says, for a cluster, what holds everything that should be gone" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /why-terminating-aggregator /why-terminating-aggregator
+USER 65532:65532
+WORKDIR /
+ENTRYPOINT ["/why-terminating-aggregator"]
+
+FROM scratch AS agent
 LABEL org.opencontainers.image.title="why-terminating-agent" \
       org.opencontainers.image.description="Says, on one node, what holds every pod that should be gone" \
       org.opencontainers.image.licenses="Apache-2.0"

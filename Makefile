@@ -35,9 +35,10 @@ bench: packages kubectl
 docs:
 	$(CARGO) run -q -p xtask -- docs
 
-## The agent's image as $(TARGET)/why-terminating-agent.oci.tar; needs no container engine
+## The images as $(TARGET)/why-terminating-{agent,aggregator}.oci.tar; needs no container engine
 image:
-	$(CARGO) run -q -p xtask -- image
+	$(CARGO) run -q -p xtask -- image --program agent
+	$(CARGO) run -q -p xtask -- image --program aggregator
 
 build:
 	$(CARGO) build --workspace

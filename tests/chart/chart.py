@@ -20,17 +20,20 @@ NAME = "why-terminating"
 
 # Sets of values, each rendered, linted and read. What must be in it and what must not.
 SETS = {
-    "defaults": ({}, [("DaemonSet", 1), ("ValidatingAdmissionPolicy", 1), ("Namespace", 0), ("PodMonitor", 0)]),
+    "defaults": (
+        {},
+        [("DaemonSet", 1), ("Deployment", 1), ("ValidatingAdmissionPolicy", 2), ("Namespace", 0), ("PodMonitor", 0)],
+    ),
     "1.29, AppArmor by annotation": ({"kubeVersion": "1.29.4"}, [("ValidatingAdmissionPolicy", 0)]),
     "1.31, policy asked for": (
         {"kubeVersion": "v1.31.0", "eventPolicy": {"enabled": True}},
-        [("ValidatingAdmissionPolicy", 1)],
+        [("ValidatingAdmissionPolicy", 2)],
     ),
     "kernel stacks": ({"agent": {"kernelStacks": True}}, [("DaemonSet", 1)]),
     "OpenShift": ({"openshift": {"scc": True}}, [("SecurityContextConstraints", 1)]),
     "monitored": (
-        {"podMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
-        [("PodMonitor", 1)],
+        {"podMonitor": {"enabled": True, "labels": {"release": "p"}}, "serviceMonitor": {"enabled": True}},
+        [("PodMonitor", 1), ("ServiceMonitor", 1)],
     ),
     "by digest, pull secret, no network policy": (
         {
@@ -51,9 +54,24 @@ SETS = {
                 "podAnnotations": {"a": "b"},
             },
         },
-        [("Namespace", 1), ("ResourceQuota", 0)],
+        [("Namespace", 1), ("ResourceQuota", 1)],
     ),
-    "nothing of the agent": ({"agent": {"enabled": False}}, [("DaemonSet", 0), ("ClusterRole", 0)]),
+    "one replica, own certificate, own kinds, no Events": (
+        {
+            "aggregator": {
+                "replicas": 1,
+                "tlsSecret": "tls",
+                "events": False,
+                "namesInMetrics": True,
+                "priorityClassName": "",
+                "rbac": {"groups": ["argoproj.io"]},
+            },
+            "networkPolicy": {"readersFrom": [{"podSelector": {}}]},
+        },
+        [("PodDisruptionBudget", 0), ("ResourceQuota", 1)],
+    ),
+    "the service alone": ({"agent": {"enabled": False}}, [("DaemonSet", 0), ("ClusterRole", 1)]),
+    "the agent alone": ({"aggregator": {"enabled": False}}, [("Deployment", 0), ("ClusterRole", 1)]),
 }
 
 # What the schema must refuse.
@@ -64,6 +82,9 @@ REFUSED = [
     {"agent": {"metricsPort": 80}},
     {"agent": {"extraArgs": ["; reboot"]}},
     {"eventPolicy": {"enabled": "no"}},
+    {"aggregator": {"rbac": {"groups": ["*"]}}},
+    {"aggregator": {"rbac": {"groups": [""]}}},
+    {"aggregator": {"replicas": 0}},
     {"networkPolicy": {"scrapersFrom": []}},
 ]
 
@@ -77,6 +98,12 @@ BASE_FILES = {
     "deploy/base/network-policy.yaml": "agent/network-policy.yaml",
     "deploy/base/daemonset.yaml": "agent/daemonset.yaml",
     "deploy/event-policy/policy.yaml": "agent/event-policy.yaml",
+    **{
+        f"deploy/aggregator/{name}.yaml": f"aggregator/{name}.yaml"
+        for name in (
+            "service-account rbac quota network-policy deployment disruption-budget service event-policy".split()
+        )
+    },
 }
 # Who installs without Helm is not managed by it.
 ONLY_HELM = re.compile(r"^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n", re.M)
@@ -132,6 +159,17 @@ def check_set(name, values, expected):
     return found
 
 
+def check_rights():
+    """Nobody reads a Secret, runs anything in a pod, or asks for another's rights."""
+    for values, _ in SETS.values():
+        for role in (it for it in objects(render(values)) if it["kind"].endswith("Role")):
+            for rule in role["rules"]:
+                resources, groups = set(rule["resources"]), set(rule["apiGroups"])
+                assert "*" not in groups and "*" not in rule["verbs"], role["metadata"]["name"]
+                assert "" not in groups or not resources & {"*", "secrets", "pods/exec", "serviceaccounts/token"}
+                assert not {"impersonate", "delete", "deletecollection", "escalate", "bind"} & set(rule["verbs"])
+
+
 def check_details():
     old = {it["kind"]: it for it in objects(render(SETS["1.29, AppArmor by annotation"][0]))}["DaemonSet"]
     pod = old["spec"]["template"]
@@ -165,6 +203,7 @@ def main():
         except HelmError:
             continue
         sys.exit(f"the schema does not refuse {json.dumps(values)}")
+    check_rights()
     check_details()
     version = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)[1]
     meta = Chart.load(CHART).metadata

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-const USAGE: &str =
-    "usage: xtask docs [--check] | xtask tidy | xtask image [--profile dev|release] [--binary FILE] [--output FILE]";
+const USAGE: &str = "usage: xtask docs [--check] | xtask tidy | xtask image [--program agent|aggregator] [--profile dev|release] [--binary FILE] [--output FILE]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

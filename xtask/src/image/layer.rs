@@ -2,12 +2,10 @@
 
 use anyhow::Result;
 
-use super::PROGRAM;
-
 /// The layer as an uncompressed archive; a registry's client compresses it.
-pub fn layer(program: &[u8]) -> Result<Vec<u8>> {
+pub fn layer(name: &str, program: &[u8]) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::with_capacity(program.len() + 4096));
-    add(&mut archive, PROGRAM, program, 0o755)?;
+    add(&mut archive, name, program, 0o755)?;
     Ok(archive.into_inner()?)
 }
 
@@ -29,7 +27,7 @@ mod tests {
 
     #[test]
     fn holds_the_program_and_nothing_else() {
-        let layer = layer(b"program").unwrap();
+        let layer = layer("agent", b"program").unwrap();
         let mut archive = tar::Archive::new(&layer[..]);
         let entries: Vec<_> = archive
             .entries()
@@ -39,6 +37,6 @@ mod tests {
                 (entry.path().unwrap().display().to_string(), entry.header().mode().unwrap(), entry.size())
             })
             .collect();
-        assert_eq!(entries, [(PROGRAM.to_owned(), 0o755, 7)]);
+        assert_eq!(entries, [("agent".to_owned(), 0o755, 7)]);
     }
 }

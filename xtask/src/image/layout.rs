@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Name, PROGRAM,
+    Name, Program,
     binary::Binary,
     layer::{add, layer},
 };
@@ -43,24 +43,25 @@ impl Blob {
 }
 
 /// Writes the archive, beside its place first: whoever reads it never sees half of it.
-pub fn write(path: &Path, name: &Name, binary: &Binary) -> Result<()> {
+pub fn write(path: &Path, program: Program, name: &Name, binary: &Binary) -> Result<()> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
     }
     let unfinished = path.with_extension("unfinished");
     let file = File::create(&unfinished).with_context(|| format!("creating {}", unfinished.display()))?;
-    archive(BufWriter::new(file), name, binary).with_context(|| format!("writing {}", unfinished.display()))?;
+    archive(BufWriter::new(file), program, name, binary)
+        .with_context(|| format!("writing {}", unfinished.display()))?;
     fs::rename(&unfinished, path).with_context(|| format!("renaming to {}", path.display()))
 }
 
-fn archive<W: Write>(out: W, name: &Name, binary: &Binary) -> Result<()> {
-    let layer = Blob::new(layer(&binary.bytes)?);
+fn archive<W: Write>(out: W, program: Program, name: &Name, binary: &Binary) -> Result<()> {
+    let layer = Blob::new(layer(program.name, &binary.bytes)?);
     let platform = json!({"architecture": binary.architecture, "os": "linux"});
-    let config = Blob::json(&config(binary.architecture, &layer.digest))?;
+    let config = Blob::json(&config(program, binary.architecture, &layer.digest))?;
     let manifest = Blob::json(&json!({
         "schemaVersion": 2, "mediaType": MANIFEST,
         "config": config.descriptor(CONFIG), "layers": [layer.descriptor(LAYER)],
-        "annotations": labels(),
+        "annotations": labels(program),
     }))?;
     let mut entry = manifest.descriptor(MANIFEST);
     entry["platform"] = platform;
@@ -79,19 +80,19 @@ fn archive<W: Write>(out: W, name: &Name, binary: &Binary) -> Result<()> {
     Ok(())
 }
 
-fn config(architecture: &str, layer: &str) -> Value {
+fn config(program: Program, architecture: &str, layer: &str) -> Value {
     json!({
         "architecture": architecture, "os": "linux",
-        "config": {"User": "0:0", "Entrypoint": [format!("/{PROGRAM}")], "WorkingDir": "/", "Labels": labels()},
+        "config": {"User": program.user, "Entrypoint": [format!("/{}", program.name)], "WorkingDir": "/", "Labels": labels(program)},
         "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{layer}")]},
     })
 }
 
 /// No commit and no date: the same binary gives the same image.
-fn labels() -> Value {
+fn labels(program: Program) -> Value {
     json!({
-        "org.opencontainers.image.title": PROGRAM,
-        "org.opencontainers.image.description": "Says, on one node, what holds every pod that should be gone",
+        "org.opencontainers.image.title": program.name,
+        "org.opencontainers.image.description": program.about,
         "org.opencontainers.image.version": env!("CARGO_PKG_VERSION"),
         "org.opencontainers.image.licenses": "Apache-2.0",
     })
@@ -101,13 +102,14 @@ fn labels() -> Value {
 mod tests {
     use std::{collections::BTreeMap, io::Read as _};
 
+    use super::super::program::AGENT;
     use super::*;
 
     fn image() -> Vec<u8> {
         let name = Name { repository: "registry.invalid/agent".to_owned(), tag: "1".to_owned() };
         let binary = Binary { bytes: b"program".to_vec(), architecture: "amd64" };
         let mut bytes = Vec::new();
-        archive(&mut bytes, &name, &binary).unwrap();
+        archive(&mut bytes, AGENT, &name, &binary).unwrap();
         bytes
     }
 

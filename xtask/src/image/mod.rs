@@ -1,28 +1,28 @@
-//! `xtask image`: the agent's container image, made without a container engine.
+//! `xtask image`: the container images, made without a container engine.
 //!
-//! The image is one static binary and nothing else. The same binary gives the same bytes: no clock, no
+//! An image is one static binary and nothing else. The same binary gives the same bytes: no clock, no
 //! user and no machine name goes into it.
 
 mod binary;
 mod build;
 mod layer;
 mod layout;
+mod program;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use binary::Binary;
+use program::{AGENT, Program};
 
-/// Where the agent is in the image. Its disposable children start from `/proc/self/exe`, so it needs no
-/// other file.
-const PROGRAM: &str = "why-terminating-agent";
-
-const USAGE: &str = "usage: xtask image [--profile dev|release] [--binary FILE] [--output FILE]";
+const USAGE: &str =
+    "usage: xtask image [--program agent|aggregator] [--profile dev|release] [--binary FILE] [--output FILE]";
 
 /// What was asked for.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct Options {
+    program: Program,
     profile: build::Profile,
     binary: Option<PathBuf>,
     output: Option<PathBuf>,
@@ -32,24 +32,26 @@ struct Options {
 pub fn run(root: &Path, arguments: &[&str]) -> Result<()> {
     let options = parse(arguments)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let program = match options.binary {
+    let program = options.program;
+    let file = match options.binary {
         Some(file) => file,
-        None => build::agent(root, &target.join("static"), options.profile)?,
+        None => build::program(program, root, &target.join("static"), options.profile)?,
     };
-    let binary = Binary::read(&program)?;
-    let output = options.output.unwrap_or_else(|| target.join("why-terminating-agent.oci.tar"));
-    let name = Name::of_deployment(root)?;
-    layout::write(&output, &name, &binary)?;
+    let binary = Binary::read(&file)?;
+    let output = options.output.unwrap_or_else(|| target.join(format!("{}.oci.tar", program.name)));
+    let name = Name::of_deployment(root, program)?;
+    layout::write(&output, program, &name, &binary)?;
     println!("{} ({name}, {} KiB)", output.display(), std::fs::metadata(&output)?.len() / 1024);
     Ok(())
 }
 
 fn parse(arguments: &[&str]) -> Result<Options> {
-    let mut options = Options::default();
+    let mut options = Options { program: AGENT, profile: build::Profile::default(), binary: None, output: None };
     let mut words = arguments.iter();
     while let Some(flag) = words.next() {
         let value = *words.next().context(USAGE)?;
         match *flag {
+            "--program" => options.program = Program::parse(value).context(USAGE)?,
             "--profile" => options.profile = build::Profile::parse(value).context(USAGE)?,
             "--binary" => options.binary = Some(value.into()),
             "--output" => options.output = Some(value.into()),
@@ -59,11 +61,8 @@ fn parse(arguments: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
-/// What the chart calls the image before anybody has put it into a registry.
-const IN_CHART: &str = "why-terminating.invalid/agent";
-
 /// The image's name, as the deployment writes it: named there once, so that an image that was imported
-/// by hand is the one the DaemonSet asks for.
+/// by hand is the one the deployment asks for.
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     repository: String,
@@ -71,16 +70,17 @@ struct Name {
 }
 
 impl Name {
-    fn of_deployment(root: &Path) -> Result<Self> {
-        let file = root.join("deploy/base/kustomization.yaml");
+    fn of_deployment(root: &Path, program: Program) -> Result<Self> {
+        let file = root.join(program.kustomization);
         let text = std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-        Self::in_kustomization(&text).with_context(|| format!("in {}", file.display()))
+        Self::in_kustomization(&text, program).with_context(|| format!("in {}", file.display()))
     }
 
-    fn in_kustomization(text: &str) -> Result<Self> {
+    fn in_kustomization(text: &str, program: Program) -> Result<Self> {
         let kustomization: serde_json::Value = serde_saphyr::from_str(text)?;
         let images = kustomization["images"].as_array().context("there is no list `images`")?;
-        let image = images.iter().find(|image| image["name"] == IN_CHART).context("the agent's image is not listed")?;
+        let image =
+            images.iter().find(|image| image["name"] == program.repository).context("its image is not listed")?;
         let word = |key: &str| image[key].as_str().map(str::to_owned).with_context(|| format!("it has no {key}"));
         Ok(Name { repository: word("newName")?, tag: word("newTag")? })
     }
@@ -99,21 +99,27 @@ mod tests {
     #[test]
     fn flags_in_any_order() {
         let options = parse(&["--output", "o", "--profile", "dev"]).unwrap();
-        assert_eq!(options, Options { profile: build::Profile::Dev, binary: None, output: Some("o".into()) });
+        assert_eq!(
+            options,
+            Options { program: AGENT, profile: build::Profile::Dev, binary: None, output: Some("o".into()) }
+        );
         assert!(parse(&["--profile", "fast"]).is_err());
         assert!(parse(&["--binary"]).is_err());
     }
 
     #[test]
     fn the_deployment_names_the_image_and_the_version() {
-        let name = Name::of_deployment(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()).unwrap();
-        assert_eq!(name.tag, env!("CARGO_PKG_VERSION"), "newTag in deploy/base/kustomization.yaml");
-        assert!(!name.repository.is_empty());
+        for program in [AGENT, program::AGGREGATOR] {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+            let name = Name::of_deployment(root, program).unwrap();
+            assert_eq!(name.tag, env!("CARGO_PKG_VERSION"), "newTag in {}", program.kustomization);
+            assert!(!name.repository.is_empty());
+        }
     }
 
     #[test]
     fn a_kustomization_without_the_image_is_refused() {
-        assert!(Name::in_kustomization("images: []").is_err());
-        assert!(Name::in_kustomization("resources: [a]").is_err());
+        assert!(Name::in_kustomization("images: []", AGENT).is_err());
+        assert!(Name::in_kustomization("resources: [a]", AGENT).is_err());
     }
 }

@@ -26,7 +26,11 @@ mod tests {
     fn files_that_have_moved_are_missed() {
         let source = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
         let broken = |text: &str| {
-            check(&[source("tests/fuzz/targets/stat.rs", text), source("parse/stat.rs", ""), source("event/name.rs", "")])
+            check(&[
+                source("tests/fuzz/targets/stat.rs", text),
+                source("parse/stat.rs", ""),
+                source("event/name.rs", ""),
+            ])
         };
         assert_eq!(broken("// Fuzzes: parse/stat.rs event\n"), [""; 0]);
         assert_eq!(broken("// Fuzzes: parse/stat.rs parse/status.rs\n").len(), 1);

@@ -1,0 +1,50 @@
+//! What an image is made of.
+
+/// A program with an image of its own. It is in the root directory, under its own name, and needs no other file: the
+/// agent's disposable children start from `/proc/self/exe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The word for it on the command line.
+    pub word: &'static str,
+    /// The binary.
+    pub name: &'static str,
+    /// The package that builds it.
+    pub package: &'static str,
+    /// In one line.
+    pub about: &'static str,
+    /// As whom it runs where nobody says otherwise.
+    pub user: &'static str,
+    /// What the chart calls the image before anybody has put it into a registry.
+    pub repository: &'static str,
+    /// The kustomization that names it.
+    pub kustomization: &'static str,
+}
+
+/// The agent.
+pub const AGENT: Program = Program {
+    word: "agent",
+    name: "why-terminating-agent",
+    package: "why-terminating-agent",
+    about: "Says, on one node, what holds every pod that should be gone",
+    user: "0:0",
+    repository: "why-terminating.invalid/agent",
+    kustomization: "deploy/base/kustomization.yaml",
+};
+
+/// The service.
+pub const AGGREGATOR: Program = Program {
+    word: "aggregator",
+    name: "why-terminating-aggregator",
+    package: "why-terminating-aggregator-service",
+    about: "Says, for a cluster, what holds everything that should be gone",
+    user: "65532:65532",
+    repository: "why-terminating.invalid/aggregator",
+    kustomization: "deploy/aggregator/kustomization.yaml",
+};
+
+impl Program {
+    /// The one that is meant by a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [AGENT, AGGREGATOR].into_iter().find(|program| program.word == word)
+    }
+}
