@@ -15,4 +15,5 @@ mod published;
 mod requests;
 mod serve;
 
+pub use http::Certificate;
 pub use serve::{Settings, serve};

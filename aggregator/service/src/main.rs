@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use aggregator::client::Connection;
 use clap::{Parser, Subcommand};
+use service::Certificate;
 use tracing_subscriber::EnvFilter;
 
 /// Tells all the time what holds whatever is stuck in Terminating in a cluster.
@@ -28,6 +29,13 @@ struct Serve {
     /// Where to listen
     #[arg(long, default_value = "127.0.0.1:8443")]
     listen: SocketAddr,
+    /// The certificate to serve with, in PEM, with those of its issuers; read again when it is replaced. Without one it
+    /// is made at the start and its fingerprint logged
+    #[arg(long, requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// The kubeconfig; in a pod its service account is used
     #[arg(long, env = "KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
@@ -61,9 +69,14 @@ fn run(args: Serve) -> anyhow::Result<()> {
         request_timeout: Duration::from_secs(args.request_timeout),
         ..Connection::default()
     };
+    let certificate = match args.tls_cert.zip(args.tls_key) {
+        Some((chain, key)) => Certificate::Files { chain, key },
+        None => Certificate::SelfSigned,
+    };
     let settings = service::Settings {
         connection,
         listen: args.listen,
+        certificate,
         incidents: args.incidents,
         names_in_metrics: args.names_in_metrics,
     };

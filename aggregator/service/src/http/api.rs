@@ -5,14 +5,13 @@ use std::sync::Arc;
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::ObjectRef;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router, routing::get};
 use findings::cause;
 use incidents::{Incident, markdown};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::Shared;
 use super::caller::Caller;
@@ -243,19 +242,5 @@ async fn causes(headers: HeaderMap) -> Response {
 /// JSON with a tag: who has it already is told so in a few bytes.
 fn tagged(headers: &HeaderMap, content: &impl Serialize) -> Response {
     let Ok(body) = serde_json::to_vec(content) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    let tag: String = Sha256::digest(&body).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("\"{tag}\"");
-    let asked = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let tag_header = HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""));
-    // What one caller may see is nothing for another's cache.
-    let head = [
-        (header::ETAG, tag_header),
-        (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
-        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    ];
-    if asked.split(',').any(|one| one.trim() == tag) {
-        return (StatusCode::NOT_MODIFIED, head).into_response();
-    }
-    (head, body).into_response()
+    super::answer::answer(headers, "application/json", body)
 }

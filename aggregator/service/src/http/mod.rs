@@ -1,10 +1,13 @@
 //! What the service tells, to each caller what that caller may see.
 
+mod answer;
 mod api;
 mod caller;
 mod metrics;
+mod rate;
 mod review;
 mod server;
+mod tls;
 mod visible;
 
 use std::sync::Arc;
@@ -20,12 +23,14 @@ use crate::published::Published;
 use crate::requests::Requests;
 
 pub use server::{bind, serve};
+pub use tls::{Certificate, Tls};
 
 /// What all requests share.
 #[derive(Clone)]
 pub struct Shared {
     published: Receiver<Published>,
     reviews: Arc<review::Reviews>,
+    limits: Arc<caller::Limits>,
     requests: Arc<Requests>,
     names_in_metrics: bool,
 }
@@ -39,7 +44,8 @@ impl Shared {
         requests: Arc<Requests>,
         names_in_metrics: bool,
     ) -> Self {
-        Shared { published, reviews: Arc::new(review::Reviews::new(client, bounds)), requests, names_in_metrics }
+        let (reviews, limits) = (Arc::new(review::Reviews::new(client, bounds)), Arc::default());
+        Shared { published, reviews, limits, requests, names_in_metrics }
     }
 }
 

@@ -14,7 +14,7 @@ use incidents::{Limits, Recorder};
 use tokio::sync::{mpsc, watch};
 
 use crate::clock::Clock;
-use crate::http;
+use crate::http::{self, Certificate};
 use crate::judging::Judging;
 use crate::published::Published;
 use crate::requests::Requests;
@@ -26,6 +26,8 @@ pub struct Settings {
     pub connection: Connection,
     /// Where to listen.
     pub listen: SocketAddr,
+    /// With which certificate.
+    pub certificate: Certificate,
     /// Where incidents are kept over restarts; none to keep them in memory only.
     pub incidents: Option<PathBuf>,
     /// Whether names of namespaces may stand in metrics.
@@ -34,6 +36,7 @@ pub struct Settings {
 
 /// Serves until somebody ends it. `ready` hears the address once it listens.
 pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
+    let tls = http::Tls::new(settings.certificate.clone())?;
     let (client, _) = connect(&settings.connection).await.context("connect to the API server")?;
     let bounds = Bounds { request_timeout: settings.connection.request_timeout, ..Bounds::default() };
     let clock = Arc::new(Clock::default());
@@ -59,7 +62,8 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let state = http::Shared::new(client, bounds, published, requests, settings.names_in_metrics);
     let (listener, address) = http::bind(settings.listen).await.context("listen")?;
     ready(address);
-    tasks.spawn(http::serve(listener, state));
+    tasks.spawn(http::serve(listener, tls.acceptor(), state));
+    tasks.spawn(tls.follow());
     tokio::select! {
         ended = tasks.join_next() => anyhow::bail!("a part of the service has ended: {ended:?}"),
         signal = ended_by_signal() => signal?,
