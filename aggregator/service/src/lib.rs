@@ -5,9 +5,13 @@
 //! watches, answers, time  →  Judge (aggregator-core)  →  Published  →  metrics, API
 //!                               ↓ questions                  ↓
 //!                            API server                  incidents (kept in a file)
+//!                               ↑ Events, of one replica     ↓
+//!                               └────────────────────────  Announcer
 //! ```
 
+mod announce;
 mod clock;
+mod election;
 mod http;
 mod judge;
 mod judging;
@@ -16,4 +20,4 @@ mod requests;
 mod serve;
 
 pub use http::Certificate;
-pub use serve::{Settings, serve};
+pub use serve::{LeaseName, Settings, serve};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aggregator::client::Connection;
 use clap::{Parser, Subcommand};
-use service::Certificate;
+use service::{Certificate, LeaseName};
 use tracing_subscriber::EnvFilter;
 
 /// Tells all the time what holds whatever is stuck in Terminating in a cluster.
@@ -42,6 +42,12 @@ struct Serve {
     /// A file that keeps what was stuck over restarts
     #[arg(long)]
     incidents: Option<PathBuf>,
+    /// The Lease that decides which of several replicas writes Events; without one this is the only replica
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    lease: Option<LeaseName>,
+    /// Write no Events that regard a stuck Namespace
+    #[arg(long)]
+    no_events: bool,
     /// Name namespaces in metrics; whoever may read the metrics then reads these names
     #[arg(long)]
     names_in_metrics: bool,
@@ -78,6 +84,8 @@ fn run(args: Serve) -> anyhow::Result<()> {
         listen: args.listen,
         certificate,
         incidents: args.incidents,
+        lease: args.lease,
+        events: !args.no_events,
         names_in_metrics: args.names_in_metrics,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

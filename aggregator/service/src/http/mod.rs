@@ -21,6 +21,7 @@ use tokio::sync::watch::Receiver;
 
 use crate::published::Published;
 use crate::requests::Requests;
+use crate::serve::Leader;
 
 pub use server::{bind, serve};
 pub use tls::{Certificate, Tls};
@@ -32,6 +33,7 @@ pub struct Shared {
     reviews: Arc<review::Reviews>,
     limits: Arc<caller::Limits>,
     requests: Arc<Requests>,
+    leader: Leader,
     names_in_metrics: bool,
 }
 
@@ -42,10 +44,11 @@ impl Shared {
         bounds: Bounds,
         published: Receiver<Published>,
         requests: Arc<Requests>,
+        leader: Leader,
         names_in_metrics: bool,
     ) -> Self {
         let (reviews, limits) = (Arc::new(review::Reviews::new(client, bounds)), Arc::default());
-        Shared { published, reviews, limits, requests, names_in_metrics }
+        Shared { published, reviews, limits, requests, leader, names_in_metrics }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The running service: its tasks, and what ends them.
 
+mod events;
 mod files;
+mod lease;
 mod questions;
 mod watches;
 
@@ -12,6 +14,8 @@ use aggregator::client::{Bounds, Connection, connect};
 use anyhow::Context as _;
 use incidents::{Limits, Recorder};
 use tokio::sync::{mpsc, watch};
+
+pub use lease::{Leader, LeaseName};
 
 use crate::clock::Clock;
 use crate::http::{self, Certificate};
@@ -30,6 +34,10 @@ pub struct Settings {
     pub certificate: Certificate,
     /// Where incidents are kept over restarts; none to keep them in memory only.
     pub incidents: Option<PathBuf>,
+    /// The Lease that says which of several replicas writes; none when this is the only one.
+    pub lease: Option<LeaseName>,
+    /// Whether namespaces get Events.
+    pub events: bool,
     /// Whether names of namespaces may stand in metrics.
     pub names_in_metrics: bool,
 }
@@ -59,7 +67,22 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     if let Some(file) = settings.incidents.clone() {
         tasks.spawn(files::keep(file, published.clone()));
     }
-    let state = http::Shared::new(client, bounds, published, requests, settings.names_in_metrics);
+    let mut resignation = None;
+    let (leader, identity) = match settings.lease {
+        None => (Leader::alone(), "only".to_owned()),
+        Some(lease) => {
+            let (candidate, leader) = lease::Candidate::new(client.clone(), lease);
+            let identity = candidate.identity();
+            resignation = Some(candidate.resignation());
+            tasks.spawn(candidate.run());
+            (leader, identity)
+        }
+    };
+    if settings.events {
+        let (client, leader) = (client.clone(), leader.clone());
+        tasks.spawn(events::Writer { client, leader, clock, identity }.run(published.clone()));
+    }
+    let state = http::Shared::new(client, bounds, published, requests, leader, settings.names_in_metrics);
     let (listener, address) = http::bind(settings.listen).await.context("listen")?;
     ready(address);
     tasks.spawn(http::serve(listener, tls.acceptor(), state));
@@ -70,6 +93,9 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     }
     // The judge ends when nobody tells it anything any more.
     tasks.shutdown().await;
+    if let Some(resignation) = resignation {
+        resignation.resign().await;
+    }
     tokio::task::spawn_blocking(move || thread.join()).await?.map_err(|_| anyhow::anyhow!("the judge panicked"))
 }
 

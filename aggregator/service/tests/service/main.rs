@@ -10,6 +10,8 @@ mod guards;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
+mod replicas;
+#[cfg(test)]
 mod running;
 
 #[cfg(test)]

@@ -53,6 +53,8 @@ impl Running {
                 key: api.dir.path().join("tls/tls.key"),
             },
             incidents: Some(api.dir.path().join("incidents")),
+            lease: None,
+            events: true,
             names_in_metrics: false,
         };
         let (sender, address) = std::sync::mpsc::channel();
