@@ -19,5 +19,5 @@ mod published;
 mod requests;
 mod serve;
 
-pub use http::Certificate;
+pub use http::{Certificate, document as openapi};
 pub use serve::{LeaseName, Settings, serve};

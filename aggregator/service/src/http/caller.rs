@@ -8,11 +8,26 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::rate::Rates;
-use super::review::{LONGEST_TOKEN, User};
+use super::review::{LONGEST_TOKEN, NotReviewed, Reviews, User};
 use super::server::Peer;
 
 /// Somebody the API server knows.
-pub struct Caller(pub User);
+pub struct Caller {
+    /// Who.
+    pub user: User,
+    /// With which token; it is kept as long as the request lasts.
+    pub token: Token,
+}
+
+/// A bearer token. It is never shown.
+pub struct Token(String);
+
+impl Token {
+    /// Whose it is now.
+    pub async fn user(&self, reviews: &Reviews) -> Result<Option<User>, NotReviewed> {
+        reviews.user(&self.0).await
+    }
+}
 
 /// How often each may ask: those who are known, and tokens that are not yet.
 pub struct Limits {
@@ -71,6 +86,6 @@ impl FromRequestParts<Shared> for Caller {
             Err(_) => return Err(Refused::Unreviewed),
         };
         shared.limits.known.take(user.username.clone(), now).map_err(Refused::TooMany)?;
-        Ok(Caller(user))
+        Ok(Caller { user, token: Token(token.to_owned()) })
     }
 }

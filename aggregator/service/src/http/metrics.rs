@@ -28,7 +28,7 @@ const MOST_ROOTS: usize = 50;
 const MOST_NAMES: usize = 200;
 
 /// Renders them for whoever may `get` this path, as a controller of controller-runtime does.
-pub async fn render(State(shared): State<Shared>, Caller(user): Caller) -> Response {
+pub async fn render(State(shared): State<Shared>, Caller { user, .. }: Caller) -> Response {
     match shared.reviews.may(&user, &Access::Path("/metrics")).await {
         Ok(true) => {}
         Ok(false) => return StatusCode::FORBIDDEN.into_response(),

@@ -4,9 +4,12 @@ mod answer;
 mod api;
 mod caller;
 mod metrics;
+mod openapi;
+mod places;
 mod rate;
 mod review;
 mod server;
+mod stream;
 mod tls;
 mod visible;
 
@@ -23,6 +26,7 @@ use crate::published::Published;
 use crate::requests::Requests;
 use crate::serve::Leader;
 
+pub use openapi::document;
 pub use server::{bind, serve};
 pub use tls::{Certificate, Tls};
 
@@ -32,6 +36,7 @@ pub struct Shared {
     published: Receiver<Published>,
     reviews: Arc<review::Reviews>,
     limits: Arc<caller::Limits>,
+    streams: Arc<places::Places<String>>,
     requests: Arc<Requests>,
     leader: Leader,
     names_in_metrics: bool,
@@ -48,16 +53,18 @@ impl Shared {
         names_in_metrics: bool,
     ) -> Self {
         let (reviews, limits) = (Arc::new(review::Reviews::new(client, bounds)), Arc::default());
-        Shared { published, reviews, limits, requests, leader, names_in_metrics }
+        let streams = places::Places::new(64, 8);
+        Shared { published, reviews, limits, streams, requests, leader, names_in_metrics }
     }
 }
 
 fn router(shared: Shared) -> Router {
+    let api = api::routes().into_iter().fold(Router::new(), |api, route| api.route(route.path, route.handler));
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::render))
-        .nest("/api/v1", api::router())
+        .nest(openapi::PREFIX, api)
         .fallback(|| async { StatusCode::NOT_FOUND })
         .with_state(shared)
 }

@@ -1,8 +1,6 @@
 //! Connections: how many, how long, and how much each may say.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Extension;
@@ -14,9 +12,9 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
+use super::places::Places;
 use super::{Shared, router};
 
 /// At the same time, and of one address: behind a port-forward all come from the same.
@@ -47,7 +45,7 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAd
 /// Serves until the service ends.
 pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared) {
     let router = router(shared).layer(axum::middleware::from_fn(bounded));
-    let (all, by_address) = (Arc::new(Semaphore::new(MOST_CONNECTIONS)), Arc::new(ByAddress::default()));
+    let places = Places::new(MOST_CONNECTIONS, MOST_OF_ONE);
     loop {
         let Ok((connection, from)) = listener.accept().await else {
             // Out of descriptors, for a moment.
@@ -55,8 +53,7 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared)
             continue;
         };
         // Without a place the connection is closed at once.
-        let Ok(place) = Arc::clone(&all).try_acquire_owned() else { continue };
-        let Some(own) = ByAddress::take(&by_address, from.ip()) else { continue };
+        let Some(place) = places.take(from.ip()) else { continue };
         let service = TowerToHyperService::new(router.clone().layer(Extension(Peer(from.ip()))));
         let acceptor = acceptor.clone();
         tokio::spawn(async move {
@@ -69,7 +66,7 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared)
                 let served = server.serve_connection(TokioIo::new(connection), service);
                 let _ = tokio::time::timeout(CONNECTION, served).await;
             }
-            drop((place, own));
+            drop(place);
         });
     }
 }
@@ -93,56 +90,4 @@ async fn bounded(request: Request, next: Next) -> Response {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     answer
-}
-
-/// Connections of each address.
-#[derive(Default)]
-struct ByAddress(Mutex<HashMap<IpAddr, usize>>);
-
-/// A connection's place; it is free again when this is dropped.
-struct Own {
-    all: Arc<ByAddress>,
-    address: IpAddr,
-}
-
-impl ByAddress {
-    fn take(all: &Arc<Self>, address: IpAddr) -> Option<Own> {
-        let mut counts = all.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(address).or_default();
-        if *count >= MOST_OF_ONE {
-            return None;
-        }
-        *count += 1;
-        Some(Own { all: Arc::clone(all), address })
-    }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        let mut counts = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.address);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_address_does_not_take_all_places() {
-        let all = Arc::new(ByAddress::default());
-        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-        let mut taken: Vec<_> = (0..MOST_OF_ONE).map(|_| ByAddress::take(&all, one).unwrap()).collect();
-        assert!(ByAddress::take(&all, one).is_none());
-        assert!(ByAddress::take(&all, other).is_some());
-        taken.pop();
-        assert!(ByAddress::take(&all, one).is_some());
-        drop(taken);
-        assert!(all.0.lock().unwrap().is_empty());
-    }
 }

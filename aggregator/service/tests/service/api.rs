@@ -1,5 +1,6 @@
 //! The fake API server, which here also says who somebody is and what they may see.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -30,15 +31,24 @@ fn recording(name: &str) -> PathBuf {
 /// Who may see what.
 #[derive(Clone, Default)]
 pub struct People {
+    /// Whom nobody knows any more.
+    gone: Arc<Mutex<BTreeSet<String>>>,
     /// What was asked about each.
     pub reviewed: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
+impl People {
+    /// Their tokens are nobody's from now on, and they may do nothing.
+    pub fn remove(&self, name: &str) {
+        self.gone.lock().unwrap().insert(name.to_owned());
+    }
+}
+
 /// `admin` and three others; a token is `NAME` or `NAME-and-more`.
-async fn token_review(Json(review): Json<Value>) -> Json<Value> {
+async fn token_review(State(people): State<People>, Json(review): Json<Value>) -> Json<Value> {
     let token = review["spec"]["token"].as_str().unwrap();
     let name = token.split('-').next().unwrap();
-    let is_known = ["admin", "alice", "bob", "eve"].contains(&name);
+    let is_known = ["admin", "alice", "bob", "eve"].contains(&name) && !people.gone.lock().unwrap().contains(name);
     Json(json!({"status": {"authenticated": is_known, "user": {"username": if is_known { name } else { "" }}}}))
 }
 
@@ -49,7 +59,7 @@ async fn access_review(State(people): State<People>, Json(review): Json<Value>) 
     let asked = &spec["resourceAttributes"];
     people.reviewed.lock().unwrap().push((user.to_owned(), asked.clone()));
     let allowed = match user {
-        "admin" => true,
+        "admin" => !people.gone.lock().unwrap().contains(user),
         "alice" => asked["resource"] == "pods" && asked["verb"] == "get" && asked["namespace"] != "",
         _ => false,
     };

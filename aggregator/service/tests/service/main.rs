@@ -13,6 +13,8 @@ mod process;
 mod replicas;
 #[cfg(test)]
 mod running;
+#[cfg(test)]
+mod stream;
 
 #[cfg(test)]
 mod tests {
