@@ -1,4 +1,4 @@
-//! `docs/causes.md`, written from the cause registry, and `docs/finalizers.md`.
+//! `docs/causes.md`, written from the cause registry, `docs/finalizers.md`, and the description of the service's API.
 
 mod finalizers;
 
@@ -10,6 +10,7 @@ use findings::cause::all;
 use findings::{Advice, Area, Cause, ClusterArea, Gate, Proven};
 
 const PAGE: &str = "docs/causes.md";
+const API: &str = "docs/schema/service.v1.openapi.json";
 
 const INTRODUCTION: &str = "\
 <!-- Written by `cargo run -p xtask -- docs` from the cause registry (findings/src/cause). Do not edit. -->
@@ -28,8 +29,9 @@ by the time it is typed, its pid may be another's (`{start}` is field 22 of its 
 ";
 
 /// Each page and what it should say.
-fn pages() -> Result<[(&'static str, String); 2]> {
-    Ok([(PAGE, page()?), (finalizers::PAGE, finalizers::page()?)])
+fn pages() -> Result<[(&'static str, String); 3]> {
+    let api = serde_json::to_string_pretty(&service::openapi())? + "\n";
+    Ok([(PAGE, page()?), (finalizers::PAGE, finalizers::page()?), (API, api)])
 }
 
 /// Writes the pages.

@@ -192,3 +192,32 @@ fn nodes(judge: &Judge, now: Timestamp) -> Nodes {
     }
     nodes
 }
+
+#[cfg(test)]
+mod tests {
+    use incidents::Limits;
+
+    use super::*;
+
+    #[test]
+    fn a_full_queue_loses_no_question() {
+        let (questions, mut asked) = mpsc::channel(1);
+        let (_inputs, heard) = std::sync::mpsc::channel();
+        let (publish, _published) = watch::channel(Published::default());
+        let mut judging = Judging {
+            inputs: heard,
+            questions,
+            published: publish,
+            clock: Arc::default(),
+            recorder: Recorder::new(Limits::default(), Vec::new()),
+        };
+        let mut judge = Judge::new(Timestamp::UNIX_EPOCH);
+        judging.questions.try_send(Vec::new()).unwrap();
+        judging.judge(&mut judge);
+        assert!(!judge.is_waiting(), "nothing was sent that could be answered");
+        assert_eq!(asked.try_recv().unwrap(), []);
+        judging.judge(&mut judge);
+        assert!(!asked.try_recv().unwrap().is_empty(), "what found no place is asked when there is one");
+        assert!(judge.is_waiting());
+    }
+}

@@ -5,9 +5,13 @@
 //! watches, answers, time  →  Judge (aggregator-core)  →  Published  →  metrics, API
 //!                               ↓ questions                  ↓
 //!                            API server                  incidents (kept in a file)
+//!                               ↑ Events, of one replica     ↓
+//!                               └────────────────────────  Announcer
 //! ```
 
+mod announce;
 mod clock;
+mod election;
 mod http;
 mod judge;
 mod judging;
@@ -15,4 +19,5 @@ mod published;
 mod requests;
 mod serve;
 
-pub use serve::{Settings, serve};
+pub use http::{Certificate, document as openapi};
+pub use serve::{LeaseName, Settings, serve};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use aggregator::client::Connection;
 use clap::{Parser, Subcommand};
+use service::{Certificate, LeaseName};
 use tracing_subscriber::EnvFilter;
 
 /// Tells all the time what holds whatever is stuck in Terminating in a cluster.
@@ -28,12 +29,25 @@ struct Serve {
     /// Where to listen
     #[arg(long, default_value = "127.0.0.1:8443")]
     listen: SocketAddr,
+    /// The certificate to serve with, in PEM, with those of its issuers; read again when it is replaced. Without one it
+    /// is made at the start and its fingerprint logged
+    #[arg(long, requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// The kubeconfig; in a pod its service account is used
     #[arg(long, env = "KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
     /// A file that keeps what was stuck over restarts
     #[arg(long)]
     incidents: Option<PathBuf>,
+    /// The Lease that decides which of several replicas writes Events; without one this is the only replica
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    lease: Option<LeaseName>,
+    /// Write no Events that regard a stuck Namespace
+    #[arg(long)]
+    no_events: bool,
     /// Name namespaces in metrics; whoever may read the metrics then reads these names
     #[arg(long)]
     names_in_metrics: bool,
@@ -61,10 +75,17 @@ fn run(args: Serve) -> anyhow::Result<()> {
         request_timeout: Duration::from_secs(args.request_timeout),
         ..Connection::default()
     };
+    let certificate = match args.tls_cert.zip(args.tls_key) {
+        Some((chain, key)) => Certificate::Files { chain, key },
+        None => Certificate::SelfSigned,
+    };
     let settings = service::Settings {
         connection,
         listen: args.listen,
+        certificate,
         incidents: args.incidents,
+        lease: args.lease,
+        events: !args.no_events,
         names_in_metrics: args.names_in_metrics,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

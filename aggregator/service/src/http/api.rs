@@ -5,60 +5,104 @@ use std::sync::Arc;
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::ObjectRef;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router, routing::get};
-use findings::cause;
+use axum::{Json, routing::get};
+use findings::{Verdict, cause};
 use incidents::{Incident, markdown};
 use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::Shared;
 use super::caller::Caller;
+use super::openapi::{Answers, Route};
+use super::review::User;
 use super::visible::Rights;
 
 /// The routes.
-pub fn router() -> Router<Shared> {
-    Router::new()
-        .route("/stuck", get(stuck))
-        .route("/roots", get(roots))
-        .route("/objects/{group}/{kind}/{namespace}/{name}", get(object))
-        .route("/nodes/{name}", get(node))
-        .route("/incidents", get(all_incidents))
-        .route("/incidents/{id}", get(one_incident))
-        .route("/causes", get(causes))
+pub fn routes() -> Vec<Route> {
+    let json = |path, summary, schema, handler| {
+        let answers = Answers::Json(schema);
+        Route { path, summary, query: &[], is_open: false, answers, handler }
+    };
+    let (incident, root) = ("/incidents/{id}", "The roots, again whenever they differ");
+    vec![
+        json("/stuck", "What the plugin tells, as JSON", schema::<Answer<ClusterReport>>, get(stuck)),
+        json("/roots", "One line for each root cause", schema::<Answer<Roots>>, get(roots)),
+        json(
+            "/objects/{group}/{kind}/{namespace}/{name}",
+            "What holds one object; `-` for the core group and for no namespace",
+            schema::<Answer<ObjectAnswer>>,
+            get(object),
+        ),
+        json("/nodes/{name}", "What is held on one node", schema::<Answer<NodeAnswer>>, get(node)),
+        json("/incidents", "What was stuck, and is", schema::<Answer<Incidents>>, get(all_incidents)),
+        Route {
+            query: &[("format", "`md` for a post-mortem in Markdown")],
+            ..json(incident, "One incident", schema::<Incident>, get(one_incident))
+        },
+        Route { is_open: true, ..json("/causes", "The cause registry", schema::<Vec<CauseLine>>, get(causes)) },
+        Route {
+            answers: Answers::Stream(schema::<Answer<Roots>>),
+            ..json("/stream", root, schema::<()>, get(super::stream::stream))
+        },
+        Route {
+            answers: Answers::Description,
+            is_open: true,
+            ..json("/openapi.json", "This description", schema::<()>, get(description))
+        },
+    ]
+}
+
+fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+async fn description(headers: HeaderMap) -> Response {
+    tagged(&headers, &super::openapi::document())
 }
 
 /// What could not be answered. Whoever may not see something hears what they hear of what is not there.
-enum Refusal {
+pub enum Refusal {
+    /// It is not there, or not for this caller.
     NothingToSee,
+    /// Nothing has been judged.
     TooEarly,
+    /// The API server does not say what the caller may see.
     RightsUnknown,
+}
+
+impl Refusal {
+    /// In words.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Refusal::NothingToSee => "there is no such thing, or you may not see it",
+            Refusal::TooEarly => "nothing has been judged yet",
+            Refusal::RightsUnknown => "the API server does not say what you may see; ask again",
+        }
+    }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let (code, message) = match self {
-            Refusal::NothingToSee => (StatusCode::NOT_FOUND, "there is no such thing, or you may not see it"),
-            Refusal::TooEarly => (StatusCode::SERVICE_UNAVAILABLE, "nothing has been judged yet"),
-            Refusal::RightsUnknown => {
-                (StatusCode::SERVICE_UNAVAILABLE, "the API server does not say what you may see; ask again")
-            }
+        let code = match self {
+            Refusal::NothingToSee => StatusCode::NOT_FOUND,
+            Refusal::TooEarly | Refusal::RightsUnknown => StatusCode::SERVICE_UNAVAILABLE,
         };
-        (code, Json(serde_json::json!({"error": message}))).into_response()
+        (code, Json(serde_json::json!({"error": self.words()}))).into_response()
     }
 }
 
 /// A judgement, and what the caller may see of it.
-struct Seen {
+pub struct Seen {
     whole: Arc<ClusterReport>,
     incidents: Arc<Vec<Incident>>,
     silent_since: Option<Timestamp>,
     rights: Rights,
 }
 
-async fn see(shared: &Shared, Caller(user): &Caller) -> Result<Seen, Refusal> {
+async fn see(shared: &Shared, user: &User) -> Result<Seen, Refusal> {
     let (report, incidents, silent_since) = {
         let published = shared.published.borrow();
         (published.report.clone(), published.incidents.clone(), published.silent_since)
@@ -68,55 +112,74 @@ async fn see(shared: &Shared, Caller(user): &Caller) -> Result<Seen, Refusal> {
     Ok(Seen { whole, incidents, silent_since, rights })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Answer<T> {
+pub struct Answer<T> {
     /// Since when the API server has not been heard: what follows is of before.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     silent_since: Option<Timestamp>,
     #[serde(flatten)]
     content: T,
 }
 
 async fn stuck(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller).await?;
+    let seen = see(&shared, &caller.user).await?;
     let content = seen.rights.report(&seen.whole);
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct RootLine {
+    /// Its entry in the registry.
     cause: &'static str,
+    /// What that means, in a few words.
     title: &'static str,
+    /// What it is: a process, a node, a webhook.
     root: String,
-    verdict: findings::Verdict,
+    /// Whether it holds for good.
+    verdict: Verdict,
+    /// How many objects it holds that the caller may see.
     victims: usize,
-    oldest_seconds: Option<u64>,
+    /// Since when the oldest of them should have been gone.
+    #[schemars(with = "Option<String>")]
+    oldest_since: Option<Timestamp>,
 }
 
-#[derive(Serialize)]
-struct Roots {
+#[derive(Serialize, JsonSchema)]
+pub struct Roots {
     roots: Vec<RootLine>,
+    /// Objects that are being deleted and of which no cause is known.
     unexplained: usize,
 }
 
-async fn roots(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller).await?;
+/// One line for each root that somebody may see.
+pub async fn roots_of(shared: &Shared, user: &User) -> Result<Answer<Roots>, Refusal> {
+    let seen = see(shared, user).await?;
     let report = seen.rights.report(&seen.whole);
+    let at = report.at.parse::<Timestamp>().ok();
+    let since = |seconds: u64| {
+        let seconds = i64::try_from(seconds).ok()?;
+        Timestamp::from_second(at?.as_second().checked_sub(seconds)?).ok()
+    };
     let line = |root: &Root| RootLine {
         cause: root.finding.cause.id,
         title: root.finding.cause.title,
         root: root.finding.chain.last().map(|link| link.subject.clone()).unwrap_or_default(),
         verdict: root.verdict,
         victims: root.victims.len(),
-        oldest_seconds: root.victims.iter().filter_map(|victim| victim.held.overdue()).max(),
+        oldest_since: root.oldest().and_then(since),
     };
     let content = Roots { roots: report.roots.iter().map(line).collect(), unexplained: report.unexplained.len() };
-    Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
+    Ok(Answer { silent_since: seen.silent_since, content })
 }
 
-#[derive(Serialize)]
+async fn roots(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
+    Ok(tagged(&headers, &roots_of(&shared, &caller.user).await?))
+}
+
+#[derive(Serialize, JsonSchema)]
 struct ObjectAnswer {
     object: ObjectRef,
     roots: Vec<Root>,
@@ -130,7 +193,7 @@ async fn object(
     caller: Caller,
     Path((group, kind, namespace, name)): Path<(String, String, String, String)>,
 ) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller).await?;
+    let seen = see(&shared, &caller.user).await?;
     let report = seen.rights.report(&seen.whole);
     let none = |text: &str| if text == "-" { String::new() } else { text.to_owned() };
     let (group, namespace) = (none(&group), none(&namespace));
@@ -160,7 +223,7 @@ async fn object(
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct NodeAnswer {
     node: String,
     roots: Vec<Root>,
@@ -172,7 +235,7 @@ async fn node(
     caller: Caller,
     Path(name): Path<String>,
 ) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller).await?;
+    let seen = see(&shared, &caller.user).await?;
     let mut roots = seen.rights.report(&seen.whole).roots;
     let on_node = |subject: &str| subject == format!("Node {name}");
     roots.retain(|root| {
@@ -186,13 +249,13 @@ async fn node(
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content: NodeAnswer { node: name, roots } }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Incidents {
     incidents: Vec<Incident>,
 }
 
 async fn all_incidents(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller).await?;
+    let seen = see(&shared, &caller.user).await?;
     let visible = seen.incidents.iter().filter_map(|incident| seen.rights.incident(incident, &seen.whole));
     let content = Incidents { incidents: visible.collect() };
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
@@ -210,7 +273,7 @@ async fn one_incident(
     Path(id): Path<String>,
     Query(Format { format }): Query<Format>,
 ) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller).await?;
+    let seen = see(&shared, &caller.user).await?;
     let incident = seen.incidents.iter().find(|incident| incident.id == id);
     let incident = incident.and_then(|incident| seen.rights.incident(incident, &seen.whole));
     let incident = incident.ok_or(Refusal::NothingToSee)?;
@@ -221,7 +284,7 @@ async fn one_incident(
     Ok(tagged(&headers, &incident))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct CauseLine {
     id: &'static str,
     title: &'static str,
@@ -243,19 +306,5 @@ async fn causes(headers: HeaderMap) -> Response {
 /// JSON with a tag: who has it already is told so in a few bytes.
 fn tagged(headers: &HeaderMap, content: &impl Serialize) -> Response {
     let Ok(body) = serde_json::to_vec(content) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    let tag: String = Sha256::digest(&body).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("\"{tag}\"");
-    let asked = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let tag_header = HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""));
-    // What one caller may see is nothing for another's cache.
-    let head = [
-        (header::ETAG, tag_header),
-        (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
-        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    ];
-    if asked.split(',').any(|one| one.trim() == tag) {
-        return (StatusCode::NOT_MODIFIED, head).into_response();
-    }
-    (head, body).into_response()
+    super::answer::answer(headers, "application/json", body)
 }

@@ -1,28 +1,91 @@
 //! Who asks: the bearer of a token that the API server knows. No header of a proxy is believed.
 
+use std::time::{Duration, Instant};
+
 use axum::extract::FromRequestParts;
 use axum::http::{StatusCode, header, request::Parts};
+use axum::response::{IntoResponse, Response};
 
 use super::Shared;
-use super::review::{LONGEST_TOKEN, User};
+use super::rate::Rates;
+use super::review::{LONGEST_TOKEN, NotReviewed, Reviews, User};
+use super::server::Peer;
 
 /// Somebody the API server knows.
-pub struct Caller(pub User);
+pub struct Caller {
+    /// Who.
+    pub user: User,
+    /// With which token; it is kept as long as the request lasts.
+    pub token: Token,
+}
+
+/// A bearer token. It is never shown.
+pub struct Token(String);
+
+impl Token {
+    /// Whose it is now.
+    pub async fn user(&self, reviews: &Reviews) -> Result<Option<User>, NotReviewed> {
+        reviews.user(&self.0).await
+    }
+}
+
+/// How often each may ask: those who are known, and tokens that are not yet.
+pub struct Limits {
+    known: Rates<String>,
+    unknown: Rates<Peer>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { known: Rates::new(10.0, 60.0), unknown: Rates::new(5.0, 60.0) }
+    }
+}
+
+/// Why somebody is not heard.
+pub enum Refused {
+    /// The token is nobody's.
+    Nobody,
+    /// The API server does not say whose it is.
+    Unreviewed,
+    /// Too many requests.
+    TooMany(Duration),
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        match self {
+            Refused::Nobody => (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")]).into_response(),
+            Refused::Unreviewed => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            Refused::TooMany(wait) => {
+                let seconds = wait.as_secs().saturating_add(1).to_string();
+                (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds)]).into_response()
+            }
+        }
+    }
+}
 
 impl FromRequestParts<Shared> for Caller {
-    type Rejection = (StatusCode, [(header::HeaderName, &'static str); 1]);
+    type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Self::Rejection> {
-        let refuse = |code: StatusCode| (code, [(header::WWW_AUTHENTICATE, "Bearer")]);
         let mut tokens = parts.headers.get_all(header::AUTHORIZATION).iter();
-        let (Some(only), None) = (tokens.next(), tokens.next()) else { return Err(refuse(StatusCode::UNAUTHORIZED)) };
+        let (Some(only), None) = (tokens.next(), tokens.next()) else { return Err(Refused::Nobody) };
         let token = only.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
         let token = token.filter(|token| !token.is_empty() && token.len() <= LONGEST_TOKEN);
-        let Some(token) = token else { return Err(refuse(StatusCode::UNAUTHORIZED)) };
-        match shared.reviews.user(token).await {
-            Ok(Some(user)) => Ok(Caller(user)),
-            Ok(None) => Err(refuse(StatusCode::UNAUTHORIZED)),
-            Err(_) => Err(refuse(StatusCode::SERVICE_UNAVAILABLE)),
+        let Some(token) = token else { return Err(Refused::Nobody) };
+        let now = Instant::now();
+        // A token that has to be asked for costs a request: who guesses them is slowed, and those who are known are not.
+        if shared.reviews.known(token).is_none()
+            && let Some(peer) = parts.extensions.get::<Peer>()
+        {
+            shared.limits.unknown.take(*peer, now).map_err(Refused::TooMany)?;
         }
+        let user = match shared.reviews.user(token).await {
+            Ok(Some(user)) => user,
+            Ok(None) => return Err(Refused::Nobody),
+            Err(_) => return Err(Refused::Unreviewed),
+        };
+        shared.limits.known.take(user.username.clone(), now).map_err(Refused::TooMany)?;
+        Ok(Caller { user, token: Token(token.to_owned()) })
     }
 }

@@ -28,7 +28,7 @@ const MOST_ROOTS: usize = 50;
 const MOST_NAMES: usize = 200;
 
 /// Renders them for whoever may `get` this path, as a controller of controller-runtime does.
-pub async fn render(State(shared): State<Shared>, Caller(user): Caller) -> Response {
+pub async fn render(State(shared): State<Shared>, Caller { user, .. }: Caller) -> Response {
     match shared.reviews.may(&user, &Access::Path("/metrics")).await {
         Ok(true) => {}
         Ok(false) => return StatusCode::FORBIDDEN.into_response(),
@@ -143,6 +143,8 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     gauge(&mut all, "incidents", "Incidents that are remembered", incidents);
     let silent = published.silent_since.map_or(0, |since| Timestamp::now().as_second() - since.as_second());
     gauge(&mut all, "api_silent_seconds", "Since when the API server has not been heard", [(NoLabel {}, silent)]);
+    let leads = u64::from(shared.leader.remaining().is_some());
+    gauge(&mut all, "leader", "Whether this replica writes Events", one(leads));
     for (name, help, value) in [
         ("api_questions", "Questions to the API server beside the watches", &shared.requests.asked),
         ("api_questions_throttled", "Questions that waited for others", &shared.requests.throttled),

@@ -1,10 +1,16 @@
 //! What the service tells, to each caller what that caller may see.
 
+mod answer;
 mod api;
 mod caller;
 mod metrics;
+mod openapi;
+mod places;
+mod rate;
 mod review;
 mod server;
+mod stream;
+mod tls;
 mod visible;
 
 use std::sync::Arc;
@@ -18,15 +24,21 @@ use tokio::sync::watch::Receiver;
 
 use crate::published::Published;
 use crate::requests::Requests;
+use crate::serve::Leader;
 
+pub use openapi::document;
 pub use server::{bind, serve};
+pub use tls::{Certificate, Tls};
 
 /// What all requests share.
 #[derive(Clone)]
 pub struct Shared {
     published: Receiver<Published>,
     reviews: Arc<review::Reviews>,
+    limits: Arc<caller::Limits>,
+    streams: Arc<places::Places<String>>,
     requests: Arc<Requests>,
+    leader: Leader,
     names_in_metrics: bool,
 }
 
@@ -37,18 +49,22 @@ impl Shared {
         bounds: Bounds,
         published: Receiver<Published>,
         requests: Arc<Requests>,
+        leader: Leader,
         names_in_metrics: bool,
     ) -> Self {
-        Shared { published, reviews: Arc::new(review::Reviews::new(client, bounds)), requests, names_in_metrics }
+        let (reviews, limits) = (Arc::new(review::Reviews::new(client, bounds)), Arc::default());
+        let streams = places::Places::new(64, 8);
+        Shared { published, reviews, limits, streams, requests, leader, names_in_metrics }
     }
 }
 
 fn router(shared: Shared) -> Router {
+    let api = api::routes().into_iter().fold(Router::new(), |api, route| api.route(route.path, route.handler));
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::render))
-        .nest("/api/v1", api::router())
+        .nest(openapi::PREFIX, api)
         .fallback(|| async { StatusCode::NOT_FOUND })
         .with_state(shared)
 }

@@ -72,6 +72,11 @@ pub enum Access {
 #[error("the API server does not say who may see what")]
 pub struct NotReviewed;
 
+/// The token itself is not kept.
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
 /// Asks, and believes the answers for a while.
 pub struct Reviews {
     client: Client,
@@ -107,11 +112,14 @@ impl Reviews {
         Reviews { client, bounds, places, users, access }
     }
 
+    /// What was said of a token a moment ago, if it was asked.
+    pub fn known(&self, token: &str) -> Option<Option<User>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).get(&digest(token))
+    }
+
     /// Whose token it is; none when it is nobody's.
     pub async fn user(&self, token: &str) -> Result<Option<User>, NotReviewed> {
-        // The token itself is not kept.
-        let key: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        if let Some(known) = self.users.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(known) = self.known(token) {
             return Ok(known);
         }
         let path = "/apis/authentication.k8s.io/v1/tokenreviews";
@@ -122,7 +130,7 @@ impl Reviews {
         let is_known = status["authenticated"] == true;
         let user = is_known.then(|| serde_json::from_value::<User>(status["user"].clone()).ok()).flatten();
         let user = user.filter(|user| !user.username.is_empty());
-        self.users.lock().unwrap_or_else(PoisonError::into_inner).put(key, user.clone());
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).put(digest(token), user.clone());
         Ok(user)
     }
 

@@ -1,25 +1,39 @@
 //! Connections: how many, how long, and how much each may say.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use axum::Extension;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 
+use super::places::Places;
 use super::{Shared, router};
 
-/// At the same time.
+/// At the same time, and of one address: behind a port-forward all come from the same.
 const MOST_CONNECTIONS: usize = 256;
+const MOST_OF_ONE: usize = 128;
+/// The handshake must be over by then.
+const HANDSHAKE: Duration = Duration::from_secs(5);
 /// A request's head must be there by then, and may be so long.
 const HEAD: (Duration, usize) = (Duration::from_secs(5), 16 << 10);
 /// Headers of one request.
 const MOST_HEADERS: usize = 64;
+/// An answer must begin by then.
+const ANSWER: Duration = Duration::from_secs(30);
 /// A connection lives no longer; whoever follows a stream begins anew.
 const CONNECTION: Duration = Duration::from_secs(600);
+
+/// Where a request comes from. A header of a proxy is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Peer(pub IpAddr);
 
 /// Listens there; the address that was given is returned, because port 0 means any.
 pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
@@ -29,24 +43,51 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAd
 }
 
 /// Serves until the service ends.
-pub async fn serve(listener: TcpListener, shared: Shared) {
-    let router = router(shared);
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared) {
+    let router = router(shared).layer(axum::middleware::from_fn(bounded));
+    let places = Places::new(MOST_CONNECTIONS, MOST_OF_ONE);
     loop {
-        let Ok((connection, _)) = listener.accept().await else {
+        let Ok((connection, from)) = listener.accept().await else {
             // Out of descriptors, for a moment.
             tokio::time::sleep(Duration::from_millis(200)).await;
             continue;
         };
         // Without a place the connection is closed at once.
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let service = TowerToHyperService::new(router.clone());
+        let Some(place) = places.take(from.ip()) else { continue };
+        let service = TowerToHyperService::new(router.clone().layer(Extension(Peer(from.ip()))));
+        let acceptor = acceptor.clone();
         tokio::spawn(async move {
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(HEAD.0).max_buf_size(HEAD.1).max_headers(MOST_HEADERS);
-            // Whoever asks wrongly or slowly is no concern of ours.
-            let _ = tokio::time::timeout(CONNECTION, server.serve_connection(TokioIo::new(connection), service)).await;
+            let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(connection)).await;
+            if let Ok(Ok(connection)) = handshake {
+                let mut server = http1::Builder::new();
+                server.timer(TokioTimer::new()).header_read_timeout(HEAD.0).max_buf_size(HEAD.1);
+                server.max_headers(MOST_HEADERS);
+                // Whoever asks wrongly or slowly is no concern of ours.
+                let served = server.serve_connection(TokioIo::new(connection), service);
+                let _ = tokio::time::timeout(CONNECTION, served).await;
+            }
             drop(place);
         });
     }
+}
+
+/// Nothing is ever sent to the service, no answer is taken for something else, and none takes for ever.
+async fn bounded(request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let is_empty = |length: &HeaderValue| length.as_bytes() == b"0";
+    if headers.contains_key(header::TRANSFER_ENCODING) || !headers.get(header::CONTENT_LENGTH).is_none_or(is_empty) {
+        return (StatusCode::PAYLOAD_TOO_LARGE, [(header::CONNECTION, "close")]).into_response();
+    }
+    let answer = tokio::time::timeout(ANSWER, next.run(request)).await;
+    let mut answer = answer.unwrap_or_else(|_| StatusCode::GATEWAY_TIMEOUT.into_response());
+    let headers = answer.headers_mut();
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        // What one caller may see is nothing for another's cache.
+        (header::CACHE_CONTROL, "private, no-cache"),
+    ] {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    answer
 }

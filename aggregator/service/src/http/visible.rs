@@ -192,3 +192,54 @@ impl Rights {
         Some(seen)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use findings::{CauseRef, Confidence, Finding, Remedy, Values, cause};
+
+    use super::*;
+
+    fn link(object: &ObjectRef) -> Link {
+        let what = Thing::object(&object.kind, object.namespace.as_deref().unwrap_or_default(), &object.name);
+        Link { what: Some(what), ..Link::new(object.to_string(), "") }
+    }
+
+    /// A pod that a node holds, of which only the node itself knows why.
+    fn root() -> Root {
+        let (pod, node) = (ObjectRef::pod("shop", "db-0"), ObjectRef::node("node-b"));
+        let cause = cause::all().next().unwrap();
+        let finding = Finding {
+            cause: CauseRef(cause),
+            gate: None,
+            confidence: Confidence::Probable,
+            chain: vec![link(&pod), link(&node)],
+            evidence: Vec::new(),
+            remedy: Remedy::fill(cause, &Values::new()),
+            root: "of node-b".to_owned(),
+        };
+        let held = Held { thing: pod, verdict: Verdict::Stuck, overdue_seconds: Some(60), words: String::new() };
+        let victims = vec![aggregator_core::report::Victim { held, chain: finding.chain.clone() }];
+        let (on_the_way, behind) = (Vec::new(), Vec::new());
+        Root {
+            verdict: Verdict::Stuck,
+            finding,
+            told_by: None,
+            look_on: Some("node-b".to_owned()),
+            victims,
+            on_the_way,
+            behind,
+        }
+    }
+
+    #[test]
+    fn the_node_to_look_on_is_named_to_those_who_may_see_it() {
+        let seen_with = |rights: &[Access]| {
+            let rights = Rights(rights.iter().map(|right| (right.clone(), true)).collect());
+            rights.root(&root(), &BTreeMap::new()).unwrap()
+        };
+        let (pods, nodes) = (to_see(&ObjectRef::pod("shop", "db-0")), to_see(&ObjectRef::node("node-b")));
+        assert_eq!(seen_with(&[pods.clone(), nodes]).look_on.as_deref(), Some("node-b"));
+        let hidden = serde_json::to_string(&seen_with(&[pods])).unwrap();
+        assert!(hidden.contains(HIDDEN) && !hidden.contains("node-b"), "{hidden}");
+    }
+}

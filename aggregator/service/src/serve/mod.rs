@@ -1,6 +1,8 @@
 //! The running service: its tasks, and what ends them.
 
+mod events;
 mod files;
+mod lease;
 mod questions;
 mod watches;
 
@@ -13,8 +15,10 @@ use anyhow::Context as _;
 use incidents::{Limits, Recorder};
 use tokio::sync::{mpsc, watch};
 
+pub use lease::{Leader, LeaseName};
+
 use crate::clock::Clock;
-use crate::http;
+use crate::http::{self, Certificate};
 use crate::judging::Judging;
 use crate::published::Published;
 use crate::requests::Requests;
@@ -26,14 +30,21 @@ pub struct Settings {
     pub connection: Connection,
     /// Where to listen.
     pub listen: SocketAddr,
+    /// With which certificate.
+    pub certificate: Certificate,
     /// Where incidents are kept over restarts; none to keep them in memory only.
     pub incidents: Option<PathBuf>,
+    /// The Lease that says which of several replicas writes; none when this is the only one.
+    pub lease: Option<LeaseName>,
+    /// Whether namespaces get Events.
+    pub events: bool,
     /// Whether names of namespaces may stand in metrics.
     pub names_in_metrics: bool,
 }
 
 /// Serves until somebody ends it. `ready` hears the address once it listens.
 pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
+    let tls = http::Tls::new(settings.certificate.clone())?;
     let (client, _) = connect(&settings.connection).await.context("connect to the API server")?;
     let bounds = Bounds { request_timeout: settings.connection.request_timeout, ..Bounds::default() };
     let clock = Arc::new(Clock::default());
@@ -56,16 +67,35 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     if let Some(file) = settings.incidents.clone() {
         tasks.spawn(files::keep(file, published.clone()));
     }
-    let state = http::Shared::new(client, bounds, published, requests, settings.names_in_metrics);
+    let mut resignation = None;
+    let (leader, identity) = match settings.lease {
+        None => (Leader::alone(), "only".to_owned()),
+        Some(lease) => {
+            let (candidate, leader) = lease::Candidate::new(client.clone(), lease);
+            let identity = candidate.identity();
+            resignation = Some(candidate.resignation());
+            tasks.spawn(candidate.run());
+            (leader, identity)
+        }
+    };
+    if settings.events {
+        let (client, leader) = (client.clone(), leader.clone());
+        tasks.spawn(events::Writer { client, leader, clock, identity }.run(published.clone()));
+    }
+    let state = http::Shared::new(client, bounds, published, requests, leader, settings.names_in_metrics);
     let (listener, address) = http::bind(settings.listen).await.context("listen")?;
     ready(address);
-    tasks.spawn(http::serve(listener, state));
+    tasks.spawn(http::serve(listener, tls.acceptor(), state));
+    tasks.spawn(tls.follow());
     tokio::select! {
         ended = tasks.join_next() => anyhow::bail!("a part of the service has ended: {ended:?}"),
         signal = ended_by_signal() => signal?,
     }
     // The judge ends when nobody tells it anything any more.
     tasks.shutdown().await;
+    if let Some(resignation) = resignation {
+        resignation.resign().await;
+    }
     tokio::task::spawn_blocking(move || thread.join()).await?.map_err(|_| anyhow::anyhow!("the judge panicked"))
 }
 

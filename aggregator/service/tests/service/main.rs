@@ -2,7 +2,19 @@
 //! nobody can be asked.
 
 #[cfg(test)]
+mod api;
+#[cfg(test)]
+mod client;
+#[cfg(test)]
+mod guards;
+#[cfg(test)]
+mod process;
+#[cfg(test)]
+mod replicas;
+#[cfg(test)]
 mod running;
+#[cfg(test)]
+mod stream;
 
 #[cfg(test)]
 mod tests {
@@ -10,6 +22,7 @@ mod tests {
 
     use serde_json::json;
 
+    use crate::api::until;
     use crate::running::Running;
 
     #[test]
@@ -70,9 +83,9 @@ mod tests {
         let (_, before) = running.json("/api/v1/incidents", "admin");
         let pod = before["incidents"].as_array().unwrap().iter().find(|one| one["object"]["kind"] == "Pod").unwrap();
         let (namespace, name) = (&pod["object"]["namespace"], &pod["object"]["name"]);
-        running.remove_pod(namespace.as_str().unwrap(), name.as_str().unwrap());
+        running.api.remove_pod(namespace.as_str().unwrap(), name.as_str().unwrap());
         let path = format!("/api/v1/incidents/{}", pod["id"].as_str().unwrap());
-        running.until(Duration::from_secs(20), || {
+        until(Duration::from_secs(20), || {
             let (_, one) = running.json(&path, "admin");
             one["end"]["seen"] == true
         });
@@ -81,22 +94,24 @@ mod tests {
     #[test]
     fn who_has_an_answer_is_told_so_in_a_few_bytes() {
         let running = Running::start("volumes-busy");
-        let tag = running.header("/api/v1/causes", "admin", &[], "etag").unwrap();
-        assert_eq!(running.status("/api/v1/causes", "admin", &[("if-none-match", &tag)]), 304);
-        assert_eq!(running.status("/api/v1/causes", "admin", &[("if-none-match", "\"other\"")]), 200);
+        let first = running.ask("/api/v1/causes", "admin", &[]);
+        let tag = first.headers()["etag"].to_str().unwrap();
+        let again = |tag: &str| running.ask("/api/v1/causes", "admin", &[("if-none-match", tag)]).status();
+        assert_eq!(again(tag), 304);
+        assert_eq!(again("\"other\""), 200);
     }
 
     #[test]
     fn an_api_server_that_is_away_changes_nothing_but_the_time() {
         let mut running = Running::start("volumes-busy");
         let (_, before) = running.json("/api/v1/stuck", "admin");
-        running.stop_api_server();
+        running.api.stop();
         // Who may see what is believed for a while, and then nobody sees anything.
-        running.until(Duration::from_secs(40), || running.get("/api/v1/stuck", "admin").0 == 503);
+        until(Duration::from_secs(40), || running.get("/api/v1/stuck", "admin").0 == 503);
         assert_eq!(running.get("/healthz", "").0, 200);
         assert_eq!(running.get("/readyz", "").0, 200);
-        running.start_api_server();
-        running.until(Duration::from_secs(60), || {
+        running.api.serve();
+        until(Duration::from_secs(60), || {
             let (status, after) = running.json("/api/v1/stuck", "admin");
             status == 200 && after["roots"].as_array().map(Vec::len) == before["roots"].as_array().map(Vec::len)
         });

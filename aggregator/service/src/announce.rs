@@ -1,0 +1,237 @@
+//! What is told of namespaces as Events: what holds each, once for each root, and when it is over. Pure: it follows from
+//! the incidents, so that both replicas would write the same, under the same names.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use findings::event::MAX_NOTE;
+use findings::{Verdict, clean, duration};
+use incidents::{Hold, Incident};
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+/// `reportingController` of what the service writes.
+pub const CONTROLLER: &str = "why-terminating/aggregator";
+/// `action`: what the namespace controller was doing.
+pub const ACTION: &str = "DeleteNamespace";
+/// An Event lives an hour; one that still holds is renewed before.
+const RENEW: Duration = Duration::from_secs(30 * 60);
+/// A root that changes more often is told no more often.
+const APART: Duration = Duration::from_secs(5 * 60);
+/// So long the end of an incident is told, by whoever leads then.
+const OVER: SignedDuration = SignedDuration::from_mins(10);
+/// In one round: a thousand namespaces that get stuck at once are told one after the other.
+const AT_ONCE: usize = 10;
+
+/// An Event that is to be there. What it says cannot be changed once it is written, so it tells no counts and no times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// `metadata.name`.
+    pub name: String,
+    /// The Namespace it regards.
+    pub namespace: String,
+    /// Its uid.
+    pub uid: String,
+    /// Warning while it holds, Normal when it is over.
+    pub is_warning: bool,
+    /// `reason`.
+    pub reason: &'static str,
+    /// `note`.
+    pub note: String,
+    /// How often it was written before.
+    pub renewals: i32,
+}
+
+/// What was told of one namespace.
+#[derive(Debug)]
+struct Told {
+    name: String,
+    at: Duration,
+    renewals: i32,
+}
+
+/// What was told, by the namespace's uid.
+#[derive(Debug, Default)]
+pub struct Announcer {
+    told: BTreeMap<String, Told>,
+}
+
+impl Announcer {
+    /// What to write now. `now` is since some moment in the past, `date` is what the API server's clock says.
+    pub fn due(&self, incidents: &[Incident], now: Duration, date: Timestamp) -> Vec<Note> {
+        let namespaces = incidents.iter().filter(|incident| incident.object.kind == "Namespace");
+        namespaces.filter_map(|incident| self.of(incident, now, date)).take(AT_ONCE).collect()
+    }
+
+    fn of(&self, incident: &Incident, now: Duration, date: Timestamp) -> Option<Note> {
+        let mut note = match &incident.end {
+            None => holds(incident)?,
+            Some(end) if end.at.checked_add(OVER).is_ok_and(|until| date <= until) => over(incident, end.at),
+            Some(_) => return None,
+        };
+        let Some(told) = self.told.get(&incident.uid) else { return Some(note) };
+        let since = now.saturating_sub(told.at);
+        if told.name == note.name {
+            note.renewals = told.renewals + 1;
+            return (note.is_warning && since >= RENEW).then_some(note);
+        }
+        (!note.is_warning || since >= APART).then_some(note)
+    }
+
+    /// It was written.
+    pub fn written(&mut self, note: &Note, now: Duration) {
+        let told = Told { name: note.name.clone(), at: now, renewals: note.renewals };
+        self.told.insert(note.uid.clone(), told);
+    }
+
+    /// Forgets those of which nothing can be due any more.
+    pub fn forget(&mut self, incidents: &[Incident]) {
+        self.told.retain(|uid, _| incidents.iter().any(|incident| incident.uid == *uid));
+    }
+}
+
+/// The hold to name: what holds for good first, then the oldest.
+fn main_hold(incident: &Incident) -> Option<&Hold> {
+    incident.last_held_by().min_by_key(|hold| (hold.verdict != Verdict::Stuck, hold.since, &hold.root))
+}
+
+fn holds(incident: &Incident) -> Option<Note> {
+    let hold = main_hold(incident)?;
+    let namespace = &incident.object.name;
+    let chain: Vec<&str> = hold.chain.iter().map(|link| link.subject.as_str()).collect();
+    let text = format!(
+        "This namespace is held: {}. Chain: {}. kubectl why-terminating namespace/{namespace} tells the rest",
+        hold.cause.title,
+        chain.join(" > "),
+    );
+    let parts = [&incident.uid, hold.cause.id, &hold.root];
+    Some(note(incident, &format!("{namespace}.{}", hash(&parts)), true, hold.cause.event_reason, &text))
+}
+
+fn over(incident: &Incident, at: Timestamp) -> Note {
+    let namespace = &incident.object.name;
+    let by = main_hold(incident).map(|hold| format!("; it was held by {}", hold.cause.id)).unwrap_or_default();
+    let text = format!("This namespace is gone, after {}{by}", duration(incident.seconds(at)));
+    note(incident, &format!("{namespace}.{}.over", hash(&[&incident.uid])), false, "NamespaceNoLongerHeld", &text)
+}
+
+fn note(incident: &Incident, name: &str, is_warning: bool, reason: &'static str, text: &str) -> Note {
+    let (namespace, uid) = (incident.object.name.clone(), incident.uid.clone());
+    // The longest note is so long in bytes, and `clean` counts characters.
+    let note = (0..5).map(|halved| clean(text, MAX_NOTE >> halved)).find(|note| note.len() <= MAX_NOTE);
+    Note { name: name.to_owned(), namespace, uid, is_warning, reason, note: note.unwrap_or_default(), renewals: 0 }
+}
+
+fn hash(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use aggregator_core::state::{ObjectRef, known};
+    use findings::{CauseRef, Confidence, Link, cause};
+    use incidents::End;
+
+    use super::*;
+
+    const DATE: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn at(minutes: u64) -> Duration {
+        Duration::from_secs(60 * minutes)
+    }
+
+    fn incident(roots: &[&str]) -> Incident {
+        let hold = |root: &&str| Hold {
+            cause: CauseRef(cause::all().next().unwrap()),
+            gate: None,
+            confidence: Confidence::Proven,
+            verdict: Verdict::Stuck,
+            root: (*root).to_owned(),
+            chain: vec![Link::new((*root).to_owned(), "")],
+            told_by: None,
+            since: DATE,
+            until: None,
+        };
+        Incident {
+            id: "1".to_owned(),
+            object: ObjectRef::cluster_wide(known::NAMESPACES, "shop"),
+            uid: "u".to_owned(),
+            asked: DATE,
+            stuck_since: DATE,
+            holds: roots.iter().map(hold).collect(),
+            has_more_holds: false,
+            end: None,
+        }
+    }
+
+    #[test]
+    fn one_root_is_told_once_and_renewed_before_its_event_goes() {
+        let (mut announcer, incidents) = (Announcer::default(), [incident(&["a"])]);
+        let first = announcer.due(&incidents, at(0), DATE).remove(0);
+        assert!(first.is_warning && first.note.contains("Chain: a."), "{first:?}");
+        announcer.written(&first, at(0));
+        assert_eq!(announcer.due(&incidents, at(29), DATE), []);
+        let again = announcer.due(&incidents, at(30), DATE).remove(0);
+        assert_eq!((again.name.as_str(), again.renewals), (first.name.as_str(), 1));
+        announcer.written(&again, at(30));
+        assert_eq!(announcer.due(&incidents, at(59), DATE), []);
+    }
+
+    #[test]
+    fn roots_that_change_all_the_time_are_not_told_all_the_time() {
+        let mut announcer = Announcer::default();
+        let mut written = 0;
+        for second in 0..3600 {
+            let root = if second % 2 == 0 { "a" } else { "b" };
+            for note in announcer.due(&[incident(&[root])], Duration::from_secs(second), DATE) {
+                announcer.written(&note, Duration::from_secs(second));
+                written += 1;
+            }
+        }
+        assert!((2..=13).contains(&written), "{written}");
+    }
+
+    #[test]
+    fn both_replicas_call_it_the_same() {
+        let incidents = [incident(&["a", "b"])];
+        let [one, other] = [0, 7].map(|now| Announcer::default().due(&incidents, at(now), DATE));
+        assert_eq!(one, other);
+        assert_ne!(one, Announcer::default().due(&[incident(&["b"])], at(0), DATE));
+    }
+
+    #[test]
+    fn its_end_is_told_at_once_and_once() {
+        let mut announcer = Announcer::default();
+        let mut one = incident(&["a"]);
+        announcer.written(&announcer.due(std::slice::from_ref(&one), at(0), DATE).remove(0), at(0));
+        one.end = Some(End { at: DATE, seen: true, left_behind: Vec::new() });
+        let incidents = [one];
+        let over = announcer.due(&incidents, at(0), DATE).remove(0);
+        assert!(!over.is_warning, "{over:?}");
+        announcer.written(&over, at(0));
+        assert_eq!(announcer.due(&incidents, at(60), DATE), []);
+        let later = DATE.checked_add(SignedDuration::from_mins(11)).unwrap();
+        assert_eq!(Announcer::default().due(&incidents, at(0), later), [], "that is no news any more");
+    }
+
+    #[test]
+    fn many_are_told_one_after_the_other() {
+        let many: Vec<Incident> = (0..1000).map(|n| Incident { uid: n.to_string(), ..incident(&["a"]) }).collect();
+        assert_eq!(Announcer::default().due(&many, at(0), DATE).len(), AT_ONCE);
+    }
+
+    #[test]
+    fn a_note_is_as_long_as_the_api_server_takes_it() {
+        for long in ["x".repeat(5000), "ﷺ".repeat(5000)] {
+            let mut incident = incident(&["a"]);
+            incident.holds[0].chain = vec![Link { subject: long, ..Link::new(String::new(), "") }];
+            let note = &Announcer::default().due(&[incident], at(0), DATE)[0].note;
+            assert!((100..=MAX_NOTE).contains(&note.len()), "{}", note.len());
+        }
+    }
+}

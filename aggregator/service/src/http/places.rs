@@ -1,0 +1,65 @@
+//! How many at the same time: connections of an address, streams of a user.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counts who has how many.
+pub struct Places<K> {
+    most: usize,
+    of_one: usize,
+    taken: Mutex<HashMap<K, usize>>,
+}
+
+/// One of them; it is free again when this is dropped.
+pub struct Place<K: Hash + Eq> {
+    all: Arc<Places<K>>,
+    who: K,
+}
+
+impl<K: Hash + Eq + Clone> Places<K> {
+    /// So many of all together, and so many of one.
+    pub fn new(most: usize, of_one: usize) -> Arc<Self> {
+        Arc::new(Places { most, of_one, taken: Mutex::default() })
+    }
+
+    /// None: there is none left.
+    pub fn take(self: &Arc<Self>, who: K) -> Option<Place<K>> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.values().sum::<usize>() >= self.most || taken.get(&who).is_some_and(|count| *count >= self.of_one) {
+            return None;
+        }
+        *taken.entry(who.clone()).or_default() += 1;
+        Some(Place { all: Arc::clone(self), who })
+    }
+}
+
+impl<K: Hash + Eq> Drop for Place<K> {
+    fn drop(&mut self) {
+        let mut taken = self.all.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = taken.get_mut(&self.who) {
+            *count -= 1;
+            if *count == 0 {
+                taken.remove(&self.who);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_does_not_take_all_places() {
+        let places = Places::new(3, 2);
+        let mut taken: Vec<_> = (0..2).map(|_| places.take("a").unwrap()).collect();
+        assert!(places.take("a").is_none());
+        let other = places.take("b").unwrap();
+        assert!(places.take("c").is_none(), "all are taken");
+        taken.pop();
+        assert!(places.take("a").is_some());
+        drop((taken, other));
+        assert!(places.taken.lock().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,76 @@
+//! `/api/v1/stream`: the roots, again whenever they differ, as server-sent events. Nothing is queued for whoever reads
+//! slowly: each event is made when there is room for it, of what is so then.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use tokio::sync::watch::Receiver;
+
+use super::Shared;
+use super::api::{self, Refusal};
+use super::caller::{Caller, Token};
+use super::places::Place;
+use crate::published::Published;
+
+/// Who follows is asked for again after so long, and hears that the connection is alive.
+const PULSE: Duration = Duration::from_secs(15);
+/// Between two events.
+const APART: Duration = Duration::from_secs(1);
+
+/// One who follows.
+struct Follower {
+    shared: Shared,
+    /// A token that is nobody's any more ends the stream.
+    token: Token,
+    published: Receiver<Published>,
+    told: Option<String>,
+    _place: Place<String>,
+}
+
+/// Tells until the caller is nobody any more, or the connection ends.
+pub async fn stream(State(shared): State<Shared>, caller: Caller) -> Response {
+    let Some(place) = shared.streams.take(caller.user.username.clone()) else {
+        return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "30")]).into_response();
+    };
+    let published = shared.published.clone();
+    let follower = Follower { shared, token: caller.token, published, told: None, _place: place };
+    let events = futures::stream::unfold(follower, |mut follower| async move {
+        let event = follower.next().await?;
+        Some((Ok::<String, Infallible>(event), follower))
+    });
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response()
+}
+
+impl Follower {
+    async fn next(&mut self) -> Option<String> {
+        if self.told.is_some() {
+            tokio::select! {
+                changed = self.published.changed() => changed.ok()?,
+                () = tokio::time::sleep(PULSE) => {}
+            }
+            tokio::time::sleep(APART).await;
+        }
+        self.published.mark_unchanged();
+        let event = match self.token.user(&self.shared.reviews).await {
+            Ok(None) => return None,
+            Ok(Some(user)) => match api::roots_of(&self.shared, &user).await {
+                Ok(roots) => format!("event: roots\ndata: {}\n\n", serde_json::to_string(&roots).ok()?),
+                Err(refusal) => unknown(&refusal),
+            },
+            Err(_) => unknown(&Refusal::RightsUnknown),
+        };
+        if self.told.as_ref() == Some(&event) {
+            return Some(": still so\n\n".to_owned());
+        }
+        self.told = Some(event.clone());
+        Some(event)
+    }
+}
+
+fn unknown(refusal: &Refusal) -> String {
+    format!("event: unknown\ndata: {}\n\n", serde_json::json!({"error": refusal.words()}))
+}

@@ -1,0 +1,166 @@
+//! Writes what is told of namespaces as Events, while this replica leads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use findings::event::NAMESPACE;
+use http::{Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
+
+use super::lease::Leader;
+use crate::announce::{ACTION, Announcer, CONTROLLER, Note};
+use crate::clock::Clock;
+use crate::published::Published;
+
+/// Between two rounds.
+const APART: Duration = Duration::from_secs(10);
+/// One write takes no longer.
+const WRITE: Duration = Duration::from_secs(5);
+/// No answer is longer.
+const LONGEST: usize = 1 << 20;
+
+/// Why an Event is not there.
+#[derive(Debug, thiserror::Error)]
+enum NotWritten {
+    #[error("the API server did not answer")]
+    NoAnswer,
+    #[error("the API server said {0}")]
+    Refused(StatusCode),
+    #[error("the request could not be made")]
+    Request(#[from] http::Error),
+    #[error("the request failed")]
+    Sent(#[from] kube::Error),
+    #[error("this replica leads no more")]
+    NotLeading,
+}
+
+/// Who writes.
+pub struct Writer {
+    /// How to reach the API server.
+    pub client: Client,
+    /// Whether this replica may write.
+    pub leader: Leader,
+    /// The API server's time.
+    pub clock: Arc<Clock>,
+    /// `reportingInstance`.
+    pub identity: String,
+}
+
+impl Writer {
+    /// Writes for ever what is due.
+    pub async fn run(self, mut published: Receiver<Published>) {
+        let mut announcer = Announcer::default();
+        let (begin, mut failed) = (Instant::now(), false);
+        loop {
+            let incidents = published.borrow_and_update().incidents.clone();
+            announcer.forget(&incidents);
+            let due = match self.leader.remaining() {
+                Some(_) => announcer.due(&incidents, begin.elapsed(), self.clock.now()),
+                // The other does it.
+                None => Vec::new(),
+            };
+            for note in due {
+                match self.write(&note).await {
+                    Ok(()) => {
+                        announcer.written(&note, begin.elapsed());
+                        failed = false;
+                    }
+                    Err(error) => {
+                        // Said once: the right may be missing for ever.
+                        if !failed {
+                            let error = anyhow::Error::from(error);
+                            tracing::warn!(error = format!("{error:#}"), "an Event cannot be written");
+                        }
+                        failed = true;
+                        break;
+                    }
+                }
+            }
+            tokio::time::sleep(APART).await;
+        }
+    }
+
+    async fn write(&self, note: &Note) -> Result<(), NotWritten> {
+        if note.renewals > 0 && self.renew(&note.name, note.renewals).await? {
+            return Ok(());
+        }
+        if self.create(&note.name, note).await? || self.stands(note).await? {
+            return Ok(());
+        }
+        // Somebody else's Event has this name. Nobody can have taken one that is drawn now.
+        let other = format!("{}-{:08x}", note.name, fastrand::u32(..));
+        self.create(&other, note).await.map(drop)
+    }
+
+    /// False: there is one of this name.
+    async fn create(&self, name: &str, note: &Note) -> Result<bool, NotWritten> {
+        let event = json!({
+            "apiVersion": "events.k8s.io/v1", "kind": "Event",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "eventTime": self.clock.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
+            "type": if note.is_warning { "Warning" } else { "Normal" },
+            "reason": note.reason, "action": ACTION, "note": note.note,
+            "reportingController": CONTROLLER, "reportingInstance": self.identity,
+            "regarding": {"apiVersion": "v1", "kind": "Namespace", "name": note.namespace, "uid": note.uid},
+        });
+        let request = Request::post(collection()).header(header::CONTENT_TYPE, "application/json");
+        match self.send(request, Some(&event)).await? {
+            (StatusCode::OK | StatusCode::CREATED, _) => Ok(true),
+            (StatusCode::CONFLICT, _) => Ok(false),
+            (code, _) => Err(NotWritten::Refused(code)),
+        }
+    }
+
+    /// Whether what has the name says the same: another replica wrote it, or this one before it was started again.
+    async fn stands(&self, note: &Note) -> Result<bool, NotWritten> {
+        let (code, event) = self.send(Request::get(object(&note.name)), None).await?;
+        let is_said = |field: &str, value: &str| event[field] == value;
+        Ok(code == StatusCode::OK
+            && is_said("reportingController", CONTROLLER)
+            && is_said("note", &note.note)
+            && event["regarding"]["uid"] == note.uid.as_str())
+    }
+
+    /// False: it is gone.
+    async fn renew(&self, name: &str, renewals: i32) -> Result<bool, NotWritten> {
+        let now = self.clock.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        let patch = json!({"series": {"count": renewals.saturating_add(1), "lastObservedTime": now}});
+        let request = Request::patch(object(name)).header(header::CONTENT_TYPE, "application/merge-patch+json");
+        match self.send(request, Some(&patch)).await? {
+            (StatusCode::OK, _) => Ok(true),
+            (StatusCode::NOT_FOUND, _) => Ok(false),
+            (code, _) => Err(NotWritten::Refused(code)),
+        }
+    }
+
+    /// Asked for anew before each request: a write that began before a pause ends with it, and none begins after.
+    async fn send(
+        &self,
+        request: http::request::Builder,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Value), NotWritten> {
+        let request = request.header(header::ACCEPT, "application/json");
+        let request = request.body(Body::from(body.map(|body| body.to_string().into_bytes()).unwrap_or_default()))?;
+        let left = self.leader.remaining().ok_or(NotWritten::NotLeading)?;
+        let answer = async {
+            let (head, body) = self.client.send(request).await?.into_parts();
+            let body = Limited::new(body, LONGEST).collect().await;
+            let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+            Ok((head.status, serde_json::from_slice(&body).unwrap_or_default()))
+        };
+        tokio::time::timeout(left.min(WRITE), answer).await.unwrap_or(Err(NotWritten::NoAnswer))
+    }
+}
+
+fn collection() -> String {
+    format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events")
+}
+
+fn object(name: &str) -> String {
+    format!("{}/{name}", collection())
+}

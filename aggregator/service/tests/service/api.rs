@@ -1,0 +1,131 @@
+//! The fake API server, which here also says who somebody is and what they may see.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use apiserver::Store;
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+/// Waits until it is so.
+pub fn until(most: Duration, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < most, "not so within {most:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn recording(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings").join(name)
+}
+
+/// Who may see what.
+#[derive(Clone, Default)]
+pub struct People {
+    /// Whom nobody knows any more.
+    gone: Arc<Mutex<BTreeSet<String>>>,
+    /// What was asked about each.
+    pub reviewed: Arc<Mutex<Vec<(String, Value)>>>,
+}
+
+impl People {
+    /// Their tokens are nobody's from now on, and they may do nothing.
+    pub fn remove(&self, name: &str) {
+        self.gone.lock().unwrap().insert(name.to_owned());
+    }
+}
+
+/// `admin` and three others; a token is `NAME` or `NAME-and-more`.
+async fn token_review(State(people): State<People>, Json(review): Json<Value>) -> Json<Value> {
+    let token = review["spec"]["token"].as_str().unwrap();
+    let name = token.split('-').next().unwrap();
+    let is_known = ["admin", "alice", "bob", "eve"].contains(&name) && !people.gone.lock().unwrap().contains(name);
+    Json(json!({"status": {"authenticated": is_known, "user": {"username": if is_known { name } else { "" }}}}))
+}
+
+/// `admin` may look at everything, `alice` at pods, `bob` and `eve` at nothing.
+async fn access_review(State(people): State<People>, Json(review): Json<Value>) -> Json<Value> {
+    let spec = &review["spec"];
+    let user = spec["user"].as_str().unwrap();
+    let asked = &spec["resourceAttributes"];
+    people.reviewed.lock().unwrap().push((user.to_owned(), asked.clone()));
+    let allowed = match user {
+        "admin" => !people.gone.lock().unwrap().contains(user),
+        "alice" => asked["resource"] == "pods" && asked["verb"] == "get" && asked["namespace"] != "",
+        _ => false,
+    };
+    Json(json!({"status": {"allowed": allowed}}))
+}
+
+/// It runs until it is dropped.
+pub struct Api {
+    pub runtime: Handle,
+    /// Ends the thread that drives the runtime.
+    _driven: oneshot::Sender<()>,
+    pub dir: tempfile::TempDir,
+    pub store: Store,
+    pub people: People,
+    address: SocketAddr,
+    server: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Api {
+    /// With what was recorded, and what `prepare` adds.
+    pub fn start(name: &str, prepare: impl FnOnce(&Store)) -> Api {
+        let mut api = Api::away(name);
+        prepare(&api.store);
+        api.serve();
+        api
+    }
+
+    /// Known by its address, but not there yet.
+    pub fn away(name: &str) -> Api {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (handle, (driven, ended)) = (runtime.handle().clone(), oneshot::channel::<()>());
+        std::thread::spawn(move || runtime.block_on(ended));
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path().join("api")).with_recording(recording(name));
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        std::fs::write(dir.path().join("kubeconfig"), apiserver::kubeconfig(&free.to_string(), None)).unwrap();
+        let people = People::default();
+        Api { runtime: handle, _driven: driven, dir, store, people, address: free, server: None }
+    }
+
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.dir.path().join("kubeconfig")
+    }
+
+    pub fn serve(&mut self) {
+        let objects = apiserver::service(&self.store, apiserver::VERSION).unwrap();
+        let router = Router::new()
+            .route("/apis/authentication.k8s.io/v1/tokenreviews", post(token_review))
+            .route("/apis/authorization.k8s.io/v1/subjectaccessreviews", post(access_review))
+            .with_state(self.people.clone())
+            .fallback_service(objects);
+        let address = self.address;
+        let listener = self.runtime.block_on(async move { TcpListener::bind(address).await.unwrap() });
+        self.server = Some(self.runtime.spawn(async move { axum::serve(listener, router).await.unwrap() }));
+    }
+
+    /// Closes its port and its connections.
+    pub fn stop(&mut self) {
+        let task = self.server.take().unwrap();
+        task.abort();
+        let _ = self.runtime.block_on(task);
+    }
+
+    pub fn remove_pod(&self, namespace: &str, name: &str) {
+        self.store.remove_pod(namespace, name).unwrap();
+        // A recorded object is hidden by an empty file.
+        self.store.put("pods", Some(namespace), name, &Value::Null).unwrap();
+    }
+}
