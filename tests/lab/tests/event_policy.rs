@@ -1,12 +1,13 @@
-//! `deploy/event-policy`, evaluated as an API server evaluates it: who may write which Event.
+//! The policies of `deploy/`, evaluated as an API server evaluates them: who may write which Event.
 //!
-//! The same expressions, with two more variables that nothing used, were tried on an API server of Kubernetes 1.36;
+//! The agent's expressions, with two more variables that nothing used, were tried on an API server of Kubernetes 1.36;
 //! these are the situations of that trial.
 
 use cel::{Context, Program, Value};
 use serde_json::{Value as Json, json};
 
 const AGENT: &str = "system:serviceaccount:why-terminating:why-terminating-agent";
+const SERVICE: &str = "system:serviceaccount:why-terminating:why-terminating-aggregator";
 const ADMIN: &str = "kubernetes-admin";
 const ONLY_THE_AGENT: &str = "only the why-terminating agent may speak as why-terminating/agent";
 const AS_ITS_NODE: &str = "an agent speaks only as its own node";
@@ -37,9 +38,13 @@ fn core_event(instance: &str, name: &str) -> Json {
 struct Policy(Json);
 
 impl Policy {
-    fn read() -> Self {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/event-policy/policy.yaml");
-        let text = std::fs::read_to_string(file).unwrap();
+    fn of_agents() -> Self {
+        Self::read("event-policy/policy.yaml")
+    }
+
+    fn read(file: &str) -> Self {
+        let deploy = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+        let text = std::fs::read_to_string(deploy.join(file)).unwrap();
         let policy = text.split("\n---\n").next().unwrap();
         Policy(serde_saphyr::from_str(policy).unwrap())
     }
@@ -79,7 +84,7 @@ impl Policy {
 
 #[test]
 fn nobody_else_speaks_as_the_agent() {
-    let policy = Policy::read();
+    let policy = Policy::of_agents();
     for forged in [event("node-a", "Node", "node-a"), core_event("node-a", "node-a")] {
         for who in [user(ADMIN, None), user("system:node:node-a", None), user(ADMIN, Some("node-a"))] {
             assert_eq!(policy.refuses_new(&who, &forged).as_deref(), Some(ONLY_THE_AGENT), "{who} {forged}");
@@ -89,7 +94,7 @@ fn nobody_else_speaks_as_the_agent() {
 
 #[test]
 fn an_event_of_the_agent_is_changed_by_nobody_else() {
-    let policy = Policy::read();
+    let policy = Policy::of_agents();
     let ours = event("node-a", "Node", "node-a");
     let mut taken = ours.clone();
     taken["reportingController"] = json!("kubelet");
@@ -101,7 +106,7 @@ fn an_event_of_the_agent_is_changed_by_nobody_else() {
 
 #[test]
 fn an_agent_speaks_as_its_node_and_of_its_node() {
-    let policy = Policy::read();
+    let policy = Policy::of_agents();
     let agent = user(AGENT, Some("node-a"));
     let refusal = |who: &Json, object: &Json| policy.refuses_new(who, object);
     assert_eq!(refusal(&agent, &event("node-a", "Node", "node-a")), None);
@@ -121,7 +126,7 @@ fn an_agent_speaks_as_its_node_and_of_its_node() {
 
 #[test]
 fn what_is_not_ours_is_not_looked_at() {
-    let policy = Policy::read();
+    let policy = Policy::of_agents();
     for other in [
         json!({"reportingController": "kubelet", "reportingInstance": "node-a", "regarding": {"kind": "Pod", "name": "a"}}),
         json!({"reportingComponent": "", "source": {"component": "why-terminating/agent"}}),
@@ -130,4 +135,35 @@ fn what_is_not_ours_is_not_looked_at() {
         assert_eq!(policy.refuses(&user(ADMIN, None), &other, &other), None, "{other}");
         assert_eq!(policy.refuses_new(&user(ADMIN, None), &other), None, "{other}");
     }
+}
+
+#[test]
+fn the_service_alone_speaks_as_the_service_and_of_namespaces_only() {
+    let policy = Policy::read("aggregator/event-policy.yaml");
+    let event = |about: &str, kind: &str| {
+        let mut event = json!({about: {"kind": kind, "name": "shop"}});
+        let reporter = if about == "regarding" { "reportingController" } else { "reportingComponent" };
+        event[reporter] = json!("why-terminating/aggregator");
+        event
+    };
+    for about in ["regarding", "involvedObject"] {
+        let ours = event(about, "Namespace");
+        assert_eq!(policy.refuses_new(&user(SERVICE, None), &ours), None);
+        for other in [ADMIN, AGENT] {
+            let refused = policy.refuses_new(&user(other, Some("node-a")), &ours);
+            assert_eq!(
+                refused.as_deref(),
+                Some("only the why-terminating service may speak as why-terminating/aggregator")
+            );
+            assert!(policy.refuses(&user(other, None), &json!({}), &ours).is_some(), "changed");
+        }
+        let refused = policy.refuses_new(&user(SERVICE, None), &event(about, "Node"));
+        assert_eq!(refused.as_deref(), Some("the why-terminating service speaks only of Namespaces"));
+    }
+    assert_eq!(policy.refuses_new(&user(ADMIN, None), &json!({"reportingController": "kubelet"})), None);
+    assert!(
+        Policy::of_agents()
+            .refuses_new(&user(SERVICE, Some("node-a")), &self::event("node-a", "Node", "node-a"))
+            .is_some()
+    );
 }
