@@ -32,8 +32,12 @@ SETS = {
     "kernel stacks": ({"agent": {"kernelStacks": True}}, [("DaemonSet", 1)]),
     "OpenShift": ({"openshift": {"scc": True}}, [("SecurityContextConstraints", 1)]),
     "monitored": (
-        {"podMonitor": {"enabled": True, "labels": {"release": "p"}}, "serviceMonitor": {"enabled": True}},
-        [("PodMonitor", 1), ("ServiceMonitor", 1)],
+        {
+            "podMonitor": {"enabled": True, "labels": {"release": "p"}},
+            "serviceMonitor": {"enabled": True},
+            "prometheusRule": {"enabled": True, "runbooks": "https://wiki.example.com/causes"},
+        },
+        [("PodMonitor", 1), ("ServiceMonitor", 1), ("PrometheusRule", 1)],
     ),
     "by digest, pull secret, no network policy": (
         {
@@ -85,6 +89,7 @@ REFUSED = [
     {"aggregator": {"rbac": {"groups": ["*"]}}},
     {"aggregator": {"rbac": {"groups": [""]}}},
     {"aggregator": {"replicas": 0}},
+    {"prometheusRule": {"runbooks": "wiki"}},
     {"networkPolicy": {"scrapersFrom": []}},
 ]
 
@@ -188,6 +193,20 @@ def check_details():
     }
 
 
+def check_alerts():
+    """The rules survive the chart, and name only metrics that are there."""
+    rules = yaml.safe_load((CHART / "files/alerts.yaml").read_text())
+    [rendered] = [it for it in objects(render(SETS["monitored"][0])) if it["kind"] == "PrometheusRule"]
+    text = json.dumps(rendered["spec"])
+    assert "RUNBOOKS" not in text and "https://wiki.example.com/causes#{{ toLower $labels.cause }}" in text
+    assert len(rendered["spec"]["groups"][0]["rules"]) == len(rules["groups"][0]["rules"])
+    sources = {"why_terminating_cluster": "aggregator/service/src/http/metrics.rs", "why_terminating": "docs/agent.md"}
+    for name in set(re.findall(r"why_terminating_\w+", json.dumps(rules))):
+        prefix = max((it for it in sources if name.startswith(it)), key=len)
+        bare = name.removeprefix(prefix + "_")
+        assert re.search(rf"\b{bare}\b", (ROOT / sources[prefix]).read_text()), f"no metric {name}"
+
+
 def main():
     written = dict([*base(), readme()])
     if "--write" in sys.argv:
@@ -205,6 +224,7 @@ def main():
         sys.exit(f"the schema does not refuse {json.dumps(values)}")
     check_rights()
     check_details()
+    check_alerts()
     version = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)[1]
     meta = Chart.load(CHART).metadata
     assert meta["version"] == meta["appVersion"] == version, "Chart.yaml has another version than Cargo.toml"
