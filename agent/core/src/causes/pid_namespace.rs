@@ -5,7 +5,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill, uninterruptible, words};
+use super::{FindingBuilder, kill, tracer, uninterruptible, words};
 use crate::{observation::Process, view::PodView};
 
 /// What keeps the namespace of `init` from ending.
@@ -16,7 +16,7 @@ pub fn find(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Vec<Finding> {
-    let Some(init) = init.filter(|init| waits_for_members(init)) else { return Vec::new() };
+    let Some(init) = init.filter(|init| init.is_in_zap()) else { return Vec::new() };
     let mut head = head.to_vec();
     head.push(Link::new(
         words::process(init).and(", init of the container"),
@@ -24,20 +24,15 @@ pub fn find(
     ));
     let others: Vec<&Process> = processes.iter().copied().filter(|process| process.pid != init.pid).collect();
     let mut found = uninterruptible::find(view, &others, &head, gate);
-    found.extend(others.iter().filter_map(|zombie| unreaped(view, init, zombie, &head, gate)));
+    let zombies = others.iter().filter(|process| process.state == 'Z');
+    found.extend(zombies.filter_map(|zombie| {
+        tracer::find(view, zombie, init.pid_ns, &head, gate).or_else(|| unreaped(view, init, zombie, &head, gate))
+    }));
     found
 }
 
-fn waits_for_members(init: &Process) -> bool {
-    // When the last member is its own child, it sleeps one call deeper, in do_wait.
-    let in_zap = |function: &String| function == "zap_pid_ns_processes";
-    init.threads.iter().any(|thread| {
-        thread.wchan.get().is_some_and(in_zap) || thread.stack.get().is_some_and(|stack| stack.iter().any(in_zap))
-    })
-}
-
 fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
-    let is_plain_zombie = zombie.state == 'Z' && zombie.thread_count <= 1;
+    let is_plain_zombie = zombie.thread_count <= 1;
     let parent = view.parent(zombie)?;
     if !is_plain_zombie || parent.pid_ns == init.pid_ns {
         return None;

@@ -1,4 +1,4 @@
-//! A pid namespace that does not end although all its processes are dead.
+//! Processes that are dead and are not reaped.
 
 use std::time::Duration;
 
@@ -11,6 +11,29 @@ pub const ZOMBIE_FOREIGN_PARENT: Scenario = Scenario {
     about: "a dead process in the container is not reaped by its parent, which lives outside",
     stage: zombie_foreign_parent,
 };
+
+/// A zombie that only its debugger can see.
+pub const TRACED_ZOMBIE: Scenario = Scenario {
+    name: "traced-zombie",
+    about: "the container's process has ended, and a debugger of the host that traces it does not let it go",
+    stage: traced_zombie,
+};
+
+fn traced_zombie(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("traced-zombie");
+    let init = node.run(&spec)?.app()?.pid;
+    let launch = Launch::stand_in("gdb").args(["stand-in", "tracer", "--of"]);
+    let tracer = node.launch(launch.arg(init.to_string()))?;
+    wait_for("the debugger traces the process", Duration::from_secs(5), || {
+        let status = std::fs::read_to_string(format!("/proc/{init}/status"))?;
+        Ok(status.contains(&format!("TracerPid:\t{tracer}\n")).then_some(()))
+    })?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(init, "Z")?;
+    let names = vec![tracer.to_string(), init.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "ZombieHeldByTracer", names)
+        .cured_by(format!("kill -9 {tracer}")))
+}
 
 fn zombie_foreign_parent(node: &Node) -> anyhow::Result<Staged> {
     let spec = PodSpec::sleeping("zombie-foreign-parent");
