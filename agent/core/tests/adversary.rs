@@ -13,9 +13,7 @@ use findings::{Finding, NodeReport};
 
 /// Situation, and what is right.
 const KNOWN_WRONG: &[(&str, &str)] = &[
-    ("D-nested-pidns", "the inner parent, inside the container"),
     ("FD-force-deleted-just-now", "Probable at most until the grace period has passed"),
-    ("G-shared-pidns-pause-zap", "PidNamespaceZombieUnreaped"),
     ("HD-hidden", "proof below Linux 3.18 only"),
     ("I-fuse-no-request-waits", "throttled writeback of the device behind: no request waits at the server"),
     ("MS-sidecar-waits", "ordered termination of sidecars"),

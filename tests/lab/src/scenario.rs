@@ -132,6 +132,7 @@ pub const ALL: &[Scenario] = &[
     fuse::DSTATE_FUSEBLK,
     fuse::PIDNS_INIT,
     pid_namespace::ZOMBIE_FOREIGN_PARENT,
+    pid_namespace::ZOMBIE_SHARED_NAMESPACE,
     pid_namespace::TRACED_ZOMBIE,
     fuse::ZOMBIE_LEADER,
     fuse::EXITING_FLUSH,

@@ -104,6 +104,15 @@ mod tests {
     }
 
     #[test]
+    fn volumes_that_the_kubelet_has_not_come_to() {
+        let mut seen = sample::mounted("ext4");
+        sample::set_phase(&mut seen, "Running");
+        assert_eq!(causes(&seen), ["TerminationNotFinished"]);
+        sample::set_phase(&mut seen, "Succeeded");
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+    }
+
+    #[test]
     fn a_status_that_is_not_reported() {
         let mut seen = sample::deleted();
         sample::set_phase(&mut seen, "Running");

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
-use super::{FindingBuilder, kill::is_shim, netns, network, shim, uninterruptible, words};
+use super::{FindingBuilder, kill::is_shim, netns, network, pid_namespace, shim, uninterruptible, words};
 use crate::{
     observation::{Container, ContainerState, Process, Sandbox},
     view::PodView,
@@ -41,7 +41,11 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
     let mut found: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
     if found.is_empty() {
         let processes = view.processes();
-        found = uninterruptible::find(view, &processes, &head, GATE);
+        // Where the containers share one pid namespace, the pause process is its init.
+        found = pid_namespace::find(view, pause, &processes, &head, GATE);
+        if found.is_empty() {
+            found = uninterruptible::find(view, &processes, &head, GATE);
+        }
     }
     if found.is_empty() {
         found.push(netns::find(view, sandbox, &head).unwrap_or_else(|| not_stopped(view, sandbox, &head)));

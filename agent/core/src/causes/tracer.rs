@@ -5,19 +5,19 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 use super::{FindingBuilder, kill, words};
 use crate::{observation::Process, view::PodView};
 
-/// Who keeps `zombie`, or a thread of it that has ended, from being reaped by its parent. A tracer that is a member
-/// of `ending`, a pid namespace that is ending, is killed with it and lets go by that.
+/// Who keeps `zombie`, or a thread of it that has ended, from being reaped by its parent. A tracer in the pid namespace
+/// that ends with `ending` is killed with it and lets go by that.
 pub fn find(
     view: &PodView,
     zombie: &Process,
-    ending: Option<u64>,
+    ending: Option<&Process>,
     head: &[Link],
     gate: Option<Gate>,
 ) -> Option<Finding> {
     let ended = zombie.threads.iter().all(|thread| matches!(thread.state, 'Z' | 'X'));
     let traced = zombie.threads.iter().find(|thread| thread.tracer.is_some()).filter(|_| ended)?;
     let tracer = view.tracer(traced)?;
-    if ending.is_some() && tracer.pid_ns == ending {
+    if ending.is_some_and(|init| !tracer.is_outside_of(init)) {
         return None;
     }
     let found = FindingBuilder::of_pod(view, &cause::ZOMBIE_HELD_BY_TRACER, gate, head)
@@ -96,7 +96,7 @@ mod tests {
         seen.processes.push(process(4242, "strace", 'S', 1));
         assert_eq!(causes(&seen), ["ZombieHeldByTracer"]);
         // A tracer inside is killed with the namespace.
-        seen.processes[3].pid_ns = Some(500);
+        seen.processes[3].ns_pids = vec![4242, 9];
         assert_eq!(causes(&seen), Vec::<&str>::new());
     }
 }

@@ -105,6 +105,13 @@ impl Process {
         })
     }
 
+    /// Whether it lives outside of the pid namespace of `init`, if it is the parent or the tracer of one in it or in a
+    /// namespace nested there. Such a one lives in the same namespace or in one above (`pidns_install`), so the depth
+    /// tells.
+    pub fn is_outside_of(&self, init: &Process) -> bool {
+        self.ns_pids.len() < init.ns_pids.len()
+    }
+
     /// Whether it lives in a pid namespace below the agent's.
     pub fn is_in_container(&self) -> bool {
         self.ns_pids.len() > 1
