@@ -129,6 +129,8 @@ placeholders! {
     ShimPid = "shim_pid": Process;
     /// A thread.
     Tid = "tid": Pid;
+    /// A process that traces another.
+    TracerPid = "tracer_pid": Process;
     /// A type, as kubectl takes it.
     Type = "type": Type;
     /// A pod's uid.

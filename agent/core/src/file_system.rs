@@ -41,7 +41,24 @@ pub static SERVED: [Served; 12] = [
 
 /// Whether a type of mountinfo is FUSE with a connection of its own.
 pub fn is_fuse(fs_type: &[u8]) -> bool {
-    matches!(fs_type, b"fuse" | b"fuseblk") || fs_type.starts_with(b"fuse.")
+    // A subtype follows the first dot (`fuse.s3fs`, `fuseblk.ntfs`).
+    let kind = fs_type.split(|byte| *byte == b'.').next();
+    matches!(kind, Some(b"fuse" | b"fuseblk"))
+}
+
+/// Whether a file system of this type mounts one of that type below itself as somebody walks there. The kernel takes
+/// such a mount along when its parent is unmounted (`MNT_SHRINKABLE`, which mountinfo does not show).
+pub fn automounts(parent: &[u8], child: &[u8]) -> bool {
+    match parent {
+        // fs/nfs/namespace.c (crossmnt, referrals), fs/smb/client/namespace.c (DFS), fs/afs/mntpt.c
+        b"nfs" | b"nfs4" => matches!(child, b"nfs" | b"nfs4"),
+        b"cifs" | b"smb3" => matches!(child, b"cifs" | b"smb3"),
+        b"afs" => child == b"afs",
+        // kernel/trace/trace.c
+        b"debugfs" => child == b"tracefs",
+        // fs/fuse/dir.c fuse_dentry_automount
+        _ => parent == child && parent == b"virtiofs",
+    }
 }
 
 /// Whether a type of mountinfo needs a server.
@@ -64,8 +81,17 @@ mod tests {
             assert!(served.types.iter().all(|name| needs_server(name.as_bytes())));
             assert!(served.magics.iter().all(|magic| magic_needs_server(*magic)));
         }
-        assert!(needs_server(b"fuse.s3fs") && is_fuse(b"fuseblk"));
+        for fs_type in ["fuse", "fuseblk", "fuse.s3fs", "fuseblk.ntfs", "fuse."] {
+            assert!(needs_server(fs_type.as_bytes()) && is_fuse(fs_type.as_bytes()), "{fs_type}");
+        }
+        assert!(!is_fuse(b"fusectl") && !is_fuse(b"fusefs.x"));
         assert!(!is_fuse(b"virtiofs"), "its connection is the host's");
+    }
+
+    #[test]
+    fn only_some_mount_others_by_themselves() {
+        assert!(automounts(b"nfs4", b"nfs4") && automounts(b"debugfs", b"tracefs") && automounts(b"cifs", b"smb3"));
+        assert!(!automounts(b"nfs4", b"tmpfs") && !automounts(b"ext4", b"ext4") && !automounts(b"tracefs", b"debugfs"));
     }
 
     #[test]

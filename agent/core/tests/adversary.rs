@@ -13,34 +13,16 @@ use findings::{Finding, NodeReport};
 
 /// Situation, and what is right.
 const KNOWN_WRONG: &[(&str, &str)] = &[
-    (
-        "A-exiting-D",
-        "FuseServerNotResponding, as with the SIGKILL pending: the kernel drops one sent to a task that exits",
-    ),
-    ("A2-zap-exiting-member", "FuseServerNotResponding"),
-    ("A3-runtime-silent", "FuseServerNotResponding"),
-    ("C-nfs-submount-server-hung", "NfsServerNotResponding: umount of the parent removes an automounted submount"),
-    ("D-nested-pidns", "the inner parent, inside the container"),
-    ("FB-fuseblk", "connection (7<<20)|41: the number is the whole dev_t"),
     ("FD-force-deleted-just-now", "Probable at most until the grace period has passed"),
-    ("G-shared-pidns-pause-zap", "PidNamespaceZombieUnreaped"),
     ("HD-hidden", "proof below Linux 3.18 only"),
     ("I-fuse-no-request-waits", "throttled writeback of the device behind: no request waits at the server"),
-    ("J-empty-csi-dir-finalizer", "the finalizer; a directory without mount is skipped by the kubelet"),
-    ("J2-csi-dir-without-mount-finalizer", "the finalizer"),
-    ("J3-emptydir-left-finalizer", "the finalizer; the directory at most Probable"),
     ("MS-sidecar-waits", "ordered termination of sidecars"),
     ("NA-late-learnt", "Progressing until first seen + grace"),
     ("PP-inline-vs-pv", "no step that writes another volume's JSON"),
     ("Q-kata", "a VM sandbox: ask the shim"),
     ("S-shim-thread-D", "Probable, with the thread and its kernel function named"),
-    ("U-unknown-container", "the runtime's UNKNOWN"),
     ("V-mirror", "the task in D"),
-    ("W-phase-running-volume-mounted", "at or before StopPodSandbox or DevicesUnprepared, no umount"),
-    ("W2-phase-running-token-only", "at or before StopPodSandbox or DevicesUnprepared"),
-    ("W3-phase-running-cgroup-full-cpu", "at or before StopPodSandbox or DevicesUnprepared"),
     ("X-cifs", "the share and its server"),
-    ("Z-traced-zombie-init", "the tracer"),
 ];
 
 fn folder() -> PathBuf {

@@ -25,6 +25,8 @@ const MAX_CONFIG: usize = 1 << 20;
 pub struct KubeletProcess {
     /// Its pid.
     pub pid: u32,
+    /// Clock ticks after boot.
+    pub start_ticks: u64,
     /// Its name.
     pub comm: String,
     /// The systemd service it runs in.
@@ -108,7 +110,7 @@ fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option
     }
     let age_ms = sys::uptime_ms().saturating_sub(stat.start_ticks * 1000 / sys::ticks_per_second());
     let unit = processes::owner(&dir, false).service().map(str::to_owned);
-    Some(KubeletProcess { pid, state: stat.state, age_ms, comm: stat.comm, unit })
+    Some(KubeletProcess { pid, start_ticks: stat.start_ticks, state: stat.state, age_ms, comm: stat.comm, unit })
 }
 
 /// Kernel threads live in the first pid namespace only; `kthreadd` is always its second process.
@@ -225,6 +227,7 @@ pub async fn facts(found: &KubeletProcess, settings: &Settings, sockets: &Socket
     let port = settings.healthz_port();
     KubeletFacts {
         pid: found.pid,
+        start_ticks: Some(found.start_ticks),
         comm: found.comm.clone(),
         unit: found.unit.clone(),
         state: found.state,

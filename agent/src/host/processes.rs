@@ -69,10 +69,11 @@ fn mount_namespace(pid: u32, leader: &ProcDir, threads: &[Thread]) -> Option<u64
     leader.namespace("mnt").ok().or_else(|| threads.iter().find_map(through))
 }
 
-/// Whether a SIGKILL is pending for a process or its leader: one read, to pick few among many.
+/// Whether a SIGKILL is pending for a process or its leader, or its leader is on its way out and no zombie: two
+/// reads, to pick few among many.
 pub fn is_killed(pid: u32) -> bool {
-    let status = ProcDir::open(pid).and_then(|dir| dir.read("status", LINES)).map(|bytes| parse::status(&bytes));
-    status.is_ok_and(|status| status.kill_pending_process || status.kill_pending_thread)
+    let standing = ProcDir::open(pid).and_then(|dir| Standing::read(&dir));
+    standing.is_ok_and(|standing| standing.kill_pending() || (standing.stat.exiting() && standing.stat.state != 'Z'))
 }
 
 /// The children of a process, where the kernel tells them (`CONFIG_PROC_CHILDREN`), those of each thread in the

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn no_command_runs_a_program_of_a_tenant() {
         const PROGRAMS: &str = "cat crictl dmesg echo etcdctl findmnt grep journalctl kill kubectl losetup ls lsattr \
-            lsblk mktemp multipath multipathd mv printf readlink rmdir sysctl systemctl systemd-cgls test umount \
+            lsblk mkdir mktemp multipath multipathd mv printf readlink rmdir sysctl systemctl systemd-cgls test umount \
             why-terminating-agent xargs";
         const ENTERS: [&str; 4] = ["exec", "debug", "attach", "run"];
         let is_known = |program: &str| PROGRAMS.split_whitespace().any(|known| known == program);

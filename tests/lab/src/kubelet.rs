@@ -11,6 +11,7 @@ mod gate;
 mod log;
 mod orphans;
 mod process;
+mod reconstruction;
 mod volumes;
 mod worker;
 

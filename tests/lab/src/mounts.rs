@@ -27,6 +27,15 @@ pub struct Mount {
     pub source: String,
 }
 
+impl Mount {
+    /// The number of the FUSE connection behind it: the kernel's `dev_t`, printed whole.
+    pub fn fuse_connection(&self) -> Option<u32> {
+        let (major, minor) = self.device.split_once(':')?;
+        let number = (major.parse::<u32>().ok()? << 20) | minor.parse::<u32>().ok()?;
+        self.kind.starts_with("fuse").then_some(number)
+    }
+}
+
 /// The mounts that a process sees, in the order in which they were made.
 pub fn seen_by(pid: i32) -> anyhow::Result<Vec<Mount>> {
     let path = format!("/proc/{pid}/mountinfo");

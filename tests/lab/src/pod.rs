@@ -84,6 +84,8 @@ pub struct PodSpec {
     pub api_volumes: Vec<Value>,
     /// Whether it has a network of its own, which CNI must take down.
     pub own_network: bool,
+    /// Whether its containers share one pid namespace (`shareProcessNamespace`).
+    pub shared_processes: bool,
 }
 
 /// What a container shall be.
@@ -107,6 +109,7 @@ impl PodSpec {
             volumes: Vec::new(),
             api_volumes: Vec::new(),
             own_network: false,
+            shared_processes: false,
         }
     }
 
@@ -125,6 +128,12 @@ impl PodSpec {
     /// Sets the grace period.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
+        self
+    }
+
+    /// Lets its containers share one pid namespace.
+    pub fn shared_processes(mut self) -> Self {
+        self.shared_processes = true;
         self
     }
 

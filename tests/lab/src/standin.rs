@@ -7,6 +7,7 @@ mod hangfs;
 mod hold;
 mod reader;
 mod serve_api;
+mod tracer;
 
 use std::ffi::OsStr;
 
@@ -38,6 +39,8 @@ enum Part {
     Reader(reader::Reader),
     /// A process outside of a pid namespace with a child in it.
     ForeignParent(foreign_parent::ForeignParent),
+    /// A debugger that does not let its process go.
+    Tracer(tracer::Tracer),
     /// A CSI driver's node part.
     CsiDriver(csi::CsiDriver),
 }
@@ -62,6 +65,7 @@ pub fn take_over() -> Option<anyhow::Result<()>> {
         Part::Hold(part) => part.run(),
         Part::Reader(part) => part.run(),
         Part::ForeignParent(part) => part.run(),
+        Part::Tracer(part) => part.run(),
         Part::CsiDriver(part) => part.run(),
     })
 }

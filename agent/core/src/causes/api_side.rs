@@ -20,12 +20,47 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
     Some(found.finish())
 }
 
-/// The kubelet has done its part and finalizers keep the object.
-pub fn finalizers(view: &PodView) -> Option<Finding> {
+/// Everything of it that can be seen has ended, and its volumes or its cgroup are still there; the phase says that the
+/// kubelet has not come to them.
+pub fn termination_not_finished(view: &PodView) -> Option<Finding> {
+    let api = view.api.filter(|_| is_before_volumes(view))?;
+    let found = FindingBuilder::of_pod(view, &cause::TERMINATION_NOT_FINISHED, Some(Gate::SandboxStopped), &[])
+        .probable()
+        .link("this node", "all containers have ended, no sandbox is READY")
+        .blame(
+            "the kubelet",
+            "has not got through StopPodSandbox and the release of devices, or cannot report that it has",
+        )
+        .evidence("status.phase", format!("{}; it is terminal when the kubelet comes to the volumes", api.phase))
+        .name_if(Placeholder::Sandbox, view.sandboxes.first().map(|sandbox| &sandbox.id))
+        .root(view.uid());
+    let found = match view.has_lowered_cpu() {
+        Some(false) => {
+            found.evidence("cpu.weight of the pod's cgroup", "not lowered, as it is while volumes are awaited")
+        }
+        _ => found,
+    };
+    Some(found.finish())
+}
+
+/// Whether the phase shows that the kubelet is before the gate of the volumes, and has had the time to report.
+pub fn is_before_volumes(view: &PodView) -> bool {
+    view.is_reported_ended() == Some(false)
+        && view.has_lowered_cpu() != Some(true)
+        && view.is_overdue_by(RETRY_WINDOW_MS)
+}
+
+/// Finalizers that keep the object: alone when the kubelet has done its part, else after what is left.
+pub fn finalizers(view: &PodView, is_alone: bool) -> Option<Finding> {
     let api = view.api.filter(|pod| !pod.finalizers.is_empty())?;
     let names: Vec<String> = api.finalizers.iter().take(8).map(|name| findings::clean(name, 120)).collect();
-    let found = FindingBuilder::of_pod(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[])
-        .link("this node", "containers, sandboxes, volumes and cgroup are gone")
+    let found = FindingBuilder::of_pod(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[]);
+    let found = if is_alone {
+        found.link("this node", "containers, sandboxes, volumes and cgroup are gone")
+    } else {
+        found.probable().link("this node", "not done yet; the object stays also when it is")
+    };
+    let found = found
         .blame("API server", format!("finalizers {}", names.join(", ")))
         .evidence("metadata.finalizers", names.join(", "))
         .root(view.uid());
@@ -66,6 +101,15 @@ mod tests {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].finalizers = vec!["example.com/hold".into()];
         assert_eq!(causes(&seen), ["FinalizersRemain"]);
+    }
+
+    #[test]
+    fn volumes_that_the_kubelet_has_not_come_to() {
+        let mut seen = sample::mounted("ext4");
+        sample::set_phase(&mut seen, "Running");
+        assert_eq!(causes(&seen), ["TerminationNotFinished"]);
+        sample::set_phase(&mut seen, "Succeeded");
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
     }
 
     #[test]

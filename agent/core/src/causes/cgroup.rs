@@ -105,7 +105,9 @@ fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Finding {
             }
             let leader_is_zombie = process.state == 'Z';
             let cause = if leader_is_zombie { &cause::CGROUP_HELD_BY_THREAD } else { &cause::CGROUP_HELD_BY_TASK };
-            held(view, cause, process, path, &head, &words::waiting(thread)).name(Placeholder::Tid, thread.tid).finish()
+            held(view, cause, process, path, &head, &words::waiting(process, thread))
+                .name(Placeholder::Tid, thread.tid)
+                .finish()
         }
         None => held(view, &cause::CGROUP_PROCESS_ALIVE, process, path, &head, words::state(process.state)).finish(),
     }

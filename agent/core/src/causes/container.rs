@@ -4,7 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{FindingBuilder, cgroup, holder, leftover_shim, pid_namespace, shim, uninterruptible, words};
 use crate::{
-    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
+    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen, Thread},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
 };
 
@@ -111,9 +111,10 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
 
 /// It runs, nothing hinders it, and nobody has sent it a SIGKILL.
 fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Process], head: &[Link]) -> Option<Finding> {
-    let killed = processes
-        .iter()
-        .any(|process| process.kill_pending || process.threads.iter().any(|thread| thread.kill_pending));
+    let is_ending = |process: &Process, thread: &Thread| thread.state != 'Z' && process.is_ending(thread);
+    let killed = processes.iter().any(|process| {
+        process.kill_pending || process.is_in_zap() || process.threads.iter().any(|thread| is_ending(process, thread))
+    });
     // A kubelet that was started later grants the whole grace period once more.
     let grace_ms = container.grace_s.unwrap_or(30) * 1000 + RETRY_WINDOW_MS;
     let is_new = view.seen.node.kubelet.get().is_some_and(|kubelet| kubelet.age_ms < grace_ms);
@@ -130,7 +131,10 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     }
     let found = found
         .blame("the kubelet and the runtime", "nobody has killed this container")
-        .evidence("/proc/<pid>/status of the container's processes", "no SIGKILL in SigPnd or ShdPnd")
+        .evidence(
+            "/proc/<pid>/{status,stat} of the container's processes",
+            "no SIGKILL in SigPnd or ShdPnd, and none is exiting",
+        )
         .name(Placeholder::Container, &container.id)
         .root(&container.id);
     Some(found.finish())
@@ -176,6 +180,18 @@ mod tests {
         let mut seen = sample::running();
         seen.processes[0].threads[0].state = 'D';
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn a_zombie_in_it_is_no_sign_of_a_kill() {
+        let mut seen = sample::running();
+        let mut zombie = sample::process(338, "probe", 'Z', INIT);
+        (zombie.exiting, zombie.pid_ns, zombie.ns_pids) = (true, Some(500), vec![338, 7]);
+        seen.processes.push(zombie);
+        seen.cgroups = sample::cgroup(&[INIT, 338]);
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+        seen.processes[0].exiting = true;
+        assert_eq!(causes(&seen), Vec::<&str>::new(), "its init exits by itself");
     }
 
     #[test]

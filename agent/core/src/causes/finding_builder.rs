@@ -58,11 +58,15 @@ impl FindingBuilder {
 
     /// Adds the step that is the root cause.
     pub fn blame(self, subject: impl Into<Subject>, state: impl AsRef<str>) -> Self {
-        let mut found = self.link(subject, state);
-        if let Some(last) = found.chain.last_mut() {
+        self.link(subject, state).blame_last()
+    }
+
+    /// The last step is the root cause.
+    pub fn blame_last(mut self) -> Self {
+        if let Some(last) = self.chain.last_mut() {
             last.root = true;
         }
-        found
+        self
     }
 
     /// Adds what a source said.

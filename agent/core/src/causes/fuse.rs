@@ -24,7 +24,7 @@ pub fn not_responding(
 ) -> FindingBuilder {
     let found = waits::waits(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
     match mounts {
-        [mount] => of_mount(view, found, mount),
+        [mount] if let Some(number) = mount.fuse_connection() => of_mount(view, found, mount, number),
         [] => found
             .probable()
             .blame("a FUSE server", "no mount with waiting requests was found in the task's mount namespace")
@@ -41,7 +41,8 @@ pub fn not_responding(
 
 /// A volume is a FUSE mount whose server has requests waiting.
 pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
-    let connection = view.fuse(mount.fuse_connection()?)?;
+    let number = mount.fuse_connection()?;
+    let connection = view.fuse(number)?;
     let stopped = connection.exact && connection.servers.iter().any(|server| matches!(server.state, 'T' | 't'));
     let silent = probe(view, connection, mount) == Some(FuseProbe::Silent);
     if !stopped && !silent {
@@ -50,7 +51,7 @@ pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<
     let found = FindingBuilder::of_pod(view, &cause::FUSE_SERVER_NOT_RESPONDING, gate, head);
     let found =
         if silent { found.evidence(format!("stat {}", mount.mount_point.show()), "no answer in time") } else { found };
-    Some(of_mount(view, found, mount).finish())
+    Some(of_mount(view, found, mount, number).finish())
 }
 
 /// A volume is a FUSE mount that nobody serves any more.
@@ -85,8 +86,7 @@ fn probe(view: &PodView, connection: &FuseConnection, mount: &Mount) -> Option<F
     connection.probe.get().copied()
 }
 
-fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount) -> FindingBuilder {
-    let number = mount.dev.minor;
+fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -> FindingBuilder {
     let connection = view.fuse(number);
     let shown = shown_mount(view, mount);
     let waiting = connection.and_then(|c| c.waiting.get().copied());
@@ -207,6 +207,20 @@ mod tests {
         let text = serde_json::to_string(&finding).unwrap();
         assert!(text.contains("4111") && !text.contains("4112"), "{text}");
         assert!(text.contains("/sys/fs/fuse/connections/40/abort"), "{text}");
+    }
+
+    /// A file system on a block device has a number of its own, and the kernel prints the whole of it.
+    #[test]
+    fn a_connection_is_not_named_after_the_minor_number_alone() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "request_wait_answer");
+        container_table(&mut seen, vec![mount(9, "7:0", "/data", "fuseblk.ntfs"), mount(10, "0:0", "/x", "fuse.x")]);
+        seen.fuse = vec![
+            fuse_connection(7_340_032, 1, vec![server(4111, 'S')]),
+            fuse_connection(0, 0, vec![server(4112, 'S')]),
+        ];
+        let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
+        assert!(text.contains("/sys/fs/fuse/connections/7340032/abort") && !text.contains("4112"), "{text}");
     }
 
     /// As on Linux 5.10 without CAP_SYS_ADMIN: wchan says 0, and the stack may not be read.

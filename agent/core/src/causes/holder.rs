@@ -33,7 +33,7 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     head.push(Link::new(words::mount(mount), "cannot be unmounted: in use"));
     let mut finding = uninterruptible::why(view, process, thread, &head, VOLUMES);
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
-    if !thread.kill_pending {
+    if !process.is_ending(thread) {
         // It has waited for a moment only, as far as we saw.
         finding.confidence = findings::Confidence::Probable;
     }

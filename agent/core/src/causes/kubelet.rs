@@ -4,7 +4,7 @@ use findings::{Finding, Placeholder, cause};
 
 use super::{FindingBuilder, words};
 use crate::messages;
-use crate::observation::{Disbelief, FalseKubelet, Observation, Seen};
+use crate::observation::{Disbelief, FalseKubelet, Healthz, Observation, Seen};
 
 /// No kubelet runs, so nothing that is asked of it happens.
 pub fn not_running(seen: &Observation) -> Option<Finding> {
@@ -50,19 +50,29 @@ fn refusal(refused: &FalseKubelet) -> String {
     findings::clean(&format!("pid {pid} is called {comm}, but {why}: nothing of it was believed or used"), 300)
 }
 
-/// It runs and its sync loop does not: it says so itself, or it is stopped.
+/// Somebody has stopped it.
+pub fn stopped(seen: &Observation) -> Option<Finding> {
+    let kubelet = seen.node.kubelet.get().filter(|kubelet| matches!(kubelet.state, 'T' | 't'))?;
+    let says = words::state(kubelet.state);
+    let found = FindingBuilder::of_node(seen, &cause::KUBELET_STOPPED, None)
+        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
+        .evidence(format!("/proc/{}/stat", kubelet.pid), says);
+    // Without its start the pid may be read, and not be signalled.
+    let found = match kubelet.id() {
+        Some(id) => found.name(Placeholder::Pid, id),
+        None => found.name(Placeholder::Pid, kubelet.pid),
+    };
+    Some(found.root("kubelet").finish())
+}
+
+/// It runs and its sync loop does not, as it says itself.
 pub fn hung(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
-    let unhealthy =
-        kubelet.healthz.get().filter(|healthz| healthz.status != 200 && messages::is_sync_loop_late(&healthz.body));
-    let (source, says) = match (kubelet.state, unhealthy) {
-        ('T' | 't', _) => (format!("/proc/{}/stat", kubelet.pid), words::state(kubelet.state).to_owned()),
-        (_, Some(healthz)) => ("/healthz of the kubelet".to_owned(), healthz.body.clone()),
-        _ => return None,
-    };
+    let is_late = |healthz: &&Healthz| healthz.status != 200 && messages::is_sync_loop_late(&healthz.body);
+    let says = &kubelet.healthz.get().filter(is_late)?.body;
     let found = FindingBuilder::of_node(seen, &cause::KUBELET_SYNC_LOOP_HUNG, None)
-        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), &says)
-        .evidence(source, says)
+        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
+        .evidence("/healthz of the kubelet", says)
         .name(Placeholder::Pid, kubelet.pid)
         .root("kubelet");
     Some(found.finish())
@@ -102,6 +112,28 @@ mod tests {
         let report = judge(&seen);
         assert_eq!(report.node_findings[0].finding.cause.id, "KubeletSyncLoopHung");
         assert_eq!(report.node_findings[0].pods.len(), 1);
+    }
+
+    #[test]
+    fn a_stopped_kubelet_is_told_to_go_on_and_each_pod_says_nothing_more() {
+        let mut seen = sample::running();
+        assert_eq!(sample::causes(&seen), ["KillNotAttempted"]);
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        (kubelet.state, kubelet.start_ticks) = ('T', Some(4000));
+        let report = judge(&seen);
+        assert_eq!(report.node_findings[0].finding.cause.id, "KubeletStopped");
+        assert_eq!(report.node_findings[0].pods.len(), 1);
+        let steps = serde_json::to_string(&report.node_findings[0].finding.remedy.steps).unwrap();
+        assert!(steps.contains("kill -CONT 77") && steps.contains("= 4000 ]"), "{steps}");
+        assert!(report.pods[0].findings.is_empty(), "{report:?}");
+        assert_eq!(report.pods[0].verdict, findings::Verdict::Stuck);
+        // What is not its fault stays.
+        sample::block(&mut seen, sample::INIT, "io_schedule");
+        assert_eq!(judge(&seen).pods[0].findings[0].cause.id, "UninterruptibleTask");
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.start_ticks = None;
+        let steps = serde_json::to_string(&judge(&seen).node_findings[0].finding.remedy.steps).unwrap();
+        assert!(!steps.contains("-CONT"), "{steps}");
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub mod sandbox;
 pub mod shim;
 pub mod static_pod;
 pub mod stray;
+pub mod tracer;
 pub mod uninterruptible;
 pub mod volume;
 mod waits;

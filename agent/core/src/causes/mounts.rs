@@ -4,25 +4,39 @@ use findings::{FaultKind, Finding, Link, Placeholder, cause};
 
 use super::{FindingBuilder, finding_builder::VOLUMES, words};
 use crate::{
-    observation::{HostPath, Mount, SubPath, VolumeDir},
+    file_system,
+    observation::{HostPath, Mount, SubPath, VolData, VolumeDir},
     view::PodView,
 };
 
 /// A mount lies below the volume: neither `umount` of the volume nor `rmdir` can succeed.
 pub fn nested(view: &PodView, target: &HostPath, head: &[Link]) -> Vec<Finding> {
     let named = |mount: &Mount| {
-        if let Some(finding) = only_in_kubelets(view, mount, head) {
-            return finding;
-        }
-        FindingBuilder::of_pod(view, &cause::NESTED_MOUNT, VOLUMES, head)
-            .blame(words::mount(mount), "mounted below the volume")
-            .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
-            .name_if(Placeholder::Path, mount.mount_point.as_str())
-            .root(mount.mount_point.show())
-            .finish()
+        only_in_kubelets(view, mount, head)
+            .unwrap_or_else(|| nested_mount(view, mount, head, "mounted below the volume").finish())
     };
     // The deepest comes first: that is the order in which they can be unmounted.
-    view.mounts_below(target).into_iter().map(named).collect()
+    view.mounts_below(target).into_iter().filter(|mount| !is_automount(view, mount)).map(named).collect()
+}
+
+/// Mounts below the volume that most likely go with it.
+pub fn automounts(view: &PodView, target: &HostPath, head: &[Link]) -> Vec<Finding> {
+    let state = "mounted below the volume; an automount goes with its parent, one that was made by hand does not";
+    let named = |mount: &Mount| nested_mount(view, mount, head, state).probable().finish();
+    view.mounts_below(target).into_iter().filter(|mount| is_automount(view, mount)).map(named).collect()
+}
+
+fn is_automount(view: &PodView, mount: &Mount) -> bool {
+    let parent = view.kubelet_mounts().iter().find(|parent| parent.id == mount.parent);
+    parent.is_some_and(|parent| file_system::automounts(parent.fs_type.as_bytes(), mount.fs_type.as_bytes()))
+}
+
+fn nested_mount(view: &PodView, mount: &Mount, head: &[Link], state: &str) -> FindingBuilder {
+    FindingBuilder::of_pod(view, &cause::NESTED_MOUNT, VOLUMES, head)
+        .blame(words::mount(mount), state)
+        .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
+        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .root(mount.mount_point.show())
 }
 
 /// The mount is in the kubelet's own mount namespace and not in pid 1's: whoever looks for it on the
@@ -90,25 +104,59 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
     Some(found.finish())
 }
 
-/// Two mounts on the very same path: the kubelet unmounts one and meets the other.
-pub fn twice(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Finding> {
-    let mounts: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.mount_point == *target).collect();
-    if mounts.len() < 2 {
-        return None;
-    }
-    let root = &view.seen.node.kubelet_root;
-    let mut found = FindingBuilder::of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head).probable();
-    for mount in &mounts {
-        found = found.evidence(
-            "mountinfo of the kubelet",
-            format!("{} on {} ({})", mount.mount_point.show(), mount.dev, mount.id),
+/// Two mounts on the very same path: whoever unmounts one meets the other.
+pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+    let mounts = mounts_at(view, target);
+    let [first, .., last] = mounts.as_slice() else { return None };
+    let as_evidence = |found: FindingBuilder, mount: &&Mount| {
+        let line = format!(
+            "{} of {} on {}, id {} on {}",
+            mount.fs_type,
+            mount.source.show(),
+            mount.dev,
+            mount.id,
+            mount.parent
         );
+        found.evidence("mountinfo of the kubelet", line)
+    };
+    if let Some(covered) = covered_root(view, &mounts) {
+        let root = &view.seen.node.kubelet_root;
+        let found = FindingBuilder::of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
+            .probable()
+            .link(words::place(target), format!("{} mounts on this one path", mounts.len()))
+            .blame(words::place(&covered.mount_point), "mounted a second time over itself")
+            .name_if(Placeholder::Path, root.as_str())
+            .root(root.show());
+        return Some(mounts.iter().chain([&covered]).fold(found, as_evidence).finish());
     }
-    let found = found
-        .blame(words::place(target), format!("{} mounts on this one path", mounts.len()))
-        .name_if(Placeholder::Path, root.as_str())
-        .root(root.show());
-    Some(found.finish())
+    let publisher = match &volume.vol_data {
+        VolData::Read(data) => words::csi_driver(&data.driver),
+        _ => "the kubelet".into(),
+    };
+    let same = (first.dev, &first.root) == (last.dev, &last.root);
+    let what = if same { "the same thing, mounted" } else { "mounted" };
+    let found = FindingBuilder::of_pod(view, &cause::VOLUME_MOUNTED_TWICE, VOLUMES, head)
+        .link(publisher, "most likely published it again when the kubelet was restarted, without looking first")
+        .blame(
+            words::mount(last),
+            format!("{what} {} times on this one path; each unmount takes one away", mounts.len()),
+        )
+        .name_if(Placeholder::Path, target.as_str())
+        .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
+        .root(target.show());
+    Some(mounts.iter().fold(found, as_evidence).finish())
+}
+
+fn mounts_at<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
+    view.kubelet_mounts().iter().filter(|mount| mount.mount_point == *path).collect()
+}
+
+/// The mount of the kubelet's root that another one hides, if one of these stands in it: then there are two, because
+/// the root is reached in two ways.
+fn covered_root<'a>(view: &PodView<'a>, mounts: &[&Mount]) -> Option<&'a Mount> {
+    let roots = mounts_at(view, &view.seen.node.kubelet_root);
+    let is_covered = |root: &&Mount| roots.iter().any(|other| other.parent == root.id);
+    roots.iter().copied().filter(is_covered).find(|root| mounts.iter().any(|mount| mount.parent == root.id))
 }
 
 /// The volume's files lie on a file system that has become read-only: they cannot be deleted.
@@ -187,13 +235,34 @@ mod tests {
         assert_eq!(causes(&seen), ["FileSystemReadOnly"]);
     }
 
+    /// A kubelet that was started again, and a driver that mounts without looking.
     #[test]
     fn two_mounts_on_one_path() {
+        let mut seen = sample::mounted("ext4");
+        let mut again = table(&mut seen)[0].clone();
+        (again.id, again.parent) = (47, 46);
+        table(&mut seen).push(again);
+        assert_eq!(causes(&seen), ["VolumeMountedTwice"]);
+        let text = serde_json::to_string(&crate::gates::judge(&seen).pods[0].findings).unwrap();
+        assert!(text.contains("CSI driver exam.csi") && !text.contains("--root-dir"), "{text}");
+    }
+
+    /// Each mount arrives below both mounts of the kubelet's root.
+    #[test]
+    fn a_root_that_is_mounted_over_itself() {
         let mut seen = sample::mounted("tmpfs");
         volume(&mut seen).vol_data = VolData::NotCsi;
-        let again = table(&mut seen)[0].clone();
-        table(&mut seen).push(again);
+        let mut again = table(&mut seen)[0].clone();
+        (table(&mut seen)[0].parent, again.id, again.parent) = (30, 47, 31);
+        let (mut root, mut over) =
+            (mount(30, "8:1", "/var/lib/kubelet", "ext4"), mount(31, "8:1", "/var/lib/kubelet", "ext4"));
+        (root.parent, over.parent) = (1, 30);
+        table(&mut seen).extend([again, root, over]);
         assert_eq!(causes(&seen), ["KubeletRootAmbiguous"]);
+        // A root that is mounted over itself before anything is mounted below does no harm.
+        table(&mut seen)[0].parent = 31;
+        table(&mut seen)[1].parent = 46;
+        assert_eq!(causes(&seen), ["VolumeMountedTwice"]);
     }
 
     #[test]
@@ -202,6 +271,22 @@ mod tests {
         let path = format!("/var/lib/kubelet/pods/{UID}/volume-subpaths/pv-1/app/0//deleted");
         table(&mut seen).push(mount(50, "0:41", &path, "tmpfs"));
         assert_eq!(causes(&seen), ["SubPathTargetMissing"]);
+    }
+
+    /// Whoever walks into a directory of the server that is a file system of its own gets it mounted there.
+    #[test]
+    fn what_an_unmount_takes_along_is_no_proof() {
+        let mut seen = sample::mounted("nfs4");
+        let path = table(&mut seen)[0].mount_point.join("projects");
+        let mut below = mount(51, "0:60", path.as_str().unwrap(), "nfs4");
+        below.parent = 46;
+        table(&mut seen).push(below);
+        let found = crate::gates::judge(&seen).pods[0].findings.clone();
+        let ids: Vec<_> = found.iter().map(|finding| finding.cause.id).collect();
+        assert_eq!(ids, ["CsiUnpublishLeftMount", "NestedMount"]);
+        assert!(found.iter().all(|finding| finding.confidence == findings::Confidence::Probable));
+        table(&mut seen)[1].fs_type = "tmpfs".into();
+        assert_eq!(causes(&seen), ["NestedMount"]);
     }
 
     #[test]

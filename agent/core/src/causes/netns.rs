@@ -131,10 +131,10 @@ mod tests {
         assert_eq!(causes(&seen), ["CsiUnpublishFails"], "the sandboxes were stopped");
         let mut seen = after_a_boot();
         sandbox(&mut seen).created_ms = NOW - 60_000;
-        assert_eq!(causes(&seen), ["CsiUnpublishFails"], "the sandbox is of this boot");
+        assert_eq!(causes(&seen), ["TerminationNotFinished"], "the sandbox is of this boot");
         let mut seen = after_a_boot();
         sandbox(&mut seen).network = Seen::Missing;
-        assert_eq!(causes(&seen), ["CsiUnpublishFails"], "it has no network of its own");
+        assert_eq!(causes(&seen), ["TerminationNotFinished"], "it has no network of its own");
         let mut seen = after_a_boot();
         seen.pod_dirs = Seen::Seen(Vec::new());
         assert_eq!(causes(&seen), ["StatusNotReported"], "the kubelet came further");

@@ -55,7 +55,7 @@ pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
     let threads = umounts.flat_map(|process| process.threads.iter().map(move |thread| (process, thread)));
     let (process, thread) = threads.into_iter().find(|(process, thread)| waits(process, thread))?;
     let mut head = head.to_vec();
-    head.push(Link::new(words::task(process, thread), words::waiting(thread)));
+    head.push(Link::new(words::task(process, thread), words::waiting(process, thread)));
     // Which mount it unmounts stands in its command line, which is not read: with several on NFS
     // it may be another.
     let nfs: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();

@@ -1,11 +1,11 @@
 //! Pods the API server does not know any more, with something of them left here.
 
-use findings::{Finding, Gate, Placeholder, cause};
+use findings::{Cause, Finding, Gate, Placeholder, cause};
 
-use super::{FindingBuilder, container, words};
+use super::{FindingBuilder, container, csi, words};
 use crate::{
-    observation::{Container, ContainerState, HostPath, Process, VolData, VolumeDir},
-    view::{PodView, Why},
+    observation::{Container, ContainerState, HostPath, PodDir, Process, Seen, VolData, VolumeDir},
+    view::{PodView, UNMOUNT_RETRY_MS, Why},
 };
 
 /// Its containers run although the API server has forgotten it: a replacement elsewhere may
@@ -40,34 +40,87 @@ pub fn directory(view: &PodView) -> Option<Finding> {
     if volumes.is_empty() && has_file.is_none() && dir.strays.is_empty() {
         return None;
     }
-    let path = view.seen.node.kubelet_root.join("pods").join(view.uid().as_str());
     if let Some(file) = has_file.filter(|_| volumes.is_empty()) {
         return Some(sub_path_file(view, &file.path));
     }
+    Some(match memory(view, dir, &volumes) {
+        Memory::Remembers(volume, why) => remembered(view, &volumes, volume, why),
+        Memory::Forgot => forgotten(view, &volumes, leftover_file(&volumes)),
+        Memory::Untold => forgotten(view, &volumes, None),
+    })
+}
+
+/// What the kubelet has in mind of an orphan's volumes, as far as that can be told from outside.
+enum Memory<'a> {
+    /// This volume, because of that.
+    Remembers(&'a VolumeDir, &'static str),
+    /// None: it found none at its start, or would have had it unpublished by now.
+    Forgot,
+    /// Perhaps one.
+    Untold,
+}
+
+fn memory<'a>(view: &PodView, dir: &PodDir, volumes: &[&'a VolumeDir]) -> Memory<'a> {
+    let is_in_use = |volume: &&VolumeDir| volume.mounted.get() == Some(&true) || volume.entries.unwrap_or(0) > 0;
+    let noted: Vec<&VolumeDir> = volumes.iter().copied().filter(|volume| volume.vol_data != VolData::NotCsi).collect();
+    let Some(first) = noted.first().filter(|_| !volumes.iter().any(is_in_use) && dir.strays.is_empty()) else {
+        return Memory::Forgot;
+    };
+    if noted.iter().all(|volume| volume.vol_data == VolData::Missing) {
+        return Memory::Remembers(first, "only empty directories are left, and it would remove those every 2 s");
+    }
+    let (Some(kubelet), Some(_)) = (view.seen.node.kubelet.get(), view.csi_drivers()) else { return Memory::Untold };
+    let age_ms = view.seen.at_ms.saturating_sub(dir.changed_ms);
+    // At its start it takes for mounted whatever it can read a vol_data.json of.
+    let is_younger = kubelet.age_ms < age_ms;
+    let is_read = |volume: &&&VolumeDir| matches!(volume.vol_data, VolData::Read(_));
+    match noted.iter().filter(is_read).find(|volume| csi::is_not_tried(view, volume)) {
+        Some(volume) if is_younger => {
+            Memory::Remembers(volume, "it was started later, read vol_data.json then, and has nobody to ask")
+        }
+        Some(_) => Memory::Untold,
+        None if noted.iter().all(|volume| matches!(volume.vol_data, VolData::Unusable(_))) && is_younger => {
+            Memory::Forgot
+        }
+        None if noted.iter().all(|volume| is_read(&volume)) && kubelet.age_ms.min(age_ms) > UNMOUNT_RETRY_MS => {
+            Memory::Forgot
+        }
+        None => Memory::Untold,
+    }
+}
+
+fn remembered(view: &PodView, volumes: &[&VolumeDir], volume: &VolumeDir, why: &str) -> Finding {
+    let is_missing = volume.vol_data == VolData::Missing;
+    let file = volume.path.join("vol_data.json");
+    let mut found = orphan(view, &cause::ORPHANED_VOLUME_REMEMBERED, volumes)
+        .probable()
+        .blame("the kubelet", format!("most likely remembers volume {}: {why}", findings::clean(&volume.name, 80)))
+        .evidence(file.show(), if is_missing { "does not exist" } else { "is there" });
+    if let Some(kubelet) = view.seen.node.kubelet.get() {
+        let runs = format!("it runs {}", words::since(kubelet.age_ms));
+        found = found.evidence(format!("/proc/{}/stat of the kubelet", kubelet.pid), runs);
+    }
+    found
+        .name_if(Placeholder::Path, volume.path.join("mount").as_str().filter(|_| volume.target == Seen::Missing))
+        .name_if(Placeholder::VolData, file.as_str().filter(|_| is_missing))
+        .finish()
+}
+
+/// Begins a finding about the directory of an orphan.
+fn orphan(view: &PodView, cause: &'static Cause, volumes: &[&VolumeDir]) -> FindingBuilder {
+    let path = view.seen.node.kubelet_root.join("pods").join(view.uid().as_str());
     let entries: u32 = volumes.iter().filter_map(|volume| volume.entries).sum();
     let mounted = volumes.iter().filter(|volume| volume.mounted.get() == Some(&true)).count();
-    let cause = &cause::ORPHANED_POD_DIRECTORY;
-    let directories = if volumes.len() == 1 {
-        "1 volume directory".to_owned()
-    } else {
-        format!("{} volume directories", volumes.len())
-    };
+    let directories = words::count(volumes.len(), "volume directory", "volume directories");
     let holds = format!("{directories}, {mounted} mounted, {entries} entries in the rest");
+    let its =
+        words::count(view.sandboxes.len() + view.containers.len(), "sandbox or container", "sandboxes and containers");
     let mut found = FindingBuilder::of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
-        .blame(words::place(&path), format!("its pod is in no API and no runtime; {holds}"))
+        .link(words::place(&path), format!("its pod is in no API and no runtime; {holds}"))
         .evidence(path.show(), &holds)
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
-        .evidence(
-            "CRI",
-            format!(
-                "{} of it, none running",
-                words::count(
-                    view.sandboxes.len() + view.containers.len(),
-                    "sandbox or container",
-                    "sandboxes and containers"
-                )
-            ),
-        );
+        .evidence("CRI", format!("{its} of it, none running"))
+        .root(view.uid());
     for volume in volumes.iter().take(4) {
         let what = match (volume.mounted.get(), volume.entries) {
             (Some(true), _) => "mounted".to_owned(),
@@ -79,10 +132,13 @@ pub fn directory(view: &PodView) -> Option<Finding> {
         };
         found = found.evidence(volume.path.show(), what);
     }
-    let found = found
-        .name_if(Placeholder::Path, leftover_file(&volumes).as_ref().and_then(|file| file.as_str()))
-        .root(view.uid());
-    Some(found.finish())
+    found
+}
+
+/// The directory is itself the root.
+fn forgotten(view: &PodView, volumes: &[&VolumeDir], to_move: Option<HostPath>) -> Finding {
+    let found = orphan(view, &cause::ORPHANED_POD_DIRECTORY, volumes).blame_last();
+    found.name_if(Placeholder::Path, to_move.as_ref().and_then(|file| file.as_str())).finish()
 }
 
 /// The one file that is known to be no data: the kubelet's own note in the directory of a volume
@@ -132,6 +188,38 @@ mod tests {
         pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(false), true));
         pod_dir(&mut seen).strays.push(HostPath::from("/x"));
         assert_eq!(causes(&seen), ["OrphanedSubPathFile"]);
+    }
+
+    /// The file may be moved only when nobody will ask for it again.
+    #[test]
+    fn what_the_kubelet_remembers_is_left_to_it() {
+        let cause_and_move = |seen: &Observation| {
+            let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
+            let text = serde_json::to_string(&finding.remedy.steps).unwrap();
+            (causes(seen)[0], text.contains("&& mv "), text.contains("mkdir "), text.contains("put it back"))
+        };
+        let (gone, kept) = ("OrphanedPodDirectory", "OrphanedVolumeRemembered");
+        let mut seen = forgotten();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        let kubelet_ms = |seen: &mut Observation, age_ms| {
+            let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+            kubelet.age_ms = age_ms;
+        };
+        assert_eq!(cause_and_move(&seen), (gone, true, false, false), "its driver would have been asked by now");
+        kubelet_ms(&mut seen, 60_000);
+        assert_eq!(cause_and_move(&seen), (gone, false, false, false), "its driver may be asked yet");
+        seen.csi = Seen::Seen(Vec::new());
+        assert_eq!(cause_and_move(&seen), (kept, false, false, false), "it was found again at the start");
+        kubelet_ms(&mut seen, 900_000_000);
+        assert_eq!(cause_and_move(&seen), (gone, false, false, false), "it may be remembered from before");
+        volume(&mut seen).vol_data = VolData::Unusable("has 0 bytes".into());
+        assert_eq!(cause_and_move(&seen), (gone, false, false, false));
+        kubelet_ms(&mut seen, 60_000);
+        assert_eq!(cause_and_move(&seen), (gone, true, false, false), "it could not be read at the start");
+        volume(&mut seen).vol_data = VolData::Missing;
+        assert_eq!(cause_and_move(&seen), (kept, false, false, true), "empty directories do not stay");
+        volume(&mut seen).target = Seen::Missing;
+        assert_eq!(cause_and_move(&seen), (kept, false, true, true));
     }
 
     #[test]

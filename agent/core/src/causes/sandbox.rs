@@ -2,9 +2,9 @@
 
 use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
-use super::{FindingBuilder, kill::is_shim, netns, network, shim, uninterruptible, words};
+use super::{FindingBuilder, kill::is_shim, netns, network, pid_namespace, shim, uninterruptible, words};
 use crate::{
-    observation::{ContainerState, Process, Sandbox},
+    observation::{Container, ContainerState, Process, Sandbox},
     view::PodView,
 };
 
@@ -17,9 +17,13 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     found
 }
 
-/// Whether the gate is not met: a sandbox is READY, or its network is still there.
+/// Whether the gate is not met: a sandbox is READY, its network is still there, or a container's state is unknown.
 pub fn is_blocked(view: &PodView) -> bool {
-    view.sandboxes.iter().any(|sandbox| sandbox.ready || network::is_left(sandbox) || netns::is_open(view, sandbox))
+    unknown(view).next().is_some()
+        || view
+            .sandboxes
+            .iter()
+            .any(|sandbox| sandbox.ready || network::is_left(sandbox) || netns::is_open(view, sandbox))
 }
 
 fn head(sandbox: &Sandbox) -> Vec<Link> {
@@ -37,7 +41,11 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
     let mut found: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
     if found.is_empty() {
         let processes = view.processes();
-        found = uninterruptible::find(view, &processes, &head, GATE);
+        // Where the containers share one pid namespace, the pause process is its init.
+        found = pid_namespace::find(view, pause, &processes, &head, GATE);
+        if found.is_empty() {
+            found = uninterruptible::find(view, &processes, &head, GATE);
+        }
     }
     if found.is_empty() {
         found.push(netns::find(view, sandbox, &head).unwrap_or_else(|| not_stopped(view, sandbox, &head)));
@@ -79,10 +87,16 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     Some(if unconfigured { found.probable() } else { found }.finish())
 }
 
-/// Containers the runtime could not load: only stopping the sandbox clears them.
+/// Containers the runtime could not load, unless the kubelet has reported the pod's end in spite of them.
+pub fn unknown<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a Container> {
+    let has_ended = view.is_reported_ended() == Some(true);
+    let containers: Vec<&Container> = if has_ended { Vec::new() } else { view.containers.clone() };
+    containers.into_iter().filter(|container| container.state == ContainerState::Unknown)
+}
+
+/// Only stopping the sandbox clears them.
 fn unknown_containers(view: &PodView) -> Vec<Finding> {
-    let unknown = view.containers.iter().filter(|container| container.state == ContainerState::Unknown);
-    let finding = |container: &&crate::observation::Container| {
+    let finding = |container: &Container| {
         FindingBuilder::of_pod(view, &cause::CONTAINER_STATE_UNKNOWN, GATE, &words::container(view, container))
             .blame("container runtime", "it could not load this container's state")
             .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
@@ -91,7 +105,7 @@ fn unknown_containers(view: &PodView) -> Vec<Finding> {
             .root(&container.id)
             .finish()
     };
-    unknown.map(finding).collect()
+    unknown(view).map(finding).collect()
 }
 
 #[cfg(test)]

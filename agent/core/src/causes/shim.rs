@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill::is_shim, words};
+use super::{FindingBuilder, kill::is_shim, tracer, words};
 use crate::{observation::Process, view::PodView};
 
 /// Judges the parent of a container's (or a sandbox's) init.
@@ -18,6 +18,11 @@ pub fn find(
     match parent {
         Some(shim) if matches!(shim.state, 'T' | 't') || hangs(view, shim) => {
             Some(not_responding(view, init, shim, sandbox, head, gate))
+        }
+        _ if init.state == 'Z'
+            && let Some(traced) = tracer::find(view, init, None, head, gate) =>
+        {
+            Some(traced)
         }
         Some(shim) if is_shim(shim) && init.state == 'Z' && init.thread_count <= 1 => {
             Some(unreaped(view, init, shim, head, gate))

@@ -1,5 +1,5 @@
-//! A task in D with a SIGKILL pending: the kill was delivered, the kernel cannot act on it. What
-//! it waits for is the cause: a FUSE server, an NFS server, a device.
+//! A task that should end and waits in the kernel: a SIGKILL is pending and the kernel cannot act on it, or it hangs
+//! on its way out. What it waits for is the cause: a FUSE server, an NFS server, a device.
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
@@ -9,14 +9,17 @@ use crate::{
     view::PodView,
 };
 
-/// The causes behind the tasks in D among `processes`; tasks that wait for the same thing give
-/// one finding, told by the first of them.
+/// The causes behind the tasks among `processes` that should end and wait; tasks that wait for the same thing
+/// give one finding, told by the first of them.
 pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<Gate>) -> Vec<Finding> {
     let blocked = processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (*process, thread)));
+    // In S, a task that has been killed is woken; one that exits is not any more.
+    let waits =
+        |(process, thread): &(&Process, &Thread)| thread.state == 'D' || (process.exits(thread) && thread.waits());
     // A kill may come between the two looks at it, so it is looked at again with or without one.
-    let stays = |(process, thread): &(&Process, &Thread)| thread.state == 'D' && view.is_steady(process, thread);
+    let stays = |(process, thread): &(&Process, &Thread)| view.is_steady(process, thread);
     let mut found: Vec<Finding> = Vec::new();
-    for (process, thread) in blocked.filter(stays).filter(|(_, thread)| thread.kill_pending) {
+    for (process, thread) in blocked.filter(waits).filter(stays).filter(|(process, thread)| process.is_ending(thread)) {
         let finding = why(view, process, thread, head, gate);
         if found.iter().all(|known| known.root != finding.root) {
             found.push(finding);
@@ -28,7 +31,7 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
 /// Said of a stack that alone would tell what a task waits for.
 const UNTOLD: &str = "may not be read without CAP_SYS_ADMIN, and this kernel tells in it only what a task waits for";
 
-/// What one task in D waits for.
+/// What one task waits for.
 pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
     let mut head = head.to_vec();
     if thread.tid != process.pid && process.state == 'Z' {
@@ -42,7 +45,7 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         // /proc does not tell since when a task waits.
         format!(
             "{}; seen waiting, process started {} ago",
-            words::waiting(thread),
+            words::waiting(process, thread),
             findings::duration(process.age_ms / 1000)
         ),
     ));
@@ -72,9 +75,9 @@ enum WaitsOn<'a> {
 fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> WaitsOn<'a> {
     let mounts: Vec<&Mount> =
         view.table(process, thread).map(|table| table.mounts.iter().collect()).unwrap_or_default();
-    // The descriptor of the system call names the mount exactly.
-    let exact =
-        thread.works_on.as_ref().and_then(|file| mounts.iter().copied().find(|mount| Some(mount.id) == file.mount_id));
+    // The descriptor of the system call names the mount exactly. What a task closes on its way out is another file.
+    let works_on = thread.works_on.as_ref().filter(|_| !process.exits(thread));
+    let exact = works_on.and_then(|file| mounts.iter().copied().find(|mount| Some(mount.id) == file.mount_id));
     match exact {
         Some(mount) if mount.fuse_connection().is_some() => return WaitsOn::Fuse(vec![mount]),
         Some(mount) if mount.is_nfs() => return WaitsOn::Nfs(vec![mount]),
@@ -116,7 +119,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     let says = if thread.is_untold() { UNTOLD } else { function };
     FindingBuilder::of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
-        .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), "state D")
+        .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), format!("state {}", thread.state))
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
         .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid)
@@ -127,7 +130,13 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::sample::{self, INIT, block, causes};
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, causes, container_table, exit_blocked, mount},
+            *,
+        },
+    };
 
     #[test]
     fn a_d_state_nobody_knows_stays_unexplained() {
@@ -142,5 +151,83 @@ mod tests {
         block(&mut seen, INIT, "io_schedule");
         seen.processes[0].threads[0].steady = false;
         assert_eq!(causes(&seen), Vec::<&str>::new());
+    }
+
+    /// A FUSE mount with a request waiting, in the mount namespace of the container.
+    fn with_fuse(seen: &mut Observation) {
+        container_table(seen, vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
+        seen.fuse = vec![FuseConnection {
+            number: 40,
+            waiting: Seen::Seen(1),
+            servers: Vec::new(),
+            exact: true,
+            probe: Seen::Missing,
+        }];
+    }
+
+    /// A FUSE request is waited for interruptibly at first, and nothing interrupts a task that exits.
+    #[test]
+    fn a_task_that_hangs_on_its_way_out_needs_no_kill() {
+        for state in ['D', 'S'] {
+            let mut seen = sample::running();
+            exit_blocked(&mut seen, INIT, state, "request_wait_answer");
+            with_fuse(&mut seen);
+            assert_eq!(causes(&seen), ["FuseServerNotResponding"], "{state}");
+            let text = serde_json::to_string(&judge(&seen)).unwrap();
+            assert!(text.contains("in request_wait_answer, exiting"), "{text}");
+        }
+        let mut seen = sample::running();
+        exit_blocked(&mut seen, INIT, 'S', "rpc_wait_bit_killable");
+        container_table(&mut seen, vec![mount(9, "0:55", "/data", "nfs4")]);
+        assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
+    }
+
+    #[test]
+    fn a_thread_that_exits_alone_counts_too() {
+        let mut seen = sample::running();
+        let mut thread = seen.processes[0].threads[0].clone();
+        (thread.tid, thread.state, thread.exiting) = (INIT + 1, 'S', true);
+        thread.wchan = Seen::Seen("request_wait_answer".into());
+        seen.processes[0].threads.push(thread);
+        seen.processes[0].thread_count = 2;
+        with_fuse(&mut seen);
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+        seen.processes[0].threads[1].exiting = false;
+        assert_eq!(causes(&seen), ["KillNotAttempted"], "a signal wakes it");
+    }
+
+    #[test]
+    fn a_task_that_exits_and_sleeps_elsewhere_is_no_cause() {
+        let mut seen = sample::running();
+        exit_blocked(&mut seen, INIT, 'S', "pipe_read");
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+        exit_blocked(&mut seen, INIT, 'D', "request_wait_answer");
+        seen.processes[0].threads[0].steady = false;
+        assert_eq!(causes(&seen), Vec::<&str>::new(), "it moves");
+    }
+
+    /// Its system call, if it shows one, is the one in which the signal met it.
+    #[test]
+    fn what_a_task_closes_on_its_way_out_is_not_what_it_worked_on() {
+        let mut seen = sample::running();
+        exit_blocked(&mut seen, INIT, 'D', "request_wait_answer");
+        with_fuse(&mut seen);
+        seen.mounts.others[0].mounts.push(mount(10, "0:41", "/mnt/other", "fuse.sshfs"));
+        seen.processes[0].threads[0].works_on =
+            Some(OpenFile { fd: 3, path: HostPath::from("/mnt/other/x"), mount_id: Some(10) });
+        let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
+        assert!(text.contains("connections/40/abort") && !text.contains("/mnt/other"), "{text}");
+    }
+
+    #[test]
+    fn without_the_api_server_it_shows_that_its_pod_is_being_stopped() {
+        let mut seen = sample::running();
+        seen.api = Seen::Missing;
+        assert_eq!(judge(&seen).pods.len(), 0);
+        exit_blocked(&mut seen, INIT, 'D', "request_wait_answer");
+        with_fuse(&mut seen);
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+        seen.processes[0].threads[0].steady = false;
+        assert_eq!(judge(&seen).pods.len(), 0, "processes of any pod exit all the time");
     }
 }

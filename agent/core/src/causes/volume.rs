@@ -8,10 +8,9 @@ use super::{
 };
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
-    view::{PodView, UNMOUNT_RETRY_MS},
+    view::{PodView, UNMOUNT_RETRY_MS, Why},
 };
 
-/// The gate of every finding here.
 /// What the kubelet sees of the pod's volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
@@ -28,7 +27,7 @@ pub struct Left {
 impl Left {
     /// Counts what is left.
     pub fn of(view: &PodView) -> Left {
-        let volumes = || view.dir.into_iter().flat_map(|dir| dir.volumes.get().into_iter().flatten());
+        let volumes = || counted(view);
         let mounted = volumes().filter(|volume| volume.mounted.get() == Some(&true)).count();
         let sub_paths =
             view.dir.into_iter().flat_map(|dir| &dir.sub_paths).filter(|s| s.mounted.get() == Some(&true)).count();
@@ -47,6 +46,14 @@ impl Left {
     }
 }
 
+/// The volumes' directories that the kubelet looks at.
+fn counted<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a VolumeDir> {
+    let volumes = view.dir.into_iter().flat_map(|dir| dir.volumes.get().into_iter().flatten());
+    // Of an orphan the kubelet removes it at once, unless it remembers a volume.
+    let is_orphan = view.why == Why::NotInApi;
+    volumes.filter(move |volume| is_orphan || !volume.is_only_a_husk())
+}
+
 /// What holds the pod's volumes.
 pub fn find(view: &PodView) -> Vec<Finding> {
     let Some(dir) = view.dir else { return Vec::new() };
@@ -55,11 +62,15 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     found.extend(dir.sub_paths.iter().filter_map(|sub_path| mounts::stale_sub_path(view, sub_path)));
     let busy = dir.sub_paths.iter().filter(|sub_path| sub_path.mounted.get() == Some(&true));
     found.extend(busy.filter_map(|sub_path| sub_path_busy(view, sub_path)));
-    for volume in dir.volumes.get().into_iter().flatten() {
+    for volume in counted(view) {
         found.extend(of_volume(view, volume));
     }
     let is_its = |device: &&LoopDevice| device.file.as_path().ends_with(view.uid().as_str());
     found.extend(view.seen.loops.iter().filter(is_its).map(|device| block::loop_left(view.seen, device, VOLUMES)));
+    if Left::of(view).mounted == 0 && view.has_passed_cgroup() {
+        // The kubelet has not stopped at what is left.
+        found.iter_mut().for_each(|finding| finding.confidence = Confidence::Probable);
+    }
     let proven = found.iter().any(|finding| finding.confidence == Confidence::Proven);
     if proven {
         // A guess beside a proof only distracts: it is most likely an effect of it.
@@ -101,7 +112,7 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     }
     if found.is_empty() {
         found.extend(mounts::hidden(view, target, &head));
-        found.extend(mounts::twice(view, target, &head));
+        found.extend(mounts::twice(view, volume, target, &head));
         found.extend(mounts::read_only(view, target, &head));
         found.extend(plugin_removed(view, volume, &head));
     }
@@ -111,6 +122,7 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
             None => csi::unpublish_fails(view, volume, &head)
                 .or_else(|| mounts::directory_left(view, volume, target, &head)),
         });
+        found.extend(mounts::automounts(view, target, &head));
     }
     found
 }

@@ -30,13 +30,15 @@ pub fn pid(pid: u32, comm: &str, state: char) -> Subject {
 }
 
 /// `D (uninterruptible) in request_wait_answer, SIGKILL pending`.
-pub fn waiting(thread: &Thread) -> String {
+pub fn waiting(process: &Process, thread: &Thread) -> String {
     let mut words = state(thread.state).to_owned();
     if let Some(wchan) = thread.wchan.get().filter(|wchan| !wchan.is_empty()) {
         words.push_str(&format!(" in {}", clean(wchan, 60)));
     }
     if thread.kill_pending {
         words.push_str(", SIGKILL pending");
+    } else if process.exits(thread) {
+        words.push_str(", exiting");
     }
     words
 }

@@ -27,7 +27,7 @@ pub fn judge(seen: &Facts<'_>, pods: &mut [PodReport]) -> Judged {
     if let Some(finding) = runtime::find(seen) {
         found.push(hold(finding, pods, |pod| pod.gates.iter().any(|gate| gate.state == GateState::Unknown)));
     }
-    if let Some(finding) = kubelet::hung(seen).or_else(|| kubelet::pleg(seen)) {
+    if let Some(finding) = kubelet::stopped(seen).or_else(|| kubelet::hung(seen)).or_else(|| kubelet::pleg(seen)) {
         found.push(hold(finding, pods, |_| true));
     }
     if let Some(finding) = network::not_ready(seen) {
@@ -71,6 +71,8 @@ fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> 
         if pod.overdue_seconds.is_none_or(|overdue| overdue * 1000 >= RETRY_WINDOW) {
             pod.verdict = Verdict::Stuck;
         }
+        // What only says that the kubelet has not done something yet is told once, of the node.
+        pod.findings.retain(|found| !found.cause.is_outranked_by(&finding.cause));
         held.push(pod.pod.clone());
     }
     NodeFinding { finding, pods: held }

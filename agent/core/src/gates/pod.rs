@@ -37,6 +37,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         // The object only mirrors a static pod, whose containers rightly run on.
         checks.retain(|check| check.gate == Gate::ObjectRemoved);
     }
+    before_volumes(view, &mut checks);
     let first = checks.iter().position(|check| check.state != GateState::Met);
     for check in checks.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
         if check.state == GateState::Met {
@@ -56,6 +57,11 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
     for GateCheck { gate, state, detail, find } in checks {
         findings.extend(find());
         gates.push(GateView { gate, state, detail });
+    }
+    let is_at_node = gate.is_some_and(|gate| (Gate::VolumesUnmounted..Gate::ObjectRemoved).contains(&gate));
+    if is_at_node && view.is_reported_ended() == Some(true) {
+        // The kubelet has reported its last: whatever it finds yet, the object waits for these too.
+        findings.extend(api_side::finalizers(view, false));
     }
     findings.extend(orphan::still_running(view));
     if gate == Some(Gate::VolumesUnmounted) {
@@ -81,6 +87,19 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         gates,
         unknown: unknowns(view, lacking),
         findings,
+    }
+}
+
+/// What the phase in the API says of gates that nothing on the node shows.
+fn before_volumes<'a>(view: &'a PodView<'a>, checks: &mut [GateCheck<'a>]) {
+    let first = checks.iter().find(|check| check.state != GateState::Met).map(|check| check.gate);
+    if !matches!(first, Some(Gate::VolumesUnmounted | Gate::CgroupRemoved)) || !api_side::is_before_volumes(view) {
+        return;
+    }
+    for check in checks.iter_mut().filter(|check| check.gate == Gate::SandboxStopped) {
+        let detail = "stopped; the kubelet has not reported more".to_owned();
+        *check =
+            self::check(check.gate, true, detail, || api_side::termination_not_finished(view).into_iter().collect());
     }
 }
 
@@ -119,7 +138,9 @@ fn gone_because(view: &PodView) -> String {
             }
         }
         Why::NotInApi => "the API server does not know it any more".to_owned(),
-        Why::BeingKilled => "a SIGKILL is pending for a process of it; the API server was not asked".to_owned(),
+        Why::BeingKilled => {
+            "a process of it has been killed or hangs while exiting; the API server was not asked".to_owned()
+        }
         Why::Ended => "all of it has ended, and something is left; the API server was not asked".to_owned(),
     }
 }
@@ -183,6 +204,7 @@ fn sandboxes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     let ready = view.sandboxes.iter().filter(|sandbox| sandbox.ready).count();
     let detail = match () {
         () if ready > 0 => format!("{ready} READY"),
+        () if sandbox::unknown(view).next().is_some() => "stopped, a container of it is UNKNOWN".to_owned(),
         () if view.sandboxes.iter().any(|sandbox| network::is_left(sandbox)) => {
             "stopped, its network is still there".to_owned()
         }
@@ -211,6 +233,11 @@ fn volumes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     let left = volume::Left::of(view);
     if unread && !left.anything() {
         return unknown(Gate::VolumesUnmounted, "its volumes could not be read");
+    }
+    let finalizers = view.api.is_some_and(|pod| !pod.finalizers.is_empty());
+    if left.mounted == 0 && finalizers && view.has_passed_cgroup() && view.is_reported_ended() == Some(true) {
+        // What is left has not stopped the kubelet, and what stops the object is known.
+        return check(Gate::VolumesUnmounted, false, String::new(), Vec::new);
     }
     let detail = match left {
         volume::Left { mounted: 0, directories, devices: 0, obstacles: 0 } => {
@@ -268,7 +295,7 @@ fn object<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.is_stale() {
         return unknown(Gate::ObjectRemoved, "the API server was not heard of late");
     }
-    let findings = api_side::finalizers(view);
+    let findings = api_side::finalizers(view, true);
     check(Gate::ObjectRemoved, view.api.is_some(), String::new(), || findings.into_iter().collect())
 }
 

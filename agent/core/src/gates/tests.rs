@@ -78,6 +78,71 @@ fn an_old_kubelet_tests_all_gates_together() {
     assert!(pod.findings.iter().any(|finding| finding.gate == Some(Gate::VolumesUnmounted)));
 }
 
+/// The kubelet reports a terminal phase before it waits for volumes, since 1.27.
+#[test]
+fn the_phase_tells_how_far_the_kubelet_has_come() {
+    let mut seen = sample::mounted("ext4");
+    sample::set_phase(&mut seen, "Running");
+    assert_eq!(sample::causes(&seen), ["TerminationNotFinished"]);
+    let pod = judge(&seen).pods.remove(0);
+    assert_eq!(pod.gate, Some(Gate::SandboxStopped));
+    assert!(!serde_json::to_string(&pod.findings[0].remedy.steps).unwrap().contains("umount"), "{pod:?}");
+    // It waits for volumes, and its status does not get through.
+    seen.cgroups = sample::cgroup(&[]);
+    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+    cgroups[0].dirs[0].cpu_at_minimum = Some(true);
+    assert_eq!(judge(&seen).pods[0].gate, Some(Gate::VolumesUnmounted));
+    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+    cgroups[0].dirs[0].path = HostPath::from("/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice/x.slice");
+    assert_eq!(judge(&seen).pods[0].gate, Some(Gate::SandboxStopped), "it never has more");
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - 5_000, grace_s: 30 });
+    assert_eq!(judge(&seen).pods[0].gate, Some(Gate::VolumesUnmounted), "it reports every 10 s");
+    let mut old = sample::mounted("ext4");
+    sample::set_phase(&mut old, "Running");
+    let Seen::Seen(api) = &mut old.api else { unreachable!() };
+    api.kubelet_version = Some("v1.26.15".into());
+    assert_eq!(judge(&old).pods[0].gate, Some(Gate::VolumesUnmounted));
+}
+
+/// The cgroup comes last, so who has removed it was not stopped by what is left.
+#[test]
+fn a_removed_cgroup_acquits_what_is_left_of_volumes() {
+    let mut seen = sample::mounted("ext4");
+    sample::table(&mut seen).clear();
+    let volume = sample::volume(&mut seen);
+    (volume.mounted, volume.vol_data) = (Seen::Seen(false), VolData::Missing);
+    let confidence = |seen: &Observation| judge(seen).pods[0].findings[0].confidence;
+    assert_eq!(sample::causes(&seen), ["VolDataMissing"]);
+    assert_eq!(confidence(&seen), findings::Confidence::Probable);
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].finalizers = vec!["example.com/hold".into()];
+    assert_eq!(sample::causes(&seen), ["FinalizersRemain"]);
+    // It may as well have gone with a reboot, or is there.
+    for change in
+        [|seen: &mut Observation| seen.uptime_ms = 1000, |seen: &mut Observation| seen.cgroups = sample::cgroup(&[])]
+    {
+        let mut seen = seen.clone();
+        change(&mut seen);
+        assert_eq!(sample::causes(&seen), ["VolDataMissing", "FinalizersRemain"]);
+        assert_eq!(confidence(&seen), findings::Confidence::Proven);
+    }
+    sample::volume(&mut seen).target = Seen::Missing;
+    seen.uptime_ms = 1000;
+    assert_eq!(sample::causes(&seen), ["FinalizersRemain"], "the kubelet does not even look at it");
+}
+
+#[test]
+fn a_finalizer_is_named_beside_a_volume() {
+    let mut seen = sample::mounted("ext4");
+    seen.csi = Seen::Seen(Vec::new());
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].finalizers = vec!["example.com/hold".into()];
+    assert_eq!(sample::causes(&seen), ["CsiDriverNotRegistered", "FinalizersRemain"]);
+    sample::set_phase(&mut seen, "Running");
+    assert_eq!(sample::causes(&seen), ["TerminationNotFinished"], "its controller may wait for the end");
+}
+
 #[test]
 fn inside_the_grace_period_it_progresses() {
     let mut seen = sample::running();

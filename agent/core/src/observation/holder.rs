@@ -99,7 +99,7 @@ pub enum CopyKind {
 /// One FUSE connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FuseConnection {
-    /// Its number: the minor of the file system's device, the name in `/sys/fs/fuse/connections`.
+    /// Its number, the name in `/sys/fs/fuse/connections`: see [`Mount::fuse_connection`](super::Mount).
     pub number: u32,
     /// Requests nobody has answered yet.
     pub waiting: Seen<u32>,

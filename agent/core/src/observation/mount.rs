@@ -10,7 +10,7 @@ use crate::file_system;
 pub struct Dev {
     /// Major number; 0 for file systems without a block device.
     pub major: u32,
-    /// Minor number; for FUSE it is also the number of the connection.
+    /// Minor number.
     pub minor: u32,
 }
 
@@ -56,9 +56,11 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// The number of the FUSE connection behind it.
+    /// The number of the FUSE connection behind it: the kernel prints its whole `dev_t`, which has the minor number
+    /// in its lower 20 bits. For `fuseblk`, which lies on a block device, that is not the minor number.
     pub fn fuse_connection(&self) -> Option<u32> {
-        file_system::is_fuse(self.fs_type.as_bytes()).then_some(self.dev.minor)
+        let number = || (self.dev.major << 20) | self.dev.minor;
+        file_system::is_fuse(self.fs_type.as_bytes()).then(number)
     }
 
     /// Whether some process or machine must answer before this file system does: no path on it

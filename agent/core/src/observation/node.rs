@@ -41,6 +41,9 @@ pub struct NodeFacts {
 pub struct KubeletFacts {
     /// Its pid.
     pub pid: u32,
+    /// Clock ticks after boot.
+    #[serde(default)]
+    pub start_ticks: Option<u64>,
     /// Its name: `kubelet`, or `k3s`, `kubelite`, … where it is built in.
     pub comm: String,
     /// The systemd service it runs in, from its cgroup.
@@ -60,6 +63,13 @@ pub struct KubeletFacts {
     pub healthz: Seen<Healthz>,
     /// The kubeconfig it uses; its identity may list the pods of its node.
     pub kubeconfig: Option<HostPath>,
+}
+
+impl KubeletFacts {
+    /// Its name for good; an observation of an older version has no start.
+    pub fn id(&self) -> Option<ProcessId> {
+        self.start_ticks.map(|start_ticks| ProcessId { pid: self.pid, start_ticks })
+    }
 }
 
 /// A process with a kubelet's name of which nothing else is read or used.

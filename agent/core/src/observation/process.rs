@@ -49,6 +49,12 @@ pub struct Thread {
     pub state: char,
     /// SIGKILL is pending for this thread or its process.
     pub kill_pending: bool,
+    /// It has begun to exit (`PF_EXITING`).
+    #[serde(default)]
+    pub exiting: bool,
+    /// Who traces it (`TracerPid`).
+    #[serde(default)]
+    pub tracer: Option<u32>,
     /// The kernel function it sleeps in; empty when it runs.
     pub wchan: Seen<String>,
     /// The system call it is in.
@@ -71,13 +77,39 @@ impl Process {
 
     /// Whether it has been killed, or hangs on its way out.
     pub fn is_dying(&self) -> bool {
-        self.is_exiting() || self.kill_pending || self.threads.iter().any(|thread| thread.kill_pending)
+        self.is_exiting() || self.kill_pending || self.threads.iter().any(|thread| self.is_ending(thread))
+    }
+
+    /// Whether this thread of it will end as soon as the kernel lets it: it has been killed, or is exiting. The
+    /// kernel drops a SIGKILL that is sent to a task that exits, so of such a one none is ever pending.
+    pub fn is_ending(&self, thread: &Thread) -> bool {
+        thread.kill_pending || self.exits(thread)
+    }
+
+    /// Whether this thread of it is exiting. An older agent told it of the leader only, as of the process.
+    pub fn exits(&self, thread: &Thread) -> bool {
+        thread.exiting || (thread.tid == self.pid && self.exiting)
     }
 
     /// Whether it is on its way out, or its pid namespace is ending.
     pub fn is_exiting(&self) -> bool {
-        let in_zap = |thread: &Thread| thread.wchan.get().is_some_and(|wchan| wchan == "zap_pid_ns_processes");
-        self.exiting || self.threads.iter().any(in_zap)
+        self.exiting || self.is_in_zap()
+    }
+
+    /// Whether it is the init of a pid namespace and waits for the last of its members.
+    pub fn is_in_zap(&self) -> bool {
+        // When the last member is its own child, it sleeps one call deeper, in do_wait.
+        let in_zap = |function: &String| function == "zap_pid_ns_processes";
+        self.threads.iter().any(|thread| {
+            thread.wchan.get().is_some_and(in_zap) || thread.stack.get().is_some_and(|stack| stack.iter().any(in_zap))
+        })
+    }
+
+    /// Whether it lives outside of the pid namespace of `init`, if it is the parent or the tracer of one in it or in a
+    /// namespace nested there. Such a one lives in the same namespace or in one above (`pidns_install`), so the depth
+    /// tells.
+    pub fn is_outside_of(&self, init: &Process) -> bool {
+        self.ns_pids.len() < init.ns_pids.len()
     }
 
     /// Whether it lives in a pid namespace below the agent's.
@@ -88,18 +120,21 @@ impl Process {
 
 impl Thread {
     /// Whether it waits for something in the kernel that may never come: uninterruptibly, or
-    /// (still) interruptibly for a FUSE server.
+    /// (still) interruptibly for a FUSE or NFS server.
     pub fn waits(&self) -> bool {
-        self.state == 'D' || (self.state == 'S' && self.wchan.get().is_some_and(|wchan| wchan == "request_wait_answer"))
+        self.state == 'D' || (self.state == 'S' && self.wchan.get().is_some_and(|wchan| is_wait_for_server(wchan)))
     }
-}
 
-impl Thread {
     /// Whether the kernel does not tell what it waits for, and its stack may not be read: x86 kernels
     /// before 5.16 tell it in the stack only.
     pub fn is_untold(&self) -> bool {
         self.wchan.get().is_some_and(String::is_empty) && matches!(self.stack, Seen::Failed(_))
     }
+}
+
+/// Whether a task in this function of the kernel waits for the answer of a FUSE or NFS server.
+fn is_wait_for_server(function: &str) -> bool {
+    function == "request_wait_answer" || ["nfs", "rpc_", "__rpc_"].iter().any(|start| function.starts_with(start))
 }
 
 /// A system call in progress.

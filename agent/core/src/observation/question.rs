@@ -10,8 +10,8 @@ use super::{Dev, HostPath};
 /// One question to the node. Nothing here can change anything.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Question {
-    /// Which processes of pods have a SIGKILL pending: without the API server it shows which pods are being
-    /// stopped.
+    /// Which processes of pods have a SIGKILL pending or are exiting: without the API server it shows which pods
+    /// are being stopped.
     KilledProcesses,
     /// The status of this container: its init.
     ContainerStatus(String),

@@ -25,6 +25,7 @@ pub fn pod() -> PodRef {
 pub fn node() -> Observation {
     let kubelet = KubeletFacts {
         pid: 77,
+        start_ticks: Some(100),
         comm: "kubelet".into(),
         unit: None,
         state: 'S',
@@ -265,6 +266,8 @@ pub fn process(pid: u32, comm: &str, state: char, parent: u32) -> Process {
         comm: comm.into(),
         state,
         kill_pending: false,
+        exiting: false,
+        tracer: None,
         wchan: Seen::Seen(String::new()),
         syscall: Seen::Missing,
         stack: Seen::Missing,
@@ -309,6 +312,14 @@ pub fn block(seen: &mut Observation, pid: u32, wchan: &str) {
     process.kill_pending = true;
     process.threads[0].state = 'D';
     process.threads[0].kill_pending = true;
+    process.threads[0].wchan = Seen::Seen(wchan.into());
+}
+
+/// Lets the first thread of `pid` hang on its way out in `wchan`: the kernel drops a SIGKILL sent then.
+pub fn exit_blocked(seen: &mut Observation, pid: u32, state: char, wchan: &str) {
+    let process = seen.processes.iter_mut().find(|process| process.pid == pid).unwrap();
+    (process.exiting, process.threads[0].exiting) = (true, true);
+    (process.state, process.threads[0].state) = (state, state);
     process.threads[0].wchan = Seen::Seen(wchan.into());
 }
 

@@ -46,6 +46,14 @@ pub struct VolumeDir {
     pub entries: Option<u32>,
 }
 
+impl VolumeDir {
+    /// Whether the kubelet takes no notice of it: of a CSI volume it looks at `mount` only
+    /// (`getPodVolumePathListFromDisk`), and what remembers the volume is gone too.
+    pub fn is_only_a_husk(&self) -> bool {
+        self.vol_data == VolData::Missing && self.target == Seen::Missing
+    }
+}
+
 /// The file in which the kubelet remembers a CSI volume.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum VolData {

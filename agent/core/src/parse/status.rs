@@ -8,6 +8,8 @@
 pub struct Status {
     /// The pids from the reader's namespace inwards (`NSpid`, Linux ≥ 4.1).
     pub ns_pids: Vec<u32>,
+    /// The process that traces it, 0 for none.
+    pub tracer: u32,
     /// SIGKILL pending for this thread.
     pub kill_pending_thread: bool,
     /// SIGKILL pending for the whole process.
@@ -31,6 +33,7 @@ pub fn status(bytes: &[u8]) -> Status {
         let kill_pending = || mask() & SIGKILL != 0;
         match name {
             b"NSpid" => parsed.ns_pids = value.split_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
+            b"TracerPid" => parsed.tracer = value.trim().parse().unwrap_or(0),
             b"SigPnd" => parsed.kill_pending_thread = kill_pending(),
             b"ShdPnd" => parsed.kill_pending_process = kill_pending(),
             b"CapEff" => parsed.capabilities = mask(),
@@ -58,9 +61,9 @@ mod tests {
 
     #[test]
     fn reads_a_recorded_task() {
-        let file = b"Name:\tls\nState:\tD (disk sleep)\nNSpid:\t15731\t7\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\nCapEff:\t0000000000080004\n";
+        let file = b"Name:\tls\nState:\tD (disk sleep)\nTracerPid:\t4242\nNSpid:\t15731\t7\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\nCapEff:\t0000000000080004\n";
         let parsed = status(file);
-        assert_eq!(parsed.ns_pids, [15731, 7]);
+        assert_eq!((parsed.ns_pids.as_slice(), parsed.tracer), ([15731, 7].as_slice(), 4242));
         assert_eq!(parsed.capabilities, 1 << 19 | 1 << 2);
         assert!(parsed.kill_pending_thread && !parsed.kill_pending_process);
     }

@@ -98,7 +98,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
     };
     match question {
         KilledProcesses => add_all(Depth::Leader, &|one| {
-            matches!(one.owner, Owner::Pod { .. }) && (one.kill_pending || one.threads[0].kill_pending)
+            matches!(one.owner, Owner::Pod { .. }) && (one.kill_pending || one.is_ending(&one.threads[0]))
         }),
         Process { pid, depth } => add_all(*depth, &|one| one.pid == *pid),
         PidNamespace(ns) => add_all(Depth::Threads, &|one| one.pid_ns == Some(*ns)),

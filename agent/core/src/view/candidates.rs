@@ -6,7 +6,7 @@ use findings::{PodRef, PodUid};
 
 use crate::{
     facts::Facts,
-    observation::{ContainerState, Deletion, Observation, Question},
+    observation::{ContainerState, Deletion, Observation, Owner, Process, Question, Thread},
 };
 
 /// A pod that should be gone, and how that is known.
@@ -26,7 +26,7 @@ pub enum Why {
     /// The API server does not know it any more, and it still has something here: it was deleted
     /// by force, or the kubelet could not clean up after it.
     NotInApi,
-    /// The API server was not asked. A process of it has a SIGKILL pending.
+    /// The API server was not asked. A process of it has a SIGKILL pending, or hangs on its way out.
     BeingKilled,
     /// The API server was not asked. Everything of it has ended, and something is left.
     Ended,
@@ -83,11 +83,8 @@ fn local_pods(seen: &Observation) -> BTreeMap<PodUid, PodRef> {
 
 fn without_api(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
     seen.is_settled(Question::KilledProcesses);
-    let is_killed = |process: &&crate::observation::Process| {
-        matches!(&process.owner, crate::observation::Owner::Pod { uid, .. } if *uid == pod.uid)
-            && (process.kill_pending || process.threads.iter().any(|thread| thread.kill_pending))
-    };
-    if seen.processes.iter().any(|process| is_killed(&process)) {
+    let is_its = |process: &&Process| matches!(&process.owner, Owner::Pod { uid, .. } if *uid == pod.uid);
+    if seen.processes.iter().filter(is_its).any(|process| is_killed(seen, process)) {
         return Some(Candidate { pod, why: Why::BeingKilled });
     }
     let runtime = seen.runtime.get()?;
@@ -97,6 +94,19 @@ fn without_api(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
     let is_over = sandboxes.all(|s| !s.ready) && containers.all(|c| c.state == ContainerState::Exited);
     // A pod directory of which the runtime knows nothing may be that of a pod about to start.
     (was_run && is_over && leaves_something(seen, &pod.uid)).then_some(Candidate { pod, why: Why::Ended })
+}
+
+/// Whether it has been killed, or hangs on its way out. Processes of any pod exit all the time, so one that exits
+/// counts only when it waits and does not move.
+fn is_killed(seen: &Facts<'_>, process: &Process) -> bool {
+    let hangs = |thread: &&Thread| {
+        process.exits(thread)
+            && thread.waits()
+            && (thread.steady || !seen.is_settled(Question::WaitingThreads(process.pid)))
+    };
+    process.kill_pending
+        || process.threads.iter().any(|thread| thread.kill_pending)
+        || process.threads.iter().any(|thread| hangs(&thread))
 }
 
 /// Whether a mount or a cgroup of the pod is left; its bare directory stays until the API object

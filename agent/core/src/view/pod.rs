@@ -75,6 +75,34 @@ impl<'a> PodView<'a> {
         self.api.is_some() && self.seen.api.get().is_some_and(|api| api.stale.is_some())
     }
 
+    /// Whether its phase in the API is terminal, where that tells how far the kubelet has come: since 1.27 it reports
+    /// such a phase only when no container may run any more and no device is held (`mergePodStatus`).
+    pub fn is_reported_ended(&self) -> Option<bool> {
+        let told = self.api.filter(|pod| !pod.mirror && !pod.phase.is_empty())?;
+        let tells = !self.is_stale() && !self.kubelet.tests_together();
+        tells.then(|| matches!(told.phase.as_str(), "Succeeded" | "Failed"))
+    }
+
+    /// Whether the kubelet has removed its cgroup, and so, since 1.27, has passed every gate before that. A reboot
+    /// takes a cgroup away too, so something of the pod must be younger than the node's start.
+    pub fn has_passed_cgroup(&self) -> bool {
+        let boot_ms = self.seen.at_ms.saturating_sub(self.seen.uptime_ms);
+        let sandboxes = self.sandboxes.iter().map(|sandbox| sandbox.created_ms);
+        let containers = self.containers.iter().map(|container| container.created_ms);
+        let mut times = sandboxes.chain(containers).chain(self.dir.map(|dir| dir.changed_ms));
+        self.seen.cgroups.get().is_some()
+            && self.cgroup.is_none()
+            && !self.kubelet.tests_together()
+            && times.any(|time| time > boot_ms)
+    }
+
+    /// Whether the kubelet has lowered its share of the processors, which it does while it waits for volumes
+    /// (`ReduceCPULimits`). One of the class BestEffort has the least all its life.
+    pub fn has_lowered_cpu(&self) -> Option<bool> {
+        let mut dirs = self.cgroup?.dirs.iter().filter(|dir| !dir.path.show().contains("besteffort"));
+        dirs.find_map(|dir| dir.cpu_at_minimum)
+    }
+
     /// Its uid.
     pub fn uid(&self) -> &'a PodUid {
         &self.pod.uid
@@ -159,6 +187,13 @@ impl<'a> PodView<'a> {
     pub fn parent(&self, process: &Process) -> Option<&'a Process> {
         self.is_read(process.parent, Depth::Blocked);
         self.seen.process(process.parent)
+    }
+
+    /// Who traces a thread, with those of its own that are in D.
+    pub fn tracer(&self, thread: &Thread) -> Option<&'a Process> {
+        let pid = thread.tracer?;
+        self.is_read(pid, Depth::Blocked);
+        self.seen.process(pid)
     }
 
     /// Of nobody's child, and of what the runtime has no pid of, there is nothing to read.

@@ -28,7 +28,7 @@ impl Standing {
         Ok(Standing { stat, status: parse::status(&dir.read("status", LINES)?) })
     }
 
-    fn kill_pending(&self) -> bool {
+    pub(super) fn kill_pending(&self) -> bool {
         self.status.kill_pending_thread || self.status.kill_pending_process
     }
 
@@ -52,6 +52,8 @@ impl Standing {
             comm: stat.comm.clone(),
             state: stat.state,
             kill_pending: self.kill_pending(),
+            exiting: stat.exiting(),
+            tracer: Some(status.tracer).filter(|tracer| *tracer > 0),
             wchan,
             switches: status.switches,
             steady: false,
@@ -109,6 +111,7 @@ pub fn read_again(process: &mut Process) {
 }
 
 fn compare(before: &mut Thread, now: &Standing, dir: &ProcDir) {
+    before.exiting |= now.stat.exiting();
     let has_not_run = now.stat.state == before.state && now.status.switches == before.switches;
     before.steady = has_not_run && now.wchan(dir) == before.wchan;
     before.kill_pending |= now.kill_pending();

@@ -297,7 +297,7 @@ impl Scan<'_> {
         let mounts = tables.flat_map(|table| &table.mounts).filter(served);
         let hints = fuse::Hints {
             census: Some(&self.census),
-            names: mounts.filter_map(|mount| mount.fs_type.strip_prefix("fuse.")).map(str::to_owned).collect(),
+            names: mounts.filter_map(|mount| mount.fs_type.split_once('.')).map(|(_, name)| name.to_owned()).collect(),
             mount_ns: seen.mounts.kubelet.get().map(|table| table.ns),
         };
         seen.fuse.extend(fuse::connections(numbers, &hints, &self.host));

@@ -1,7 +1,8 @@
 //! The node is done; the rest is between the kubelet and the API server, or the API server's alone.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The node is done, but the API has not taken the final status.
@@ -25,6 +26,39 @@ causes! {
         ))
         .sources(&["reference: kubelet status manager syncPod, API-side look-alikes"])
         .event_reason("PodStatusNotReported")
+        .outranked_by(AT_THE_KUBELET)
+        .diagnosis(Proven::Observation);
+
+    /// What can be seen has ended, and the kubelet has not come to the volumes.
+    TERMINATION_NOT_FINISHED = Cause::at(Gate::SandboxStopped, "TerminationNotFinished")
+        .title("The kubelet has not finished stopping the pod")
+        .meaning("All containers have ended and no sandbox is READY, but the pod's phase is not terminal. Since 1.27 the \
+            kubelet reports a terminal phase before it waits for volumes, so it is still at or before StopPodSandbox \
+            (a network plugin fails) or the release of devices (DRA), or it cannot report its status. Volumes that are \
+            mounted are not its reason yet.")
+        .proof("CRI lists no container as RUNNING and no sandbox as READY, the phase in the API is not terminal although \
+            the deadline has passed, and volumes or the cgroup of the pod are left. Which of the three it is shows only \
+            in the kubelet's log or in a FailedKillPod Event, so this is never more than probable.")
+        .safe(&[
+            step("Read the Events of the pod: FailedKillPod has the words of the StopPodSandbox that fails")
+                .run("kubectl get events --all-namespaces --field-selector involvedObject.uid={uid}"),
+            step("Read what the kubelet says of this pod: StopPodSandbox, NodeUnprepareResources, Failed to update \
+                status for pod")
+                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+            step("Stop the sandbox as the kubelet does and read the error; for one that is stopped nothing happens")
+                .run("crictl stopp {sandbox}").if_known(),
+            step("Repair what it names (the CNI plugin, the DRA driver, the kubelet's certificate, a webhook of \
+                pods/status); the kubelet tries again every 10 to 15 s"),
+        ])
+        .danger(Danger::new(
+            "umount of the pod's volumes",
+            "The kubelet has not come to them: it and the CSI driver then meet a state that they do not expect, and may \
+                fail from then on.",
+        ))
+        .sources(&["reference: kubelet SyncTerminatingPod, mergePodStatus", "multus#669", "kubernetes#129402"])
+        .event_reason("PodTerminationNotFinished")
+        .patience(Patience::Seconds(60))
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The node is done; the object is kept by the API side.
@@ -33,8 +67,9 @@ causes! {
         .meaning("The kubelet has released everything and its final status is in the API. What keeps the object is on \
             the API side: a finalizer that its controller has not removed, or a webhook that refuses the last delete. \
             Nothing on this node can help.")
-        .proof("Nothing of the pod is left on the node, its phase is terminal, and metadata.finalizers is not empty \
-            (or the kubelet's log says Failed to delete status for pod).")
+        .proof("The pod's phase is terminal, metadata.finalizers is not empty, and nothing of the pod is left on the \
+            node, or its cgroup is removed (since 1.27 that comes last). While more is left it is told as what the \
+            object waits for then.")
         .safe(&[
             step("Look at metadata.finalizers of the pod, find the controller that owns each, and bring it back; it \
                 removes its own finalizer when its work is done"),

@@ -1,5 +1,6 @@
 //! Gate `ContainersStopped`: why a container that should have ended is RUNNING.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
@@ -53,8 +54,8 @@ causes! {
     /// The kubelet has not asked the runtime to stop anything yet.
     KILL_NOT_ATTEMPTED = Cause::at(Gate::ContainersStopped, "KillNotAttempted")
         .title("The kubelet has not tried to kill the containers yet")
-        .meaning("The deadline has passed, but no process of the pod has SIGKILL pending and none is held by the \
-            kernel: nobody has sent it. The kubelet's pod worker has not come to the termination. It still waits for a \
+        .meaning("The deadline has passed, but no process of the pod has SIGKILL pending or is exiting, and none is \
+            held by the kernel: nobody has sent it. The kubelet's pod worker has not come to the termination. It still waits for a \
             SyncPod in progress (an image pull, a container start) or for a fresh list from the PLEG.")
         .proof("CRI says RUNNING past deletionTimestamp; every task of the containers is alive without SIGKILL (0x100) \
             in SigPnd or ShdPnd and not in D, T or frozen. No Killing event exists, or kubelet_pleg_last_seen is old.")
@@ -74,6 +75,7 @@ causes! {
         ))
         .sources(&["kubernetes#121435", "kubernetes#113606", "reference: kubelet podWorkerLoop GetNewerThan"])
         .event_reason("PodKillNotAttempted")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The process has ended but the runtime says RUNNING.

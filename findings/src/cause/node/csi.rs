@@ -1,5 +1,6 @@
 //! CSI: the file that remembers a volume, the driver that must unpublish it.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, step};
 
@@ -48,6 +49,7 @@ causes! {
         ))
         .sources(&["trident#572", "datashim#340", "csi-digitalocean#242"])
         .event_reason("PodVolumeDriverFails")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The driver said OK and left the mount.
@@ -71,6 +73,7 @@ causes! {
         .danger(Danger::new("rm -rf of the target", "It is still the volume: its data is deleted."))
         .sources(&["kubernetes#122342", "reference: kubelet csi_mounter.go removeMountDir"])
         .event_reason("PodVolumeLeftMounted")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("csi-left-mounted"));
 
     /// `vol_data.json` is missing.

@@ -11,11 +11,12 @@ causes! {
         .meaning("A task waits for a FUSE server that has read its request and does not answer. From then on the wait \
             cannot be interrupted: SIGKILL stays pending and the task stays in state D. Neither the container nor a \
             mount that this task uses can go before the server answers, ends, or its connection is aborted.")
-        .proof("A thread is D in a FUSE wait (request_wait_answer, fuse_*), holds a pending SIGKILL, and has not run \
-            between two looks at least a quarter of a second apart; the mount comes from the descriptor of its system \
-            call, else from the one mount it can see whose /sys/fs/fuse/connections/<minor>/waiting is above 0. For a \
-            volume: its server is stopped (T), or a stat in a disposable child gets no answer. Several possible \
-            mounts, or a holder that is not being killed, make it only probable.")
+        .proof("A thread is in a FUSE wait (request_wait_answer, fuse_*), in D with a pending SIGKILL or exiting (the \
+            kernel drops a SIGKILL sent to a task that exits, and it may wait in S), and has not run between two looks \
+            at least a quarter of a second apart; the mount comes from the descriptor of its system call, else from \
+            the one mount it can see whose /sys/fs/fuse/connections/<number>/waiting is above 0. For a volume: its \
+            server is stopped (T), or a stat in a disposable child gets no answer. Several possible mounts, or a \
+            holder that is not being killed, make it only probable.")
         .safe(&[
             step("If {server} (pid {server_pid}) is only stopped (state T), let it run again")
                 .run("kill -CONT {server_pid}").if_known(),
@@ -43,7 +44,7 @@ causes! {
         .meaning("The volume is a FUSE mount and its server process is gone. Every access says \"transport endpoint is \
             not connected\", and many drivers fail their unpublish with it. The dead mount stays, and for the kubelet \
             it still counts as mounted.")
-        .proof("mountinfo has a fuse mount for the volume and /sys/fs/fuse/connections/<minor> is gone, or a look in \
+        .proof("mountinfo has a fuse mount for the volume and /sys/fs/fuse/connections/<number> is gone, or a look in \
             the disposable child gives ENOTCONN; statx with AT_STATX_DONT_SYNC still says mount root.")
         .safe(&[
             step("Unmount the dead mount; what the server had not stored is lost already")

@@ -2,6 +2,10 @@
 
 use crate::cause::entry::{Cause, Danger, Proven, step};
 
+/// Beside these a pod says nothing of what the kubelet has not done yet.
+pub(super) static AT_THE_KUBELET: &[&Cause] =
+    &[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG, &PLEG_STALLED];
+
 causes! {
     /// No kubelet process runs on the node.
     KUBELET_NOT_RUNNING = Cause::of_node("KubeletNotRunning")
@@ -23,14 +27,35 @@ causes! {
         .event_reason("NodeKubeletNotRunning")
         .diagnosis(Proven::Observation);
 
+    /// The kubelet's process is stopped.
+    KUBELET_STOPPED = Cause::of_node("KubeletStopped")
+        .title("The kubelet is stopped")
+        .meaning("Somebody has stopped the kubelet's process (SIGSTOP, a debugger, a frozen job): it does not run until \
+            it is told to go on. Nobody stops containers, unmounts volumes or reports a status, so every terminating \
+            pod here stays as it is. The containers themselves run on.")
+        .proof("/proc/<kubelet>/stat says state T (stopped) or t (stopped by a debugger).")
+        .safe(&[
+            step("Let the kubelet, pid {pid}, go on; it then does everything that has waited")
+                .run("kill -CONT {pid}").lab("kubelet-stopped").if_known(),
+            step("If it stays stopped, a debugger holds it: end that, TracerPid names it")
+                .run("grep TracerPid /proc/{pid}/status"),
+            step("Find out who stopped it before it happens again"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force for the pods of this node",
+            "Their containers still run here; replacements elsewhere write the same data.",
+        ))
+        .sources(&["reference: seen on a real kubelet 1.36"])
+        .event_reason("NodeKubeletStopped")
+        .diagnosis(Proven::Lab("kubelet-stopped"));
+
     /// The kubelet's main loop hangs, typically in a stat on a dead mount.
     KUBELET_SYNC_LOOP_HUNG = Cause::of_node("KubeletSyncLoopHung")
         .title("The kubelet's main loop hangs")
         .meaning("The kubelet runs, but its main loop stands still, usually in a stat or statfs on a mount whose NFS \
             or FUSE server does not answer. Housekeeping is part of this loop, so one dead mount stops every pod of \
             the node. Kubelets since 1.30 are less prone to it, because they use statx.")
-        .proof("/healthz of the kubelet fails at its check syncloop, or the kubelet's \
-            process is stopped (T).")
+        .proof("/healthz of the kubelet fails at its check syncloop.")
         .safe(&[
             step("See which kernel functions the kubelet's threads wait in").run("grep -H . /proc/{pid}/task/*/wchan"),
             step("Bring the NFS or FUSE server behind that mount back: the kubelet then goes on by itself"),

@@ -24,6 +24,7 @@ mod sandbox;
 mod shim;
 mod static_pod;
 mod stray;
+mod tracer;
 mod uninterruptible;
 mod volume;
 
@@ -51,6 +52,7 @@ pub use sandbox::*;
 pub use shim::*;
 pub use static_pod::*;
 pub use stray::*;
+pub use tracer::*;
 pub use uninterruptible::*;
 pub use volume::*;
 
@@ -60,6 +62,7 @@ use crate::Cause;
 pub(super) static ALL: &[&[&Cause]] = &[
     container::ALL,
     shim::ALL,
+    tracer::ALL,
     fuse::ALL,
     nfs::ALL,
     uninterruptible::ALL,

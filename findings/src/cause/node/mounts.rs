@@ -1,5 +1,6 @@
 //! Mounts under mounts, mounts in the wrong namespace, directories left behind.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, step};
 
@@ -11,7 +12,8 @@ causes! {
             propagation, by a terminationMessagePath in the volume, or by a tool on the host. The kubelet can neither \
             unmount nor remove the volume while a mount is below it.")
         .proof("The kubelet's mountinfo has a mount whose mount point lies below pods/<uid>/volumes/<plugin>/<volume> \
-            and which is not the volume's own mount.")
+            and which is not the volume's own mount. One that its parent may have mounted by itself (NFS crossmnt, CIFS \
+            DFS, AFS, tracefs below debugfs) is unmounted with it and is only probable.")
         .safe(&[
             step("Look at all mounts of this pod and find out who made the one below the volume")
                 .run("findmnt --list | grep -F {uid}"),
@@ -46,14 +48,41 @@ causes! {
         .event_reason("PodVolumeNestedMount")
         .diagnosis(Proven::Observation);
 
+    /// Two mounts on one target.
+    VOLUME_MOUNTED_TWICE = Cause::at(Gate::VolumesUnmounted, "VolumeMountedTwice")
+        .title("The volume is mounted twice on one path")
+        .meaning("Two mounts lie on the volume's path, one upon the other. After a restart the kubelet has a volume \
+            published again, and a driver that does not look first mounts it once more. An unmount takes only the upper \
+            one away; the driver says OK, the kubelet finds that the path is still a mount, and nobody tries again.")
+        .proof("The kubelet's mountinfo has two or more lines with the volume's path as mount point, nothing holds it, \
+            and they do not come from a root directory of the kubelet that is mounted over itself. Who mounted it twice \
+            is a guess.")
+        .safe(&[
+            step("Unmount the upper one; a plain umount refuses a mount in use")
+                .run("umount {path}").lab("mounted-twice"),
+            step("Unmount the one below it, and so on until the path is no mount any more")
+                .run("umount {path}").lab("mounted-twice"),
+            step("When the pod is gone from the API and its directory stays, move the kubelet's note out of the way, \
+                into a new directory below /var/tmp: the kubelet has forgotten the volume, and its clean-up refuses to \
+                delete files")
+                .run("test -f {vol_data} && mv {vol_data} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"")
+                .lab("mounted-twice"),
+            step("Report the fault to the CSI driver's authors and upgrade it: NodePublishVolume must be idempotent"),
+        ])
+        .danger(Danger::new("rm -rf of the target", "It is still the volume: its data is deleted."))
+        .sources(&["reference: seen on a real kubelet 1.36 after a restart", "kubernetes#122342"])
+        .event_reason("PodVolumeLeftMounted")
+        .outranked_by(AT_THE_KUBELET)
+        .diagnosis(Proven::Lab("mounted-twice"));
+
     /// The kubelet's root is a symlink or mounted twice.
     KUBELET_ROOT_AMBIGUOUS = Cause::at(Gate::VolumesUnmounted, "KubeletRootAmbiguous")
         .title("The kubelet's root directory is reached by two paths")
         .meaning("The kubelet's root directory is a symlink, or it is mounted a second time over itself. The kubelet \
             asks about one path while the mount stands at the other, takes a mounted volume for a plain directory, and \
             tries to remove what is mounted. That fails as busy, or it goes through and deletes.")
-        .proof("The real path of the root directory differs from the kubelet's --root-dir, or mountinfo shows two \
-            mounts for one path of the volume or of the root directory.")
+        .proof("mountinfo shows two mounts for the path of the root directory, one over the other, and two for the \
+            path of the volume, one of them below the hidden root.")
         .safe(&[
             step("Drain the node, then set --root-dir to the real path, without a symlink, and remove the second \
                 mount"),
@@ -155,6 +184,7 @@ causes! {
         ))
         .sources(&["kubernetes#114546"])
         .event_reason("PodVolumeDirectoryLeft")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The volume directory holds files although nothing is mounted.

@@ -9,9 +9,10 @@ causes! {
         .title("An NFS server does not answer")
         .meaning("A task waits inside the NFS client for a server that does not answer. The task is in state D and \
             does not act on SIGKILL, so the container cannot end. An unmount of the same file system waits as well.")
-        .proof("A thread is D in an nfs or rpc function, holds a pending SIGKILL (or is the kubelet's umount), and has \
-            not run between two looks at least a quarter of a second apart; mountinfo shows the NFS mount it uses. \
-            With several NFS mounts it is only probable which.")
+        .proof("A thread waits in an nfs or rpc function, in D with a pending SIGKILL, or exiting (the kernel drops a \
+            SIGKILL sent to a task that exits), or as the kubelet's umount in D, and has not run between two looks at \
+            least a quarter of a second apart; mountinfo shows the NFS mount it uses. With several NFS mounts it is \
+            only probable which.")
         .safe(&[
             step("Bring the NFS server, or the network to it, back: the waiting tasks then go on by themselves"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),

@@ -1,5 +1,6 @@
 //! Pods the API server does not know any more, with something of them left here.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, step};
 
@@ -38,9 +39,11 @@ causes! {
         .safe(&[
             step("Make sure that nothing is mounted below the directory, in any mount namespace")
                 .run("grep -lsF {uid} /proc/[0-9]*/mountinfo"),
+            step("If the CSI driver of a volume is not on this node, bring it back first and wait 2 min 2 s: a kubelet \
+                that remembers the volume then removes everything by itself, and would be lost without vol_data.json"),
             step("Move the leftover file out of the way, into a new directory below /var/tmp; the kubelet then removes \
                 the empty directories")
-                .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"").lab("orphan-dir"),
+                .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"").lab("orphan-dir").if_known(),
             step("If a volume's directory holds data, save it elsewhere first; never delete it unread"),
         ])
         .danger(Danger::new(
@@ -49,7 +52,38 @@ causes! {
         ))
         .sources(&["kubernetes#60987", "kubernetes#134075", "longhorn#3207"])
         .event_reason("OrphanedPodDirectory")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("orphan-dir"));
+
+    /// A pod directory with a volume that the kubelet found again when it started.
+    ORPHANED_VOLUME_REMEMBERED = Cause::at(Gate::VolumesUnmounted, "OrphanedVolumeRemembered")
+        .title("The kubelet remembers a volume of a pod that no longer exists")
+        .meaning("Neither the API nor the runtime knows this pod any more, and the kubelet still has a volume of it in \
+            mind: at its start it found vol_data.json in the directory (reconstruction) and took the volume for mounted. \
+            It asks the CSI driver again and again to unpublish it, and removes nothing before that has worked. Without \
+            vol_data.json it cannot even ask, and fails ten times a second.")
+        .proof("pods/<uid> exists, the UID is not in the API's pods of this node and not in CRI, nothing is mounted, and \
+            either the kubelet was started after the directory's last change and the driver that vol_data.json names is \
+            not registered, or nothing but empty directories is left, which the kubelet removes every 2 s unless it \
+            remembers a volume. What it remembers cannot be read, so this is never more than probable.")
+        .safe(&[
+            step("Make the empty directory that the kubelet looks for beside vol_data.json")
+                .run("mkdir {path}").if_known(),
+            step("If vol_data.json was moved away, put it back: {vol_data}; without it the kubelet cannot ask the driver")
+                .if_known(),
+            step("Bring the node pod of the volume's CSI driver back to this node (reinstall it, or repair its \
+                nodeSelector, taints or image)").lab("orphan-remembered"),
+            step("Wait 2 min 2 s: at its next try the kubelet has the volume unpublished and removes the directory"),
+        ])
+        .danger(Danger::new(
+            "Moving or deleting vol_data.json",
+            "The kubelet remembers the volume and cannot ask for it any more: UnmountVolume.NewUnmounter failed, ten \
+                times a second, and the driver is never told, so the volume stays staged.",
+        ))
+        .sources(&["reference: seen on a real kubelet 1.36", "reference: kubelet reconstructVolumes, csi_mounter.go"])
+        .event_reason("OrphanedPodDirectory")
+        .outranked_by(AT_THE_KUBELET)
+        .diagnosis(Proven::Lab("orphan-remembered"));
 
     /// A subPath to a single file keeps an orphaned pod directory.
     ORPHANED_SUB_PATH_FILE = Cause::at(Gate::VolumesUnmounted, "OrphanedSubPathFile")

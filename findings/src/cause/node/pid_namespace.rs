@@ -10,11 +10,13 @@ causes! {
     /// The init of the pid namespace waits for a zombie whose parent lives outside.
     PID_NAMESPACE_ZOMBIE_UNREAPED = Cause::at(Gate::ContainersStopped, "PidNamespaceZombieUnreaped")
         .title("A zombie in the pid namespace is not reaped by its parent outside")
-        .meaning("The container's init was killed and may end only when its pid namespace is empty. One member of the \
-            namespace is a zombie whose parent lives outside (an exec helper, nsenter, setns) and does not reap it. \
-            Init waits in zap_pid_ns_processes with SIGKILL pending, and the container stays RUNNING.")
+        .meaning("The container's init (with shareProcessNamespace the pause process) was killed and may end only when \
+            its pid namespace is empty. One member of it, or of a namespace nested in it, is a zombie whose parent lives \
+            outside (an exec helper, nsenter, setns) and does not reap it. Init waits in zap_pid_ns_processes with \
+            SIGKILL pending, and the container stays RUNNING, or the sandbox READY.")
         .proof("/proc/<init>/wchan is zap_pid_ns_processes with SIGKILL (0x100) in ShdPnd; another process with the \
-            same /proc/<pid>/ns/pid is Z without live threads and its PPid is a process outside that namespace.")
+            same /proc/<pid>/ns/pid, or in a namespace below it, is Z without live threads, and its PPid is a process \
+            with a shorter NSpid, so one outside.")
         .safe(&[
             step("End the parent that does not reap, {comm} (pid {parent_pid}), unless it is a shim, the runtime or \
                 the kubelet: the zombie then goes to a process that reaps it")

@@ -1,5 +1,6 @@
 //! Gate `SandboxStopped`: a sandbox that runs, or a network that cannot be torn down.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, step};
 
@@ -47,6 +48,7 @@ causes! {
         ))
         .sources(&["containerd#8847", "containerd#10755"])
         .event_reason("PodSandboxNotStopped")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The CNI plugin's DEL fails.

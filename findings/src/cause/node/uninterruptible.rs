@@ -1,5 +1,5 @@
-//! A task in D with a SIGKILL pending: the kill was delivered, the kernel cannot act on it. What
-//! it waits for is the cause: a FUSE server, an NFS server, a device.
+//! A task that should end and waits in the kernel: a SIGKILL is pending and the kernel cannot act on it, or it hangs
+//! on its way out. What it waits for is the cause: a FUSE server, an NFS server, a device.
 
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, step};
@@ -11,9 +11,9 @@ causes! {
         .meaning("A task of the pod waits in the kernel in state D: for a local disk, a device driver, or a file \
             system that was not recognised. The kernel acts on SIGKILL only when this wait ends. Until then the \
             container stays RUNNING and StopContainer runs into its deadline.")
-        .proof("A thread is D with SIGKILL pending in SigPnd or ShdPnd, in the same kernel function and with the same \
-            count of context switches in two looks at least a quarter of a second apart, and no FUSE or NFS wait is \
-            recognised.")
+        .proof("A thread is D with SIGKILL pending in SigPnd or ShdPnd, or exiting (PF_EXITING in its flags), in the \
+            same kernel function and with the same count of context switches in two looks at least a quarter of a \
+            second apart, and no FUSE or NFS wait is recognised.")
         .safe(&[
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("Look for disk, driver and hung task messages of the kernel and repair what they name")

@@ -1,5 +1,6 @@
 //! Gate `VolumesUnmounted`: why a volume of the pod is still there.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
@@ -24,6 +25,7 @@ causes! {
         .sources(&["reference: kubelet volume reconciler back-off", "trident#572"])
         .event_reason("PodVolumeStillMounted")
         .patience(Patience::NextTry)
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// After a restart the kubelet could not reconstruct the volume.
@@ -48,6 +50,7 @@ causes! {
             "kubernetes#116925", "kubernetes#117019", "longhorn#4782",
         ])
         .event_reason("PodVolumeNotReconstructed")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// This kubelet no longer has the volume's plugin.

@@ -21,7 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(2);
 /// What the kubelet reads of `vol_data.json`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct VolData {
+pub struct VolData {
     driver_name: String,
     volume_handle: String,
 }
@@ -55,7 +55,7 @@ pub fn tear_down(kubelet_root: &Path, dir: &Path) -> anyhow::Result<()> {
     fs::remove_dir(dir).with_context(|| format!("remove {}", dir.display()))
 }
 
-fn load(file: &Path) -> anyhow::Result<VolData> {
+pub fn load(file: &Path) -> anyhow::Result<VolData> {
     let text = fs::read(file).with_context(|| {
         format!(
             "UnmountVolume.NewUnmounter failed: kubernetes.io/csi: failed to open volume data file [{}]",

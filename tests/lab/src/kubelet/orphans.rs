@@ -6,17 +6,17 @@ use std::{fs, io, path::Path, thread, time::Duration};
 
 use anyhow::Context as _;
 
-use super::{log::Log, volumes, worker::has_running};
+use super::{log::Log, reconstruction::Remembered, volumes, worker::has_running};
 use crate::{Layout, PodRef, mounts, runtime::RuntimeClient};
 
 /// The kubelet sweeps every two seconds.
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// Sweeps until the process ends.
-pub fn sweep_forever(layout: &Layout, log: &Log) {
+pub fn sweep_forever(layout: &Layout, log: &Log, remembered: &Remembered) {
     let mut last = String::new();
     loop {
-        if let Err(error) = sweep(layout, log) {
+        if let Err(error) = sweep(layout, log, remembered) {
             let why = format!("{error:#}");
             if why != last {
                 let nobody = PodRef { namespace: String::new(), name: String::new(), uid: String::new() };
@@ -28,7 +28,7 @@ pub fn sweep_forever(layout: &Layout, log: &Log) {
     }
 }
 
-fn sweep(layout: &Layout, log: &Log) -> anyhow::Result<()> {
+fn sweep(layout: &Layout, log: &Log, remembered: &Remembered) -> anyhow::Result<()> {
     let known: Vec<String> = apiserver::Store::new(layout.api())
         .pods()?
         .into_iter()
@@ -44,7 +44,7 @@ fn sweep(layout: &Layout, log: &Log) -> anyhow::Result<()> {
         if is_known || has_running(&client, &uid)? {
             continue;
         }
-        match remove_orphan(&entry.path()).with_context(|| format!("orphaned pod {uid:?} found")) {
+        match remove_orphan(&entry.path(), remembered).with_context(|| format!("orphaned pod {uid:?} found")) {
             Ok(()) => {
                 let pod = PodRef { namespace: String::new(), name: String::new(), uid };
                 log.passed(&pod);
@@ -56,7 +56,8 @@ fn sweep(layout: &Layout, log: &Log) -> anyhow::Result<()> {
 }
 
 /// Removes only empty directories below `volumes`: any file there is data.
-fn remove_orphan(pod_dir: &Path) -> anyhow::Result<()> {
+fn remove_orphan(pod_dir: &Path, remembered: &Remembered) -> anyhow::Result<()> {
+    anyhow::ensure!(!remembered.has_one_of(pod_dir), "but volumes are not cleaned up");
     let mounted = volumes::mounted_on_disk(pod_dir).context("error occurred during reading volume dir from disk")?;
     anyhow::ensure!(mounted.is_empty(), "but volumes are not cleaned up: {mounted:?}");
     for path in volumes::volume_paths(pod_dir)? {

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::Context as _;
 
-use super::{log::Log, orphans, worker::Worker};
+use super::{log::Log, orphans, reconstruction::Remembered, worker::Worker};
 use crate::{Layout, node::default_dir, pod::Record};
 
 /// How often it looks for pods to be ended.
@@ -43,8 +43,11 @@ impl Kubelet {
         fs::write(layout.kubelet_pid(), std::process::id().to_string()).context("write the pid")?;
         let log = Arc::new(Log::open(&layout)?);
         let workers = Arc::new(Mutex::new(HashSet::new()));
-        let housekeeping = (layout.clone(), Arc::clone(&log));
-        thread::spawn(move || orphans::sweep_forever(&housekeeping.0, &housekeeping.1));
+        let remembered = Arc::new(Remembered::read(&layout));
+        let housekeeping = (layout.clone(), Arc::clone(&log), Arc::clone(&remembered));
+        thread::spawn(move || orphans::sweep_forever(&housekeeping.0, &housekeeping.1, &housekeeping.2));
+        let reconciler = (layout.clone(), Arc::clone(&log));
+        thread::spawn(move || remembered.reconcile_forever(&reconciler.0, &reconciler.1));
         loop {
             for record in records(&layout)? {
                 start_worker(&layout, &log, &workers, record);

@@ -50,13 +50,9 @@ fn abort_fuse(layout: &Layout) -> anyhow::Result<()> {
         let foreign = mounts::seen_by(pid).unwrap_or_default();
         seen.extend(foreign.into_iter().filter(|mount| mount.target.starts_with(layout.dir())));
     }
-    let connections: BTreeSet<String> = seen
-        .into_iter()
-        .filter(|mount| mount.kind.starts_with("fuse"))
-        .filter_map(|mount| mount.device.strip_prefix("0:").map(str::to_owned))
-        .collect();
+    let connections: BTreeSet<u32> = seen.iter().filter_map(mounts::Mount::fuse_connection).collect();
     for connection in connections {
-        fusectl::abort(&connection);
+        fusectl::abort(&connection.to_string());
     }
     Ok(())
 }

@@ -179,7 +179,6 @@ impl Node {
     /// Labels and annotations are the kubelet's: the agent knows pods by them.
     pub(crate) fn sandbox_config(&self, spec: &PodSpec) -> cri::PodSandboxConfig {
         let pod = &spec.pod;
-        let network = if spec.own_network { NamespaceMode::Pod } else { NamespaceMode::Node };
         let logs = self.layout.pod_logs().join(format!("{}_{}_{}", pod.namespace, pod.name, pod.uid));
         cri::PodSandboxConfig {
             metadata: Some(cri_api::PodSandboxMetadata {
@@ -198,7 +197,7 @@ impl Node {
             linux: Some(cri::LinuxPodSandboxConfig {
                 cgroup_parent: pod.cgroup(),
                 security_context: Some(cri::LinuxSandboxSecurityContext {
-                    namespace_options: Some(namespaces(network)),
+                    namespace_options: Some(namespaces(spec)),
                     seccomp: None,
                 }),
             }),
@@ -212,7 +211,6 @@ impl Node {
         sandbox: &str,
         sandbox_config: &cri::PodSandboxConfig,
     ) -> anyhow::Result<Container> {
-        let network = if spec.own_network { NamespaceMode::Pod } else { NamespaceMode::Node };
         let mut labels = labels(&spec.pod);
         labels.insert("io.kubernetes.container.name".to_owned(), container.name.clone());
         let annotation = |name: &str, value: &str| (format!("io.kubernetes.{name}"), value.to_owned());
@@ -235,7 +233,7 @@ impl Node {
             linux: Some(cri::LinuxContainerConfig {
                 resources: None,
                 security_context: Some(cri::LinuxContainerSecurityContext {
-                    namespace_options: Some(namespaces(network)),
+                    namespace_options: Some(namespaces(spec)),
                     ..Default::default()
                 }),
             }),
@@ -247,12 +245,10 @@ impl Node {
 }
 
 /// The kubelet's defaults, except that a pod needs no network here.
-fn namespaces(network: NamespaceMode) -> NamespaceOption {
-    NamespaceOption {
-        network: i32::from(network),
-        pid: i32::from(NamespaceMode::Container),
-        ipc: i32::from(NamespaceMode::Pod),
-    }
+fn namespaces(spec: &PodSpec) -> NamespaceOption {
+    let network = if spec.own_network { NamespaceMode::Pod } else { NamespaceMode::Node };
+    let processes = if spec.shared_processes { NamespaceMode::Pod } else { NamespaceMode::Container };
+    NamespaceOption { network: i32::from(network), pid: i32::from(processes), ipc: i32::from(NamespaceMode::Pod) }
 }
 
 /// By these the agent and the kubelet know whose a container is.

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 
 use super::{Repair, Scenario, Staged, support};
 use crate::{
-    Gate, Launch, Node, PodSpec, process,
+    Gate, Launch, Node, PodSpec, Restart, mounts, process,
     standin::csi::Manner,
     volume::{self, CSI_DRIVER, CsiVolume},
 };
@@ -40,6 +40,13 @@ pub const CSI_LEFT_MOUNTED: Scenario = Scenario {
     stage: csi_left_mounted,
 };
 
+/// The driver published twice.
+pub const MOUNTED_TWICE: Scenario = Scenario {
+    name: "mounted-twice",
+    about: "the CSI driver mounted the volume a second time when the kubelet was restarted, and unmounts it once",
+    stage: mounted_twice,
+};
+
 /// The FUSE server of a volume is dead.
 pub const FUSE_DEAD: Scenario = Scenario {
     name: "fuse-dead",
@@ -61,6 +68,7 @@ pub fn start_driver(node: &Node, manner: Manner) -> anyhow::Result<i32> {
     let manner = match manner {
         Manner::Proper => "proper",
         Manner::Blunt => "blunt",
+        Manner::Once => "once",
         Manner::Leaves => "leaves",
     };
     let launch = Launch::stand_in("csi-driver")
@@ -122,6 +130,22 @@ fn csi_left_mounted(node: &Node) -> anyhow::Result<Staged> {
     let path = volume.target.display().to_string();
     let cure = format!("umount {path} && rm {}", volume.data.display());
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CsiUnpublishLeftMount", vec![path]).cured_by(cure))
+}
+
+/// As with a driver that leaves the mount: the kubelet has forgotten the volume, and its note stays.
+fn mounted_twice(node: &Node) -> anyhow::Result<Staged> {
+    start_driver(node, Manner::Once)?;
+    let mut spec = PodSpec::sleeping("mounted-twice");
+    let volume = node.csi_volume(&mut spec, "pvc-data")?;
+    node.run(&spec)?;
+    node.restart_kubelet(Restart::default())?;
+    // Thrice: the driver's own unmount takes one away.
+    mounts::tmpfs(&volume.target)?;
+    mounts::tmpfs(&volume.target)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let path = volume.target.display().to_string();
+    let cure = format!("umount {path} && umount {path} && rm {}", volume.data.display());
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeMountedTwice", vec![path]).cured_by(cure))
 }
 
 fn fuse_dead(node: &Node) -> anyhow::Result<Staged> {

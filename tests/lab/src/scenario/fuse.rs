@@ -1,8 +1,10 @@
 //! A task of the pod waits for a FUSE server that never answers.
 
-use std::time::Duration;
+use std::{fs, path::Path, time::Duration};
 
-use super::{Scenario, Staged, support};
+use anyhow::Context as _;
+
+use super::{Scenario, Staged, leftovers::losetup, support};
 use crate::{Gate, Node, PodSpec, process, wait_for};
 
 /// The container's init itself waits.
@@ -26,6 +28,20 @@ pub const ZOMBIE_LEADER: Scenario = Scenario {
     stage: zombie_leader,
 };
 
+/// The container's init ends by itself, as it was asked to, and waits while its files are closed.
+pub const EXITING_FLUSH: Scenario = Scenario {
+    name: "exiting-flush",
+    about: "the container's process exits by itself and waits in the flush of a file for a FUSE server",
+    stage: exiting_flush,
+};
+
+/// The server's file system lies on a block device, so its connection has another number.
+pub const DSTATE_FUSEBLK: Scenario = Scenario {
+    name: "dstate-fuseblk",
+    about: "the container's process waits for a FUSE server whose file system is on a block device",
+    stage: dstate_fuseblk,
+};
+
 const CAUSE: &str = "FuseServerNotResponding";
 
 fn dstate_fuse(node: &Node) -> anyhow::Result<Staged> {
@@ -37,6 +53,19 @@ fn dstate_fuse(node: &Node) -> anyhow::Result<Staged> {
     node.delete_until(&spec, Gate::ContainersStopped)?;
     process::wait_state(task, "D")?;
     let names = vec![task.to_string(), fuse.server.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
+fn dstate_fuseblk(node: &Node) -> anyhow::Result<Staged> {
+    let (media, disk) = (node.layout().mnt("media"), node.layout().mnt("disk.img"));
+    fs::File::create(&disk).and_then(|file| file.set_len(4 << 20)).context("create the image of a disk")?;
+    let fuse = support::fuse_block_mount(node, "ntfs", &losetup(&disk)?, &media)?;
+    let spec = PodSpec::new("dstate-fuseblk").container(&["/bin/cat", "/media/hang"]).mount(&media, "/media");
+    let task = node.run(&spec)?.app()?.pid;
+    support::wait_fuse_wait(task)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(task, "D")?;
+    let names = vec![task.to_string(), fuse.server.to_string(), format!("connections/{}/abort", fuse.connection)];
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
 }
 
@@ -54,6 +83,20 @@ fn pidns_init(node: &Node) -> anyhow::Result<Staged> {
     process::wait_state(child, "D")?;
     support::wait_stack(init, "zap_pid_ns_processes")?;
     let names = vec![child.to_string(), fuse.server.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
+fn exiting_flush(node: &Node) -> anyhow::Result<Staged> {
+    let media = node.layout().mnt("media");
+    let fuse = support::fuse_mount(node, "s3fs", &media)?;
+    // What sleeps has not the file, so it can be killed.
+    let command = ["/bin/sh", "-c", "exec 3</media/flush; trap 'exit 0' TERM; sleep 2147483647 3<&- & wait"];
+    let spec = PodSpec::new("exiting-flush").container(&command).mount(&media, "/media");
+    let task = node.run(&spec)?.app()?.pid;
+    support::wait_open(task, Path::new("/media/flush"))?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    support::wait_fuse_wait(task)?;
+    let names = vec![task.to_string(), fuse.server.to_string()];
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
 }
 

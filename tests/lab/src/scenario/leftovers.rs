@@ -2,15 +2,16 @@
 
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use anyhow::Context as _;
 
-use super::{Cure, Expect, Scenario, Staged, support};
+use super::{Repair, Scenario, Staged, csi, support};
 use crate::{
     Gate, Node, PodRef, PodSpec, Restart, mounts,
+    standin::csi::Manner,
     volume::{self, plugin},
 };
 
@@ -73,23 +74,69 @@ pub(super) fn losetup(file: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-fn orphan_dir(node: &Node) -> anyhow::Result<Staged> {
-    let pod = PodRef::new("orphan-dir");
+/// The volume of a forgotten pod that the kubelet has found again.
+pub const ORPHAN_REMEMBERED: Scenario = Scenario {
+    name: "orphan-remembered",
+    about: "the kubelet found a volume of a pod that is long gone when it started, and its CSI driver is away",
+    stage: |node| {
+        let (pod, file) = orphan_with(node, "orphan-remembered", &serde_json::to_vec(&volume::vol_data("pvc-data"))?)?;
+        node.restart_kubelet(Restart::default())?;
+        let names = vec![file.display().to_string()];
+        Ok(orphaned(pod, "OrphanedVolumeRemembered", names).by_hand(Repair::CsiDriver))
+    },
+};
+
+/// The same after bad advice.
+pub const ORPHAN_REMEMBERED_MOVED: Scenario = Scenario {
+    name: "orphan-remembered-moved",
+    about: "the kubelet remembers a volume of a pod that is long gone, and somebody moved its vol_data.json away",
+    stage: orphan_remembered_moved,
+};
+
+fn orphan_remembered_moved(node: &Node) -> anyhow::Result<Staged> {
+    let data = serde_json::to_vec(&volume::vol_data("pvc-data"))?;
+    let (pod, file) = orphan_with(node, "orphan-remembered-moved", &data)?;
+    node.restart_kubelet(Restart::default())?;
+    fs::rename(&file, node.layout().mnt("saved.json")).context("move vol_data.json away")?;
+    let target = file.with_file_name("mount");
+    fs::remove_dir(&target).context("remove the empty target")?;
+    csi::start_driver(node, Manner::Proper)?;
+    let names = vec![file.display().to_string(), format!("mkdir '{}'", target.display())];
+    Ok(orphaned(pod, "OrphanedVolumeRemembered", names).by_hand(Repair::VolumeNote))
+}
+
+/// Undoes it, in the order that is printed.
+pub fn put_back(node: &Node) -> anyhow::Result<()> {
+    let pod = PodRef::new(ORPHAN_REMEMBERED_MOVED.name);
     let dir = volume::dir(&node.layout().pod_dir(&pod.uid), plugin::CSI, "pvc-data");
-    fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+    fs::create_dir(dir.join("mount")).context("make the empty target")?;
+    fs::rename(node.layout().mnt("saved.json"), dir.join("vol_data.json")).context("put vol_data.json back")
+}
+
+/// The file was damaged by a power loss, so a kubelet that starts afterwards finds no volume there.
+fn orphan_dir(node: &Node) -> anyhow::Result<Staged> {
+    let (pod, file) = orphan_with(node, "orphan-dir", b"")?;
+    node.restart_kubelet(Restart::default())?;
+    let path = file.display().to_string();
+    let cure = format!("mv {path} {}", node.layout().mnt("saved.json").display());
+    Ok(orphaned(pod, "OrphanedPodDirectory", vec![path]).cured_by(cure))
+}
+
+/// A pod directory that nobody knows, with this `vol_data.json` beside an empty target.
+fn orphan_with(node: &Node, name: &str, vol_data: &[u8]) -> anyhow::Result<(PodRef, PathBuf)> {
+    let pod = PodRef::new(name);
+    node.begin(&pod.uid)?;
+    let dir = volume::dir(&node.layout().pod_dir(&pod.uid), plugin::CSI, "pvc-data");
+    fs::create_dir_all(dir.join("mount")).with_context(|| format!("create {}", dir.display()))?;
     let file = dir.join("vol_data.json");
-    fs::write(&file, serde_json::to_vec(&volume::vol_data("pvc-data"))?).context("write vol_data.json")?;
+    fs::write(&file, vol_data).context("write vol_data.json")?;
     for path in [&file, &dir, &node.layout().pod_dir(&pod.uid)] {
         support::age(path)?;
     }
-    let path = file.display().to_string();
-    let expect = Expect {
-        pod_uid: Some(pod.uid.clone()),
-        verdict: "Stuck",
-        gate: Some(Gate::VolumesUnmounted.name()),
-        cause: Some("OrphanedPodDirectory"),
-        names: vec![path.clone()],
-    };
-    let known_good = vec![format!("mv {path} {}", node.layout().mnt("saved.json").display())];
-    Ok(Staged { pods: vec![pod], expect: vec![expect], cure: Cure::Printed, known_good, ends: true })
+    node.made(&pod.uid)?;
+    Ok((pod, file))
+}
+
+fn orphaned(pod: PodRef, cause: &'static str, names: Vec<String>) -> Staged {
+    Staged::stuck(pod, Gate::VolumesUnmounted, cause, names)
 }

@@ -1,6 +1,8 @@
-//! A pid namespace that does not end although all its processes are dead.
+//! Processes that are dead and are not reaped.
 
 use std::time::Duration;
+
+use anyhow::Context as _;
 
 use super::{Scenario, Staged, support};
 use crate::{Gate, Launch, Node, PodSpec, process, wait_for};
@@ -12,18 +14,67 @@ pub const ZOMBIE_FOREIGN_PARENT: Scenario = Scenario {
     stage: zombie_foreign_parent,
 };
 
+/// The same in the one pid namespace of a whole pod.
+pub const ZOMBIE_SHARED_NAMESPACE: Scenario = Scenario {
+    name: "zombie-shared-namespace",
+    about: "the pause process of a pod with one pid namespace waits for a dead process with a parent outside",
+    stage: zombie_shared_namespace,
+};
+
+/// A zombie that only its debugger can see.
+pub const TRACED_ZOMBIE: Scenario = Scenario {
+    name: "traced-zombie",
+    about: "the container's process has ended, and a debugger of the host that traces it does not let it go",
+    stage: traced_zombie,
+};
+
+fn traced_zombie(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("traced-zombie");
+    let init = node.run(&spec)?.app()?.pid;
+    let launch = Launch::stand_in("gdb").args(["stand-in", "tracer", "--of"]);
+    let tracer = node.launch(launch.arg(init.to_string()))?;
+    wait_for("the debugger traces the process", Duration::from_secs(5), || {
+        let status = std::fs::read_to_string(format!("/proc/{init}/status"))?;
+        Ok(status.contains(&format!("TracerPid:\t{tracer}\n")).then_some(()))
+    })?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(init, "Z")?;
+    let names = vec![tracer.to_string(), init.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "ZombieHeldByTracer", names)
+        .cured_by(format!("kill -9 {tracer}")))
+}
+
 fn zombie_foreign_parent(node: &Node) -> anyhow::Result<Staged> {
     let spec = PodSpec::sleeping("zombie-foreign-parent");
     let init = node.run(&spec)?.app()?.pid;
-    let launch = Launch::stand_in("debug-agent").args(["stand-in", "foreign-parent", "--namespace-of"]);
-    let parent = node.launch(launch.arg(init.to_string()))?;
-    let child = wait_for("the foreign parent has its child", Duration::from_secs(5), || {
-        Ok(process::children(parent).first().copied())
-    })?;
+    let (parent, child) = foreign_parent(node, init)?;
     node.delete_until(&spec, Gate::ContainersStopped)?;
     process::wait_state(child, "Z")?;
     support::wait_stack(init, "zap_pid_ns_processes")?;
     let names = vec![parent.to_string(), child.to_string()];
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "PidNamespaceZombieUnreaped", names)
         .cured_by(format!("kill -9 {parent}")))
+}
+
+fn zombie_shared_namespace(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("zombie-shared-namespace").shared_processes();
+    let app = node.run(&spec)?.app()?.pid;
+    let pause = *process::children(process::parent(app)?).iter().find(|&&pid| pid != app).context("find pause")?;
+    let (parent, child) = foreign_parent(node, app)?;
+    node.delete_until(&spec, Gate::SandboxStopped)?;
+    process::wait_state(child, "Z")?;
+    support::wait_stack(pause, "zap_pid_ns_processes")?;
+    let names = vec![parent.to_string(), child.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::SandboxStopped, "PidNamespaceZombieUnreaped", names)
+        .cured_by(format!("kill -9 {parent}")))
+}
+
+/// A process outside of the pid namespace of `member`, and its child inside.
+fn foreign_parent(node: &Node, member: i32) -> anyhow::Result<(i32, i32)> {
+    let launch = Launch::stand_in("debug-agent").args(["stand-in", "foreign-parent", "--namespace-of"]);
+    let parent = node.launch(launch.arg(member.to_string()))?;
+    let child = wait_for("the foreign parent has its child", Duration::from_secs(5), || {
+        Ok(process::children(parent).first().copied())
+    })?;
+    Ok((parent, child))
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{csi, lifecycle, namespaces, network};
+use super::{csi, leftovers, lifecycle, namespaces, network};
 use crate::Node;
 
 /// Something that an administrator does away from the shell.
@@ -12,6 +12,8 @@ pub enum Repair {
     NetworkPlugin,
     /// The CNI configuration is there again.
     NetworkConfiguration,
+    /// What was moved away of an orphaned volume is back.
+    VolumeNote,
     /// The CSI driver is back.
     CsiDriver,
     /// This process, which has a mount namespace of its own, is ended.
@@ -26,6 +28,7 @@ impl Repair {
         match self {
             Repair::NetworkPlugin => network::repair(node),
             Repair::NetworkConfiguration => network::configure(node),
+            Repair::VolumeNote => leftovers::put_back(node),
             Repair::CsiDriver => csi::restart_driver(node),
             Repair::Holder(pid) => namespaces::end_holder(node, pid),
             Repair::Kubelet => lifecycle::restart_kubelet(node),

@@ -1,4 +1,4 @@
-//! The runtime, or its shim, does not do its part.
+//! The runtime, its shim or the kubelet does not do its part.
 
 use nix::sys::signal::Signal;
 
@@ -18,6 +18,13 @@ pub const SHIM_KILLED: Scenario = Scenario {
     name: "shim-killed",
     about: "the containerd-shim of the pod was killed while containerd is stopped, so nobody cleans up after it",
     stage: shim_killed,
+};
+
+/// The kubelet is stopped.
+pub const KUBELET_STOPPED: Scenario = Scenario {
+    name: "kubelet-stopped",
+    about: "the kubelet is stopped, so nobody stops the container of a pod that was deleted",
+    stage: kubelet_stopped,
 };
 
 /// The container's root file system is in use.
@@ -71,6 +78,19 @@ fn rootfs_busy(node: &Node) -> anyhow::Result<Staged> {
     process::wait_end(container.pid)?;
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "RootfsBusy", vec![holder.to_string()])
         .cured_by(format!("kill {holder}")))
+}
+
+fn kubelet_stopped(node: &Node) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping("kubelet-stopped");
+    node.run(&spec)?;
+    let kubelet = node.kubelet_pid()?;
+    process::signal(kubelet, Signal::SIGSTOP)?;
+    process::wait_state(kubelet, "T")?;
+    node.delete(&spec)?;
+    let mut staged =
+        Staged::node("KubeletStopped", vec![kubelet.to_string()]).cured_by(format!("kill -CONT {kubelet}"));
+    staged.pods.push(spec.pod);
+    Ok(staged)
 }
 
 fn containerd_stopped(node: &Node) -> anyhow::Result<Staged> {

@@ -20,7 +20,7 @@ pub struct FuseMount {
     /// The server's pid.
     pub server: i32,
     /// The connection's number in `/sys/fs/fuse/connections`.
-    pub connection: String,
+    pub connection: u32,
 }
 
 impl FuseMount {
@@ -32,14 +32,22 @@ impl FuseMount {
 
 /// Starts a FUSE server, called `name` in `comm` and in the mount table.
 pub fn fuse_mount(node: &Node, name: &str, target: &Path) -> anyhow::Result<FuseMount> {
+    launch_fuse(node, Launch::stand_in(name).args(["stand-in", "hangfs", "--source", name]), target)
+}
+
+/// Starts one that serves a file system on a block device, as ntfs-3g does.
+pub fn fuse_block_mount(node: &Node, name: &str, device: &str, target: &Path) -> anyhow::Result<FuseMount> {
+    let launch = Launch::stand_in(name).args(["stand-in", "hangfs", "--source", name, "--device", device]);
+    launch_fuse(node, launch, target)
+}
+
+fn launch_fuse(node: &Node, launch: Launch, target: &Path) -> anyhow::Result<FuseMount> {
     fs::create_dir_all(target).with_context(|| format!("create {}", target.display()))?;
-    let launch = Launch::stand_in(name).args(["stand-in", "hangfs", "--source", name]).arg(target);
-    let server = node.launch(launch)?;
-    let device = wait_for("the FUSE server has mounted", LIMIT, || {
+    let server = node.launch(launch.arg(target))?;
+    let connection = wait_for("the FUSE server has mounted", LIMIT, || {
         let mounted = mounts::below(target)?;
-        Ok(mounted.into_iter().find(|mount| mount.target == target).map(|mount| mount.device))
+        Ok(mounted.into_iter().find(|mount| mount.target == target).and_then(|mount| mount.fuse_connection()))
     })?;
-    let connection = device.strip_prefix("0:").context("a FUSE mount has an anonymous device")?.to_owned();
     Ok(FuseMount { server, connection })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Once a server has read a request, the process that waits for the answer cannot be killed. This
 //! is how a network file system's client looks when its backend is gone. The protocol is that of
-//! `linux/fuse.h`, version 7.31; only what a reader of two files needs is served.
+//! `linux/fuse.h`, version 7.31; only what a reader of three files needs is served.
 
 mod protocol;
 
@@ -25,7 +25,7 @@ use protocol::{Inode, Operation, Request, attributes, entry, init, opened};
 /// Larger than the largest request.
 const BUFFER: usize = 1 << 20;
 
-/// Serves the files `ok`, which can be read, and `hang`, whose readers wait forever.
+/// Serves the files `ok`, which can be read, `hang`, whose readers wait forever, and `flush`, which nobody can close.
 #[derive(Debug, clap::Args)]
 pub struct HangFs {
     /// Where to mount.
@@ -33,6 +33,9 @@ pub struct HangFs {
     /// What the mount table shall call the server, for example `s3fs`.
     #[arg(long)]
     source: String,
+    /// The block device that the files seem to be on.
+    #[arg(long)]
+    device: Option<PathBuf>,
 }
 
 impl HangFs {
@@ -40,10 +43,16 @@ impl HangFs {
     pub fn run(self) -> anyhow::Result<()> {
         let mut device =
             File::options().read(true).write(true).open("/dev/fuse").context("open /dev/fuse: is FUSE available?")?;
-        let options = format!("fd={},rootmode=40000,user_id=0,group_id=0,allow_other", device.as_raw_fd());
-        let kind = format!("fuse.{}", self.source);
+        let mut options = format!("fd={},rootmode=40000,user_id=0,group_id=0,allow_other", device.as_raw_fd());
+        let (source, kind) = match &self.device {
+            Some(device) => {
+                options.push_str(",blksize=512");
+                (device.clone(), format!("fuseblk.{}", self.source))
+            }
+            None => (PathBuf::from(&self.source), format!("fuse.{}", self.source)),
+        };
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-        mount(Some(self.source.as_str()), &self.target, Some(kind.as_str()), flags, Some(options.as_str()))
+        mount(Some(&source), &self.target, Some(kind.as_str()), flags, Some(options.as_str()))
             .with_context(|| format!("mount at {}", self.target.display()))?;
         let mut buffer = vec![0; BUFFER];
         loop {
@@ -89,7 +98,8 @@ fn answer(request: &Request<'_>) -> Answer {
         Operation::Open => Answer::Data(opened()),
         Operation::Read if request.node == Inode::HANG.0 => Answer::Never,
         Operation::Read => Answer::Data(b"something\n".to_vec()),
-        Operation::ReadDirectory | Operation::Close => Answer::Data(Vec::new()),
+        Operation::Flush if request.node == Inode::FLUSH.0 => Answer::Never,
+        Operation::ReadDirectory | Operation::Flush | Operation::Close => Answer::Data(Vec::new()),
         Operation::Silent => Answer::Nothing,
         Operation::Other => Answer::Error(Errno::ENOSYS),
     }

@@ -41,6 +41,8 @@ pub enum Manner {
     Proper,
     /// It unmounts whatever is there.
     Blunt,
+    /// It unmounts once, and does not look what is left.
+    Once,
     /// It says that it has, and has not.
     Leaves,
 }
@@ -78,6 +80,10 @@ impl Answers for CsiDriver {
         let outcome = match self.manner {
             Manner::Proper => look(target).and_then(|()| unpublish(target)),
             Manner::Blunt => unpublish(target),
+            Manner::Once => {
+                let _ = mounts::unmount(target);
+                Ok(())
+            }
             Manner::Leaves => Ok(()),
         };
         outcome.map_err(|error| Status::internal(format!("{error:#}")))?;

@@ -20,7 +20,9 @@ pub enum Operation {
     Read,
     /// A directory is read.
     ReadDirectory,
-    /// Flushing and closing.
+    /// A descriptor of a file is closed; whoever closes it waits.
+    Flush,
+    /// Closing, and writing back.
     Close,
     /// What must not be answered.
     Silent,
@@ -37,7 +39,8 @@ impl Operation {
             14 | 27 => Self::Open,
             15 => Self::Read,
             28 => Self::ReadDirectory,
-            18 | 20 | 25 | 29 => Self::Close,
+            25 => Self::Flush,
+            18 | 20 | 29 => Self::Close,
             // FORGET, INTERRUPT, BATCH_FORGET.
             2 | 36 | 42 => Self::Silent,
             _ => Self::Other,
@@ -87,12 +90,15 @@ impl Inode {
     const OK: Self = Self(2);
     /// The file whose readers wait.
     pub const HANG: Self = Self(3);
+    /// The file that can be read; who closes it waits.
+    pub const FLUSH: Self = Self(4);
 
     /// The file that a lookup asks for; its argument is a string that ends with a zero byte.
     pub fn named(argument: &[u8]) -> Option<Self> {
         match argument.strip_suffix(b"\0")? {
             b"ok" => Some(Self::OK),
             b"hang" => Some(Self::HANG),
+            b"flush" => Some(Self::FLUSH),
             _ => None,
         }
     }
