@@ -117,8 +117,9 @@ impl Draft {
         let index = self.root(found, way);
         let Some(root) = self.roots.get_mut(index) else { return };
         // What one object proves is so, however little another shows of it; that one is merely young proves nothing.
-        if found.confidence == Confidence::Proven && found.verdict == root.verdict {
+        if found.confidence() == Confidence::Proven && found.verdict == root.verdict {
             root.finding.confidence = Confidence::Proven;
+            root.finding.missing = None;
         }
         let on_the_way = way.iter().filter_map(|step| graph.objects.get(step.object.as_ref()?));
         for evidence in on_the_way.flat_map(|diagnosis| &diagnosis.evidence).chain(&found.evidence) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::client::Connection;
+use crate::client::{Connection, with_scheme};
 
 /// Says what holds whatever is stuck in Terminating, and what to do about it.
 ///
@@ -81,7 +81,16 @@ pub struct Flags {
     pub user: Option<String>,
     /// The API server's address
     #[arg(short, long, value_name = "URL", value_parser = address)]
-    pub server: Option<http::Uri>,
+    pub server: Option<String>,
+    /// The certificates that the API server's must come from
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure_skip_tls_verify")]
+    pub certificate_authority: Option<PathBuf>,
+    /// The certificate to show the API server
+    #[arg(long, value_name = "FILE")]
+    pub client_certificate: Option<PathBuf>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE")]
+    pub client_key: Option<PathBuf>,
     /// The name that the API server's certificate must have, instead of that in its address
     #[arg(long, value_name = "NAME")]
     pub tls_server_name: Option<String>,
@@ -182,11 +191,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `https://host:6443`. Without a scheme kubectl takes http, unless another flag means https: nobody wants that.
-fn address(text: &str) -> Result<http::Uri, String> {
-    let uri: Option<http::Uri> = text.parse().ok();
-    let is_one = |uri: &http::Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
-    uri.filter(is_one).ok_or_else(|| "give an address, for example https://10.0.0.1:6443".to_owned())
+/// `https://host:6443`, or without the scheme.
+fn address(text: &str) -> Result<String, String> {
+    let is_one = |uri: http::Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
+    match with_scheme(text, true).is_some_and(is_one) {
+        true => Ok(text.to_owned()),
+        false => Err("give an address, for example https://10.0.0.1:6443".to_owned()),
+    }
 }
 
 impl Flags {
@@ -198,6 +209,9 @@ impl Flags {
             cluster: self.cluster.clone(),
             user: self.user.clone(),
             server: self.server.clone(),
+            certificate_authority: self.certificate_authority.clone(),
+            client_certificate: self.client_certificate.clone(),
+            client_key: self.client_key.clone(),
             tls_server_name: self.tls_server_name.clone(),
             insecure_skip_tls_verify: self.insecure_skip_tls_verify,
             token: self.token.clone(),
@@ -229,7 +243,8 @@ mod tests {
         assert!(Args::try_parse_from(["x", "--as", "alice", "--as-group", "a", "--as-group", "b"]).is_ok());
         assert!(Args::try_parse_from(["x", "--as-group", "a"]).is_err());
         assert!(Args::try_parse_from(["x", "-s", "https://10.0.0.1:6443"]).is_ok());
-        assert!(Args::try_parse_from(["x", "-s", "10.0.0.1:6443"]).is_err());
+        assert!(Args::try_parse_from(["x", "-s", "10.0.0.1:6443"]).is_ok());
+        assert!(Args::try_parse_from(["x", "-s", "two words"]).is_err());
         assert!(Args::try_parse_from(["x", "--server", "ftp://x"]).is_err());
     }
 }

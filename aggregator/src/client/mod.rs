@@ -14,7 +14,7 @@ mod server;
 mod terminating;
 mod watch;
 
-pub use connect::{ConnectError, Connection, connect};
+pub use connect::{ConnectError, Connection, connect, with_scheme};
 pub use exec::ExecError;
 pub use gather::{Unreachable, answer, gather, reach};
 pub use server::{Bounds, Server, words};

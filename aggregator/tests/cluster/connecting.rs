@@ -322,7 +322,7 @@ fn the_same_flags_tell_the_server_the_same_as_kubectls() {
         vec![(name, format!("/nonexistent/config::{path}"))]
     };
     type Environment<'a> = &'a dyn Fn(SocketAddr) -> Vec<(String, String)>;
-    let cases: [(&[&str], Environment); 9] = [
+    let cases: [(&[&str], Environment); 10] = [
         (&[], &named),
         (&[], &missing),
         (&["--token", "given"], &named),
@@ -331,6 +331,7 @@ fn the_same_flags_tell_the_server_the_same_as_kubectls() {
         (&["--context", "d"], &named),
         (&["--as", "alice", "--as-group", "devs", "--as-group", "ops", "--as-uid", "7"], &named),
         (&["--server", "http://ADDRESS", "--request-timeout", "5"], &named),
+        (&["--server", "ADDRESS"], &named),
         (
             &["-s", "http://ADDRESS", "--user", "v", "--insecure-skip-tls-verify", "--tls-server-name", "x", "-n", "a"],
             &named,
@@ -345,9 +346,14 @@ fn the_same_flags_tell_the_server_the_same_as_kubectls() {
 
 #[test]
 fn a_mistake_in_a_flag_is_not_something_stuck() {
-    for wrong in
-        [&["--as-group", "a"][..], &["--server", "ftp://x"], &["--request-timeout", "soon"], &["-n"], &["--user"]]
-    {
+    for wrong in [
+        &["--as-group", "a"][..],
+        &["--server", "ftp://x"],
+        &["--certificate-authority", "f", "--insecure-skip-tls-verify"],
+        &["--request-timeout", "soon"],
+        &["-n"],
+        &["--user"],
+    ] {
         let output = Command::new(PLUGIN).args(wrong).env_remove("KUBECONFIG").output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{wrong:?}: {}", text(&output.stderr));
     }

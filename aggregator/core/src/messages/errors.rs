@@ -44,6 +44,13 @@ pub fn is_volume_node_affinity_conflict(message: &Message) -> bool {
     message.has("volume node affinity conflict")
 }
 
+/// The service account that a request was refused to: its namespace and name.
+pub fn refused_account(message: &Message) -> Option<(&str, &str)> {
+    let (_, rest) = message.0.split_once("User \"system:serviceaccount:")?;
+    let (account, rest) = rest.split_once('"')?;
+    account.split_once(':').filter(|_| rest.starts_with(" cannot "))
+}
+
 /// Whether a CSI sidecar could not read the Secret that a driver call needs.
 pub fn is_secret_not_loaded(message: &Message) -> bool {
     message.has("failed to load secret")
@@ -74,6 +81,18 @@ mod tests {
         let message = r#"jobs.batch "cleanup" is forbidden: unable to create new content in namespace a because it is being terminated"#;
         assert!(is_namespace_terminating(&message.into()));
         assert!(!is_namespace_terminating(&r#"jobs.batch "cleanup" is forbidden: exceeded quota"#.into()));
+    }
+
+    /// apiserver: pkg/endpoints/handlers/responsewriters/errors.go, `forbiddenMessage`.
+    #[test]
+    fn a_refusal_names_who_was_refused() {
+        let message = r#"query: secrets is forbidden: User "system:serviceaccount:test:none" cannot list resource "secrets" in the namespace"#;
+        assert_eq!(refused_account(&message.into()), Some(("test", "none")));
+        for other in
+            [r#"secrets is forbidden: User "alice" cannot list"#, r#"User "system:serviceaccount:a:b" is tired"#]
+        {
+            assert_eq!(refused_account(&other.into()), None, "{other}");
+        }
     }
 
     /// kubernetes: pkg/scheduler/framework/plugins/volumebinding, `ErrReasonNodeConflict`; before 1.34 with "had".

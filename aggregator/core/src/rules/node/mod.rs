@@ -77,8 +77,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);
     let is_judged = controllers_silent.is_none();
     // Nobody judges nodes any more: what it says of this one may be old.
-    diagnosis.causes.extend(controllers_silent);
     let found = judge(lister, &case, &mut diagnosis);
+    diagnosis.causes.extend(controllers_silent.filter(|silent| silent.root != found.root));
     diagnosis.causes.push(found);
     if is_judged {
         not_evicted(lister, &case, &mut diagnosis);
@@ -161,9 +161,16 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
                 format!("written at {spoke}, when the kubelet's Lease had run out"),
             );
             // By now the agent may be silent as well.
-            if lister.state.seconds_since(spoke) > agent::RENEWED { found.probable() } else { found }
+            match lister.state.seconds_since(spoke) > agent::RENEWED {
+                true => found
+                    .probable(format!("whether the agent still reaches the API server: its last word is {ago} old")),
+                false => found,
+            }
         }
         None => {
+            if let Some(found) = control_plane::all_leases_expired(lister, diagnosis, case.target) {
+                return told(lister, case, found);
+            }
             let root = format!("{words}; kubelet down, machine off and cut network look alike from here");
             let heard = match heartbeat.agent_is_visible {
                 true => "none since then; an agent writes only while something is stuck",
@@ -181,10 +188,12 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
             diagnosis.note(format!("{}: {hint}.", disruption.words()));
         }
     }
-    for line in timeline(lister, case.node) {
-        found = found.evidence(format!("timeline of {}", case.target), line);
-    }
-    found
+    told(lister, case, found)
+}
+
+fn told(lister: &Lister, case: &Case, found: RootCause) -> RootCause {
+    let source = format!("timeline of {}", case.target);
+    timeline(lister, case.node).into_iter().fold(found, |found, line| found.evidence(&source, line))
 }
 
 fn timeline(lister: &Lister, node: &Node) -> Vec<String> {
