@@ -1,6 +1,7 @@
 //! Why a node does not let its pods go.
 
 mod disruption;
+pub mod drain;
 mod heartbeat;
 mod route;
 
@@ -67,7 +68,13 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.terminating = true;
         diagnosis.overdue = super::words::overdue(lister, &node.metadata);
         diagnosis.words = format!("{}; {}", super::object::words(lister, &node.metadata), diagnosis.words);
-        finalizer::explain(lister, target, &node.metadata, &mut diagnosis);
+    }
+    if diagnosis.terminating || victims::is_named(lister, target) {
+        let drained = drain::look(lister, target, node, &mut diagnosis);
+        diagnosis.causes.extend(drained.into_iter().map(RootCause::in_place_of_own));
+    }
+    if diagnosis.terminating {
+        deletion(lister, target, node, &mut diagnosis);
     }
     let is_frozen = is_frozen(lister, node, &mut diagnosis);
     // The taint of a node that was out of reach goes some seconds after it is Ready again.
@@ -85,6 +92,16 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     local_volumes(lister, target, &mut diagnosis);
     diagnosis
+}
+
+/// Its finalizers; one that waits for the drain is not told beside what the drain waits for.
+fn deletion(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) {
+    if !diagnosis.is_explained() && !diagnosis.pending {
+        return finalizer::explain(lister, target, &node.metadata, diagnosis);
+    }
+    for finalizer in node.metadata.each_finalizer().filter(|one| !drain::waits_for_drain(one)) {
+        finalizer::one(lister, target, &node.metadata, finalizer, diagnosis);
+    }
 }
 
 /// Whether a node that is called Ready has been silent since nobody judges nodes any more.

@@ -103,7 +103,6 @@ const WITH_CONDITIONS: &[(&str, &str)] = &[
     ("autoscaling", "horizontalpodautoscalers"),
     ("certificates.k8s.io", "certificatesigningrequests"),
     ("networking.k8s.io", "servicecidrs"),
-    ("policy", "poddisruptionbudgets"),
 ];
 
 fn has_conditions(resource: &Resource) -> bool {
@@ -146,7 +145,7 @@ fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis
     let Some(object) = diagnosis.optional(target.to_string(), "what its controller reports", answer) else {
         return Vec::new();
     };
-    let ObjectStatus { conditions: all, reason, message, error_message } = &object.status;
+    let ObjectStatus { conditions: all, reason, message, error_message, .. } = &object.status;
     let mut said = conditions(all);
     let fields = [(reason, message), (reason, error_message)].into_iter().filter(|(_, message)| !message.is_empty());
     said.extend(fields.map(|(reason, message)| Said::new(Weight::Tells, source.clone(), reason, message)));
