@@ -45,6 +45,18 @@ pub enum Command {
         /// bash, zsh, fish
         shell: clap_complete::Shell,
     },
+    /// Wait until an object is gone, as `kubectl wait --for=delete` does, and say what holds it when time is up
+    Wait {
+        /// TYPE/NAME, or TYPE NAME
+        #[arg(num_args = 1..=2, required = true, value_name = "TYPE/NAME")]
+        object: Vec<String>,
+        /// How long: 30s, 5m; 0 to look once, and less than that for a week
+        #[arg(long, default_value = "30s", value_parser = waiting, allow_hyphen_values = true)]
+        timeout: Duration,
+        /// How to look and how to answer
+        #[command(flatten)]
+        flags: Box<Flags>,
+    },
     /// Judge a saved state, without a cluster
     Judge {
         /// What --save-state wrote
@@ -115,7 +127,7 @@ pub struct Flags {
     /// How long one request may take: 10s, 1m30s; 0 for as long as it takes
     #[arg(long, default_value = "10s", value_parser = seconds)]
     pub request_timeout: Duration,
-    /// Look again every five seconds, and answer again when something changed
+    /// Follow what was asked about, and answer again when something changed
     #[arg(short, long, conflicts_with = "save_state")]
     pub watch: bool,
     /// Keep what was asked and answered, for `judge`
@@ -191,6 +203,16 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// As `kubectl wait` takes it: 0 looks once, less than that waits for a week.
+fn waiting(text: &str) -> Result<Duration, String> {
+    const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+    let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
+    let Ok(parsed) = whole.parse::<jiff::SignedDuration>() else {
+        return Err("give a time, for example 30s, 5m, or 0 to look once".to_owned());
+    };
+    Ok(if parsed.is_negative() { WEEK } else { Duration::try_from(parsed).unwrap_or(WEEK).min(WEEK) })
+}
+
 /// `https://host:6443`, or without the scheme.
 fn address(text: &str) -> Result<String, String> {
     let is_one = |uri: http::Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
@@ -233,6 +255,10 @@ mod tests {
         for (text, expected) in [("10s", 10), ("1m30s", 90), ("2m", 120), ("7", 7), ("0", 3600), ("1h", 3600)] {
             assert_eq!(seconds(text), Ok(Duration::from_secs(expected)), "{text}");
         }
+        for (text, expected) in [("30s", 30), ("5m", 300), ("0", 0), ("-1s", 604_800), ("2h", 7200)] {
+            assert_eq!(waiting(text), Ok(Duration::from_secs(expected)), "{text}");
+        }
+        assert!(waiting("soon").is_err());
         for odd in ["", "-1s", "soon", "2h", "10 years"] {
             assert!(seconds(odd).is_err(), "{odd}");
         }

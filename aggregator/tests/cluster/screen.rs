@@ -121,6 +121,30 @@ fn what_could_not_be_looked_at_is_one_line() {
 }
 
 #[test]
+fn rights_that_are_missing_are_said_once_with_the_command_that_asks_for_them() {
+    let refused = |world: World, path: &str, resource: &str, group: &str| {
+        let words = format!(
+            "{resource} is forbidden: User \"jane\" cannot list resource \"{resource}\" in API group \"{group}\" at the \
+             cluster scope"
+        );
+        world.refuse(path, 403, &words)
+    };
+    let one = refused(healthy(), "/api/v1/nodes", "nodes", "");
+    let text = shown(&look(one, everything()));
+    assert!(text.contains("\nUnknown  you may not list nodes (all namespaces); hides which nodes are"), "{text}");
+    assert!(text.contains("\n         kubectl auth can-i list nodes -A\n"), "{text}");
+    let two = refused(healthy(), "/api/v1/nodes", "nodes", "");
+    let two = refused(two, "/apis/storage.k8s.io/v1/volumeattachments", "volumeattachments", "storage.k8s.io");
+    let looked = look(two, everything());
+    for text in [shown(&looked), tree(&looked.report, Detail::Short, 100, Style::Plain)] {
+        assert_eq!(text.matches("Unknown  ").count(), 1, "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("you may not list nodes, volumeattachments.storage.k8s.io (all namespaces)"), "{text}");
+        assert!(text.contains("\n         kubectl auth can-i --list\n"), "{text}");
+    }
+}
+
+#[test]
 fn steps_on_a_node_say_so() {
     let pod = "ee7644fa-c649-4025-9178-81dc31cad0c6";
     let looked = look(recording("dstate-fuse").told(Says::fuse(&[pod])), everything());

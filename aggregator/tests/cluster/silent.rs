@@ -105,7 +105,11 @@ fn without_such_a_word_kubelet_machine_and_network_look_alike() {
     let hidden = silent().told(Says::fuse(&[POD]).at(60)).refuse("/apis/events.k8s.io", 403, "events is forbidden");
     let looked = look(hidden, everything());
     assert_eq!(looked.causes(), ["NodeUnreachable"]);
-    assert!(notes(&looked).contains("Events of the agents (not visible to us)"), "{}", notes(&looked));
+    assert!(
+        notes(&looked).contains("Not visible to us, and not needed for the verdict: Events of the agents."),
+        "{}",
+        notes(&looked)
+    );
     assert!(evidence(&looked).contains("Events of the agent on node-a: could not be seen"), "{}", evidence(&looked));
 }
 
