@@ -17,6 +17,9 @@ pub struct Finding {
     pub gate: Option<Gate>,
     /// Whether the evidence proves it or only makes it likely.
     pub confidence: Confidence,
+    /// What of the proof could not be had, where that is known of a probable one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missing: Option<String>,
     /// From what the user knows (a container, a volume) down to the root cause, which is last.
     pub chain: Vec<Link>,
     /// Which source said what.
@@ -46,6 +49,7 @@ impl Finding {
             evidence.source = clean(&evidence.source, 200);
             evidence.says = clean(&evidence.says, 300);
         }
+        self.missing = self.missing.as_ref().map(|missing| clean(missing, 300));
         self.root = clean(&self.root, 300);
         for step in &mut self.remedy.steps {
             step.text = clean(&step.text, 600);

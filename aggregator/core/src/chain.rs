@@ -32,6 +32,7 @@ pub fn judge(state: &State) -> ClusterReport {
     }
     let is_blind = graph.cut || graph.about.is_blind() || !questions.is_empty();
     let verdict = draft.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear });
+    draft.notes.extend(draft.without_rights());
     draft.roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
     ClusterReport {
         schema: ClusterReport::SCHEMA,
@@ -71,6 +72,7 @@ struct Draft {
     unexplained: Vec<Held>,
     unknown: Vec<Unknown>,
     notes: BTreeSet<String>,
+    forbidden: BTreeSet<(String, String)>,
 }
 
 impl Draft {
@@ -82,6 +84,17 @@ impl Draft {
             }
         }
         self.notes.extend(diagnosis.notes.iter().cloned());
+        self.forbidden.extend(diagnosis.forbidden.iter().cloned());
+    }
+
+    /// What may not be seen and is not needed is said once.
+    fn without_rights(&self) -> Option<String> {
+        let joined = |each: BTreeSet<&str>| each.into_iter().collect::<Vec<_>>().join(", ");
+        let sources = joined(self.forbidden.iter().map(|(source, _)| source.as_str()).collect());
+        let adds = joined(self.forbidden.iter().map(|(_, adds)| adds.as_str()).collect());
+        (!self.forbidden.is_empty()).then(|| {
+            clean(&format!("Not visible to us, and not needed for the verdict: {sources}. It says {adds}."), 600)
+        })
     }
 
     /// The root of `found`, made from it when it is new. Of one root that holds several objects the worst is shown, and
@@ -117,8 +130,9 @@ impl Draft {
         let index = self.root(found, way);
         let Some(root) = self.roots.get_mut(index) else { return };
         // What one object proves is so, however little another shows of it; that one is merely young proves nothing.
-        if found.confidence == Confidence::Proven && found.verdict == root.verdict {
+        if found.confidence() == Confidence::Proven && found.verdict == root.verdict {
             root.finding.confidence = Confidence::Proven;
+            root.finding.missing = None;
         }
         let on_the_way = way.iter().filter_map(|step| graph.objects.get(step.object.as_ref()?));
         for evidence in on_the_way.flat_map(|diagnosis| &diagnosis.evidence).chain(&found.evidence) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::client::Connection;
+use crate::client::{Connection, with_scheme};
 
 /// Says what holds whatever is stuck in Terminating, and what to do about it.
 ///
@@ -45,6 +45,18 @@ pub enum Command {
         /// bash, zsh, fish
         shell: clap_complete::Shell,
     },
+    /// Wait until an object is gone, as `kubectl wait --for=delete` does, and say what holds it when time is up
+    Wait {
+        /// TYPE/NAME, or TYPE NAME
+        #[arg(num_args = 1..=2, required = true, value_name = "TYPE/NAME")]
+        object: Vec<String>,
+        /// How long: 30s, 5m; 0 to look once, and less than that for a week
+        #[arg(long, default_value = "30s", value_parser = waiting, allow_hyphen_values = true)]
+        timeout: Duration,
+        /// How to look and how to answer
+        #[command(flatten)]
+        flags: Box<Flags>,
+    },
     /// Judge a saved state, without a cluster
     Judge {
         /// What --save-state wrote
@@ -81,7 +93,16 @@ pub struct Flags {
     pub user: Option<String>,
     /// The API server's address
     #[arg(short, long, value_name = "URL", value_parser = address)]
-    pub server: Option<http::Uri>,
+    pub server: Option<String>,
+    /// The certificates that the API server's must come from
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure_skip_tls_verify")]
+    pub certificate_authority: Option<PathBuf>,
+    /// The certificate to show the API server
+    #[arg(long, value_name = "FILE")]
+    pub client_certificate: Option<PathBuf>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE")]
+    pub client_key: Option<PathBuf>,
     /// The name that the API server's certificate must have, instead of that in its address
     #[arg(long, value_name = "NAME")]
     pub tls_server_name: Option<String>,
@@ -106,7 +127,7 @@ pub struct Flags {
     /// How long one request may take: 10s, 1m30s; 0 for as long as it takes
     #[arg(long, default_value = "10s", value_parser = seconds)]
     pub request_timeout: Duration,
-    /// Look again every five seconds, and answer again when something changed
+    /// Follow what was asked about, and answer again when something changed
     #[arg(short, long, conflicts_with = "save_state")]
     pub watch: bool,
     /// Keep what was asked and answered, for `judge`
@@ -182,11 +203,23 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `https://host:6443`. Without a scheme kubectl takes http, unless another flag means https: nobody wants that.
-fn address(text: &str) -> Result<http::Uri, String> {
-    let uri: Option<http::Uri> = text.parse().ok();
-    let is_one = |uri: &http::Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
-    uri.filter(is_one).ok_or_else(|| "give an address, for example https://10.0.0.1:6443".to_owned())
+/// As `kubectl wait` takes it: 0 looks once, less than that waits for a week.
+fn waiting(text: &str) -> Result<Duration, String> {
+    const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+    let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
+    let Ok(parsed) = whole.parse::<jiff::SignedDuration>() else {
+        return Err("give a time, for example 30s, 5m, or 0 to look once".to_owned());
+    };
+    Ok(if parsed.is_negative() { WEEK } else { Duration::try_from(parsed).unwrap_or(WEEK).min(WEEK) })
+}
+
+/// `https://host:6443`, or without the scheme.
+fn address(text: &str) -> Result<String, String> {
+    let is_one = |uri: http::Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
+    match with_scheme(text, true).is_some_and(is_one) {
+        true => Ok(text.to_owned()),
+        false => Err("give an address, for example https://10.0.0.1:6443".to_owned()),
+    }
 }
 
 impl Flags {
@@ -198,6 +231,9 @@ impl Flags {
             cluster: self.cluster.clone(),
             user: self.user.clone(),
             server: self.server.clone(),
+            certificate_authority: self.certificate_authority.clone(),
+            client_certificate: self.client_certificate.clone(),
+            client_key: self.client_key.clone(),
             tls_server_name: self.tls_server_name.clone(),
             insecure_skip_tls_verify: self.insecure_skip_tls_verify,
             token: self.token.clone(),
@@ -219,6 +255,10 @@ mod tests {
         for (text, expected) in [("10s", 10), ("1m30s", 90), ("2m", 120), ("7", 7), ("0", 3600), ("1h", 3600)] {
             assert_eq!(seconds(text), Ok(Duration::from_secs(expected)), "{text}");
         }
+        for (text, expected) in [("30s", 30), ("5m", 300), ("0", 0), ("-1s", 604_800), ("2h", 7200)] {
+            assert_eq!(waiting(text), Ok(Duration::from_secs(expected)), "{text}");
+        }
+        assert!(waiting("soon").is_err());
         for odd in ["", "-1s", "soon", "2h", "10 years"] {
             assert!(seconds(odd).is_err(), "{odd}");
         }
@@ -229,7 +269,8 @@ mod tests {
         assert!(Args::try_parse_from(["x", "--as", "alice", "--as-group", "a", "--as-group", "b"]).is_ok());
         assert!(Args::try_parse_from(["x", "--as-group", "a"]).is_err());
         assert!(Args::try_parse_from(["x", "-s", "https://10.0.0.1:6443"]).is_ok());
-        assert!(Args::try_parse_from(["x", "-s", "10.0.0.1:6443"]).is_err());
+        assert!(Args::try_parse_from(["x", "-s", "10.0.0.1:6443"]).is_ok());
+        assert!(Args::try_parse_from(["x", "-s", "two words"]).is_err());
         assert!(Args::try_parse_from(["x", "--server", "ftp://x"]).is_err());
     }
 }

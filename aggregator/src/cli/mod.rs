@@ -3,5 +3,6 @@
 mod args;
 mod complete;
 mod run;
+mod watch;
 
 pub use run::main;

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{CommandFactory as _, Parser as _};
@@ -11,15 +11,12 @@ use findings::render::{self, Detail, Style};
 use jiff::Timestamp;
 
 use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
-use super::complete;
+use super::{complete, watch};
 use crate::client::{Bounds, Unreachable, connect, gather, reach, words};
 use crate::report;
 use aggregator_core::chain::judge;
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::{State, Subject};
-
-/// How long `--watch` waits between two looks.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Longer lines are hard to read.
 const WIDEST: usize = 120;
@@ -63,6 +60,11 @@ async fn run(args: Args) -> Result<ExitCode> {
                 serde_json::from_slice(&text).with_context(|| format!("{} is no saved state", file.display()))?;
             respond(&judge(&state), answer)
         }
+        Some(Command::Wait { object, timeout, flags }) => {
+            let (client, own) = connect(&flags.connection()).await?;
+            let namespace = flags.namespace.clone().unwrap_or(own);
+            watch::wait(&client, &subject(&object, namespace, &flags)?, &flags, timeout).await
+        }
         None => look(&args.object, &args.flags).await,
     }
 }
@@ -72,7 +74,7 @@ async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
     let namespace = flags.namespace.clone().unwrap_or_else(|| own.clone());
     let mut subject = subject(object, namespace, flags)?;
     if flags.watch {
-        return watch(&client, &subject, flags).await;
+        return watch::watch(&client, &subject, flags).await;
     }
     let mut state = ask(&client, &subject, flags).await?;
     if !flags.all_namespaces && narrow(&state, &mut subject, &own) {
@@ -85,7 +87,8 @@ async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
     respond(&judge(&state), flags.answer)
 }
 
-async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
+/// Asks until the judgement has all it needs.
+pub async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
     let mut state = State::new(subject.clone(), Timestamp::now());
     let bounds = Bounds { request_timeout: flags.request_timeout, ..Bounds::default() };
     let started = Instant::now();
@@ -97,38 +100,6 @@ async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<
     })
     .await;
     Ok(state)
-}
-
-/// Answers whenever the roots or what they hold have changed; ends with Ctrl-C, or when the object
-/// that was named is gone.
-async fn watch(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<ExitCode> {
-    let mut before = None;
-    loop {
-        let report = match ask(client, subject, flags).await {
-            Ok(state) => judge(&state),
-            // It was there before and may come back.
-            Err(error) if before.is_some() => {
-                eprintln!("warning: {}", render::screened(&error.to_string(), Style::Plain));
-                tokio::time::sleep(LOOK_AGAIN).await;
-                continue;
-            }
-            Err(error) => return Err(error.into()),
-        };
-        if let Some(gone) = report.refused.as_ref().filter(|_| before.is_some()) {
-            print(&format!("\nAt {}\n{gone}\n", report.at), Style::Plain)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let now = report.outline();
-        if before.as_ref() != Some(&now) {
-            if before.is_some() {
-                print("\n", Style::Plain)?;
-            }
-            print(&format!("At {}\n", report.at), Style::Plain)?;
-            respond(&report, flags.answer)?;
-            before = Some(now);
-        }
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
 }
 
 fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
@@ -176,7 +147,8 @@ fn save(state: &State, file: &Path) -> Result<()> {
     write().with_context(|| format!("writing {}", file.display()))
 }
 
-fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
+/// Writes the answer.
+pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
     if let Some(refusal) = &report.refused {
         bail!("{refusal}");
     }
@@ -224,6 +196,7 @@ fn style(colour: Colour) -> Style {
     }
 }
 
-fn print(text: &str, style: Style) -> Result<()> {
+/// Writes to the terminal.
+pub fn print(text: &str, style: Style) -> Result<()> {
     render::print(text, style, std::io::stdout()).context("writing the answer")
 }

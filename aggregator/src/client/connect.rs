@@ -23,7 +23,13 @@ pub struct Connection {
     /// Another user than the context's.
     pub user: Option<String>,
     /// Another address than the cluster's.
-    pub server: Option<Uri>,
+    pub server: Option<String>,
+    /// The file with the certificates that the server's must come from.
+    pub certificate_authority: Option<PathBuf>,
+    /// The file with another certificate than the user's.
+    pub client_certificate: Option<PathBuf>,
+    /// The file with its key.
+    pub client_key: Option<PathBuf>,
     /// Another name than the address's for the server's certificate.
     pub tls_server_name: Option<String>,
     /// Whether any certificate of the server will do.
@@ -95,20 +101,72 @@ async fn found(connection: &Connection) -> Result<Config, ConnectError> {
     let Connection { context, cluster, user, .. } = connection;
     let options = KubeConfigOptions { context: context.clone(), cluster: cluster.clone(), user: user.clone() };
     let mut named = None;
-    let mut config = match (read(connection.kubeconfig.as_deref())?, &connection.server) {
-        (Some(file), _) => {
+    let found = match (read(connection.kubeconfig.as_deref())?, &connection.server) {
+        (None, Some(_)) => Some(of_flags_alone()?),
+        (found, _) => found,
+    };
+    let mut config = match found {
+        Some(mut file) => {
             named = proxy_of(&file, &options);
+            into_file(&mut file, &options, connection);
             if let Some(user) = user.as_ref().filter(|user| !file.auth_infos.iter().any(|one| one.name == **user)) {
                 return Err(ConnectError::NoUser(findings::clean(user, 100)));
             }
             Config::from_custom_kubeconfig(file, &options).await?
         }
-        (None, Some(server)) => Config::new(server.clone()),
-        (None, None) => Config::incluster()?,
+        None => Config::incluster()?,
     };
-    let server = connection.server.as_ref().unwrap_or(&config.cluster_url);
-    config.proxy_url = proxy::of(server, named.as_deref(), &Environment::of_process())?;
+    config.proxy_url = proxy::of(&config.cluster_url, named.as_deref(), &Environment::of_process())?;
     Ok(config)
+}
+
+/// A kubeconfig that says nothing, for the flags to say it.
+fn of_flags_alone() -> Result<Kubeconfig, KubeconfigError> {
+    Kubeconfig::from_yaml(
+        "{current-context: f, contexts: [{name: f, context: {cluster: f, user: f}}], \
+         clusters: [{name: f, cluster: {server: 'https://localhost'}}], users: [{name: f, user: {}}]}",
+    )
+}
+
+/// Puts address and certificates into the kubeconfig, where kube reads the files.
+fn into_file(file: &mut Kubeconfig, options: &KubeConfigOptions, connection: &Connection) {
+    let Connection { server, certificate_authority, client_certificate, client_key, .. } = connection;
+    let named = options.context.as_ref().or(file.current_context.as_ref());
+    let context = file.contexts.iter().find(|one| Some(&one.name) == named).and_then(|one| one.context.clone());
+    let cluster = options.cluster.clone().or(context.as_ref().map(|context| context.cluster.clone()));
+    let user = options.user.clone().or(context.and_then(|context| context.user));
+    let cluster = file.clusters.iter_mut().find(|one| Some(&one.name) == cluster.as_ref());
+    let auth = file.auth_infos.iter_mut().find(|one| Some(&one.name) == user.as_ref());
+    let path = |path: &PathBuf| Some(path.display().to_string());
+    let mut is_tls = connection.insecure_skip_tls_verify;
+    if let Some(auth) = auth.and_then(|one| one.auth_info.as_mut()) {
+        if let Some(given) = client_certificate {
+            (auth.client_certificate, auth.client_certificate_data) = (path(given), None);
+        }
+        if let Some(given) = client_key {
+            (auth.client_key, auth.client_key_data) = (path(given), None);
+        }
+        is_tls |= auth.client_certificate.is_some() || auth.client_certificate_data.is_some();
+    }
+    let Some(cluster) = cluster.and_then(|one| one.cluster.as_mut()) else { return };
+    if let Some(given) = certificate_authority {
+        (cluster.certificate_authority, cluster.certificate_authority_data) = (path(given), None);
+        cluster.insecure_skip_tls_verify = None;
+    }
+    is_tls |= cluster.certificate_authority.is_some() || cluster.certificate_authority_data.is_some();
+    is_tls |= cluster.insecure_skip_tls_verify == Some(true);
+    if let Some(uri) = server.as_ref().and_then(|server| with_scheme(server, is_tls)) {
+        cluster.server = Some(uri.to_string());
+        // That name was for the other address.
+        cluster.tls_server_name = None;
+    }
+}
+
+/// An address with its scheme: without one it is https only where something else means that, as for kubectl.
+pub fn with_scheme(server: &str, is_tls: bool) -> Option<Uri> {
+    let scheme = if is_tls { "https" } else { "http" };
+    let whole = if server.contains("://") { server.to_owned() } else { format!("{scheme}://{server}") };
+    whole.parse().ok()
 }
 
 /// The kubeconfig, merged from all files of `$KUBECONFIG` that are there: as for kubectl, the others are none.
@@ -142,11 +200,6 @@ fn proxy_of(file: &Kubeconfig, options: &KubeConfigOptions) -> Option<String> {
 
 /// What was given takes the place of what was found.
 fn flags(config: &mut Config, connection: &Connection) {
-    if let Some(server) = &connection.server {
-        config.cluster_url = server.clone();
-        // That name was for the other address.
-        config.tls_server_name = None;
-    }
     if connection.tls_server_name.is_some() {
         config.tls_server_name.clone_from(&connection.tls_server_name);
     }
@@ -239,7 +292,7 @@ mod tests {
             config
         };
         let given = Connection {
-            server: Some("https://10.0.0.1:6443".parse().unwrap()),
+            server: Some("https://10.0.0.1:6443".to_owned()),
             token: Some("t".to_owned()),
             insecure_skip_tls_verify: true,
             impersonate: Some("alice".to_owned()),
@@ -248,7 +301,7 @@ mod tests {
             ..plain.clone()
         };
         let found = config(given).await;
-        assert_eq!(found.cluster_url, "https://10.0.0.1:6443");
+        assert_eq!(found.cluster_url, "https://10.0.0.1:6443/");
         assert_eq!((found.tls_server_name.as_deref(), found.accept_invalid_certs), (None, true));
         assert_eq!(found.default_namespace, "shop");
         let auth = serde_json::to_value(&found.auth_info).unwrap();
@@ -266,6 +319,23 @@ mod tests {
         assert_eq!(found.tls_server_name.as_deref(), Some("b"));
         assert_eq!(found.proxy_url.unwrap(), "socks5://127.0.0.1:1080");
         assert_eq!(serde_json::to_value(&found.auth_info).unwrap()["token"], "of-v");
+        // Without a scheme it is https where a certificate says so.
+        let files = tempfile::tempdir().unwrap();
+        let authority = files.path().join("ca.pem");
+        std::fs::write(&authority, include_bytes!("../../tests/cluster/certificates/valid.pem")).unwrap();
+        let bare = Connection { server: Some("10.0.0.1:6443".to_owned()), ..plain.clone() };
+        assert_eq!(config(bare.clone()).await.cluster_url, "http://10.0.0.1:6443/");
+        let given = Connection {
+            certificate_authority: Some(authority),
+            client_certificate: Some("/c.pem".into()),
+            client_key: Some("/k.pem".into()),
+            ..bare
+        };
+        let found = config(given).await;
+        assert_eq!(found.cluster_url, "https://10.0.0.1:6443/");
+        assert_eq!(found.root_cert.map(|all| all.len()), Some(1));
+        let auth = serde_json::to_value(&found.auth_info).unwrap();
+        assert_eq!((&auth["client-certificate"], &auth["client-key"]), (&json!("/c.pem"), &json!("/k.pem")));
         let missing = Connection { user: Some("nobody".to_owned()), ..plain };
         assert!(matches!(connect(&missing).await, Err(ConnectError::NoUser(_))));
     }

@@ -3,6 +3,7 @@
 mod connect;
 mod discovery;
 mod exec;
+mod follow;
 mod gather;
 mod list;
 mod objects;
@@ -14,8 +15,9 @@ mod server;
 mod terminating;
 mod watch;
 
-pub use connect::{ConnectError, Connection, connect};
+pub use connect::{ConnectError, Connection, connect, with_scheme};
 pub use exec::ExecError;
+pub use follow::{From, changed, followed, versions};
 pub use gather::{Unreachable, answer, gather, reach};
 pub use server::{Bounds, Server, words};
 pub use watch::{Change, Watch, version as version_to_watch_from};

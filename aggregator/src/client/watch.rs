@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use aggregator_core::state::{Answer, Fault, Question, Scope, Select};
+use aggregator_core::state::{Answer, Detail, Fault, Question, Scope, Select};
 use findings::FaultKind;
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt as _;
@@ -15,6 +15,8 @@ use serde::Deserialize;
 use super::paths::{part, path};
 use super::server::{Bounds, ask, kind, said, words};
 
+/// Of each object only its metadata.
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 /// No object is longer: etcd takes no more than 1.5 MiB, and JSON is a little longer than what is stored.
 const LONGEST: usize = 4 << 20;
 /// So long a server lets a watch live, in seconds: client-go asks for no more.
@@ -101,7 +103,11 @@ impl Watch {
             selected(question),
             part(version)
         );
-        let request = Request::get(path).header(header::ACCEPT, "application/json").body(Body::empty());
+        let accept = match question {
+            Question::Objects { detail: Detail::Metadata, .. } => METADATA,
+            _ => "application/json",
+        };
+        let request = Request::get(path).header(header::ACCEPT, accept).body(Body::empty());
         let request = request.map_err(|error| Fault::new(FaultKind::NotAsked, error.to_string()))?;
         let answered = tokio::time::timeout(bounds.request_timeout, client.send(request)).await;
         let response =

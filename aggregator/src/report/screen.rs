@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{ObjectRef, Subject, known};
 use findings::render::{Page, Style, cut};
-use findings::{Confidence, Thing, Unknown, Verdict, clean, duration};
+use findings::{Confidence, Thing, Verdict, clean, duration};
 
 use super::blocks::{Block, blocks};
-use super::words::{self, by_reason};
+use super::words::{self, NotSeen, by_reason};
 
 /// More names of what a root holds are counted.
 const MOST_NAMES: usize = 3;
@@ -175,13 +175,17 @@ fn some(names: &[String]) -> String {
     }
 }
 
-fn not_seen(page: &mut Page, same: &[&Unknown], width: usize) {
-    let sources: Vec<String> = same.iter().map(|one| one.source.clone()).collect();
-    let why = same.first().map_or("", |one| one.why.as_str());
-    let hides = same.iter().map(|one| one.hides.as_str()).find(|hides| !hides.is_empty());
+fn not_seen(page: &mut Page, same: &NotSeen, width: usize) {
+    let hides = same.all.iter().map(|one| one.hides.as_str()).find(|hides| !hides.is_empty());
     let hides = hides.map_or(String::new(), |hides| format!("; hides {hides}"));
-    let text = format!("{}: {why}{hides}", some(&sources));
+    let text = match same.refusals.is_empty() {
+        true => format!("{}: {}{hides}", some(&same.sources()), same.why()),
+        false => format!("{}{hides}", same.why()),
+    };
     page.line(&format!("Unknown  {}", cut(&text, width.saturating_sub(9).max(20))));
+    if let Some(command) = same.command() {
+        page.line(&format!("         {}", page.style.strong(&command)));
+    }
 }
 
 fn notes(page: &mut Page, report: &ClusterReport) {

@@ -5,11 +5,11 @@ use aggregator_core::diagnosis::ToldBy;
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::Subject;
 use findings::render::{self, Detail, Page, Style};
-use findings::{Unknown, Verdict, clean, duration};
+use findings::{Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 
 use super::blocks::blocks;
-use super::words;
+use super::words::{self, NotSeen};
 
 /// How the reader calls this program.
 const PROGRAM: &str = "kubectl why-terminating";
@@ -161,13 +161,11 @@ fn unexplained(page: &mut Page, report: &ClusterReport, held: &Held) {
     }
 }
 
-fn not_seen(page: &mut Page, same: &[&Unknown]) {
-    let joined = |words: fn(&Unknown) -> &str, between: &str| {
-        let mut all: Vec<&str> = same.iter().map(|one| words(one)).filter(|words| !words.is_empty()).collect();
-        all.dedup();
-        all.join(between)
-    };
-    let sources = joined(|one| &one.source, ", ");
-    let hides = joined(|one| &one.hides, "; ");
-    render::unknown(page, &sources, same.first().map_or("", |one| &one.why), &hides);
+fn not_seen(page: &mut Page, same: &NotSeen) {
+    let mut hides: Vec<&str> = same.all.iter().map(|one| one.hides.as_str()).filter(|one| !one.is_empty()).collect();
+    hides.dedup();
+    render::unknown(page, &same.sources().join(", "), &same.why(), &hides.join("; "));
+    if let Some(command) = same.command() {
+        page.line(&format!("         {}", page.style.strong(&command)));
+    }
 }

@@ -1,10 +1,11 @@
 //! What the first screen and the trees both say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use aggregator_core::messages::Refusal;
 use aggregator_core::report::{ClusterReport, Root};
 use findings::render::Style;
-use findings::{Unknown, Verdict, duration};
+use findings::{FaultKind, Unknown, Verdict, clean, duration, quote_for_shell};
 
 use super::blocks::blocks;
 
@@ -55,14 +56,67 @@ fn causes(report: &ClusterReport) -> String {
     }
 }
 
-/// What could not be seen, grouped by why: one lost right hides many kinds.
-pub fn by_reason(unknown: &[Unknown]) -> Vec<Vec<&Unknown>> {
-    let mut groups: Vec<Vec<&Unknown>> = Vec::new();
+/// What could not be seen for the same reason.
+pub struct NotSeen<'a> {
+    /// Each of them.
+    pub all: Vec<&'a Unknown>,
+    /// Which rights are missing, as far as that is the reason.
+    pub refusals: BTreeSet<Refusal>,
+}
+
+/// What could not be seen, grouped by why: one lost right hides many kinds, and all lost rights are said once.
+pub fn by_reason(unknown: &[Unknown]) -> Vec<NotSeen<'_>> {
+    let mut groups: Vec<NotSeen> = Vec::new();
     for one in unknown {
-        match groups.iter_mut().find(|group| group.iter().any(|other| other.why == one.why)) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
+        let refusal = Refusal::read(&one.why).filter(|_| one.kind == Some(FaultKind::Denied));
+        let is_same = |group: &&mut NotSeen| match &refusal {
+            Some(_) => !group.refusals.is_empty(),
+            None => group.refusals.is_empty() && group.all.iter().any(|other| other.why == one.why),
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => {
+                group.all.push(one);
+                group.refusals.extend(refusal);
+            }
+            None => groups.push(NotSeen { all: vec![one], refusals: refusal.into_iter().collect() }),
         }
     }
     groups
+}
+
+impl NotSeen<'_> {
+    /// What it is, each once.
+    pub fn sources(&self) -> Vec<String> {
+        let mut known = BTreeSet::new();
+        let names = self.all.iter().map(|one| one.source.clone());
+        names.filter(|name| known.insert(name.clone())).collect()
+    }
+
+    /// Why: `you may not list nodes and pods (all namespaces)`.
+    pub fn why(&self) -> String {
+        if self.refusals.is_empty() {
+            return self.all.first().map_or(String::new(), |one| one.why.clone());
+        }
+        let mut rights: BTreeMap<(&str, Option<&str>), Vec<&str>> = BTreeMap::new();
+        for Refusal { verb, resource, namespace } in &self.refusals {
+            rights.entry((verb, namespace.as_deref())).or_default().push(resource);
+        }
+        let each = rights.into_iter().map(|((verb, namespace), resources)| {
+            let at = namespace.map_or("all namespaces".to_owned(), |namespace| format!("namespace {namespace}"));
+            format!("{verb} {} ({at})", resources.join(", "))
+        });
+        clean(&format!("you may not {}", each.collect::<Vec<_>>().join("; ")), 400)
+    }
+
+    /// The command that shows what the caller may do.
+    pub fn command(&self) -> Option<String> {
+        let first = self.refusals.first()?;
+        if self.refusals.len() == 1 {
+            return first.command();
+        }
+        match first.namespace.as_deref().and_then(quote_for_shell) {
+            Some(namespace) => Some(format!("kubectl auth can-i --list -n {namespace}")),
+            None => Some("kubectl auth can-i --list".to_owned()),
+        }
+    }
 }

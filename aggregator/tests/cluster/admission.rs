@@ -357,3 +357,25 @@ fn a_webhook_whose_ca_bundle_has_expired() {
     }
     assert_eq!(look(world(expired, "Ignore"), object("cm", "a", "c")).causes(), ["FinalizerOwnerUnknown"]);
 }
+
+/// Who converts is there and ready, and the API server believes no certificate that it shows.
+#[test]
+fn a_conversion_webhook_whose_ca_bundle_has_expired() {
+    let world = |pem: &[u8], strategy: &str| {
+        let conversion = json!({"strategy": strategy, "webhook": {"clientConfig": {
+            "service": {"namespace": "mon", "name": "conv"}, "caBundle": BASE64_STANDARD.encode(pem)
+        }}});
+        healthy().with(crd(conversion, &["v1"])).service("mon", "conv", Some("node-a"))
+    };
+    let (expired, valid) = (include_bytes!("certificates/expired.pem"), include_bytes!("certificates/valid.pem"));
+    let error = "conversion webhook for example.com/v2, Kind=Widget failed: Post \"https://conv.mon.svc:443/c?timeout=30s\": \
+        tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
+    let looked = look(world(expired, "Webhook").going("stuck", content_failure(error)), everything());
+    assert_eq!(looked.causes(), ["ConversionWebhookCaExpired"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("its last certificate expired at 2026-01-01T00:00:00Z"), "{root}");
+    for (pem, strategy) in [(valid.as_slice(), "Webhook"), (expired.as_slice(), "None")] {
+        let looked = look(world(pem, strategy).going("stuck", content_failure(error)), everything());
+        assert!(!looked.causes().contains(&"ConversionWebhookCaExpired"), "{:#?}", looked.report);
+    }
+}

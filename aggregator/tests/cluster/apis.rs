@@ -1,5 +1,7 @@
 //! Dead APIs and a silent control plane: one root, many namespaces.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use findings::{Confidence, Verdict};
 use serde_json::json;
 
@@ -113,8 +115,8 @@ fn a_silent_controller_manager_is_the_cause_and_not_the_namespace() {
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["ControllerManagerSilent"], "{:#?}", looked.report);
     assert!(looked.chain(0).last().unwrap().contains("10m"), "{:?}", looked.chain(0));
-    // Nothing is swept to find that out.
-    assert!(looked.requests.len() < 14, "{:#?}", looked.requests);
+    // Nothing is swept to find that out; one list tells whether the nodes are silent as well.
+    assert!(looked.requests.len() < 15, "{:#?}", looked.requests);
 }
 
 #[test]
@@ -173,5 +175,30 @@ fn etcd_that_fails_for_us_fails_for_the_controllers() {
         let looked = look(world, everything());
         assert_eq!(looked.causes(), [expected], "{:#?}", looked.report);
         assert!(looked.chain(0).last().unwrap().contains(error), "{:?}", looked.chain(0));
+    }
+}
+
+/// The certificates that the API server would believe have expired, so it believes none.
+#[test]
+fn an_api_whose_ca_bundle_has_expired() {
+    let served = |pem: &[u8], message: &str| {
+        let world = healthy().dead_api("FailedDiscoveryCheck", message).service("addon", "api", Some("node-a"));
+        world.change("/apis/apiregistration.k8s.io/v1/apiservices", "v1.gone.example.com", |one| {
+            one["spec"]["caBundle"] = BASE64_STANDARD.encode(pem).into();
+        })
+    };
+    let (expired, valid) = (include_bytes!("certificates/expired.pem"), include_bytes!("certificates/valid.pem"));
+    let x509 = "failing or missing response from https://10.1.0.7:443/apis: Get \"https://10.1.0.7:443/apis\": tls: \
+        failed to verify certificate: x509: certificate signed by unknown authority";
+    for (pem, message, cause, is_told) in [
+        (expired.as_slice(), x509, "ApiServiceCertificateInvalid", true),
+        (valid.as_slice(), x509, "ApiServiceCertificateInvalid", false),
+        (expired.as_slice(), "bad status from https://10.1.0.7:443/apis: 403", "ApiServiceRefusesAggregator", false),
+    ] {
+        let looked = look(served(pem, message).going("stuck", json!(null)), everything());
+        assert_eq!(looked.causes(), [cause], "{:#?}", looked.report);
+        let root = looked.chain(0).pop().unwrap();
+        let words = "caBundle of APIService v1.gone.example.com: its last certificate expired at 2026-01-01T00:00:00Z";
+        assert_eq!(root.starts_with(words), is_told, "{root}");
     }
 }

@@ -15,6 +15,8 @@ mod control_plane;
 #[cfg(test)]
 mod dependents;
 #[cfg(test)]
+mod drain;
+#[cfg(test)]
 mod finalizers;
 #[cfg(test)]
 mod gathering;

@@ -281,3 +281,34 @@ fn the_clouds_refusal_is_the_root_of_an_api_that_no_node_reaches() {
     let evidence = format!("{:?}", looked.report.roots[0].finding.evidence);
     assert!(evidence.contains("NetworkUnavailable=True NoRouteCreated"), "{evidence}");
 }
+
+/// Built-in kinds have conditions as well; of those without any nothing is asked for.
+#[test]
+fn conditions_of_built_in_kinds_are_their_own_words() {
+    let going = |version: &str, kind: &str, status: Value| {
+        let mut world = healthy().held(version, kind, "a", "x", &["example.com/cleanup"]);
+        let paths: Vec<&str> = match kind {
+            "Service" => vec!["/api/v1/services"],
+            "Deployment" => vec!["/apis/apps/v1/deployments"],
+            "Job" => vec!["/apis/batch/v1/jobs"],
+            _ => vec![],
+        };
+        for path in paths {
+            world = world.reports(path, "x", status.clone());
+        }
+        world.with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+    };
+    let failed = |kind: &str| {
+        conditions(json!([{"type": kind, "status": "True", "reason": "Because", "message": "quota exceeded"}]))
+    };
+    for (version, kind, condition) in
+        [("v1", "Service", "SyncError"), ("apps/v1", "Deployment", "ReplicaFailure"), ("batch/v1", "Job", "Failed")]
+    {
+        let looked = look(going(version, kind, failed(condition)), object(&kind.to_lowercase(), "a", "x"));
+        let says = format!("{condition}=True Because: \"quota exceeded\"");
+        assert!(looked.chain(0).last().unwrap().contains(&says), "{:?}", looked.chain(0));
+    }
+    let looked = look(going("v1", "ServiceAccount", json!(null)), object("serviceaccount", "a", "x"));
+    let whole = |path: &&String| path.starts_with("/api/v1/namespaces/a/serviceaccounts");
+    assert_eq!(looked.requests.iter().filter(whole).count(), 1, "{:#?}", looked.requests);
+}

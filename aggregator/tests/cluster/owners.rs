@@ -271,7 +271,10 @@ fn a_lease_of_somebody_else_tells_nothing() {
     );
     let looked = asked(hidden);
     assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
-    assert!(looked.report.notes.iter().any(|note| note.contains("leases of ops (not visible to us)")));
+    assert!(
+        looked.report.notes.iter().any(|note| note.starts_with("Not visible to us, and not needed for the verdict: ")
+            && note.contains("leases of ops"))
+    );
 }
 
 #[test]

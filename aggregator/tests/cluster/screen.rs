@@ -78,7 +78,7 @@ fn which_steps_nobody_has_executed_is_for_those_who_want_all() {
 fn what_is_probable_names_the_proof() {
     let looked = look(recording("csi-unmount"), everything());
     let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
-    assert!(text.contains("Probable: not all of the proof was seen. The whole proof is: The pod's clean-up"), "{text}");
+    assert!(text.contains("Probable: not seen is whether this volume is still mounted on"), "{text}");
     assert!(block(&shown(&looked), 1)[1].starts_with("   probable: each for itself: "), "{}", shown(&looked));
 }
 
@@ -118,6 +118,30 @@ fn what_could_not_be_looked_at_is_one_line() {
     let text = shown(&look(world, everything()));
     assert!(text.starts_with("Nothing stuck was seen, but not everything could be looked at"), "{text}");
     assert!(text.contains("\nUnknown  persistentvolumeclaims: not visible to us"), "{text}");
+}
+
+#[test]
+fn rights_that_are_missing_are_said_once_with_the_command_that_asks_for_them() {
+    let refused = |world: World, path: &str, resource: &str, group: &str| {
+        let words = format!(
+            "{resource} is forbidden: User \"jane\" cannot list resource \"{resource}\" in API group \"{group}\" at the \
+             cluster scope"
+        );
+        world.refuse(path, 403, &words)
+    };
+    let one = refused(healthy(), "/api/v1/nodes", "nodes", "");
+    let text = shown(&look(one, everything()));
+    assert!(text.contains("\nUnknown  you may not list nodes (all namespaces); hides which nodes are"), "{text}");
+    assert!(text.contains("\n         kubectl auth can-i list nodes -A\n"), "{text}");
+    let two = refused(healthy(), "/api/v1/nodes", "nodes", "");
+    let two = refused(two, "/apis/storage.k8s.io/v1/volumeattachments", "volumeattachments", "storage.k8s.io");
+    let looked = look(two, everything());
+    for text in [shown(&looked), tree(&looked.report, Detail::Short, 100, Style::Plain)] {
+        assert_eq!(text.matches("Unknown  ").count(), 1, "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("you may not list nodes, volumeattachments.storage.k8s.io (all namespaces)"), "{text}");
+        assert!(text.contains("\n         kubectl auth can-i --list\n"), "{text}");
+    }
 }
 
 #[test]

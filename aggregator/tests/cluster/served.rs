@@ -206,6 +206,62 @@ fn a_watch_answers_again_and_ends_with_its_object() {
     server.store().put_namespace("exam-dstate", &Value::Null).unwrap();
     next("Namespace exam-dstate does not exist");
     assert!(child.0.wait().unwrap().success());
+    // It was followed, by its metadata.
+    let all = server.store().requests().unwrap();
+    let is_watch = |one: &&apiserver::Request| one.verb == "watch" && one.query.contains("exam-dstate");
+    assert!(all.iter().any(|one| is_watch(&one)), "{all:#?}");
+}
+
+fn wait(server: &Server, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PLUGIN);
+    command.arg("wait").arg("--kubeconfig").arg(server.kubeconfig.path()).args(arguments).env_remove("KUBECONFIG");
+    command
+}
+
+#[test]
+fn a_wait_ends_when_its_object_is_gone_and_tells_what_holds_it_meanwhile() {
+    let server = Server::start("dstate-fuse");
+    let mut command = wait(&server, &["pod/p", "-n", "exam-dstate", "--timeout", "60s"]);
+    let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
+    // As long as it takes to look once, and begin to follow.
+    std::thread::sleep(Duration::from_secs(3));
+    server.tell(Says::fuse(&[POD]));
+    let changed = lines.next().unwrap().unwrap();
+    assert!(changed.contains("held by something else now: FuseServerNotResponding (pid 22655 s3fs)"), "{changed}");
+    let began = std::time::Instant::now();
+    server.store().put_pod("exam-dstate", "p", &Value::Null).unwrap();
+    let output = child.0.wait().unwrap();
+    assert!(output.success() && began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut child.0.stdout.take().unwrap(), &mut said).unwrap();
+    assert_eq!(said, "pod/p is gone\n");
+}
+
+/// kubectl knows that it is still there; we know why as well.
+#[test]
+fn a_wait_is_over_when_kubectls_is() {
+    let server = Server::start("dstate-fuse");
+    let kubectl = crate::connecting::kubectl();
+    for (object, is_gone) in [("pod/p", false), ("pod/none", true)] {
+        let theirs = Command::new(&kubectl)
+            .args(["wait", "--for=delete", object, "-n", "exam-dstate", "--timeout=1s", "--kubeconfig"])
+            .arg(server.kubeconfig.path())
+            .output()
+            .unwrap();
+        assert_eq!(theirs.status.success(), is_gone, "{}", text(&theirs.stderr));
+        for timeout in ["1s", "0"] {
+            let ours = wait(&server, &[object, "-n", "exam-dstate", "--timeout", timeout]).output().unwrap();
+            assert_eq!(ours.status.success(), is_gone, "{}", text(&ours.stderr));
+            if !is_gone {
+                assert_eq!(ours.status.code(), Some(2));
+                assert!(text(&ours.stderr).contains("timed out waiting for pod/p"), "{}", text(&ours.stderr));
+                assert!(text(&ours.stdout).contains("ROOT CAUSE PodContainersNotStopped"), "{}", text(&ours.stdout));
+            }
+        }
+    }
+    let unknown = wait(&server, &["frob/x", "--timeout", "1s"]).output().unwrap();
+    assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown.stderr));
 }
 
 /// A thousand pods, of which one in the first page and two behind it are to go.

@@ -254,3 +254,32 @@ fn the_owner_of_a_finalizer_on_a_built_in_kind_is_found_by_its_domain() {
     assert_eq!(confidence(&looked), Confidence::Probable);
     assert!(evidence(&looked).contains("of the domain of example.com"), "{}", evidence(&looked));
 }
+
+/// It set the finalizer and runs, and the API server refuses its token. Its binding is there.
+#[test]
+fn a_controller_whose_account_was_deleted() {
+    let world = |ready: i64| {
+        let world = operator_role(set_by(widget(), "widget-operator"), json!([sa("ops", "operator")]));
+        runs(world, "ops", "widget-operator", "operator", ready).without_account("ops", "operator")
+    };
+    let looked = asked(world(1));
+    assert_eq!(looked.causes(), ["FinalizerControllerAccountGone"], "{:#?}", looked.report);
+    assert_eq!(confidence(&looked), Confidence::Proven);
+    assert!(root(&looked).starts_with("ServiceAccount ops/operator: does not exist"), "{}", root(&looked));
+    // None of its pods can start.
+    let looked = asked(world(0));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert!(root(&looked).starts_with("ServiceAccount ops/operator: does not exist"), "{}", root(&looked));
+    // An account that was not seen proves nothing.
+    let looked = asked(world(1).refuse("/api/v1/namespaces/ops/serviceaccounts", 403, "serviceaccounts is forbidden"));
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    // The API server takes its tokens for another minute.
+    for (seconds, cause) in [(30, "FinalizerControllerFailing"), (300, "FinalizerControllerAccountGone")] {
+        let going = world(1);
+        let asked_at = going.ago(seconds);
+        let going = going.with_account(json!({
+            "namespace": "ops", "name": "operator", "deletionTimestamp": asked_at, "finalizers": ["example.com/keep"]
+        }));
+        assert_eq!(asked(going).causes(), [cause]);
+    }
+}

@@ -105,7 +105,11 @@ fn without_such_a_word_kubelet_machine_and_network_look_alike() {
     let hidden = silent().told(Says::fuse(&[POD]).at(60)).refuse("/apis/events.k8s.io", 403, "events is forbidden");
     let looked = look(hidden, everything());
     assert_eq!(looked.causes(), ["NodeUnreachable"]);
-    assert!(notes(&looked).contains("Events of the agents (not visible to us)"), "{}", notes(&looked));
+    assert!(
+        notes(&looked).contains("Not visible to us, and not needed for the verdict: Events of the agents."),
+        "{}",
+        notes(&looked)
+    );
     assert!(evidence(&looked).contains("Events of the agent on node-a: could not be seen"), "{}", evidence(&looked));
 }
 
@@ -271,4 +275,28 @@ fn a_node_that_is_called_ready_while_nobody_judges_nodes() {
     // The kubelet works, whoever judges.
     let world = recording("dstate-fuse").without_controller_manager();
     assert_eq!(look(world, object("pod", "exam-dstate", "p")).causes(), ["PodContainersNotStopped"]);
+}
+
+/// Machines do not fail all at once: one thing is broken, and it is said once and first.
+#[test]
+fn leases_that_have_all_run_out_are_one_root() {
+    let nodes = |world: World| {
+        let world = world.going_pod("a", "p", "z-0", "Running").going_pod("b", "q", "z-1", "Running");
+        world.going_pod("c", "r", "z-2", "Failed")
+    };
+    let world = || nodes(zone(healthy().without("/apis/coordination.k8s.io/v1/leases", "node-a"), "z", 3, 3));
+    let claim = |world: World| world.held("v1", "PersistentVolumeClaim", "a", "c", &["kubernetes.io/pvc-protection"]);
+    for (world, manager) in [(world(), false), (claim(world().without_controller_manager()), true)] {
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), ["AllLeasesExpired"], "{:#?}", looked.report);
+        assert_eq!(looked.victims(0).len(), if manager { 4 } else { 3 });
+        let root = looked.chain(0).pop().unwrap();
+        assert!(root.starts_with("Leases of all nodes: all 3"), "{root}");
+        assert_eq!(root.contains("and that of kube-controller-manager too"), manager, "{root}");
+    }
+    // One node that is heard, and the others are silent each for itself.
+    let looked = look(nodes(zone(healthy(), "z", 3, 3)), everything());
+    assert!(!looked.causes().contains(&"AllLeasesExpired"), "{:#?}", looked.report);
+    // A cluster of one node has only that.
+    assert_eq!(look(silent(), everything()).causes(), ["NodeUnreachable"]);
 }

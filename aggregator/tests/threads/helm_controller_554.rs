@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[test]
-fn what_the_controller_says_of_the_account_is_the_answer() {
+fn the_account_that_the_object_names_does_not_exist() {
     let group = "helm.toolkit.fluxcd.io";
     let message = "failed to get last release revision: query: failed to query with labels: secrets is forbidden: User \
         \"system:serviceaccount:test-123:non-existing-name\" cannot list resource \"secrets\" in API group \"\" in the \
@@ -30,8 +30,11 @@ fn what_the_controller_says_of_the_account_is_the_answer() {
     }
     let looked = look(world, object("helmrelease", "test-123", "podinfo"));
     assert_eq!(looked.report.verdict, Verdict::Stuck, "{:#?}", looked.report);
-    let root = looked.chain(0).pop().unwrap();
-    assert!(root.starts_with("Deployment flux-system/helm-controller: runs"), "{root}");
+    assert_eq!(looked.causes(), ["FinalizerControllerAccountGone"], "{:#?}", looked.report);
+    let chain = looked.chain(0);
+    assert!(chain[chain.len() - 2].starts_with("Deployment flux-system/helm-controller: runs"), "{chain:?}");
+    let root = chain.last().unwrap();
+    assert!(root.starts_with("ServiceAccount test-123/non-existing-name: does not exist"), "{root}");
     let quotes = |one: &findings::Evidence| one.says.contains("serviceaccount:test-123:non-existing-name");
     assert!(looked.report.roots[0].finding.evidence.iter().any(quotes), "{:#?}", looked.report.roots[0].finding);
 }

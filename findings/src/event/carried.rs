@@ -123,6 +123,8 @@ mod told {
         #[serde(skip_serializing_if = "Option::is_none")]
         gate: Option<Gate>,
         confidence: Confidence,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        missing: Option<&'a str>,
         chain: &'a [Link],
         evidence: &'a [Evidence],
         values: &'a Values,
@@ -135,6 +137,8 @@ mod told {
         #[serde(default)]
         gate: Option<Gate>,
         confidence: Confidence,
+        #[serde(default)]
+        missing: Option<String>,
         chain: Vec<Link>,
         evidence: Vec<Evidence>,
         #[serde(default)]
@@ -143,15 +147,17 @@ mod told {
     }
 
     pub fn serialize<S: Serializer>(finding: &Finding, serializer: S) -> Result<S::Ok, S::Error> {
-        let Finding { cause, gate, confidence, chain, evidence, remedy, root } = finding;
+        let Finding { cause, gate, confidence, missing, chain, evidence, remedy, root } = finding;
         let values = &remedy.values;
-        Sent { cause: *cause, gate: *gate, confidence: *confidence, chain, evidence, values, root }
+        let missing = missing.as_deref();
+        Sent { cause: *cause, gate: *gate, confidence: *confidence, missing, chain, evidence, values, root }
             .serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Finding, D::Error> {
-        let Read { cause, gate, confidence, chain, evidence, values, root } = Read::deserialize(deserializer)?;
-        Ok(Finding { cause, gate, confidence, chain, evidence, remedy: Remedy::fill(cause.0, &values), root })
+        let Read { cause, gate, confidence, missing, chain, evidence, values, root } = Read::deserialize(deserializer)?;
+        let remedy = Remedy::fill(cause.0, &values);
+        Ok(Finding { cause, gate, confidence, missing, chain, evidence, remedy, root })
     }
 }
 

@@ -95,6 +95,7 @@ pub(super) mod tests {
             cause: CauseRef(&cause::FUSE_SERVER_NOT_RESPONDING),
             gate: Some(Gate::VolumesUnmounted),
             confidence: Confidence::Proven,
+            missing: None,
             chain: vec![Link::new("volume data", "mounted"), root],
             evidence: Vec::new(),
             remedy: Remedy::fill(&cause::FUSE_SERVER_NOT_RESPONDING, &values),

@@ -14,7 +14,10 @@ pub fn finding(page: &mut Page, finding: &Finding) {
     if finding.confidence == Confidence::Probable {
         page.filled(
             "  Probable: ",
-            &format!("not all of the proof was seen. The whole proof is: {}", finding.cause.proof),
+            &match &finding.missing {
+                Some(missing) => format!("not seen is {missing}"),
+                None => "not all of the proof was seen; the page of the cause has the whole of it".to_owned(),
+            },
         );
     }
 }

@@ -115,6 +115,7 @@ impl FindingBuilder {
             cause: CauseRef(self.cause),
             gate: self.gate,
             confidence: self.confidence,
+            missing: None,
             chain: self.chain,
             evidence: self.evidence,
             root: self.root,

@@ -4,7 +4,7 @@ mod root_cause;
 
 use std::collections::BTreeSet;
 
-use findings::{Evidence, Unknown, clean};
+use findings::{Evidence, FaultKind, Unknown, clean};
 
 pub use root_cause::{AgentFinding, RootCause, Step, ToldBy};
 
@@ -57,6 +57,8 @@ pub struct Diagnosis {
     pub unknown: Vec<NotSeen>,
     /// What a reader may wrongly believe, set right.
     pub notes: BTreeSet<String>,
+    /// What may not be seen and only adds to what is known: who would say what.
+    pub forbidden: BTreeSet<(String, String)>,
     /// Whether an answer that may change this is still out.
     pub pending: bool,
 }
@@ -83,7 +85,11 @@ impl Diagnosis {
     pub fn optional<T>(&mut self, source: impl AsRef<str>, adds: &str, answer: Answer<T>) -> Option<T> {
         let why = match self.split(answer) {
             Ok(value) => return value,
-            Err(fault) => fault.brief(),
+            Err(fault) if fault.kind == FaultKind::Denied => {
+                self.forbidden.insert((clean(source.as_ref(), 200), adds.to_owned()));
+                return None;
+            }
+            Err(fault) => fault.to_string(),
         };
         self.note(format!("Not seen, and not needed for the verdict: {} ({why}). It says {adds}.", source.as_ref()));
         None

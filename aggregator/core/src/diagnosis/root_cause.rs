@@ -73,8 +73,8 @@ pub struct RootCause {
     pub cause: &'static Cause,
     /// What it means for whatever waits for it.
     pub verdict: Verdict,
-    /// How far the evidence carries.
-    pub confidence: Confidence,
+    /// What of the proof was not seen; nothing when it is proven.
+    pub missing: Option<String>,
     /// From the object it was found at down to the root, which is last. When `here` is set, the
     /// first of them takes the place of the object's own step.
     pub steps: Vec<Step>,
@@ -120,7 +120,7 @@ impl RootCause {
         RootCause {
             cause,
             verdict: Verdict::Stuck,
-            confidence: Confidence::Proven,
+            missing: None,
             steps: Vec::new(),
             here: false,
             evidence: Vec::new(),
@@ -196,10 +196,15 @@ impl RootCause {
         self
     }
 
-    /// A part of the proof is missing.
-    pub fn probable(mut self) -> Self {
-        self.confidence = Confidence::Probable;
+    /// This part of the proof is missing; of several the first is told.
+    pub fn probable(mut self, missing: impl AsRef<str>) -> Self {
+        self.missing.get_or_insert_with(|| clean(missing.as_ref(), 300));
         self
+    }
+
+    /// How far the evidence carries.
+    pub fn confidence(&self) -> Confidence {
+        if self.missing.is_some() { Confidence::Probable } else { Confidence::Proven }
     }
 
     /// An agent says so.
@@ -256,7 +261,8 @@ impl RootCause {
         Finding {
             cause: CauseRef(self.cause),
             gate: self.agent.as_ref().and_then(|agent| agent.gate),
-            confidence: self.confidence,
+            confidence: self.confidence(),
+            missing: self.missing.clone(),
             chain: above.iter().map(|step| step.link(false)).chain(below).collect(),
             evidence: self.evidence.clone(),
             remedy: match &self.agent {

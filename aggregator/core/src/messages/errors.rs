@@ -1,6 +1,9 @@
 //! Errors of the API server and of controllers.
 
+use findings::quote_for_shell;
+
 use super::Message;
+use crate::state::Resource;
 
 /// What etcd refused with, which the API server passes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,48 @@ pub fn is_volume_node_affinity_conflict(message: &Message) -> bool {
     message.has("volume node affinity conflict")
 }
 
+/// The service account that a request was refused to: its namespace and name.
+pub fn refused_account(message: &Message) -> Option<(&str, &str)> {
+    let (_, rest) = message.0.split_once("User \"system:serviceaccount:")?;
+    let (account, rest) = rest.split_once('"')?;
+    account.split_once(':').filter(|_| rest.starts_with(" cannot "))
+}
+
+/// What the caller may not do, as the API server says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    /// `list`.
+    pub verb: String,
+    /// `pods`, `widgets.example.com`.
+    pub resource: String,
+    /// In which namespace; none for all of them.
+    pub namespace: Option<String>,
+}
+
+impl Refusal {
+    /// Reads the API server's words.
+    pub fn read(words: &str) -> Option<Refusal> {
+        let (_, rest) = words.split_once(" cannot ")?;
+        let (verb, rest) = rest.split_once(" resource \"")?;
+        let (plural, rest) = rest.split_once("\" in API group \"")?;
+        let (group, rest) = rest.split_once('"')?;
+        let namespace = rest.split_once("in the namespace \"").and_then(|(_, rest)| rest.split_once('"'));
+        let resource = Resource::new(group, "", plural).for_kubectl();
+        Some(Refusal { verb: verb.to_owned(), resource, namespace: namespace.map(|(name, _)| name.to_owned()) })
+    }
+
+    /// The command that asks for this right.
+    pub fn command(&self) -> Option<String> {
+        let Refusal { verb, resource, namespace } = self;
+        let word = |text: &str| quote_for_shell(text);
+        let at = match namespace {
+            Some(namespace) => format!("-n {}", word(namespace)?),
+            None => "-A".to_owned(),
+        };
+        Some(format!("kubectl auth can-i {} {} {at}", word(verb)?, word(resource)?))
+    }
+}
+
 /// Whether a CSI sidecar could not read the Secret that a driver call needs.
 pub fn is_secret_not_loaded(message: &Message) -> bool {
     message.has("failed to load secret")
@@ -74,6 +119,30 @@ mod tests {
         let message = r#"jobs.batch "cleanup" is forbidden: unable to create new content in namespace a because it is being terminated"#;
         assert!(is_namespace_terminating(&message.into()));
         assert!(!is_namespace_terminating(&r#"jobs.batch "cleanup" is forbidden: exceeded quota"#.into()));
+    }
+
+    #[test]
+    fn a_refusal_is_a_right_to_ask_for() {
+        let of = |group: &str, at: &str| {
+            format!("widgets is forbidden: User \"a\" cannot list resource \"widgets\" in API group \"{group}\" {at}")
+        };
+        let command = |words: String| Refusal::read(&words).unwrap().command().unwrap();
+        assert_eq!(command(of("", "at the cluster scope")), "kubectl auth can-i list widgets -A");
+        let words = of("example.com", "in the namespace \"shop\"");
+        assert_eq!(command(words), "kubectl auth can-i list widgets.example.com -n shop");
+        assert_eq!(Refusal::read("pods is forbidden"), None);
+    }
+
+    /// apiserver: pkg/endpoints/handlers/responsewriters/errors.go, `forbiddenMessage`.
+    #[test]
+    fn a_refusal_names_who_was_refused() {
+        let message = r#"query: secrets is forbidden: User "system:serviceaccount:test:none" cannot list resource "secrets" in the namespace"#;
+        assert_eq!(refused_account(&message.into()), Some(("test", "none")));
+        for other in
+            [r#"secrets is forbidden: User "alice" cannot list"#, r#"User "system:serviceaccount:a:b" is tired"#]
+        {
+            assert_eq!(refused_account(&other.into()), None, "{other}");
+        }
     }
 
     /// kubernetes: pkg/scheduler/framework/plugins/volumebinding, `ErrReasonNodeConflict`; before 1.34 with "had".

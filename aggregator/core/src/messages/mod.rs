@@ -12,6 +12,7 @@ mod normal;
 
 use std::fmt;
 
+pub use errors::Refusal;
 pub(crate) use normal::normalised;
 
 use serde::{Deserialize, Serialize};

@@ -6,6 +6,7 @@ use findings::{Placeholder, cause};
 
 use self::neighbours::Neighbour;
 use super::backend::{self, Backend};
+use super::ca_bundle;
 use super::node;
 use super::words::{lasting, said};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -95,7 +96,7 @@ fn unavailable(
             diagnosis.causes.push(found);
         }
         Backend::Ready { node } => {
-            let found = by_message(lister, diagnosis, target, available, node, &base, &shown);
+            let found = by_message(lister, diagnosis, target, available, node, &base, &shown, &service.spec.ca_bundle);
             diagnosis.causes.push(found);
         }
         Backend::External => {
@@ -105,7 +106,7 @@ fn unavailable(
         Backend::Unknown if diagnosis.pending => {}
         Backend::Unknown => {
             let found = base(&cause::API_SERVICE_UNAVAILABLE).at_itself(target, available.message.to_string());
-            diagnosis.causes.push(found.probable());
+            diagnosis.causes.push(found.probable("what stands behind its Service: that could not be looked at"));
         }
     }
 }
@@ -119,7 +120,9 @@ fn by_message(
     on: Option<String>,
     base: &dyn Fn(&'static findings::Cause) -> RootCause,
     service: &ObjectRef,
+    bundle: &CaBundle,
 ) -> RootCause {
+    let expired = ca_bundle::expired(lister, bundle).map(|(_, words)| words);
     let message = &available.message;
     let here = |cause| base(cause).at_itself(target, format!("not available: {message}"));
     if available.reason == "ServicePortError" {
@@ -127,7 +130,13 @@ fn by_message(
     }
     let failure = failure(message);
     match failure {
-        Failure::Certificate => return here(&cause::API_SERVICE_CERTIFICATE_INVALID),
+        Failure::Certificate => {
+            let found = here(&cause::API_SERVICE_CERTIFICATE_INVALID);
+            return expired.iter().fold(found, |found, words| {
+                let bundle = Step::named(format!("caBundle of {target}"), words);
+                found.evidence(&bundle.subject, &bundle.words).step(bundle)
+            });
+        }
         Failure::Unauthorized => return here(&cause::API_SERVICE_REFUSES_AGGREGATOR),
         Failure::Other => return here(&cause::API_SERVICE_UNAVAILABLE),
         Failure::ConnectionRefused | Failure::Unreachable => {}
@@ -158,7 +167,12 @@ fn by_message(
         // The cloud's refusal is nearer to the root than the route that it refuses.
         let refusal = told.refusal.map(|words| Step::named("route controller", words));
         let found = refusal.into_iter().fold(found, RootCause::step);
-        return if told.is_proven { found } else { found.probable() };
+        return match told.is_proven {
+            true => found,
+            false => {
+                found.probable("the node's condition NetworkUnavailable: only an Event says that the route is missing")
+            }
+        };
     }
     let address = address(message).unwrap_or("its address").to_owned();
     match neighbours::of(lister, diagnosis, target, &name) {
@@ -178,7 +192,7 @@ fn by_message(
                     ),
                 ))
                 .evidence(other, "out of reach on the same node")
-                .probable()
+                .probable("the route itself: the cloud's table has it, and a firewall would look the same")
         }
         Some(Neighbour::Reached(other)) => unreachable()
             .step(Step::about(service, path))
@@ -190,7 +204,7 @@ fn by_message(
                 ),
             ))
             .evidence(other, "Available=True, with an endpoint on the same node")
-            .probable(),
+            .probable("the firewall's rule: it is not in the cluster"),
         None => unreachable()
             .step(Step::about(service, path))
             .step(Step::about(
@@ -200,6 +214,6 @@ fn by_message(
                      time-out does not tell"
                 ),
             ))
-            .probable(),
+            .probable("another API on the same node, reached or not: it would tell a firewall from a missing route"),
     }
 }

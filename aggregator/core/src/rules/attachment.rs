@@ -153,7 +153,8 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
         }
         Sidecar::NotTold => (format!("{words}; {driver} has not said anything"), None),
     };
-    let found = base.at_itself(target, words).probable();
+    let found =
+        base.at_itself(target, words).probable("why it is not detached: no detachError and no Event has said so");
     let found = lease.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
     diagnosis.causes.push(found);
 }

@@ -5,12 +5,16 @@ use findings::{Cause, Unknown, cause, duration};
 use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::errors::{self, Etcd};
+use crate::rules::words::{age, within};
 use crate::state::*;
 
 const MANAGER: &str = "kube-controller-manager";
 
 /// A Lease that ran out longer ago may be left from a time with leader election.
 const LEFT_BEHIND: u64 = 24 * 60 * 60;
+
+/// Kubelets that are cut off together have renewed their Leases within so many seconds of each other.
+const TOGETHER: i64 = 120;
 
 /// Whether nobody judges nodes, so that what a Node says of itself may be old.
 pub fn is_silent(lister: &Lister, diagnosis: &mut Diagnosis) -> bool {
@@ -47,28 +51,73 @@ pub fn storage_fails(diagnosis: &Diagnosis, target: &ObjectRef) -> Option<RootCa
     )
 }
 
+/// The Leases of all nodes, where there are several and every one has run out: then it is not the nodes. When the last
+/// of them was renewed goes with it.
+pub fn nobody_heard(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<(usize, jiff::Timestamp)> {
+    let answer = lister.list::<Lease>(known::LEASES, within("kube-node-lease"));
+    let leases = diagnosis.silently(answer)?;
+    let is_out = |lease: &&Lease| lease.expired_for(lister.state.at).is_some();
+    let last = leases.iter().filter_map(|lease| lease.spec.renew_time).max()?;
+    // The Lease of a node that is gone is left behind; those that end together belong together.
+    let is_together =
+        |lease: &&&Lease| lease.spec.renew_time.is_some_and(|at| last.as_second() - at.as_second() <= TOGETHER);
+    let together = leases.iter().filter(is_together).count();
+    (together > 1 && leases.iter().all(is_out)).then_some((together, last))
+}
+
+/// One root for all that follows from it: silent nodes, and controllers that do not act.
+pub fn all_leases_expired(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> Option<RootCause> {
+    let (count, last) = nobody_heard(lister, diagnosis)?;
+    let manager = match is_silent(lister, diagnosis) {
+        true => format!(", and that of {MANAGER} too"),
+        false => String::new(),
+    };
+    let words = format!(
+        "all {count}{manager} have run out, the last was renewed {} ago: the way to the API server, its clock or its \
+         storage is more likely broken than every node",
+        age(lister, last)
+    );
+    Some(
+        RootCause::below(&cause::ALL_LEASES_EXPIRED, target)
+            .same_as("leases")
+            .evidence(
+                "Leases of kube-node-lease",
+                format!("none is renewed; {count} were until {last} and shortly before"),
+            )
+            .step(Step::named("Leases of all nodes", words)),
+    )
+}
+
 /// The controller manager's Lease, if it has run out.
 pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> Option<RootCause> {
     let name = MANAGER;
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), name);
     let lease = diagnosis.required(format!("Lease kube-system/{name}"), "whether the controllers run", answer)?;
-    let age = lease.expired_for(lister.state.at)?;
+    let silent_for = lease.expired_for(lister.state.at)?;
     if let Some((at, object)) = wrote_since(lister, lease) {
         diagnosis.note(format!(
             "Lease kube-system/{name} has not been renewed for {}, and kube-controller-manager wrote to {object} at \
              {at}: it runs, without leader election.",
-            duration(age)
+            duration(silent_for)
         ));
         return None;
     }
-    let words = format!("has not renewed its Lease for {} (held by {})", duration(age), lease.spec.holder_identity);
+    if let Some(found) = all_leases_expired(lister, diagnosis, target) {
+        return Some(found);
+    }
+    let words =
+        format!("has not renewed its Lease for {} (held by {})", duration(silent_for), lease.spec.holder_identity);
     let found = RootCause::below(&cause::CONTROLLER_MANAGER_SILENT, target)
         .same_as(name)
         .step(Step::named("kube-controller-manager", &words))
         .evidence(format!("Lease kube-system/{name}"), words);
-    if age < LEFT_BEHIND {
+    if silent_for < LEFT_BEHIND {
         return Some(found);
     }
     let doubt = "nothing that was met was written by it since; without leader election it would run and renew no Lease";
-    Some(found.evidence("managedFields", doubt).probable())
+    Some(
+        found
+            .evidence("managedFields", doubt)
+            .probable("whether it runs without leader election: then it renews no Lease"),
+    )
 }

@@ -3,6 +3,7 @@
 use findings::{Placeholder, cause};
 
 use super::backend::{self, Backend};
+use super::ca_bundle;
 use super::words::{lasting, overdue, said};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -46,6 +47,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 }
 
 fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
+    certificate(lister, target, crd, diagnosis);
     let Some(service) = crd.converter() else { return };
     diagnosis.words = format!("converts by webhook, Service {service}");
     let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
@@ -63,6 +65,18 @@ fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Di
         }
         Backend::Ready { .. } | Backend::External | Backend::Unknown => {}
     }
+}
+
+/// Whoever converts is believed by no caBundle that has expired.
+fn certificate(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
+    let Some(client) = crd.conversion_client() else { return };
+    let Some((end, words)) = ca_bundle::expired(lister, &client.ca_bundle) else { return };
+    let found = RootCause::below(&cause::CONVERSION_WEBHOOK_CA_EXPIRED, target)
+        .same_as(format!("{target}:{end}"))
+        .name(Placeholder::Crd, &target.name)
+        .evidence(target.to_string(), format!("spec.conversion: Webhook; caBundle: {words}"))
+        .step(Step::named("caBundle of the conversion webhook", words));
+    diagnosis.causes.push(found);
 }
 
 fn stored_versions(target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {

@@ -84,7 +84,8 @@ fn replaced(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diag
     for step in local_data(lister, target, pod, diagnosis) {
         found = found.evidence(&step.subject, &step.words).step(step);
     }
-    diagnosis.causes.push(if is_proven { found } else { found.probable() });
+    let missing = "that another pod had this name: its Events are gone, and a set may be scaled up late";
+    diagnosis.causes.push(if is_proven { found } else { found.probable(missing) });
 }
 
 /// What shows that there was another pod of this name, and whether that proves it.

@@ -4,6 +4,7 @@ mod agent;
 mod api_service;
 mod attachment;
 mod backend;
+mod ca_bundle;
 mod claim;
 mod control_plane;
 mod crd;

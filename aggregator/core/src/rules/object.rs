@@ -3,7 +3,7 @@
 use findings::{Placeholder, cause};
 
 use super::words::{lasting, overdue};
-use super::{finalizer, invalid_owner, victims};
+use super::{finalizer, invalid_owner, node, victims};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
 use crate::state::*;
@@ -35,8 +35,28 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.causes.push(found);
         return diagnosis;
     }
-    finalizer::explain(lister, target, meta, &mut diagnosis);
+    if !drains(lister, target, &mut diagnosis) {
+        finalizer::explain(lister, target, meta, &mut diagnosis);
+    }
     diagnosis
+}
+
+/// Whether a Machine or a NodeClaim waits for its node to be drained; then what that waits for has been said.
+fn drains(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> bool {
+    let of_node = [("karpenter.sh", "nodeclaims"), ("cluster.x-k8s.io", "machines")];
+    if !of_node.iter().any(|(group, plural)| target.resource.group == *group && target.resource.plural == *plural) {
+        return false;
+    }
+    let answer = lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
+    let Some(claim) = diagnosis.silently(answer).filter(|claim| !claim.status.node_name.is_empty()) else {
+        return false;
+    };
+    let on = ObjectRef::node(&claim.status.node_name);
+    // The nodes of Cluster API are mostly in another cluster.
+    let Some(found) = diagnosis.silently(lister.get::<Node>(known::NODES, None, &on.name)) else { return false };
+    let causes = node::drain::look(lister, &on, found, diagnosis);
+    diagnosis.causes.extend(causes);
+    diagnosis.is_explained() || diagnosis.pending
 }
 
 /// `Terminating for 2h, held by finalizer example.com/hold`.

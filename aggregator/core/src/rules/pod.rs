@@ -233,7 +233,7 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             base(&cause::POD_GC_REFUSED)
                 .step(Step::about(&ObjectRef::node(name), words))
                 .evidence(format!("events of Node {name}"), "no RemovingNode: they live for an hour")
-                .probable()
+                .probable("since when the Node is gone: its Event lives for an hour")
         }
         _ => {
             let words = "does not exist; the pod garbage collector removes its pods within two minutes";
@@ -249,7 +249,8 @@ fn unseen_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
         return;
     }
-    let found = case.found(by_phase(case.pod), words).probable();
+    let missing = format!("whether Node {} is well: it could not be seen", case.pod.spec.node_name);
+    let found = case.found(by_phase(case.pod), words).probable(missing);
     diagnosis.causes.push(found);
 }
 
@@ -276,7 +277,9 @@ fn kubelet_says(lister: &Lister, case: &Case, words: &str, diagnosis: &mut Diagn
         )),
         None => found.step(Step::named(format!("kubelet of {}", pod.spec.node_name), quoted(&event.message, 300))),
     };
-    diagnosis.causes.push(found.probable());
+    diagnosis.causes.push(
+        found.probable("whether the kubelet's last try failed the same way: its Events do not tell of every try"),
+    );
     true
 }
 
@@ -384,7 +387,7 @@ fn missing_driver(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bo
             ))
             .evidence(format!("CSINode {name}"), format!("spec.drivers does not list {}", csi.driver))
             .evidence(target.to_string(), format!("phase {}", pod.status.phase))
-            .probable();
+            .probable(format!("whether this volume is still mounted on {name}: only the node shows that"));
         diagnosis.causes.push(found);
         return true;
     }

@@ -138,10 +138,12 @@ fn backend(
         }
         // Without its words it may as well not run.
         Some(driver) => match sidecar::provisioner(lister, diagnosis, driver) {
-            Sidecar::Silent((source, says)) | Sidecar::Alive((source, says)) => found.evidence(source, says).probable(),
-            Sidecar::NotTold => found.probable(),
+            Sidecar::Silent((source, says)) | Sidecar::Alive((source, says)) => {
+                found.evidence(source, says).probable(UNSAID)
+            }
+            Sidecar::NotTold => found.probable(UNSAID),
         },
-        None => found.probable(),
+        None => found.probable(UNSAID),
     };
     diagnosis.causes.push(found);
 }
@@ -152,6 +154,9 @@ fn policy(volume: &PersistentVolume) -> &str {
         policy => policy,
     }
 }
+
+/// What of the proof is missing where nobody has said anything.
+const UNSAID: &str = "what the driver answers: no status and no Event has its words";
 
 /// Held while an attachment of it exists, whatever its state.
 fn attachments(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: &mut Diagnosis) {
@@ -167,7 +172,7 @@ fn attachments(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: 
         diagnosis.causes.push(
             RootCause::here(&cause::VOLUME_ATTACHER_GONE, target, words)
                 .name(Placeholder::Finalizer, finalizer)
-                .probable(),
+                .probable("whether its attacher runs: what it says of this volume is in its log"),
         );
     }
 }

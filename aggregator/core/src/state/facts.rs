@@ -171,6 +171,7 @@ kinds! {
         DEPLOYMENTS = "apps" "v1" "deployments" "Deployment" true,
         STATEFUL_SETS = "apps" "v1" "statefulsets" "StatefulSet" true,
         DAEMON_SETS = "apps" "v1" "daemonsets" "DaemonSet" true;
+    Budgets(Budget): BUDGETS = "policy" "v1" "poddisruptionbudgets" "PodDisruptionBudget" true;
     Jobs(Job): JOBS = "batch" "v1" "jobs" "Job" true;
     Ingresses(Ingress): INGRESSES = "networking.k8s.io" "v1" "ingresses" "Ingress" true;
     Roles(Role):

@@ -13,8 +13,14 @@ pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(dese
 }
 
 /// Annotations the rules read. All others are dropped on receipt: some hold whole objects.
-const ANNOTATIONS: &[&str] =
-    &["kubernetes.io/config.mirror", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace", event::ANNOTATION];
+const ANNOTATIONS: &[&str] = &[
+    "cluster-autoscaler.kubernetes.io/safe-to-evict",
+    "karpenter.sh/do-not-disrupt",
+    "kubernetes.io/config.mirror",
+    "meta.helm.sh/release-name",
+    "meta.helm.sh/release-namespace",
+    event::ANNOTATION,
+];
 
 /// More bytes of an annotation are not kept: a finding that is longer is no finding of an agent, and
 /// the first byte too many says so.
@@ -103,6 +109,9 @@ pub struct Owner {
     /// Its uid.
     #[serde(deserialize_with = "or_default")]
     pub uid: String,
+    /// Whether it is the one that made this object.
+    #[serde(deserialize_with = "or_default")]
+    pub controller: bool,
     /// Whether it waits for this object in a foreground deletion.
     #[serde(deserialize_with = "or_default")]
     pub block_owner_deletion: bool,

@@ -33,6 +33,7 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
         cause: CauseRef(cause),
         gate: None,
         confidence: Confidence::Proven,
+        missing: None,
         root: format!("{}:7", cause.id),
         chain: vec![last.clone()],
         evidence: vec![Evidence { source: "x".to_owned(), says: "y".to_owned() }],

@@ -11,6 +11,7 @@ fn finding(cause: &'static Cause, gate: Gate, mut chain: Vec<Link>, values: &Val
         cause: CauseRef(cause),
         gate: Some(gate),
         confidence: Confidence::Proven,
+        missing: None,
         root: format!("{}:{}", cause.id, chain.last().unwrap().subject),
         chain,
         evidence: vec![Evidence { source: seen.0.to_owned(), says: seen.1.to_owned() }],

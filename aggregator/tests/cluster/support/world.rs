@@ -1,12 +1,13 @@
 //! A recorded cluster that a test changes before it is asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 const JSON: &str = "application/json";
+const ACCOUNTS: &str = "/api/v1/serviceaccounts";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 pub struct World {
@@ -18,6 +19,8 @@ pub struct World {
     discovery: BTreeMap<String, Value>,
     /// Refusals by path.
     refusals: BTreeMap<String, (u16, String)>,
+    /// Service accounts that were deleted: namespace and name.
+    lost_accounts: BTreeSet<(String, String)>,
     is_old: bool,
 }
 
@@ -29,6 +32,7 @@ impl World {
             lists: BTreeMap::new(),
             discovery: BTreeMap::new(),
             refusals: BTreeMap::new(),
+            lost_accounts: BTreeSet::new(),
             is_old: false,
         };
         let index: Value = serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
@@ -99,6 +103,39 @@ impl World {
         self
     }
 
+    /// Deletes a service account that something runs as.
+    pub fn without_account(mut self, namespace: &str, name: &str) -> World {
+        self.lost_accounts.insert((namespace.to_owned(), name.to_owned()));
+        self
+    }
+
+    /// Adds a service account that is not as others.
+    pub fn with_account(mut self, metadata: Value) -> World {
+        let name = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+        self.lost_accounts.remove(&(name("namespace"), name("name")));
+        self.list(ACCOUNTS).push(json!({"kind": "ServiceAccount", "metadata": metadata}));
+        self
+    }
+
+    /// Nothing starts without its service account, so whatever runs has one.
+    fn accounts(&self) -> Vec<Value> {
+        let mut accounts = self.lists.get(ACCOUNTS).cloned().unwrap_or_default();
+        let workloads = ["deployments", "statefulsets", "daemonsets"].map(|plural| format!("/apis/apps/v1/{plural}"));
+        let pods = self.lists.get("/api/v1/pods").into_iter().flatten().map(|pod| (pod, &pod["spec"]));
+        let running = workloads.iter().filter_map(|path| self.lists.get(path)).flatten();
+        for (one, spec) in running.map(|one| (one, &one["spec"]["template"]["spec"])).chain(pods) {
+            let name = spec["serviceAccountName"].as_str().unwrap_or("default");
+            accounts.push(json!({"metadata": {"namespace": one["metadata"]["namespace"], "name": name}}));
+        }
+        let key = |one: &Value| {
+            let text = |field: &str| one["metadata"][field].as_str().unwrap_or_default().to_owned();
+            (text("namespace"), text("name"))
+        };
+        let mut known = self.lost_accounts.clone();
+        accounts.retain(|one| known.insert(key(one)));
+        accounts
+    }
+
     /// Refuses every request whose path begins so.
     pub fn refuse(mut self, path: &str, status: u16, text: &str) -> World {
         self.refusals.insert(path.to_owned(), (status, text.to_owned()));
@@ -153,7 +190,9 @@ impl World {
             put(path, JSON, *status, "text/plain", text.as_bytes());
         }
         let is_refused = |path: &str| self.refusals.keys().any(|refused| path.starts_with(refused));
-        for (path, items) in self.lists.iter().filter(|(path, _)| !is_refused(path)) {
+        let mut lists = self.lists.clone();
+        lists.insert(ACCOUNTS.to_owned(), self.accounts());
+        for (path, items) in lists.iter().filter(|(path, _)| !is_refused(path)) {
             put(path, JSON, 200, JSON, json!({"kind": "List", "items": items}).to_string().as_bytes());
         }
         for (root, list) in self.discovery.iter().filter(|_| !self.is_old) {

@@ -1,7 +1,7 @@
 //! Whether the controllers act at all.
 
 use crate::cause::cluster::shared::CONTENT_BY_HAND;
-use crate::cause::entry::{Cause, ClusterArea, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// The controller manager does not renew its Lease.
@@ -21,6 +21,31 @@ causes! {
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: a controller manager stopped with SIGTERM"])
         .event_reason("ControllerManagerSilent")
+        .diagnosis(Proven::Observation);
+
+    /// Nobody renews a Lease.
+    ALL_LEASES_EXPIRED = Cause::in_cluster(ClusterArea::ControlPlane, "AllLeasesExpired")
+        .title("The Leases of all nodes have run out")
+        .meaning("No node is heard, mostly the controllers are not either, and somebody answers this question: that so \
+            many machines fail at once is unlikely. The kubelets cannot reach the API server (its address, its load \
+            balancer, its certificate), the API server asks with a clock that is wrong, or its storage was set back to \
+            an older state. Silent nodes and deletions that nobody finishes all follow from that.")
+        .proof("There are at least two Leases in kube-node-lease, and every one is older than twice its duration by the \
+            time of whoever asks. Which of the reasons it is cannot be told from here.")
+        .safe(&[
+            step("Compare the times: of the API server, of the nodes, and of the last renewals")
+                .run("kubectl -n kube-node-lease get leases -o yaml").typed(),
+            step("On any node, read why its kubelet does not reach the API server (refused, no route, certificate)")
+                .run("journalctl -u kubelet --since -1h --no-pager"),
+            step("Repair that way; the kubelets and controllers then go on by themselves"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force, deleting Nodes, or the out-of-service taint",
+            "The machines most likely run on, and with them every container: each replacement is a second copy on the \
+                same data.",
+        ))
+        .sources(&["reference: node lifecycle controller, full disruption"])
+        .event_reason("AllLeasesExpired")
         .diagnosis(Proven::Observation);
 
     /// etcd is out of space.

@@ -13,8 +13,9 @@ causes! {
         .proof("The CRD converts by webhook and its Service does not exist or has no ready endpoint, or the \
             namespace's condition says: conversion webhook … failed.")
         .safe(&[
-            step("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed(),
-            step("Restore the operator that serves the conversion, Service {service}"),
+            step("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed()
+                .if_known(),
+            step("Restore the operator that serves the conversion, Service {service}").if_known(),
             step("The deletion then goes on within a minute"),
         ])
         .danger(Danger::new(
@@ -24,6 +25,28 @@ causes! {
         ))
         .sources(&["kubernetes#101078"])
         .event_reason("ConversionWebhookUnavailable")
+        .diagnosis(Proven::Observation);
+
+    /// The caBundle of a conversion webhook has expired.
+    CONVERSION_WEBHOOK_CA_EXPIRED = Cause::in_cluster(ClusterArea::Admission, "ConversionWebhookCaExpired")
+        .title("The caBundle of a conversion webhook has expired")
+        .meaning("The API server calls the webhook that converts a kind's objects only if its certificate comes from one \
+            in spec.conversion.webhook.clientConfig.caBundle. Every certificate in that bundle has expired, so the \
+            objects can be neither listed nor deleted, although the webhook's pods run and are ready.")
+        .proof("The CRD converts by webhook, and the latest notAfter of the webhook's caBundle lies in the past. Whether \
+            the certificate that the webhook itself shows is valid cannot be seen: it stands in a Secret.")
+        .safe(&[
+            step("See who converts, and who writes the bundle (cert-manager's cainjector, an operator, a Helm hook)")
+                .run("kubectl get crd {crd} -o yaml").typed(),
+            step("Have the certificate and the caBundle renewed together; what waits is then deleted automatically"),
+        ])
+        .danger(Danger::new(
+            "Setting spec.conversion.strategy to None, or deleting the CRD",
+            "Without conversion the versions are taken for equal and objects are read wrong. A deleted CRD waits for \
+                the same objects.",
+        ))
+        .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
+        .event_reason("ConversionWebhookCaExpired")
         .diagnosis(Proven::Observation);
 
     /// Objects are stored in a version that is not served.

@@ -57,6 +57,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     pod::ALL,
     live_pod::ALL,
     node::ALL,
+    node::drain::ALL,
     claim::ALL,
     volume::ALL,
     attachment::ALL,

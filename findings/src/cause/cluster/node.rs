@@ -1,5 +1,9 @@
 //! Why a node does not let its pods go.
 
+pub(super) mod drain;
+
+pub use drain::*;
+
 use crate::cause::cluster::shared::FORCE;
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 use crate::cause::{KUBELET_NOT_RUNNING, KUBELET_SYNC_LOOP_HUNG};

@@ -90,6 +90,7 @@ fn finding(pod: &ApiPod) -> Finding {
         cause: CauseRef(cause),
         gate: Some(Gate::VolumesUnmounted),
         confidence: Confidence::Proven,
+        missing: None,
         chain: vec![Link::new(format!("volume {volume}"), "mounted"), driver],
         evidence: vec![
             says(format!("{dir}/vol_data.json"), format!("driverName {DRIVER}")),

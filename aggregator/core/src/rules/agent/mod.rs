@@ -142,5 +142,17 @@ fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
         found = found.evidence(format!("agent on {node}"), says);
     }
     found = found.by_agent(AgentFinding { by, gate: finding.gate, remedy: advice::steps(claim, pod, node) });
-    if is_sure { found } else { found.probable() }
+    match (is_sure, finding.confidence) {
+        (true, _) => found,
+        (false, Confidence::Probable) => {
+            let all = "part of what the agent goes by: it says probable itself";
+            found.probable(finding.missing.as_deref().unwrap_or(all))
+        }
+        (false, Confidence::Proven) if !claim.is_named => {
+            found.probable("whether this pod is one of them: the agent names some of those that it holds")
+        }
+        (false, Confidence::Proven) => {
+            found.probable("whether it still is so: the agent should have said it again since")
+        }
+    }
 }

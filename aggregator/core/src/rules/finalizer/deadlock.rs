@@ -1,6 +1,6 @@
 //! An operator and its own webhook that went together: neither is missing alone.
 
-use findings::{Confidence, Placeholder, cause};
+use findings::{Placeholder, cause};
 
 use super::case::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -56,8 +56,8 @@ fn both(case: &Case, webhook: &RootCause, owner: &RootCause, why: &str) -> RootC
     });
     let evidence = owner.evidence.iter().chain(&webhook.evidence);
     let found = evidence.fold(found, |found, one| found.evidence(&one.source, &one.says)).in_place_of_own();
-    match [owner.confidence, webhook.confidence].contains(&Confidence::Probable) {
-        true => found.probable(),
-        false => found,
+    match owner.missing.as_ref().or(webhook.missing.as_ref()) {
+        Some(missing) => found.probable(missing),
+        None => found,
     }
 }

@@ -2,6 +2,7 @@
 
 use findings::{Cause, Placeholder, cause};
 
+use super::account;
 use super::case::Case;
 use super::controller::{self, By, Controllers, Wanted};
 use super::deadlock;
@@ -40,6 +41,12 @@ const ROLES: &str = "clusterroles and their bindings";
 const DOUBT: &str =
     "they cannot show everybody that may change it: system:masters, a control plane that somebody manages";
 
+/// What of the proof is missing where somebody else may be the one.
+const NOBODY_ELSE: &str = "that nobody else takes it off: roles cannot show everybody that may change the object";
+const NOT_ALONE: &str =
+    "that it is this one: others may change the kind as well, or only what is near the kind leads to it";
+const INFERRED: &str = "that the finalizer is its own: the server did not record that this program set it";
+
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     if refused(lister, case.target, case.meta, diagnosis) {
@@ -61,7 +68,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
                 .same_as(case.target)
                 .at_itself(case.target, format!("{words}; its update is refused: {says}"))
                 .evidence(source, says)
-                .probable(),
+                .probable("whether the latest update failed the same way: no Event tells of every try"),
         );
     }
     if let Some((source, says)) = related::ingress_class(lister, case.target, case.finalizer, diagnosis) {
@@ -228,8 +235,8 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
     let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
     match (is_deadlock, is_alone) {
         (true, true) => found,
-        (true, false) => found.probable(),
-        (false, _) => found.evidence(ROLES, DOUBT).probable(),
+        (true, false) => found.probable("that nobody else takes it off: others may change the kind as well"),
+        (false, _) => found.evidence(ROLES, DOUBT).probable(NOBODY_ELSE),
     }
 }
 
@@ -237,7 +244,7 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
 fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str) -> RootCause {
     if !found.is_visible {
         let words = format!("{}; who serves {subject} could not be looked up", case.words());
-        return case.start(unknown(case)).at_itself(case.target, words).probable();
+        return case.start(unknown(case)).at_itself(case.target, words).probable(format!("who serves {subject}"));
     }
     let rights = match (found.unbound.as_slice(), found.users.is_empty()) {
         (_, false) => "only users or groups have a role that names it".to_owned(),
@@ -252,15 +259,17 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str
     );
     if !found.users.is_empty() {
         // They may be the one: of them the cluster shows nothing.
-        return case.start(unknown(case)).at_itself(case.target, words).probable();
+        let missing = "which of the users and groups that may change it takes it off, and whether that one runs";
+        return case.start(unknown(case)).at_itself(case.target, words).probable(missing);
     }
     if found.may_all.is_empty() {
         let gone = case.start(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).at_itself(case.target, words);
-        return gone.evidence(ROLES, DOUBT).probable();
+        return gone.evidence(ROLES, DOUBT).probable(NOBODY_ELSE);
     }
     // One of those that may change everything may be the one.
     let says = format!("{rights}; these accounts may change everything: {}", some(&found.may_all, 5));
-    case.start(unknown(case)).at_itself(case.target, words).evidence(ROLES, says).probable()
+    let missing = "which of the accounts that may change everything takes it off";
+    case.start(unknown(case)).at_itself(case.target, words).evidence(ROLES, says).probable(missing)
 }
 
 /// Something may take it off: whether it runs, may, leads, and finishes.
@@ -277,7 +286,7 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
             .name_if(Placeholder::WorkloadNamespace, at)
             .evidence(workload.to_string(), &state);
         let found = beside.iter().fold(found, |found, (source, says)| found.evidence(source, says));
-        if is_alone { found } else { found.probable() }
+        if is_alone { found } else { found.probable(NOT_ALONE) }
     };
     let is_proven = is_alone && by == Some(By::Setting);
     match runner.stands() {
@@ -287,10 +296,19 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
         }
         Stands::ScaledDown => {
             let found = chain(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).step(Step::about(workload, &state));
-            return Some(if is_proven { found } else { found.evidence(ROLES, DOUBT).probable() });
+            return Some(if is_proven { found } else { found.evidence(ROLES, DOUBT).probable(NOBODY_ELSE) });
         }
         Stands::NotReady => {
-            return Some(chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_READY)).step(Step::about(workload, &state)));
+            let found = chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_READY)).step(Step::about(workload, &state));
+            return Some(match account::gone(lister, diagnosis, &runner.account) {
+                Some(how) => {
+                    let shown = account::object(&runner.account);
+                    found
+                        .evidence(shown.to_string(), how)
+                        .step(Step::about(&shown, format!("{how}: no new pod can run as it")))
+                }
+                None => found,
+            });
         }
         Stands::Ready => {}
     }
@@ -302,13 +320,30 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
             let words = format!("runs ({state}), and its {account} may not patch {kind}: {why}");
             let found = chain(&cause::FINALIZER_CONTROLLER_FORBIDDEN).step(Step::about(workload, words));
             let found = found.evidence(ROLES, format!("none of those of {account} grants update or patch of {kind}"));
-            return Some(if is_proven { found } else { found.probable() });
+            return Some(if is_proven { found } else { found.probable(INFERRED) });
         }
         May::Change | May::NotTold => {}
     }
-    let Reported { cause, words, evidence } = reported::of(lister, case.target, case.meta, diagnosis);
+    let Reported { cause, words, evidence, refused } = reported::of(lister, case.target, case.meta, diagnosis);
     let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
     let young = case.is_young(diagnosis);
+    // One that reports on the object is not refused itself; it may work as another account.
+    let worked_as = if evidence.is_none() { Some(&runner.account) } else { refused.as_ref() };
+    if let Some((account, how)) =
+        worked_as.filter(|_| !young).and_then(|account| Some((account, account::gone(lister, diagnosis, account)?)))
+    {
+        let shown = account::object(account);
+        let refuses = "the API server refuses what is asked in its name";
+        let found = chain(&cause::FINALIZER_CONTROLLER_ACCOUNT_GONE)
+            .step(Step::about(workload, format!("runs ({state}) and has not released it{words}")))
+            .step(Step::about(&shown, format!("{how}: {refuses}")))
+            .evidence(shown.to_string(), how);
+        let found = evidence.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+        return Some(if is_proven { found } else { found.probable(INFERRED) });
+    }
+    if diagnosis.pending {
+        return None;
+    }
     let mut leads = None;
     // A controller that reports on the object works, and one that has just begun may be slow.
     if let (None, false, Some(object)) = (&evidence, young, runner.workload) {
@@ -320,7 +355,8 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
                 let words = format!("runs ({state}), and none of its pods leads: {source} is {says}");
                 let found =
                     chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_LEADING)).step(Step::about(workload, words));
-                return Some(found.evidence(source, says).probable());
+                let missing = format!("that {source} is the Lease of this work: only its holder's name says so");
+                return Some(found.evidence(source, says).probable(missing));
             }
         }
     }
@@ -329,7 +365,9 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     let found = chain(cause).step(Step::about(workload, format!("runs ({state}) and has not released it{words}")));
     let found = if cause.id == cause::UPDATE_FAILS_VALIDATION.id { found.same_as(case.target) } else { found };
     let found = evidence.into_iter().chain(leads).fold(found, |found, (source, says)| found.evidence(source, says));
-    Some(if young { found.progressing() } else { found.probable() })
+    let missing =
+        if is_proven { "why it has not finished, but for these words: its log has the rest" } else { INFERRED };
+    Some(if young { found.progressing() } else { found.probable(missing) })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Finalizers: who must take one off, and whether that program lives.
 
+mod account;
 mod case;
 mod controller;
 pub mod controller_manager;
@@ -22,6 +23,7 @@ use findings::cause;
 use controller_manager::by_controller_manager;
 pub use held::refused;
 pub use registry::{KnownFinalizer, all as known};
+pub use runner::WORKLOADS;
 
 use super::owner;
 use crate::diagnosis::Diagnosis;

@@ -46,7 +46,7 @@ pub fn look(
     let Some((cause, says)) = told else { return };
     for found in diagnosis.causes.iter_mut().skip(first).filter(|found| is_open(found)) {
         if let Some(cause) = cause {
-            *found = found.clone().instead(cause).probable();
+            *found = found.clone().instead(cause).probable("whether its controller runs into this: its log has that");
         }
         *found = found.clone().evidence(&source, &says);
     }

@@ -21,6 +21,8 @@ pub struct Reported {
     pub words: String,
     /// Where it stands, and what it says there.
     pub evidence: Option<(String, String)>,
+    /// The service account that it says was refused.
+    pub refused: Option<Account>,
 }
 
 /// Reads the object's own words.
@@ -35,7 +37,9 @@ pub fn of(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diag
         (&cause::FINALIZER_CONTROLLER_FAILING, said.first())
     };
     let words = found.map_or(String::new(), |found| format!(": {}", brief(found)));
-    Reported { cause, words, evidence: found.map(|found| (found.source.clone(), found.says.clone())) }
+    let refused = found.and_then(|found| errors::refused_account(found.message));
+    let refused = refused.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
+    Reported { cause, words, evidence: found.map(|found| (found.source.clone(), found.says.clone())), refused }
 }
 
 /// Keeps the object's own words as evidence; the nearest to why it stays comes back.

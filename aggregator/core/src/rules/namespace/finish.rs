@@ -62,7 +62,7 @@ fn without_condition(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut 
         .evidence(case.target.to_string(), "status.conditions is empty")
         .evidence("what is inside", inside)
         .evidence("version of the server", format!("1.{}", minor.unwrap_or_default()));
-    diagnosis.causes.push(found.probable());
+    diagnosis.causes.push(found.probable("that the namespace controller does not run: no Lease shows it"));
 }
 
 /// Whether nobody acts, or an API that cannot be listed holds every namespace.
@@ -90,7 +90,10 @@ pub fn outdated(lister: &Lister, case: &Case, answering: &[Answering], diagnosis
         .name(Placeholder::GroupVersion, &first.group_version)
         .evidence("APIService and API discovery", format!("{} {again}", some(&names, 3)));
     let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < RETRIED);
-    diagnosis.causes.push(if is_recent { found.progressing() } else { found.probable() });
+    diagnosis.causes.push(match is_recent {
+        true => found.progressing(),
+        false => found.probable("why the namespace controller has not tried again since: its log has that"),
+    });
 }
 
 fn recreated(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {

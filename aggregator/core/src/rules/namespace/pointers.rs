@@ -125,11 +125,14 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
             match crd::crd_of(lister, diagnosis, &group, &kind) {
                 Some(crd) if crd::is_explained(lister, &crd) => diagnosis.wait_for(crd),
                 None if diagnosis.pending => {}
-                _ => diagnosis.causes.push(found(
-                    &cause::CONVERSION_WEBHOOK_UNAVAILABLE,
-                    &format!("Conversion of {kind}.{group}"),
-                    &format!("fails: {error}"),
-                )),
+                crd => {
+                    let found = found(
+                        &cause::CONVERSION_WEBHOOK_UNAVAILABLE,
+                        &format!("Conversion of {kind}.{group}"),
+                        &format!("fails: {error}"),
+                    );
+                    diagnosis.causes.push(found.name_if(Placeholder::Crd, crd.map(|crd| crd.name)));
+                }
             }
             return;
         }

@@ -35,7 +35,10 @@ pub fn explain(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
             .name_if(Placeholder::Type, first.as_ref())
             .step(Step::named(some(&kinds, 4), words))
             .evidence(format!("status of {}", case.target), said(condition));
-        let found = if kinds.len() == 1 { found } else { found.probable() };
+        let found = match kinds.len() {
+            1 => found,
+            _ => found.probable("which of these kinds has the finalizer: they could not be listed"),
+        };
         diagnosis.causes.push(if case.is_young(diagnosis) { found.progressing() } else { found });
     }
 }

@@ -120,14 +120,15 @@ pub struct Suspended {
     /// The node's state, in words.
     pub words: String,
     evidence: Vec<(String, String)>,
-    is_proven: bool,
+    /// What of the proof was not seen.
+    missing: Option<&'static str>,
 }
 
 impl Suspended {
     /// Adds what shows it.
     pub fn prove(self, found: RootCause) -> RootCause {
         let found = self.evidence.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
-        if self.is_proven { found } else { found.probable() }
+        self.missing.into_iter().fold(found, RootCause::probable)
     }
 }
 
@@ -162,7 +163,10 @@ pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Optio
             ),
             ("nodes and their Leases".to_owned(), disruption.words()),
         ],
-        // The limits of a zone can be set otherwise; of all nodes they cannot.
-        is_proven: disruption.extent == Extent::Everything && lease.is_some(),
+        missing: match (disruption.extent, lease) {
+            (Extent::Everything, Some(_)) => None,
+            (Extent::Everything, None) => Some("whether kube-controller-manager runs: its Lease could not be seen"),
+            _ => Some("the limits that the node controller was started with: those of a zone can be set otherwise"),
+        },
     })
 }

@@ -1,6 +1,7 @@
 //! Why a node does not let its pods go.
 
 mod disruption;
+pub mod drain;
 mod heartbeat;
 mod route;
 
@@ -67,7 +68,13 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.terminating = true;
         diagnosis.overdue = super::words::overdue(lister, &node.metadata);
         diagnosis.words = format!("{}; {}", super::object::words(lister, &node.metadata), diagnosis.words);
-        finalizer::explain(lister, target, &node.metadata, &mut diagnosis);
+    }
+    if diagnosis.terminating || victims::is_named(lister, target) {
+        let drained = drain::look(lister, target, node, &mut diagnosis);
+        diagnosis.causes.extend(drained.into_iter().map(RootCause::in_place_of_own));
+    }
+    if diagnosis.terminating {
+        deletion(lister, target, node, &mut diagnosis);
     }
     let is_frozen = is_frozen(lister, node, &mut diagnosis);
     // The taint of a node that was out of reach goes some seconds after it is Ready again.
@@ -77,14 +84,24 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);
     let is_judged = controllers_silent.is_none();
     // Nobody judges nodes any more: what it says of this one may be old.
-    diagnosis.causes.extend(controllers_silent);
     let found = judge(lister, &case, &mut diagnosis);
+    diagnosis.causes.extend(controllers_silent.filter(|silent| silent.root != found.root));
     diagnosis.causes.push(found);
     if is_judged {
         not_evicted(lister, &case, &mut diagnosis);
     }
     local_volumes(lister, target, &mut diagnosis);
     diagnosis
+}
+
+/// Its finalizers; one that waits for the drain is not told beside what the drain waits for.
+fn deletion(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) {
+    if !diagnosis.is_explained() && !diagnosis.pending {
+        return finalizer::explain(lister, target, &node.metadata, diagnosis);
+    }
+    for finalizer in node.metadata.each_finalizer().filter(|one| !drain::waits_for_drain(one)) {
+        finalizer::one(lister, target, &node.metadata, finalizer, diagnosis);
+    }
 }
 
 /// Whether a node that is called Ready has been silent since nobody judges nodes any more.
@@ -161,9 +178,16 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
                 format!("written at {spoke}, when the kubelet's Lease had run out"),
             );
             // By now the agent may be silent as well.
-            if lister.state.seconds_since(spoke) > agent::RENEWED { found.probable() } else { found }
+            match lister.state.seconds_since(spoke) > agent::RENEWED {
+                true => found
+                    .probable(format!("whether the agent still reaches the API server: its last word is {ago} old")),
+                false => found,
+            }
         }
         None => {
+            if let Some(found) = control_plane::all_leases_expired(lister, diagnosis, case.target) {
+                return told(lister, case, found);
+            }
             let root = format!("{words}; kubelet down, machine off and cut network look alike from here");
             let heard = match heartbeat.agent_is_visible {
                 true => "none since then; an agent writes only while something is stuck",
@@ -181,10 +205,12 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
             diagnosis.note(format!("{}: {hint}.", disruption.words()));
         }
     }
-    for line in timeline(lister, case.node) {
-        found = found.evidence(format!("timeline of {}", case.target), line);
-    }
-    found
+    told(lister, case, found)
+}
+
+fn told(lister: &Lister, case: &Case, found: RootCause) -> RootCause {
+    let source = format!("timeline of {}", case.target);
+    timeline(lister, case.node).into_iter().fold(found, |found, line| found.evidence(&source, line))
 }
 
 fn timeline(lister: &Lister, node: &Node) -> Vec<String> {

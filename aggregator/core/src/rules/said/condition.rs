@@ -31,8 +31,19 @@ const DELETION: &[&str] =
     &["delet", "drain", "detach", "terminat", "finaliz", "cleanup", "cleaned", "teardown", "uninstall"];
 
 /// Types that are good or bad by what they come with, and tell nothing of a deletion.
-const NEITHER: &[&str] =
-    &["consolidatable", "drifted", "paused", "progressing", "reconciling", "suspended", "upgradeable"];
+const NEITHER: &[&str] = &[
+    "abletoscale",
+    "consolidatable",
+    "disruptionallowed",
+    "drifted",
+    "paused",
+    "progressing",
+    "reconciling",
+    "scalingactive",
+    "scalinglimited",
+    "suspended",
+    "upgradeable",
+];
 
 /// Reasons that only say that the deletion was asked for.
 const RESTATES: &[&str] = &["BeingDeleted", "Deleting", "DeletionInProgress", "DeletionTriggered", "Terminating"];
@@ -96,6 +107,10 @@ mod tests {
             ("MemoryPressure", "False", "KubeletHasSufficientMemory", "", None),
             ("Ready", "Unknown", "NodeStatusUnknown", "…", Some(Weight::Doubts)),
             ("Ready", "True", "Available", "", None),
+            ("LoadBalancerPortsError", "True", "LoadBalancerMixedProtocolNotSupported", "…", Some(Weight::Fails)),
+            ("ReplicaFailure", "True", "FailedCreate", "…", Some(Weight::Fails)),
+            ("ScalingLimited", "False", "DesiredWithinRange", "…", None),
+            ("Complete", "True", "", "", None),
         ] {
             assert_eq!(weight(kind, status, reason, message), expected, "{kind}={status}");
         }

@@ -14,6 +14,8 @@ use crate::messages::Message;
 use crate::state::*;
 use condition::weigh;
 
+use super::finalizer::WORKLOADS;
+
 /// How near words are to why the object stays, the nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
@@ -93,8 +95,22 @@ fn by_event<'a>(target: &ObjectRef, event: &'a Event) -> Said<'a> {
     Said::new(weight, format!("Event {} about {target}", event.reason), &event.reason, &event.message)
 }
 
-/// What its status says. Of built-in kinds only nodes have conditions that matter here, and Secrets and ConfigMaps
-/// are not read.
+/// Built-in kinds whose status has conditions, beside those that are read in another form. Of the others nothing is
+/// asked for: they have no status, or one that is about something else.
+const WITH_CONDITIONS: &[(&str, &str)] = &[
+    ("", "replicationcontrollers"),
+    ("apps", "replicasets"),
+    ("autoscaling", "horizontalpodautoscalers"),
+    ("certificates.k8s.io", "certificatesigningrequests"),
+    ("networking.k8s.io", "servicecidrs"),
+];
+
+fn has_conditions(resource: &Resource) -> bool {
+    let is_it = |(group, plural): &(&str, &str)| resource.group == *group && resource.plural == *plural;
+    !resource.is_built_in() || WITH_CONDITIONS.iter().any(is_it)
+}
+
+/// What its status says.
 fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<Said<'a>> {
     let source = format!("status of {target}");
     let conditions = |all: &'a [Condition]| {
@@ -105,14 +121,31 @@ fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis
         let answer = lister.get::<Node>(known::NODES, None, &target.name);
         return diagnosis.silently(answer).map(|node| conditions(&node.status.conditions)).unwrap_or_default();
     }
-    if !target.resource.group.contains('.') || target.resource.group.ends_with(".k8s.io") {
+    let (namespace, name) = (target.namespace.as_deref(), target.name.as_str());
+    if let Some(known) = WORKLOADS.into_iter().find(|known| target.is(*known)) {
+        let answer = lister.get::<Workload>(known, namespace, name);
+        return diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
+    }
+    if target.is(known::CRDS) {
+        let answer = lister.get::<Crd>(known::CRDS, None, name);
+        return diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
+    }
+    if target.is(known::SERVICES) {
+        let answer = lister.get::<Service>(known::SERVICES, namespace, name);
+        return diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
+    }
+    if target.is(known::JOBS) {
+        let answer = lister.get::<Job>(known::JOBS, namespace, name);
+        return diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
+    }
+    if !has_conditions(&target.resource) {
         return Vec::new();
     }
-    let answer = lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
+    let answer = lister.with_status(&target.resource, namespace, name);
     let Some(object) = diagnosis.optional(target.to_string(), "what its controller reports", answer) else {
         return Vec::new();
     };
-    let ObjectStatus { conditions: all, reason, message, error_message } = &object.status;
+    let ObjectStatus { conditions: all, reason, message, error_message, .. } = &object.status;
     let mut said = conditions(all);
     let fields = [(reason, message), (reason, error_message)].into_iter().filter(|(_, message)| !message.is_empty());
     said.extend(fields.map(|(reason, message)| Said::new(Weight::Tells, source.clone(), reason, message)));

@@ -4,16 +4,12 @@ use findings::{Placeholder, cause};
 
 use crate::diagnosis::{RootCause, Step};
 use crate::lister::Lister;
-use crate::rules::words::age;
+use crate::rules::ca_bundle;
 use crate::state::*;
 
 /// The cause, if every certificate of the bundle has expired.
 pub fn expired(lister: &Lister, configuration: &ObjectRef, webhook: &Webhook) -> Option<RootCause> {
-    let end = webhook.client_config.ca_bundle.expires()?;
-    if lister.state.seconds_since(end) <= 0 {
-        return None;
-    }
-    let words = format!("its last certificate expired at {end}, {} ago", age(lister, end));
+    let (end, words) = ca_bundle::expired(lister, &webhook.client_config.ca_bundle)?;
     let says = format!("webhook {}: failurePolicy Fail; caBundle: {words}", webhook.name);
     let found = RootCause::below(&cause::WEBHOOK_CA_EXPIRED, configuration)
         .same_as(format!("{configuration}:{end}"))

@@ -124,7 +124,10 @@ fn blame(
         Broken::With(found) => {
             let found = found.under(Step::about(configuration, words(&[&webhook.name])));
             let found = match sure {
-                Asked::Perhaps(why) => found.evidence(format!("webhook {}", webhook.name), why).probable(),
+                Asked::Perhaps(why) => {
+                    let missing = format!("whether webhook {} is asked about it: it {why}", webhook.name);
+                    found.evidence(format!("webhook {}", webhook.name), why).probable(missing)
+                }
                 Asked::Yes | Asked::No => found,
             };
             if diagnosis.causes.iter().all(|known| known.root != found.root) {

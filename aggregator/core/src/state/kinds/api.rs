@@ -25,6 +25,8 @@ lite! {
         version: String,
         /// The Service behind it; none when the API server serves it itself.
         service: Option<ServiceRef>,
+        /// Whose certificates it may show.
+        ca_bundle: CaBundle,
     }
 }
 
@@ -145,8 +147,13 @@ lite! {
 impl Crd {
     /// The Service that converts its objects, if one does.
     pub fn converter(&self) -> Option<&ServiceRef> {
-        let conversion = self.spec.conversion.as_ref()?;
-        conversion.webhook.as_ref().filter(|_| conversion.strategy == "Webhook")?.client_config.service.as_ref()
+        self.conversion_client()?.service.as_ref()
+    }
+
+    /// Where to call whoever converts its objects, if somebody does.
+    pub fn conversion_client(&self) -> Option<&ClientConfig> {
+        let conversion = self.spec.conversion.as_ref().filter(|conversion| conversion.strategy == "Webhook")?;
+        conversion.webhook.as_ref().map(|webhook| &webhook.client_config)
     }
 }
 
@@ -157,6 +164,8 @@ lite! {
         metadata: Meta,
         /// What was asked for.
         spec: ServiceSpec,
+        /// How it stands.
+        status: Conditions,
     }
 }
 

@@ -7,6 +7,7 @@ mod access;
 mod admission;
 mod agent;
 mod api;
+mod budget;
 mod ca_bundle;
 mod node;
 mod pod;
@@ -17,6 +18,7 @@ pub use access::*;
 pub use admission::*;
 pub use agent::*;
 pub use api::*;
+pub use budget::*;
 pub use ca_bundle::CaBundle;
 pub use node::*;
 pub use pod::*;
@@ -129,6 +131,8 @@ pub struct ObjectStatus {
     pub message: Message,
     /// A sentence about what failed.
     pub error_message: Message,
+    /// The node that a Machine or a NodeClaim has become.
+    pub node_name: String,
 }
 
 impl<'de> Deserialize<'de> for ObjectStatus {
@@ -139,6 +143,10 @@ impl<'de> Deserialize<'de> for ObjectStatus {
             conditions: status["conditions"].as_array().into_iter().flatten().map(loose_condition).collect(),
             reason: first(&["reason", "failureReason", "errorReason"]).unwrap_or_default().to_owned(),
             message: text(&status, "message").into(),
+            node_name: Some(text(&status, "nodeName"))
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| text(&status["nodeRef"], "name"))
+                .to_owned(),
             error_message: first(&["errorMessage", "failureMessage"]).unwrap_or_default().into(),
         })
     }

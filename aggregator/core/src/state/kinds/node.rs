@@ -29,6 +29,8 @@ lite! {
 lite! {
     /// What was asked of a node.
     NodeSpec {
+        /// Whether nothing new is to come to it.
+        unschedulable: bool,
         /// Its taints.
         taints: Vec<Taint>,
         /// The addresses of its pods.

@@ -35,6 +35,8 @@ lite! {
         persistent_volume_claim: Option<ClaimSource>,
         /// A claim made for this pod, named after it.
         ephemeral: Option<Nothing>,
+        /// A directory that goes with the pod.
+        empty_dir: Option<Nothing>,
     }
 }
 

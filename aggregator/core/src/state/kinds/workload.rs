@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Meta, Selector, Series, lite, or_default};
+use super::{Condition, Conditions, Meta, Selector, Series, lite, or_default};
 use crate::messages::Message;
 
 lite! {
@@ -89,6 +89,8 @@ lite! {
         metadata: Meta,
         /// What was asked for.
         spec: JobSpec,
+        /// How it stands.
+        status: Conditions,
     }
 }
 

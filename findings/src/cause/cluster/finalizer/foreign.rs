@@ -88,6 +88,28 @@ causes! {
         .event_reason("FinalizerControllerForbidden")
         .diagnosis(Proven::Observation);
 
+    /// The controller runs as an account that is gone.
+    FINALIZER_CONTROLLER_ACCOUNT_GONE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerAccountGone")
+        .title("The ServiceAccount that the controller behind a finalizer works as is gone")
+        .meaning("The controller runs, and the ServiceAccount that its pods run as, or that it acts as for this object, \
+            was deleted. The API server refuses a token of an account that is gone (Unauthorized), and no role is bound \
+            to an account that only a binding still names (Forbidden). The finalizer stays, and the pods look well.")
+        .proof("The workload has ready pods, and its spec names a ServiceAccount that does not exist or is being deleted; \
+            or the object's own words say that such an account was refused. Proven where the server recorded that this \
+            program set the finalizer (managedFields), else probable.")
+        .safe(&[
+            step("See which account the controller runs as").run("kubectl -n {workload_namespace} describe {workload}")
+                .typed(),
+            step("Make the account again, from where it came (Helm chart, manifests), with its bindings. In a namespace \
+                that is being deleted nothing can be made: have the object name another account"),
+            step("Restart the controller: its pods then have tokens of the new account")
+                .run("kubectl -n {workload_namespace} rollout restart {workload}"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["fluxcd/helm-controller#554", "kubernetes: pkg/serviceaccount/claims.go"])
+        .event_reason("FinalizerControllerAccountGone")
+        .diagnosis(Proven::Observation);
+
     /// The controller's pods run, and none of them leads.
     FINALIZER_CONTROLLER_NOT_LEADING = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerNotLeading")
         .title("The pods of the controller behind a finalizer run, and none of them leads")

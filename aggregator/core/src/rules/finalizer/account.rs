@@ -1,0 +1,30 @@
+//! Whether the service account that a controller works as still exists.
+
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::state::*;
+
+/// The API server goes on to take the tokens of an account that is being deleted for so many seconds.
+const LEEWAY: i64 = 60;
+
+/// The account as an object.
+pub fn object((namespace, name): &Account) -> ObjectRef {
+    ObjectRef {
+        kind: "ServiceAccount".to_owned(),
+        resource: Resource::new("", "v1", "serviceaccounts"),
+        namespace: Some(namespace.clone()),
+        name: name.clone(),
+    }
+}
+
+/// Why nobody can work as this account any more; nothing when it is there, or was not seen.
+pub fn gone(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account) -> Option<&'static str> {
+    let target = object(account);
+    let answer = lister.object(&target.resource, target.namespace.as_deref(), &target.name);
+    if answer.is_missing() {
+        return Some("does not exist");
+    }
+    let meta = &diagnosis.silently(answer)?.metadata;
+    let asked = meta.asked_to_go_at()?;
+    (lister.state.seconds_since(asked) > LEEWAY).then_some("is being deleted")
+}

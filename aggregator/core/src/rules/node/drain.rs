@@ -1,0 +1,297 @@
+//! Why a node does not drain: which pods are left on it, and what keeps each of them from being evicted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use findings::{Cause, Placeholder, cause};
+
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::rules::said;
+use crate::rules::victims::pods_on;
+use crate::rules::words::{count, lasting, some, within};
+use crate::rules::youth::YOUNG;
+use crate::state::*;
+
+/// More namespaces than these are cheaper to list all at once.
+const MOST_NAMESPACES: usize = 5;
+/// More names of pods are counted.
+const MOST_NAMES: usize = 5;
+
+const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+const KARPENTERS: &str = "karpenter.sh/termination";
+const CORDONED: &str = "node.kubernetes.io/unschedulable";
+
+/// Who empties a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drainer {
+    Karpenter,
+    ClusterAutoscaler,
+    /// It is cordoned: by `kubectl drain`, by Cluster API, or by somebody who does no more than that.
+    Somebody,
+}
+
+fn drainer(node: &Node) -> Option<Drainer> {
+    let tainted = |prefix: &str| node.spec.taints.iter().any(|taint| taint.key.starts_with(prefix));
+    let going = node.metadata.deletion_timestamp.is_some();
+    if tainted("karpenter.sh/disrupt") || (going && node.metadata.finalizers.iter().any(|one| one == KARPENTERS)) {
+        return Some(Drainer::Karpenter);
+    }
+    if tainted("ToBeDeletedByClusterAutoscaler") {
+        return Some(Drainer::ClusterAutoscaler);
+    }
+    (node.spec.unschedulable || tainted(CORDONED)).then_some(Drainer::Somebody)
+}
+
+/// Whether this finalizer of a Node waits for the drain and for nothing else that is told here.
+pub fn waits_for_drain(finalizer: &str) -> bool {
+    finalizer == KARPENTERS
+}
+
+/// Why a pod is still there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Left {
+    Budget { namespace: String, name: String },
+    Budgets { namespace: String, names: Vec<String> },
+    Declines { annotation: &'static str, namespace: String },
+    Unmanaged,
+    LocalData,
+    NotAsked,
+}
+
+/// What keeps a node that is being emptied from being empty; each cause begins at the node. Pods that go already are
+/// waited for.
+pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
+    let Some(by) = drainer(node) else { return Vec::new() };
+    let answer = pods_on(lister, &target.name);
+    let Some(pods) = diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {
+        return Vec::new();
+    };
+    let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
+        pods.into_iter().filter(|pod| is_drained(pod)).partition(|pod| pod.metadata.deletion_timestamp.is_some());
+    // The pods of a node that is not well wait for the node.
+    if is_true(&node.status.conditions, "Ready") && !super::is_frozen(lister, node, diagnosis) {
+        for pod in &going {
+            diagnosis
+                .wait_for(ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name));
+        }
+    }
+    if staying.is_empty() {
+        attachments(lister, target, by, going.is_empty(), diagnosis);
+        return Vec::new();
+    }
+    let before = diagnosis.unknown.len();
+    let budgets = budgets(lister, &staying, diagnosis);
+    if diagnosis.pending || diagnosis.unknown.len() > before {
+        return Vec::new();
+    }
+    let mut left: BTreeMap<Left, Vec<&Pod>> = BTreeMap::new();
+    for pod in staying {
+        left.entry(why(pod, by, &budgets)).or_default().push(pod);
+    }
+    let case = Case { lister, target, node, by };
+    left.iter().map(|(why, pods)| case.found(why, pods, &budgets, diagnosis)).collect()
+}
+
+/// Whether a drain asks this pod to go: not those of a DaemonSet, of the node itself, and those that have ended.
+fn is_drained(pod: &Pod) -> bool {
+    let is_of = |kind: &str| pod.metadata.owner_references.iter().any(|owner| owner.kind == kind);
+    let has_ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
+    !is_of("DaemonSet") && !is_of("Node") && (!has_ended || pod.metadata.deletion_timestamp.is_some())
+}
+
+fn budgets<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) -> Vec<&'a Budget> {
+    let namespaces: BTreeSet<&str> = pods.iter().filter_map(|pod| pod.metadata.namespace.as_deref()).collect();
+    let scopes: Vec<Scope> = match namespaces.len() > MOST_NAMESPACES {
+        true => vec![Scope::All],
+        false => namespaces.into_iter().map(within).collect(),
+    };
+    let answers: Vec<_> = scopes.into_iter().map(|scope| lister.list::<Budget>(known::BUDGETS, scope)).collect();
+    let hides = "whether their eviction is allowed";
+    answers
+        .into_iter()
+        .flat_map(|all| diagnosis.required(known::BUDGETS.plural, hides, all).unwrap_or_default())
+        .collect()
+}
+
+fn why(pod: &Pod, by: Drainer, budgets: &[&Budget]) -> Left {
+    let namespace = pod.metadata.namespace.clone().unwrap_or_default();
+    let annotated = |name: &str, value: &str| pod.metadata.annotations.get(name).is_some_and(|it| it == value);
+    let declines = match by {
+        Drainer::Karpenter if annotated(DO_NOT_DISRUPT, "true") => Some(DO_NOT_DISRUPT),
+        Drainer::ClusterAutoscaler if annotated(SAFE_TO_EVICT, "false") => Some(SAFE_TO_EVICT),
+        _ => None,
+    };
+    if let Some(annotation) = declines {
+        return Left::Declines { annotation, namespace };
+    }
+    let is_own = |one: &&&Budget| one.metadata.namespace == pod.metadata.namespace && one.selects(&pod.metadata.labels);
+    let own: Vec<&&Budget> = budgets.iter().filter(is_own).collect();
+    // One that has not started may always go.
+    let runs = pod.status.phase != "Pending";
+    let is_ready = is_true(&pod.status.conditions, "Ready");
+    match own.as_slice() {
+        [_, _, ..] if runs => {
+            let names = own.iter().map(|one| one.metadata.name.clone()).collect();
+            return Left::Budgets { namespace, names };
+        }
+        [only] if runs && only.refuses(is_ready) => {
+            return Left::Budget { namespace, name: only.metadata.name.clone() };
+        }
+        _ => {}
+    }
+    match by {
+        Drainer::Somebody if !pod.metadata.owner_references.iter().any(|owner| owner.controller) => Left::Unmanaged,
+        Drainer::Somebody if pod.spec.volumes.iter().any(|volume| volume.empty_dir.is_some()) => Left::LocalData,
+        _ => Left::NotAsked,
+    }
+}
+
+struct Case<'c, 'l> {
+    lister: &'c Lister<'l>,
+    target: &'c ObjectRef,
+    node: &'c Node,
+    by: Drainer,
+}
+
+impl Case<'_, '_> {
+    fn found(&self, why: &Left, pods: &[&Pod], budgets: &[&Budget], diagnosis: &mut Diagnosis) -> RootCause {
+        let names: Vec<String> = pods
+            .iter()
+            .map(|pod| format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name))
+            .collect();
+        let subject = format!("{} on it", count(pods.len(), "pod"));
+        let pods_step = |words: &str| Step::named(&subject, format!("{words}: {}", some(&names, MOST_NAMES)));
+        match why {
+            Left::Budget { namespace, name } => {
+                let shown = ObjectRef::namespaced(known::BUDGETS, namespace, name);
+                let budget = budgets.iter().find(|one| {
+                    one.metadata.name == *name && one.metadata.namespace.as_deref() == Some(namespace.as_str())
+                });
+                let words = budget.map_or(String::new(), |budget| self.budget_words(budget, diagnosis));
+                self.below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown)
+                    .step(pods_step("not evicted"))
+                    .step(Step::about(&shown, &words))
+                    .evidence(format!("status of {shown}"), words)
+            }
+            Left::Budgets { namespace, names } => {
+                let words = "select the same pod: the API server evicts none that several select";
+                self.below(&cause::DRAIN_SEVERAL_BUDGETS, self.target)
+                    .same_as(format!("{namespace}:{}", names.join(",")))
+                    .name(Placeholder::Namespace, namespace)
+                    .step(pods_step("not evicted"))
+                    .step(Step::named(format!("PodDisruptionBudgets {} of {namespace}", names.join(" and ")), words))
+            }
+            Left::Declines { annotation, namespace } => {
+                let words = format!("has the annotation {annotation}, and is left alone for it");
+                self.below(&cause::DRAIN_POD_DECLINES, self.target)
+                    .name(Placeholder::Namespace, namespace)
+                    .step(pods_step(&words))
+                    .evidence(names.join(", "), format!("annotation {annotation}"))
+            }
+            Left::Unmanaged => {
+                self.consent(pods_step("no controller would make it again; kubectl drain stops there without --force"))
+            }
+            Left::LocalData => self.consent(pods_step(
+                "data in an emptyDir would be lost; kubectl drain stops there without --delete-emptydir-data",
+            )),
+            Left::NotAsked => {
+                let said = said::of(self.lister, self.target, &self.node.metadata, diagnosis);
+                let found = self
+                    .below(&cause::DRAIN_NOT_ISSUED, self.target)
+                    .step(pods_step("not evicted, although no budget and no annotation forbids it"));
+                let found = said.iter().take(3).fold(found, |found, one| found.evidence(&one.source, &one.says));
+                found.probable("that nobody has asked for their eviction: it leaves no trace until it is granted")
+            }
+        }
+    }
+
+    fn consent(&self, step: Step) -> RootCause {
+        self.below(&cause::DRAIN_NEEDS_CONSENT, self.target)
+            .step(step)
+            .probable("that somebody drains it, and with which flags: cordoning alone evicts nothing")
+    }
+
+    fn below(&self, cause: &'static Cause, object: &ObjectRef) -> RootCause {
+        let (words, since) = self.state();
+        let found = RootCause::below(cause, object)
+            .name(Placeholder::Node, &self.target.name)
+            .evidence(self.target.to_string(), &words)
+            .step(Step::about(self.target, &words));
+        match since.is_some_and(|since| self.lister.state.seconds_since(since) < YOUNG) {
+            true => found.progressing(),
+            false => found,
+        }
+    }
+
+    /// Who empties it, and since when.
+    fn state(&self) -> (String, Option<jiff::Timestamp>) {
+        let added = |prefix: &str| {
+            let taints = self.node.spec.taints.iter().filter(|taint| taint.key.starts_with(prefix));
+            taints.filter_map(|taint| taint.time_added).min()
+        };
+        let (who, since) = match self.by {
+            Drainer::Karpenter => ("Karpenter empties it", added("karpenter.sh/")),
+            Drainer::ClusterAutoscaler => ("the cluster autoscaler empties it", added("ToBeDeleted")),
+            Drainer::Somebody => ("cordoned", added(CORDONED)),
+        };
+        let since = since.or(self.node.metadata.deletion_timestamp);
+        (format!("{who}{}", lasting(self.lister, since)), since)
+    }
+
+    fn budget_words(&self, budget: &Budget, diagnosis: &mut Diagnosis) -> String {
+        let BudgetStatus { current_healthy, desired_healthy, expected_pods, conditions, .. } = &budget.status;
+        let failed = condition(conditions, "DisruptionAllowed").filter(|one| one.reason == "SyncFailed");
+        if let Some(failed) = failed {
+            return format!("allows 0 disruptions: {}", said::quoted(&failed.message, 200));
+        }
+        let now =
+            format!("{current_healthy} of {} healthy", count(usize::try_from(*expected_pods).unwrap_or(0), "pod"));
+        if desired_healthy >= expected_pods && current_healthy >= desired_healthy {
+            return format!(
+                "allows 0 disruptions, and never will: it wants {desired_healthy}, and {now} is all there is"
+            );
+        }
+        let words = format!("allows 0 disruptions: it wants {desired_healthy}, and {now}");
+        let unready = if current_healthy < desired_healthy { self.unready(budget, diagnosis) } else { Vec::new() };
+        match unready.is_empty() {
+            true => words,
+            false => format!("{words}; not ready: {}", some(&unready, MOST_NAMES)),
+        }
+    }
+
+    /// Pods of the budget that are not ready.
+    fn unready(&self, budget: &Budget, diagnosis: &mut Diagnosis) -> Vec<String> {
+        let (Some(selector), Some(namespace)) = (&budget.spec.selector, &budget.metadata.namespace) else {
+            return Vec::new();
+        };
+        let labels: Vec<String> = selector.match_labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        if labels.is_empty() {
+            return Vec::new();
+        }
+        let answer = self.lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.join(",")));
+        let pods = diagnosis.optional("pods of the budget", "which of them are not ready", answer).unwrap_or_default();
+        let unready = pods.into_iter().filter(|pod| {
+            selector.matches(&pod.metadata.labels)
+                && pod.status.phase != "Succeeded"
+                && !is_true(&pod.status.conditions, "Ready")
+        });
+        unready.map(|pod| pod.metadata.name.clone()).collect()
+    }
+}
+
+/// What is left once the pods are gone: Karpenter waits until the volumes are detached.
+fn attachments(lister: &Lister, target: &ObjectRef, by: Drainer, is_empty: bool, diagnosis: &mut Diagnosis) {
+    if by != Drainer::Karpenter || !is_empty {
+        return;
+    }
+    let answer = lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
+    let all = diagnosis.optional("volumeattachments", "which volumes are still attached", answer).unwrap_or_default();
+    for one in all.into_iter().filter(|one| one.spec.node_name == target.name) {
+        let shown = ObjectRef::cluster_wide(known::ATTACHMENTS, &one.metadata.name);
+        match one.metadata.deletion_timestamp {
+            Some(_) => diagnosis.wait_for(shown),
+            None => diagnosis.also_waits(format!("{shown} is still attached to {target}")),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! PodDisruptionBudgets.
+
+use std::collections::BTreeMap;
+
+use super::{Condition, Meta, Selector, lite};
+
+lite! {
+    /// A PodDisruptionBudget.
+    Budget {
+        /// Its metadata.
+        metadata: Meta,
+        /// What was asked for.
+        spec: BudgetSpec,
+        /// How it stands.
+        status: BudgetStatus,
+    }
+}
+
+lite! {
+    /// What was asked of a budget.
+    BudgetSpec {
+        /// Which pods are its own; an empty one selects all of the namespace, a missing one none.
+        selector: Option<Selector>,
+        /// `IfHealthyBudget`, which is the default, or `AlwaysAllow`.
+        unhealthy_pod_eviction_policy: String,
+    }
+}
+
+lite! {
+    /// How a budget stands.
+    BudgetStatus {
+        /// How many of its pods may be evicted now.
+        disruptions_allowed: i64,
+        /// How many are ready.
+        current_healthy: i64,
+        /// How many must be.
+        desired_healthy: i64,
+        /// How many there should be.
+        expected_pods: i64,
+        /// Its conditions.
+        conditions: Vec<Condition>,
+    }
+}
+
+impl Budget {
+    /// Whether it selects a pod with these labels.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.spec.selector.as_ref().is_some_and(|selector| selector.matches(labels))
+    }
+
+    /// Whether it refuses the eviction of a pod that runs; a pod that is not ready may go where enough others are.
+    pub fn refuses(&self, is_ready: bool) -> bool {
+        let BudgetStatus { disruptions_allowed, current_healthy, desired_healthy, .. } = self.status;
+        let spares_unhealthy = self.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+            || (desired_healthy > 0 && current_healthy >= desired_healthy);
+        disruptions_allowed <= 0 && (is_ready || !spares_unhealthy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// kubernetes: pkg/registry/core/pod/storage/eviction.go.
+    #[test]
+    fn a_pod_that_is_not_ready_may_go_where_enough_others_are() {
+        let budget = |policy: &str, current: i64, desired: i64| -> Budget {
+            serde_json::from_value(serde_json::json!({
+                "spec": {"unhealthyPodEvictionPolicy": policy},
+                "status": {"disruptionsAllowed": 0, "currentHealthy": current, "desiredHealthy": desired}
+            }))
+            .unwrap()
+        };
+        assert!(budget("", 2, 2).refuses(true) && !budget("", 2, 2).refuses(false));
+        assert!(budget("", 1, 2).refuses(false) && !budget("AlwaysAllow", 1, 2).refuses(false));
+    }
+}

@@ -1,0 +1,117 @@
+//! Waits until something of what was asked about has changed.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use aggregator_core::report::ClusterReport;
+use aggregator_core::state::{Answer, Detail, Known, Question, Resource, Scope, Select, State, Subject, known};
+use futures::future::{join_all, select_all};
+use kube::Client;
+
+use super::server::Bounds;
+use super::watch::{Change, Watch, version};
+
+/// More watches are not kept: what they would tell is seen at the next look.
+const MOST: usize = 12;
+/// What is listed whole for other rules as well; of it only what is being deleted is followed.
+const LISTED_WHOLE: [Known; 3] = [known::VOLUMES, known::ATTACHMENTS, known::CRDS];
+
+/// What to follow: the lists that the objects come from, or the objects that were named.
+pub fn followed(state: &State, report: &ClusterReport) -> Vec<Question> {
+    let mut questions: Vec<Question> = match state.subject {
+        Subject::Object { .. } => {
+            let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
+            let things = victims.chain(&report.unexplained).map(|held| &held.thing);
+            let one = |thing: &aggregator_core::state::ObjectRef| {
+                let scope = thing.namespace.clone().map_or(Scope::All, Scope::Namespace);
+                metadata(&thing.resource, &scope, Select::Fields(format!("metadata.name={}", thing.name)))
+            };
+            things.map(one).collect()
+        }
+        Subject::Everything { .. } | Subject::Kind { .. } => state.answers.keys().filter_map(going).collect(),
+    };
+    questions.sort_unstable();
+    questions.dedup();
+    questions.truncate(MOST);
+    questions
+}
+
+/// The same objects as far as they are being deleted, by their metadata.
+fn going(question: &Question) -> Option<Question> {
+    let Question::Objects { resource, scope, select, .. } = question else { return None };
+    let is = |known: &Known| *resource == Resource::from(*known);
+    match (select, scope) {
+        (Select::Terminating, _) => Some(metadata(resource, scope, Select::Terminating)),
+        (Select::Fields(_), Scope::All) if is(&known::NAMESPACES) => Some(metadata(resource, scope, select.clone())),
+        (Select::Every, Scope::All) if LISTED_WHOLE.iter().any(is) => {
+            Some(metadata(resource, scope, Select::Terminating))
+        }
+        _ => None,
+    }
+}
+
+fn metadata(resource: &Resource, scope: &Scope, select: Select) -> Question {
+    Question::Objects { resource: resource.clone(), scope: scope.clone(), select, detail: Detail::Metadata }
+}
+
+/// Questions, each with the version to follow it from; none for what may not be listed or watched.
+pub type From = Vec<(Question, Option<String>)>;
+
+/// Where to follow from. What is looked at after this is not missed.
+pub async fn versions(client: &Client, questions: &[Question], bounds: Bounds) -> From {
+    let asked = questions.iter().map(async |question| {
+        let found = match version(client, question, bounds).await {
+            Answer::Seen(version) => Some(version),
+            Answer::Missing | Answer::Failed(_) | Answer::Unasked => None,
+        };
+        (question.clone(), found)
+    });
+    join_all(asked).await
+}
+
+/// Waits for the first change of something that is being deleted, and for no longer than `most`. `seen` are the uids
+/// of what was met: others come and go without a word. What cannot be followed is waited for as long as `poll`.
+pub async fn changed(
+    client: &Client,
+    from: From,
+    seen: &HashSet<String>,
+    bounds: Bounds,
+    poll: Duration,
+    most: Duration,
+) {
+    if from.is_empty() || from.iter().any(|(_, version)| version.is_none()) {
+        return tokio::time::sleep(poll).await;
+    }
+    let each = from.iter().filter_map(|(question, version)| Some((question, version.as_deref()?)));
+    let watches = each.map(|(question, version)| Box::pin(one(client, question, version, seen, bounds)));
+    let first = async {
+        // A watch that may not be, or that breaks off, is followed by a look.
+        if select_all(watches).await.0.is_err() {
+            tokio::time::sleep(poll).await;
+        }
+    };
+    let _ = tokio::time::timeout(most, first).await;
+}
+
+/// A watch has failed.
+struct Failed;
+
+async fn one(
+    client: &Client,
+    question: &Question,
+    version: &str,
+    seen: &HashSet<String>,
+    bounds: Bounds,
+) -> Result<(), Failed> {
+    let mut version = version.to_owned();
+    loop {
+        let mut watch = Watch::begin(client, question, &version, bounds).await.map_err(|_| Failed)?;
+        while let Some(change) = watch.next().await.map_err(|_| Failed)? {
+            match change {
+                Change::Deleted { uid } if !seen.contains(&uid) => {}
+                Change::Deleted { .. } | Change::Applied(_) => return Ok(()),
+            }
+        }
+        version = watch.version().to_owned();
+    }
+}

@@ -1,0 +1,156 @@
+//! Nodes that do not drain.
+
+use findings::{Confidence, Verdict};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const NODES: &str = "/api/v1/nodes";
+
+/// The node was cordoned ten minutes ago.
+fn cordoned(world: World) -> World {
+    let since = world.ago(600);
+    world.change(NODES, "node-a", |node| {
+        node["spec"]["unschedulable"] = true.into();
+        node["spec"]["taints"] =
+            json!([{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": since}]);
+    })
+}
+
+/// A pod of a ReplicaSet that runs on the node.
+fn pod(name: &str, ready: &str, change: impl FnOnce(&mut Value)) -> Value {
+    let mut pod = json!({
+        "kind": "Pod",
+        "metadata": {
+            "name": name, "namespace": "shop", "uid": name, "labels": {"app": "web"},
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": true}]
+        },
+        "spec": {"nodeName": "node-a"},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+    });
+    change(&mut pod);
+    pod
+}
+
+fn budget(name: &str, allowed: i64, healthy: i64, wanted: i64, expected: i64) -> Value {
+    json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"minAvailable": wanted, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {
+            "disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": wanted, "expectedPods": expected
+        }
+    })
+}
+
+fn asked(world: World) -> Looked {
+    look(world, object("node", "default", "node-a"))
+}
+
+fn shop() -> World {
+    healthy().with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
+}
+
+#[test]
+fn a_budget_that_allows_none_says_why() {
+    let plain = |_: &mut Value| {};
+    let world = |budget: Value| {
+        cordoned(shop()).with(budget).with(pod("web-0", "True", plain)).with(pod("web-1", "False", plain))
+    };
+    let looked = asked(world(budget("web", 0, 1, 2, 3)));
+    assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
+    assert_eq!(
+        (looked.report.verdict, looked.report.roots[0].finding.confidence),
+        (Verdict::Stuck, Confidence::Proven)
+    );
+    looked.assert_chain(
+        0,
+        &[
+            "Node node-a: cordoned for 10m",
+            "2 pods on it: not evicted: shop/web-0, shop/web-1",
+            "PodDisruptionBudget shop/web: allows 0 disruptions: it wants 2, and 1 of 3 pods healthy; not ready: web-1",
+        ],
+    );
+    assert!(looked.commands().contains(&"kubectl describe poddisruptionbudget web -n shop".to_owned()));
+    // As many as there are: no eviction will ever be allowed. The pod that is not ready may go.
+    let looked = asked(world(budget("web", 0, 2, 2, 2)));
+    let causes = looked.causes();
+    assert!(causes.contains(&"DrainBudgetAllowsNone") && causes.contains(&"DrainNotIssued"), "{causes:?}");
+    let told = format!("{:?}", looked.report.roots);
+    assert!(told.contains("and never will: it wants 2, and 2 of 2 pods healthy is all there is"), "{told}");
+    // One that allows an eviction is not why.
+    assert_eq!(asked(world(budget("web", 1, 3, 2, 3))).causes(), ["DrainNotIssued"]);
+    // Of several the API server says no, whatever they allow.
+    let both = world(budget("web", 1, 3, 2, 3)).with(budget("all", 1, 3, 2, 3));
+    assert_eq!(asked(both).causes(), ["DrainSeveralBudgets"]);
+    // What may not be seen is not told as its lack.
+    let hidden = world(budget("web", 0, 1, 2, 3)).refuse("/apis/policy/v1", 403, "poddisruptionbudgets is forbidden");
+    assert_eq!(asked(hidden).report.verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn pods_that_kubectl_drain_stops_at() {
+    for (change, words) in [
+        (
+            (|pod: &mut Value| pod["metadata"]["ownerReferences"] = json!([])) as fn(&mut Value),
+            "no controller would make it again; kubectl drain stops there without --force: shop/p",
+        ),
+        (
+            |pod| pod["spec"]["volumes"] = json!([{"name": "tmp", "emptyDir": {}}]),
+            "kubectl drain stops there without --delete-emptydir-data: shop/p",
+        ),
+    ] {
+        let looked = asked(cordoned(shop()).with(pod("p", "True", change)));
+        assert_eq!(looked.causes(), ["DrainNeedsConsent"], "{:#?}", looked.report);
+        assert!(looked.chain(0).last().unwrap().ends_with(words), "{:?}", looked.chain(0));
+    }
+}
+
+#[test]
+fn what_a_drain_passes_over_is_no_reason() {
+    let of = |kind: &str| json!([{"apiVersion": "apps/v1", "kind": kind, "name": "d", "uid": "d", "controller": true}]);
+    let world = cordoned(shop())
+        .with(pod("agent", "True", |pod| pod["metadata"]["ownerReferences"] = of("DaemonSet")))
+        .with(pod("etcd", "True", |pod| pod["metadata"]["ownerReferences"] = of("Node")))
+        .with(pod("done", "False", |pod| pod["status"]["phase"] = "Succeeded".into()));
+    assert!(asked(world).causes().is_empty());
+    // A node that nobody empties holds nothing.
+    assert!(asked(shop().with(pod("web-0", "True", |_| {}))).causes().is_empty());
+}
+
+#[test]
+fn karpenter_leaves_pods_alone_that_ask_for_it() {
+    let annotated = |pod: &mut Value| pod["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": "true"});
+    let world = || shop().with(pod("job", "True", annotated));
+    let looked = look(world().terminated_by_karpenter("node-a"), everything());
+    assert_eq!(looked.causes(), ["DrainPodDeclines"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[1].contains("karpenter.sh/do-not-disrupt"), "{:?}", looked.chain(0));
+    // kubectl drain does not ask for it.
+    assert_eq!(asked(cordoned(world())).causes(), ["DrainNotIssued"]);
+    // A NodeClaim leads on to its node.
+    let world = world()
+        .terminated_by_karpenter("node-a")
+        .with_cluster_wide("karpenter.sh", "nodeclaims", "NodeClaim")
+        .held_cluster_wide("karpenter.sh/v1", "NodeClaim", "pool-x", "karpenter.sh/termination")
+        .reports("/apis/karpenter.sh/v1/nodeclaims", "pool-x", json!({"nodeName": "node-a"}));
+    let looked = look(world, object("nodeclaim", "", "pool-x"));
+    assert_eq!(looked.causes(), ["DrainPodDeclines"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[1].starts_with("Node node-a: Karpenter empties it"), "{:?}", looked.chain(0));
+}
+
+#[test]
+fn pods_that_go_already_are_waited_for() {
+    let world = || shop().going_pod("shop", "p", "node-a", "Running").terminated_by_karpenter("node-a");
+    let looked = look(world(), object("node", "default", "node-a"));
+    assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
+    assert_eq!(looked.victims(0), ["Node node-a"]);
+    // When they have gone, what is still attached is waited for.
+    let asked_at = healthy().ago(600);
+    let world = shop().terminated_by_karpenter("node-a").with(json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+        "metadata": {"name": "csi-1", "deletionTimestamp": asked_at, "finalizers": ["external-attacher/ebs-csi-aws-com"]},
+        "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "node-a", "source": {"persistentVolumeName": "pv"}},
+        "status": {"attached": true, "detachError": {"message": "rpc error: code = Internal desc = no"}}
+    }));
+    let looked = asked(world);
+    assert!(looked.chain(0).iter().any(|one| one.starts_with("VolumeAttachment csi-1")), "{:#?}", looked.report);
+}

@@ -1,0 +1,98 @@
+//! Why a node does not drain.
+
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+/// What every short cut around an eviction does.
+const AROUND: Danger = Danger::new(
+    "kubectl drain --disable-eviction --force, or deleting the pods",
+    "It asks no PodDisruptionBudget: the service behind the pods may be down until others are ready, and a pod without a \
+        controller is gone for good.",
+);
+
+causes! {
+    /// A budget allows no eviction.
+    DRAIN_BUDGET_ALLOWS_NONE = Cause::in_cluster(ClusterArea::Pod, "DrainBudgetAllowsNone")
+        .title("A PodDisruptionBudget allows no eviction of pods on a node that is being drained")
+        .meaning("An eviction is refused (429 Too Many Requests) while the budget of a pod allows 0 disruptions: too few \
+            of its pods are healthy, or it wants as many healthy pods as there are, so that it never allows one. Whoever \
+            drains tries again and again.")
+        .proof("The pod runs on a node that is cordoned, or that Karpenter or the cluster autoscaler is taking away; one \
+            PodDisruptionBudget selects it and has status.disruptionsAllowed 0.")
+        .safe(&[
+            step("See what the budget wants and what it has").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            step("If pods of it are not ready: make them ready elsewhere; the budget then allows an eviction"),
+            step("If it wants as many pods as there are: add a replica, or set maxUnavailable: 1 in place of minAvailable"),
+        ])
+        .danger(AROUND)
+        .sources(&["karpenter#2802", "kubernetes: pkg/registry/core/pod/storage/eviction.go"])
+        .event_reason("DrainBudgetAllowsNone")
+        .diagnosis(Proven::Observation);
+
+    /// Several budgets select one pod.
+    DRAIN_SEVERAL_BUDGETS = Cause::in_cluster(ClusterArea::Pod, "DrainSeveralBudgets")
+        .title("Several PodDisruptionBudgets select a pod on a node that is being drained")
+        .meaning("The API server evicts no pod that more than one PodDisruptionBudget selects: each eviction fails with \
+            500, whatever the budgets allow.")
+        .proof("The pod runs on a node that is being drained, and the selectors of two or more PodDisruptionBudgets of \
+            its namespace match its labels.")
+        .safe(&[
+            step("See which budgets there are, and what they select").run("kubectl get pdb -n {namespace} -o yaml"),
+            step("Leave one budget for each pod; the evictions then go on"),
+        ])
+        .danger(AROUND)
+        .sources(&["kubernetes: pkg/registry/core/pod/storage/eviction.go"])
+        .event_reason("DrainSeveralBudgets")
+        .diagnosis(Proven::Observation);
+
+    /// A pod asks not to be evicted.
+    DRAIN_POD_DECLINES = Cause::in_cluster(ClusterArea::Pod, "DrainPodDeclines")
+        .title("A pod's annotation keeps a node from being taken away")
+        .meaning("Karpenter evicts no pod with karpenter.sh/do-not-disrupt, and the cluster autoscaler none with \
+            cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\". The node stays until the pod has ended, or until \
+            the node's terminationGracePeriod is over.")
+        .proof("The node is being taken away by that program (its taint, or its finalizer on the Node), and the pod runs \
+            there with the annotation.")
+        .safe(&[
+            step("Let the pod end, if it is a job that will"),
+            step("Else ask its owner, and take the annotation off").run("kubectl get pods -n {namespace} -o wide"),
+        ])
+        .danger(AROUND)
+        .sources(&["karpenter: do-not-disrupt", "cluster-autoscaler: safe-to-evict"])
+        .event_reason("DrainPodDeclines")
+        .diagnosis(Proven::Observation);
+
+    /// kubectl drain needs to be told.
+    DRAIN_NEEDS_CONSENT = Cause::in_cluster(ClusterArea::Pod, "DrainNeedsConsent")
+        .title("kubectl drain stops at pods that would lose something")
+        .meaning("kubectl drain evicts nothing at all while the node has a pod without a controller (it would be gone for \
+            good) or with an emptyDir (its data would be), unless it is told that this may be lost.")
+        .proof("The node is cordoned, and the pod runs there without an owner that is a controller, or with a volume of \
+            kind emptyDir. Whether somebody drains the node, and with which flags, cannot be seen.")
+        .safe(&[
+            step("See what the pods are").run("kubectl get pods -A -o wide --field-selector spec.nodeName={node}").typed(),
+            step("Where the data in emptyDir is only a cache: drain with --delete-emptydir-data")
+                .run("kubectl drain {node} --ignore-daemonsets --delete-emptydir-data --dry-run=server"),
+            step("A pod without a controller is not made again: save what it is for, or give it a controller first"),
+        ])
+        .danger(AROUND)
+        .sources(&["kubectl: pkg/drain/filters.go"])
+        .event_reason("DrainNeedsConsent")
+        .diagnosis(Proven::Observation);
+
+    /// Nobody has asked the pods to go.
+    DRAIN_NOT_ISSUED = Cause::in_cluster(ClusterArea::Pod, "DrainNotIssued")
+        .title("Pods stay on a node that is being drained, and nobody has evicted them")
+        .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller. They have no \
+            deletionTimestamp, so nobody has evicted them: whoever drains has stopped, waits for other pods, or cordoned \
+            the node only.")
+        .proof("The node is cordoned or is being taken away, the pod runs there without a deletionTimestamp, and no \
+            PodDisruptionBudget that selects it allows 0 disruptions. That an eviction was never asked for is inferred.")
+        .safe(&[
+            step("See who drains it, and what that says").run("kubectl describe node {node}").typed(),
+            step("If nobody does: drain it").run("kubectl drain {node} --ignore-daemonsets --dry-run=server"),
+        ])
+        .danger(AROUND)
+        .sources(&["karpenter#3144", "karpenter#2219"])
+        .event_reason("DrainNotIssued")
+        .diagnosis(Proven::Observation);
+}
