@@ -27,6 +27,7 @@ need python3 python3
 need lsof lsof
 need fuser psmisc
 need fish fish
+need chromium chromium
 need cc build-essential
 [ -x /usr/lib/cni/loopback ] || [ -x /opt/cni/bin/loopback ] || missing="$missing containernetworking-plugins"
 # The images are built around a busybox without shared libraries.
