@@ -98,11 +98,25 @@ impl IntoResponse for Refusal {
 pub struct Seen {
     whole: Arc<ClusterReport>,
     incidents: Arc<Vec<Incident>>,
-    silent_since: Option<Timestamp>,
+    /// Since when the API server has not been heard.
+    pub silent_since: Option<Timestamp>,
     rights: Rights,
 }
 
-async fn see(shared: &Shared, user: &User) -> Result<Seen, Refusal> {
+impl Seen {
+    /// What of the report the caller may see.
+    pub fn report(&self) -> ClusterReport {
+        self.rights.report(&self.whole)
+    }
+
+    /// The incidents that the caller may see.
+    pub fn visible_incidents(&self) -> Vec<Incident> {
+        self.incidents.iter().filter_map(|incident| self.rights.incident(incident, &self.whole)).collect()
+    }
+}
+
+/// What there is, and what of it somebody may see.
+pub async fn see(shared: &Shared, user: &User) -> Result<Seen, Refusal> {
     let (report, incidents, silent_since) = {
         let published = shared.published.borrow();
         (published.report.clone(), published.incidents.clone(), published.silent_since)
@@ -125,7 +139,7 @@ pub struct Answer<T> {
 
 async fn stuck(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
-    let content = seen.rights.report(&seen.whole);
+    let content = seen.report();
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
 }
 
@@ -157,7 +171,7 @@ pub struct Roots {
 /// One line for each root that somebody may see.
 pub async fn roots_of(shared: &Shared, user: &User) -> Result<Answer<Roots>, Refusal> {
     let seen = see(shared, user).await?;
-    let report = seen.rights.report(&seen.whole);
+    let report = seen.report();
     let at = report.at.parse::<Timestamp>().ok();
     let since = |seconds: u64| {
         let seconds = i64::try_from(seconds).ok()?;
@@ -194,7 +208,7 @@ async fn object(
     Path((group, kind, namespace, name)): Path<(String, String, String, String)>,
 ) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
-    let report = seen.rights.report(&seen.whole);
+    let report = seen.report();
     let none = |text: &str| if text == "-" { String::new() } else { text.to_owned() };
     let (group, namespace) = (none(&group), none(&namespace));
     let is_it = |object: &ObjectRef| {
@@ -236,7 +250,7 @@ async fn node(
     Path(name): Path<String>,
 ) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
-    let mut roots = seen.rights.report(&seen.whole).roots;
+    let mut roots = seen.report().roots;
     let on_node = |subject: &str| subject == format!("Node {name}");
     roots.retain(|root| {
         let is_told = root.told_by.as_ref().is_some_and(|by| by.node == name);
@@ -256,8 +270,7 @@ struct Incidents {
 
 async fn all_incidents(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
-    let visible = seen.incidents.iter().filter_map(|incident| seen.rights.incident(incident, &seen.whole));
-    let content = Incidents { incidents: visible.collect() };
+    let content = Incidents { incidents: seen.visible_incidents() };
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
 }
 

@@ -5,6 +5,7 @@ mod api;
 mod caller;
 mod metrics;
 mod openapi;
+mod page;
 mod places;
 mod rate;
 mod review;
@@ -65,6 +66,7 @@ fn router(shared: Shared) -> Router {
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::render))
         .nest(openapi::PREFIX, api)
+        .merge(page::router())
         .fallback(|| async { StatusCode::NOT_FOUND })
         .with_state(shared)
 }

@@ -212,6 +212,7 @@ mod tests {
             cause: CauseRef(cause),
             gate: None,
             confidence: Confidence::Probable,
+            missing: None,
             chain: vec![link(&pod), link(&node)],
             evidence: Vec::new(),
             remedy: Remedy::fill(cause, &Values::new()),

@@ -4,9 +4,15 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
+mod cluster;
+#[cfg(test)]
 mod guards;
+#[cfg(test)]
+mod page;
 #[cfg(test)]
 mod process;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::api::{Api, until};
+use crate::cluster::stuck_namespace;
 use crate::process::Process;
 use crate::running::Running;
 
@@ -37,31 +38,6 @@ fn writes(api: &Api) -> usize {
     written.count()
 }
 
-/// A namespace that a pod with a finalizer has held for an hour.
-fn stuck(api: &Api, namespace: &str) {
-    let an_hour_ago = jiff::Timestamp::now().checked_sub(jiff::SignedDuration::from_hours(1)).unwrap();
-    let time = an_hour_ago.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let metadata = |name: &str| {
-        json!({
-            "name": name, "uid": format!("uid-of-{name}"), "creationTimestamp": "2026-01-01T00:00:00Z",
-            "deletionTimestamp": time, "deletionGracePeriodSeconds": 0
-        })
-    };
-    let mut pod = json!({"metadata": metadata("held"), "spec": {"containers": []}, "status": {"phase": "Succeeded"}});
-    pod["metadata"]["namespace"] = json!(namespace);
-    pod["metadata"]["finalizers"] = json!(["example.com/never"]);
-    let conditions = json!([{
-        "type": "NamespaceContentRemaining", "status": "True", "reason": "SomeResourcesRemain",
-        "lastTransitionTime": time, "message": "Some resources are remaining: pods. has 1 resource instances"
-    }]);
-    let object = json!({
-        "metadata": metadata(namespace), "spec": {"finalizers": ["kubernetes"]},
-        "status": {"phase": "Terminating", "conditions": conditions}
-    });
-    api.store.put_pod(namespace, "held", &pod).unwrap();
-    api.store.put_namespace(namespace, &object).unwrap();
-}
-
 #[test]
 fn one_writes_and_both_serve() {
     let api = Api::start("finalizer-and-webhook", |_| {});
@@ -90,7 +66,7 @@ fn one_writes_and_both_serve() {
 }
 
 fn stuck_and_told(api: &Api, namespace: &str) {
-    stuck(api, namespace);
+    stuck_namespace(&api.store, namespace, "held", "");
     until(Duration::from_secs(40), || !told_of(api, namespace).is_empty());
 }
 

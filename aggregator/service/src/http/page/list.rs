@@ -1,0 +1,79 @@
+//! All roots, the worst first.
+
+use aggregator_core::report::{ClusterReport, Root};
+use findings::{Verdict, duration};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use sha2::{Digest as _, Sha256};
+
+/// What is not explained is named so often.
+const MOST: usize = 50;
+
+/// Names a root in an address. Made of what the caller sees of it: of what is hidden not even a hash is told.
+pub fn id(root: &Root) -> String {
+    let first = root.victims.first().map(|victim| victim.held.thing.to_string()).unwrap_or_default();
+    let mut hash = Sha256::new();
+    for part in [root.finding.cause.id, &root.finding.root, &first] {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The name of what is at the end of the chain.
+pub fn name(root: &Root) -> &str {
+    root.finding.chain.last().map(|link| link.subject.as_str()).unwrap_or_default()
+}
+
+/// The list.
+pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
+    html! {
+        @if let Some(since) = silent_since {
+            p.warning { "The API server has not been heard since " (since.strftime("%Y-%m-%d %H:%M:%SZ")) ": this is of before." }
+        }
+        @if report.roots.is_empty() && report.unexplained.is_empty() {
+            p { "Nothing that you may see is stuck." }
+        }
+        ol.roots {
+            @for root in &report.roots {
+                li {
+                    @let victims: Vec<String> = root.victims.iter().take(MOST).map(|one| one.held.thing.to_string()).collect();
+                    a href=(format!("#root={}", id(root))) data-root=(id(root)) data-words=(victims.join(" ")) {
+                        strong.cause { (root.finding.cause.title) }
+                        span.name { (name(root)) }
+                        span.facts {
+                            span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
+                            @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
+                            " · holds " (counted(root.victims.len()))
+                        }
+                    }
+                }
+            }
+        }
+        @if !report.unexplained.is_empty() {
+            h2 { "Not explained" }
+            ul {
+                @for held in report.unexplained.iter().take(MOST) { li { (held.thing) ": " (held.words) } }
+                @if report.unexplained.len() > MOST { li { (report.unexplained.len() - MOST) " more" } }
+            }
+        }
+        @if !report.unknown.is_empty() {
+            h2 { "Not known" }
+            ul { @for unknown in report.unknown.iter().take(MOST) { li { (unknown.source) ": " (unknown.why) "; hides " (unknown.hides) } } }
+        }
+    }
+}
+
+/// A verdict in words.
+pub fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Stuck => "stuck",
+        Verdict::CannotTell => "cannot tell",
+        Verdict::Progressing => "on its way",
+        Verdict::Clear => "not held",
+    }
+}
+
+fn counted(victims: usize) -> String {
+    if victims == 1 { "1 object".to_owned() } else { format!("{victims} objects") }
+}

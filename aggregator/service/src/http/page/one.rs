@@ -1,0 +1,107 @@
+//! One root: its picture, the evidence, what to do and what not, and what has happened.
+
+use aggregator_core::report::Root;
+use findings::duration;
+use incidents::Incident;
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+use super::list::{name, verdict};
+use super::picture::{Picture, picture};
+use super::svg::svg;
+
+/// Lines of the timeline.
+const MOST: usize = 30;
+
+/// All of it. `incidents` are those that the caller may see.
+pub fn one(root: &Root, incidents: &[Incident]) -> Markup {
+    let finding = &root.finding;
+    let picture = picture(root);
+    let timeline = timeline(root, incidents);
+    html! {
+        h2 { (finding.cause.title) }
+        p { span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) } " · " (name(root)) }
+        p { (finding.cause.meaning) }
+        @if let Some(by) = &root.told_by {
+            p { "The agent on " (by.node) " said so " (duration(by.seconds_ago)) " ago."
+                @if by.overdue { " It should have said it again since." }
+                @if let Some(why) = &by.unverified { " Somebody else may have written it: " (why) "." }
+            }
+        }
+        @if let Some(node) = &root.look_on { p { "Only the node itself knows more: " (node) "." } }
+        h3 { "What holds what" }
+        (svg(&picture, &format!("{}, from what is stuck down to the root cause", finding.cause.title)))
+        (evidence(root, &picture))
+        h3 { "Do" }
+        @if finding.remedy.steps.is_empty() { p { "No step is known that you may see." } }
+        ol.steps {
+            @for step in &finding.remedy.steps {
+                li {
+                    (step.text) "."
+                    @if !step.tested { " " em { "Not tested." } }
+                    @if let Some(command) = &step.command {
+                        div.command {
+                            pre tabindex="0" { code { (command) } }
+                            button.copy type="button" aria-label={ "Copy: " (command) } { "Copy" }
+                        }
+                    }
+                }
+            }
+        }
+        h3 { "Don't" }
+        p.dont { strong { (finding.remedy.dont) "." } " " (finding.remedy.breaks) }
+        @if !timeline.is_empty() {
+            h3 { "What has happened" }
+            ol.timeline {
+                @for (at, words) in timeline.iter().take(MOST) {
+                    li { time datetime=(at) { (at.strftime("%m-%d %H:%M:%S")) "Z" } " " (words) }
+                }
+                @if timeline.len() > MOST { li { (timeline.len() - MOST) " earlier" } }
+            }
+        }
+    }
+}
+
+/// What is said of each box; the root's is shown until another is chosen.
+fn evidence(root: &Root, picture: &Picture) -> Markup {
+    html! {
+        div.evidence aria-live="polite" {
+            @for (row, block) in picture.blocks.iter().enumerate() {
+                div data-evidence=(row) hidden[!block.is_root] {
+                    strong { (block.label) }
+                    @if !block.state.is_empty() { ": " (block.state) }
+                    @if block.is_root && !root.finding.evidence.is_empty() {
+                        ul { @for one in &root.finding.evidence { li { code { (one.source) } ": " (one.says) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The latest first.
+fn timeline(root: &Root, incidents: &[Incident]) -> Vec<(Timestamp, String)> {
+    let mut lines = Vec::new();
+    let is_held = |incident: &&Incident| {
+        incident.holds.iter().any(|hold| hold.root == root.finding.root)
+            && (incident.end.is_some()
+                || root.victims.iter().any(|victim| victim.held.thing == incident.object)
+                || root.on_the_way.contains(&incident.object))
+    };
+    for incident in incidents.iter().filter(is_held) {
+        let object = &incident.object;
+        lines.push((incident.asked, format!("{object}: its deletion was asked for")));
+        lines.push((incident.stuck_since, format!("{object}: judged to be stuck")));
+        for hold in incident.holds.iter().filter(|hold| hold.root == root.finding.root) {
+            lines.push((hold.since, format!("{object}: held by this")));
+            lines.extend(hold.until.map(|until| (until, format!("{object}: not held by this any more"))));
+        }
+        if let Some(end) = &incident.end {
+            let forced =
+                if end.left_behind.is_empty() { "gone" } else { "gone by force, and something was left behind" };
+            lines.push((end.at, format!("{object}: {forced}")));
+        }
+    }
+    lines.sort_by(|one, other| other.cmp(one));
+    lines
+}
