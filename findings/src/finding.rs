@@ -46,8 +46,7 @@ impl Finding {
             link.what = link.what.as_ref().map(Thing::cleaned);
         }
         for evidence in &mut self.evidence {
-            evidence.source = clean(&evidence.source, 200);
-            evidence.says = clean(&evidence.says, 300);
+            *evidence = Evidence::new(&evidence.source, &evidence.says);
         }
         self.missing = self.missing.as_ref().map(|missing| clean(missing, 300));
         self.root = clean(&self.root, 300);
@@ -100,6 +99,13 @@ pub struct Evidence {
     pub source: String,
     /// Its words, bounded and cleaned.
     pub says: String,
+}
+
+impl Evidence {
+    /// What it said; both texts are bounded and cleaned.
+    pub fn new(source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
+        Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 500) }
+    }
 }
 
 /// What to do and what not to do.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Gate, guard, placeholder::holes};
+use crate::{Gate, clean, guard, placeholder::holes};
 
 /// Where a cause sits: at one of a pod's gates, or at the node (then it may hold many pods).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,6 +140,11 @@ impl Cause {
     /// Begins the page of a cause that the API shows.
     pub const fn in_cluster(area: ClusterArea, id: &'static str) -> Self {
         Cause::new(Area::Cluster(area), id)
+    }
+
+    /// The key of a root that is this cause at work in `thing`.
+    pub fn root(&self, thing: impl std::fmt::Display) -> String {
+        clean(&format!("{}:{thing}", self.id), 300)
     }
 
     const fn new(area: Area, id: &'static str) -> Self {

@@ -1,8 +1,6 @@
 //! Putting a finding together. Every text from elsewhere is cleaned here.
 
-use findings::{
-    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Subject, Values, clean,
-};
+use findings::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Subject, Values};
 
 use super::runtime;
 use crate::{
@@ -71,7 +69,7 @@ impl FindingBuilder {
 
     /// Adds what a source said.
     pub fn evidence(mut self, source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
-        self.evidence.push(Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 300) });
+        self.evidence.push(Evidence::new(source, says));
         self
     }
 
@@ -104,7 +102,7 @@ impl FindingBuilder {
 
     /// What makes this root the same as another finding's.
     pub fn root(mut self, thing: impl std::fmt::Display) -> Self {
-        self.root = clean(&format!("{}:{thing}", self.cause.id), 300);
+        self.root = self.cause.root(thing);
         self
     }
 

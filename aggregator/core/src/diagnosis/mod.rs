@@ -144,7 +144,7 @@ impl Diagnosis {
 
     /// Keeps what a source said of this object.
     pub fn evidence(&mut self, source: impl AsRef<str>, says: impl AsRef<str>) {
-        self.evidence.push(Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 500) });
+        self.evidence.push(Evidence::new(source, says));
     }
 
     /// Says what waits behind this object.

@@ -126,7 +126,7 @@ impl RootCause {
             evidence: Vec::new(),
             names: Values::new(),
             lost: None,
-            root: clean(&format!("{}:{object}", cause.id), 300),
+            root: cause.root(object),
             agent: None,
         }
         .names_of(object)
@@ -152,7 +152,7 @@ impl RootCause {
 
     /// Adds what a source said.
     pub fn evidence(mut self, source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
-        self.evidence.push(Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 500) });
+        self.evidence.push(Evidence::new(source, says));
         self
     }
 
@@ -185,7 +185,7 @@ impl RootCause {
     /// Another cause of the same, with the same steps.
     pub fn instead(mut self, cause: &'static Cause) -> Self {
         let of = self.root.split_once(':').map_or("", |(_, of)| of);
-        self.root = clean(&format!("{}:{of}", cause.id), 300);
+        self.root = cause.root(of);
         self.cause = cause;
         self
     }
@@ -227,7 +227,7 @@ impl RootCause {
 
     /// What makes this root the same as another one.
     pub fn same_as(mut self, root: impl std::fmt::Display) -> Self {
-        self.root = clean(&format!("{}:{root}", self.cause.id), 300);
+        self.root = self.cause.root(root);
         self
     }
 
