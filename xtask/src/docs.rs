@@ -1,6 +1,8 @@
-//! `docs/causes.md`, written from the cause registry, `docs/finalizers.md`, and the description of the service's API.
+//! `docs/causes.md`, written from the cause registry, `docs/finalizers.md`, the description of the service's API, and
+//! the output that stands in other pages.
 
 mod finalizers;
+mod outputs;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,14 +31,16 @@ by the time it is typed, its pid may be another's (`{start}` is field 22 of its 
 ";
 
 /// Each page and what it should say.
-fn pages() -> Result<[(&'static str, String); 3]> {
+fn pages(root: &Path) -> Result<Vec<(&'static str, String)>> {
     let api = serde_json::to_string_pretty(&service::openapi())? + "\n";
-    Ok([(PAGE, page()?), (finalizers::PAGE, finalizers::page()?), (API, api)])
+    let mut pages = vec![(PAGE, page()?), (finalizers::PAGE, finalizers::page()?), (API, api)];
+    pages.extend(outputs::pages(root)?);
+    Ok(pages)
 }
 
 /// Writes the pages.
 pub fn write(root: &Path) -> Result<()> {
-    for (name, page) in pages()? {
+    for (name, page) in pages(root)? {
         let path = root.join(name);
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
@@ -48,7 +52,7 @@ pub fn write(root: &Path) -> Result<()> {
 
 /// Fails when a page is not what its registry says.
 pub fn check(root: &Path) -> Result<()> {
-    for (name, page) in pages()? {
+    for (name, page) in pages(root)? {
         let path = root.join(name);
         let stored = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         if stored != page {
