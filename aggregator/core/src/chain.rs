@@ -178,7 +178,8 @@ fn tell(graph: &Graph, victim: &ObjectRef, is_inner: bool, subject: &Subject, dr
         words: clean(&diagnosis.words, 400),
     };
     draft.verdict = draft.verdict.max(held.verdict);
-    if found.is_empty() && (diagnosis.terminating || matches!(subject, Subject::Object { .. } | Subject::Before { .. })) {
+    if found.is_empty() && (diagnosis.terminating || matches!(subject, Subject::Object { .. } | Subject::Before { .. }))
+    {
         draft.unexplained.push(held);
         return;
     }

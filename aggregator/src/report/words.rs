@@ -21,7 +21,9 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     if matches!(report.subject, Subject::Before { .. }) {
         return match report.verdict {
             Verdict::Stuck => style.bad(&format!("It would not go{}", causes(report))),
-            Verdict::CannotTell => style.doubtful("Nothing was seen that would hold it, but not everything could be looked at"),
+            Verdict::CannotTell => {
+                style.doubtful("Nothing was seen that would hold it, but not everything could be looked at")
+            }
             Verdict::Progressing | Verdict::Clear => "Nothing would hold it".to_owned(),
         };
     }
