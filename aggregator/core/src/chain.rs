@@ -54,7 +54,7 @@ fn refused(graph: &Graph, subject: &Subject) -> Option<String> {
         return Some(clean(&graph.about.words, 300));
     }
     let [only] = graph.victims.as_slice() else { return None };
-    let is_asked_for = matches!(subject, Subject::Object { .. });
+    let is_asked_for = matches!(subject, Subject::Object { .. } | Subject::Before { .. });
     let diagnosis = graph.objects.get(only).filter(|diagnosis| is_asked_for && diagnosis.missing)?;
     Some(format!("{only} {}", diagnosis.words))
 }
@@ -167,7 +167,8 @@ fn tell(graph: &Graph, victim: &ObjectRef, is_inner: bool, subject: &Subject, dr
     }
     let each = reached.iter().flat_map(|(way, diagnosis)| diagnosis.causes.iter().map(|found| (way.as_slice(), found)));
     let found: Vec<(&[Step], &RootCause)> = each.collect();
-    let unexplained = if diagnosis.terminating { Verdict::CannotTell } else { Verdict::Clear };
+    let is_before = matches!(subject, Subject::Before { .. });
+    let unexplained = if diagnosis.terminating && !is_before { Verdict::CannotTell } else { Verdict::Clear };
     let worst = found.iter().map(|(_, found)| found.verdict).max().unwrap_or(unexplained);
     let is_blind = reached.iter().any(|(_, diagnosis)| diagnosis.is_blind());
     let held = Held {
@@ -177,7 +178,8 @@ fn tell(graph: &Graph, victim: &ObjectRef, is_inner: bool, subject: &Subject, dr
         words: clean(&diagnosis.words, 400),
     };
     draft.verdict = draft.verdict.max(held.verdict);
-    if found.is_empty() && (diagnosis.terminating || matches!(subject, Subject::Object { .. })) {
+    if found.is_empty() && (diagnosis.terminating || matches!(subject, Subject::Object { .. } | Subject::Before { .. }))
+    {
         draft.unexplained.push(held);
         return;
     }

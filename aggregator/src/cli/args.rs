@@ -79,6 +79,9 @@ pub struct Flags {
     /// Look at every kind that the server serves, by its metadata (not at Secrets and Events)
     #[arg(long)]
     pub all_kinds: bool,
+    /// Say what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
+    #[arg(long, conflicts_with = "watch")]
+    pub before: bool,
     /// The kubeconfig's context to use
     #[arg(long)]
     pub context: Option<String>,

@@ -104,10 +104,12 @@ pub async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Res
 
 fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
     let (word, name) = match object {
+        [] if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
         [] => return Ok(Subject::Everything { namespace: flags.namespace.clone(), all_kinds: flags.all_kinds }),
         [one] => match one.split_once('/') {
             Some(both) => both,
             None if one.is_empty() => bail!("give TYPE/NAME, TYPE or nothing, for example pod/db-0 -n shop"),
+            None if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
             None => return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone() }),
         },
         [word, name, ..] => (word.as_str(), name.as_str()),
@@ -115,7 +117,8 @@ fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subjec
     if word.is_empty() || name.is_empty() {
         bail!("give TYPE/NAME, for example ns/shop");
     }
-    Ok(Subject::Object { word: word.to_owned(), namespace, name: name.to_owned() })
+    let (word, name) = (word.to_owned(), name.to_owned());
+    Ok(if flags.before { Subject::Before { word, namespace, name } } else { Subject::Object { word, namespace, name } })
 }
 
 /// Turns to the caller's own namespace when that is all that may be seen; whether it did.
@@ -156,7 +159,7 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
     let terminal = width().unwrap_or(100);
     let width = terminal.min(WIDEST);
     let form = flags.output.unwrap_or(match report.subject {
-        Subject::Object { .. } => Output::Tree,
+        Subject::Object { .. } | Subject::Before { .. } => Output::Tree,
         Subject::Everything { .. } | Subject::Kind { .. } => Output::Screen,
     });
     let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };

@@ -45,7 +45,7 @@ impl<'a> Looking<'a> {
         if let Some(from) = last.take() {
             let began = Instant::now();
             let (at_least, apart) = match self.subject {
-                Subject::Object { .. } => OF_ONE,
+                Subject::Object { .. } | Subject::Before { .. } => OF_ONE,
                 Subject::Everything { .. } | Subject::Kind { .. } => OF_MANY,
             };
             changed(self.client, from, &self.seen, bounds, POLL, at_least).await;

@@ -19,7 +19,7 @@ const LISTED_WHOLE: [Known; 3] = [known::VOLUMES, known::ATTACHMENTS, known::CRD
 /// What to follow: the lists that the objects come from, or the objects that were named.
 pub fn followed(state: &State, report: &ClusterReport) -> Vec<Question> {
     let mut questions: Vec<Question> = match state.subject {
-        Subject::Object { .. } => {
+        Subject::Object { .. } | Subject::Before { .. } => {
             let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
             let things = victims.chain(&report.unexplained).map(|held| &held.thing);
             let one = |thing: &aggregator_core::state::ObjectRef| {

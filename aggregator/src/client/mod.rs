@@ -12,6 +12,7 @@ mod paths;
 mod proxy;
 mod scan;
 mod server;
+mod table;
 mod terminating;
 mod watch;
 

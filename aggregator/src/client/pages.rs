@@ -13,6 +13,9 @@ const BYTES: usize = 4 << 20;
 /// Objects of a later page, at most.
 const MOST: usize = 5000;
 
+/// Tables come as JSON only.
+const ROW: &str = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json";
+
 /// How much of each object is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -20,6 +23,8 @@ pub enum Form {
     Whole,
     /// Its metadata.
     Metadata,
+    /// A row of what kubectl prints.
+    Row,
 }
 
 impl From<Detail> for Form {
@@ -37,6 +42,7 @@ impl Form {
         match self {
             Form::Whole => "application/json",
             Form::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+            Form::Row => ROW,
         }
     }
 
@@ -44,6 +50,7 @@ impl Form {
         match self {
             Form::Whole => "application/json",
             Form::Metadata => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+            Form::Row => ROW,
         }
     }
 }
@@ -67,11 +74,32 @@ impl<'a> Pages<'a> {
         Pages { server, path, limit: FIRST, next: String::new() }
     }
 
+    /// The same list in rows, which are small.
+    pub fn of_rows(self) -> Self {
+        Pages { limit: MOST, ..self }
+    }
+
     /// Asks for the next page.
     pub async fn ask(&self, form: Form) -> Answer<Vec<u8>> {
-        let Pages { path, limit, next, .. } = self;
-        let token = if next.is_empty() { String::new() } else { format!("&continue={}", part(next)) };
-        self.server.get(&format!("{path}limit={limit}{token}"), form.of_list()).await
+        self.ask_at(&self.next, self.limit, form).await
+    }
+
+    /// Asks for so many objects from this place on.
+    pub async fn ask_at(&self, place: &str, limit: usize, form: Form) -> Answer<Vec<u8>> {
+        let path = &self.path;
+        let token = if place.is_empty() { String::new() } else { format!("&continue={}", part(place)) };
+        let without = if form == Form::Row { "&includeObject=None" } else { "" };
+        self.server.get(&format!("{path}limit={limit}{token}{without}"), form.of_list()).await
+    }
+
+    /// Where the next page begins.
+    pub fn place(&self) -> &str {
+        &self.next
+    }
+
+    /// The next page begins there.
+    pub fn go_on(&mut self, place: String) {
+        self.next = place;
     }
 
     /// A page has come: the next one begins at `next` and is as large as such objects allow.

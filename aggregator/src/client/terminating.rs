@@ -1,7 +1,7 @@
 //! What is being deleted, among many that are not.
 //!
-//! No server selects by it. The first page is asked for as it is, and most lists end there. Of the others the
-//! metadata is enough to see which objects go, and these are then asked for by name. Where most objects go, as when a
+//! No server selects by it. The first page is asked for as it is, and most lists end there. Of more pods their rows
+//! are enough to see which go, of other kinds the metadata; these are then asked for. Where most objects go, as when a
 //! large namespace is deleted, the whole list takes fewer requests.
 
 use futures::StreamExt as _;
@@ -13,7 +13,8 @@ use super::pages::{Form, Pages};
 use super::paths::path;
 use super::scan::{Name, scan};
 use super::server::Server;
-use aggregator_core::state::{Answer, Facts, Fault, Page, Question, Scope, Select};
+use super::table::{self, Rows};
+use aggregator_core::state::{Answer, Facts, Fault, Page, Question, Resource, Scope, Select, known};
 
 /// More are not asked for one by one: then every object is listed whole.
 const MOST: usize = 2000;
@@ -36,6 +37,15 @@ pub async fn ask(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bo
         return list(server, question).await;
     }
     pages.came(bytes, next);
+    if *resource == Resource::from(known::PODS) && *select == Select::Terminating {
+        match pods(server, question, &mut facts).await {
+            Answer::Seen(Pods::Found { cut }) => return (Answer::Seen(facts), cut),
+            Answer::Seen(Pods::TooMany) => return list(server, question).await,
+            // By their metadata, as other kinds.
+            Answer::Seen(Pods::NoTable) => {}
+            other => return (other.map(|_| facts), false),
+        }
+    }
     let (names, cut) = match names(&mut pages).await {
         Answer::Seen(found) => found,
         other => return (other.map(|_| facts), false),
@@ -49,7 +59,80 @@ pub async fn ask(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bo
     }
 }
 
-/// The names of those that go, from the second page on, and whether the list broke off.
+/// What came of the rows.
+enum Pods {
+    /// Those that go have been added; whether the list broke off.
+    Found { cut: bool },
+    /// More than are asked for one by one.
+    TooMany,
+    /// The server prints no rows, or others.
+    NoTable,
+}
+
+/// Adds the pods that go: those that have not ended by their rows, the others by their metadata.
+async fn pods(server: &Server<'_>, question: &Question, facts: &mut Facts) -> Answer<Pods> {
+    let Question::Objects { resource, scope, .. } = question else { return Answer::Missing };
+    let selected = |selector: &str| Pages::new(server, path(resource, scope), &Select::Fields(selector.to_owned()));
+    let mut pages = selected(table::NOT_ENDED).of_rows();
+    loop {
+        let body = match pages.ask(Form::Row).await {
+            Answer::Seen(body) => body,
+            Answer::Failed(Fault { kind: FaultKind::Stale, .. }) => return Answer::Seen(Pods::Found { cut: true }),
+            other => return other.map(|_| Pods::NoTable),
+        };
+        let Some(rows) = table::rows(&body) else { return Answer::Seen(Pods::NoTable) };
+        if facts.count() + rows.going.len() > MOST {
+            return Answer::Seen(Pods::TooMany);
+        }
+        match fetch(&pages, question, &rows, facts).await {
+            Answer::Seen(()) => {}
+            other => return other.map(|()| Pods::NoTable),
+        }
+        if rows.next.is_empty() {
+            break;
+        }
+        pages.go_on(rows.next);
+    }
+    let (names, cut) = match names(&mut selected(table::ENDED)).await {
+        Answer::Seen(found) => found,
+        other => return other.map(|_| Pods::NoTable),
+    };
+    if names.len() > MOST {
+        return Answer::Seen(Pods::TooMany);
+    }
+    // It is changed as a whole: some of them are in it by now.
+    match each(server, question, names, Facts::Pods(Vec::new())).await {
+        Answer::Seen(found) => facts.upsert(found),
+        other => return other.map(|_| Pods::NoTable),
+    }
+    Answer::Seen(Pods::Found { cut })
+}
+
+/// Asks for the pods of those rows, which begin where the page does.
+async fn fetch(pages: &Pages<'_>, question: &Question, rows: &Rows, facts: &mut Facts) -> Answer<()> {
+    let (mut place, mut at) = (pages.place().to_owned(), 0);
+    for (begin, count) in table::runs(&rows.going) {
+        if begin > at {
+            let skipped = pages.ask_at(&place, begin - at, Form::Row).await.map(|body| table::rows(&body));
+            match skipped {
+                Answer::Seen(Some(skipped)) => place = skipped.next,
+                Answer::Seen(None) => return Answer::failed(FaultKind::Malformed, "a page of rows is no table"),
+                other => return other.map(|_| ()),
+            }
+        }
+        match pages.ask_at(&place, count, Form::Whole).await.and_then(|body| whole(question, &body)) {
+            Answer::Seen((Page { facts: mut found, next }, _)) => {
+                found.keep_terminating();
+                facts.upsert(found);
+                (place, at) = (next, begin + count);
+            }
+            other => return other.map(|_| ()),
+        }
+    }
+    Answer::Seen(())
+}
+
+/// The names of those that go on the pages that are left, and whether the list broke off.
 async fn names(pages: &mut Pages<'_>) -> Answer<(Vec<Name>, bool)> {
     let mut names = Vec::new();
     loop {

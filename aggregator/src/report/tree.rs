@@ -64,6 +64,13 @@ fn deleted_at(report: &ClusterReport, held: &Held) -> Option<Timestamp> {
 fn verdict(report: &ClusterReport, held: &Held, style: Style) -> String {
     let since = deleted_at(report, held)
         .map_or(String::new(), |at| format!(" (deletionTimestamp {})", at.strftime("%Y-%m-%d %H:%MZ")));
+    if matches!(report.subject, Subject::Before { .. }) {
+        return match held.verdict {
+            Verdict::Stuck => style.bad("would be stuck"),
+            Verdict::CannotTell => style.doubtful("Cannot tell"),
+            Verdict::Progressing | Verdict::Clear => "would go".to_owned(),
+        };
+    }
     match (held.verdict, held.overdue()) {
         (Verdict::Stuck, Some(seconds)) => format!("{} for {}{since}", style.bad("Stuck"), duration(seconds)),
         (Verdict::Stuck, None) => style.bad("Stuck"),
@@ -150,6 +157,10 @@ fn some(names: Vec<String>) -> String {
 
 fn unexplained(page: &mut Page, report: &ClusterReport, held: &Held) {
     let style = page.style;
+    if matches!(report.subject, Subject::Before { .. }) {
+        page.filled("", &format!("{}: {}", style.strong(&held.thing.to_string()), verdict(report, held, style)));
+        return;
+    }
     if held.verdict == Verdict::Clear {
         page.filled("", &format!("{} {}", style.strong(&held.thing.to_string()), held.words));
         return;

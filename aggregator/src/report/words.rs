@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aggregator_core::messages::Refusal;
 use aggregator_core::report::{ClusterReport, Root};
+use aggregator_core::state::Subject;
 use findings::render::Style;
 use findings::{FaultKind, Unknown, Verdict, clean, duration, quote_for_shell};
 
@@ -17,6 +18,15 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
         all.map(|held| &held.thing).collect::<BTreeSet<_>>().len()
     };
     let stuck = victims(Verdict::Stuck);
+    if matches!(report.subject, Subject::Before { .. }) {
+        return match report.verdict {
+            Verdict::Stuck => style.bad(&format!("It would not go{}", causes(report))),
+            Verdict::CannotTell => {
+                style.doubtful("Nothing was seen that would hold it, but not everything could be looked at")
+            }
+            Verdict::Progressing | Verdict::Clear => "Nothing would hold it".to_owned(),
+        };
+    }
     let mut parts = Vec::new();
     if stuck > 0 {
         let objects = if stuck == 1 { "object" } else { "objects" };

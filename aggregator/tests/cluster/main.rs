@@ -7,6 +7,8 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod before;
+#[cfg(test)]
 mod conditions;
 #[cfg(test)]
 mod connecting;

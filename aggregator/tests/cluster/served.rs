@@ -289,14 +289,23 @@ fn held(server: &Server) -> Vec<String> {
 const GOING: [&str; 3] = ["pod/p0003 -n crowd", "pod/p0700 -n crowd", "pod/p0999 -n crowd"];
 
 #[test]
-fn of_many_pods_those_that_go_are_asked_for_by_name() {
+fn of_many_pods_those_that_go_are_found_by_their_rows() {
     let server = crowded();
-    assert_eq!(held(&server), GOING);
-    let pods: Vec<String> = server.requests().into_iter().filter(|path| path.starts_with("/api/v1/")).collect();
-    let named = |path: &&String| path.contains("/namespaces/crowd/pods?fieldSelector=metadata.name%3Dp");
-    assert_eq!(pods.iter().filter(named).count(), 2, "{pods:#?}");
-    let pages = pods.iter().filter(|path| path.starts_with("/api/v1/pods?limit=")).count();
-    assert_eq!(pages, 2, "{pods:#?}");
+    // One that has ended shows why in its row, and not that it goes.
+    let ended = json!({
+        "metadata": {"uid": "e", "labels": null, "deletionTimestamp": ago(600), "deletionGracePeriodSeconds": 30},
+        "spec": {"nodeName": "node-a"}, "status": {"phase": "Failed", "reason": "Evicted"}
+    });
+    server.store().put_pod("crowd", "p0500", &ended).unwrap();
+    assert_eq!(held(&server), ["pod/p0003 -n crowd", "pod/p0500 -n crowd", "pod/p0700 -n crowd", "pod/p0999 -n crowd"]);
+    let all = server.requests();
+    let lists: Vec<&String> = all.iter().filter(|path| path.starts_with("/api/v1/pods?")).collect();
+    let rows: Vec<&&String> = lists.iter().filter(|path| path.contains("includeObject=None")).collect();
+    // The page, and the way to each of three rows.
+    assert_eq!(rows.len(), 4, "{lists:#?}");
+    assert!(rows[0].contains("limit=5000") && lists.iter().any(|path| path.contains("limit=1&")), "{lists:#?}");
+    let named = all.iter().filter(|path| path.contains("/namespaces/crowd/pods?fieldSelector=metadata.name%3Dp"));
+    assert_eq!(named.count(), 1, "{all:#?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     catalog::{Catalog, Resource},
-    object::{COLUMNS, Form, Key, render},
+    object::{COLUMNS, Form, Key, POD_COLUMNS, render},
     request::{Asked, Target},
     status::Status,
     world::World,
@@ -70,6 +70,7 @@ pub(crate) fn list(world: &World, catalog: &Catalog, asked: &Asked, target: &Tar
 
     // All pages are as of the first one: who watches from there misses nothing.
     let version = resume.as_ref().map_or(world.version(), |resume| resume.version);
+    let is_selected = !asked.query("fieldSelector").is_empty() || !asked.query("labelSelector").is_empty();
     let mut items = String::new();
     let mut objects = world.select(target.resource, &selection, resume.as_ref().map(|resume| &resume.after));
     let mut last = None;
@@ -80,17 +81,21 @@ pub(crate) fn list(world: &World, catalog: &Catalog, asked: &Asked, target: &Tar
         render(&mut items, resource, object, form, form == Form::Whole);
         last = Some(key);
     }
-    let remaining = objects.count();
+    // Of what is selected a server does not count what is left.
+    let remaining = if is_selected { objects.take(1).count() } else { objects.count() };
     let mut metadata = json!({"resourceVersion": version.to_string()});
     if let (Some(last), 1..) = (last, remaining) {
         metadata["continue"] = json!(Continue { version, after: last.clone() }.token());
-        if asked.query("fieldSelector").is_empty() && asked.query("labelSelector").is_empty() {
+        if !is_selected {
             metadata["remainingItemCount"] = json!(remaining);
         }
     }
     let (kind, version) = list_type(resource, form);
     let items = match form {
-        Form::Table => format!(r#""columnDefinitions":{COLUMNS},"rows":[{items}]"#),
+        Form::Table | Form::Rows => {
+            let columns = if resource.kind == "Pod" { POD_COLUMNS } else { COLUMNS };
+            format!(r#""columnDefinitions":{columns},"rows":[{items}]"#)
+        }
         Form::Whole | Form::Metadata => format!(r#""items":[{items}]"#),
     };
     Ok(format!(r#"{{"kind":"{kind}","apiVersion":"{version}","metadata":{metadata},{items}}}"#))
@@ -100,7 +105,7 @@ fn list_type(resource: &Resource, form: Form) -> (String, String) {
     match form {
         Form::Whole => (format!("{}List", resource.kind), resource.group_version()),
         Form::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
-        Form::Table => ("Table".to_owned(), "meta.k8s.io/v1".to_owned()),
+        Form::Table | Form::Rows => ("Table".to_owned(), "meta.k8s.io/v1".to_owned()),
     }
 }
 

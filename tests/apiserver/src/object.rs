@@ -119,12 +119,30 @@ pub(crate) enum Form {
     Whole,
     /// `PartialObjectMetadata`.
     Metadata,
-    /// The rows of a table, with the two columns that every kind has.
+    /// The rows of a table, with the two columns that every kind has, or those of pods.
     Table,
+    /// The same without the objects.
+    Rows,
 }
 
 /// The head of a table.
 pub(crate) const COLUMNS: &str = r#"[{"name":"Name","type":"string","format":"name","description":"","priority":0},{"name":"Created At","type":"date","format":"","description":"","priority":0}]"#;
+
+/// That of pods, as far as it is read.
+pub(crate) const POD_COLUMNS: &str = r#"[{"name":"Name","type":"string","format":"name","description":"","priority":0},{"name":"Ready","type":"string","format":"","description":"","priority":0},{"name":"Status","type":"string","format":"","description":"","priority":0}]"#;
+
+/// A pod's status as the printer of a 1.36 server words it, but for the reasons of its containers.
+fn printed_status(pod: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (phase, reason) = (text(&pod["status"]["phase"]), text(&pod["status"]["reason"]));
+    let goes = !pod["metadata"]["deletionTimestamp"].is_null();
+    match (goes, reason.as_str(), phase.as_str()) {
+        (true, "NodeLost", _) => "Unknown".to_owned(),
+        (true, _, "Running" | "Pending" | "") => "Terminating".to_owned(),
+        (_, "", _) => phase,
+        _ => reason,
+    }
+}
 
 /// The object as `resource` shows it.
 pub(crate) fn shown<'a>(resource: &Resource, object: &'a Object) -> Cow<'a, Value> {
@@ -136,10 +154,18 @@ pub(crate) fn shown<'a>(resource: &Resource, object: &'a Object) -> Cow<'a, Valu
 
 /// Appends the object's JSON to `out`.
 pub(crate) fn render(out: &mut String, resource: &Resource, object: &Object, form: Form, as_item: bool) {
-    if form == Form::Table {
+    if matches!(form, Form::Table | Form::Rows) {
         let of = object.glance();
-        let cells = json!([of["metadata"]["name"], of["metadata"]["creationTimestamp"]]);
+        let name = &of["metadata"]["name"];
+        let cells = match resource.kind.as_str() {
+            "Pod" => json!([name, "1/1", printed_status(&of)]),
+            _ => json!([name, of["metadata"]["creationTimestamp"]]),
+        };
         out.push_str(&format!(r#"{{"cells":{cells},"object":"#));
+    }
+    if form == Form::Rows {
+        out.push_str("null}");
+        return;
     }
     if form != Form::Whole {
         out.push_str(r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#);

@@ -159,7 +159,7 @@ impl Asked {
                     return Ok(Form::Metadata);
                 }
                 Some("Table") if parameter(clause, "v") == Some("v1") && self.verb == "list" => {
-                    return Ok(Form::Table);
+                    return Ok(if self.query("includeObject") == "None" { Form::Rows } else { Form::Table });
                 }
                 Some(_) => {}
             }

@@ -220,7 +220,7 @@ fn write_signal(text: &mut String, resource: &Resource, signal: &Signal, form: F
 fn write_bookmark(text: &mut String, resource: &Resource, version: u64, form: Form, ends_the_list: bool) {
     let (kind, api_version) = match form {
         Form::Whole => (resource.kind.clone(), resource.group_version()),
-        Form::Metadata | Form::Table => ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned()),
+        Form::Metadata | Form::Table | Form::Rows => ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned()),
     };
     let mut metadata = json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
     if ends_the_list {

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::state::{
     AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Meta, Namespace, Node, Object, ObjectRef, Pod,
-    Question, Resource, Scope, Select, State, Version, known,
+    Question, Resource, Scope, Select, State, Subject, Version, known,
 };
 
 /// A state, and the questions that came up while it was judged.
@@ -41,6 +41,11 @@ impl<'a> Lister<'a> {
             controllers_wrote: OnceCell::new(),
             silent_nodes: RefCell::default(),
         }
+    }
+
+    /// Whether a deletion is assumed that nobody has asked for.
+    pub fn is_before(&self) -> bool {
+        matches!(self.state.subject, Subject::Before { .. })
     }
 
     /// What came up, and which of the answers that were used are not whole.

@@ -4,7 +4,7 @@ use findings::{Placeholder, cause};
 
 use super::backend::{self, Backend};
 use super::ca_bundle;
-use super::words::{lasting, overdue, said};
+use super::words::{overdue, said, terminating};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -98,7 +98,7 @@ fn stored_versions(target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
 fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &crd.metadata);
-    diagnosis.words = format!("Terminating{}", lasting(lister, crd.metadata.deletion_timestamp));
+    diagnosis.words = terminating(lister, &crd.metadata);
     for finalizer in crd.metadata.finalizers.iter().filter(|finalizer| *finalizer != CLEANUP) {
         super::finalizer::one(lister, target, &crd.metadata, finalizer, diagnosis);
     }

@@ -4,6 +4,7 @@ mod agent;
 mod api_service;
 mod attachment;
 mod backend;
+mod before;
 mod ca_bundle;
 mod claim;
 mod control_plane;
@@ -33,6 +34,9 @@ use crate::state::{ObjectRef, known};
 
 /// What is known of an object.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    if lister.is_before() {
+        return before::explain(lister, target, look);
+    }
     let mut diagnosis = look(lister, target);
     youth::spare(&mut diagnosis);
     diagnosis

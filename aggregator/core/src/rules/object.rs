@@ -2,7 +2,7 @@
 
 use findings::{Placeholder, cause};
 
-use super::words::{lasting, overdue};
+use super::words::{overdue, terminating};
 use super::{finalizer, invalid_owner, node, victims};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
@@ -61,11 +61,11 @@ fn drains(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> boo
 
 /// `Terminating for 2h, held by finalizer example.com/hold`.
 pub fn words(lister: &Lister, meta: &Meta) -> String {
-    let lasting = lasting(lister, meta.deletion_timestamp);
+    let terminating = terminating(lister, meta);
     match meta.finalizers.as_slice() {
-        [] => format!("Terminating{lasting}, no finalizer left"),
-        [one] => format!("Terminating{lasting}, held by finalizer {one}"),
-        several => format!("Terminating{lasting}, held by finalizers {}", several.join(", ")),
+        [] => format!("{terminating}, no finalizer left"),
+        [one] => format!("{terminating}, held by finalizer {one}"),
+        several => format!("{terminating}, held by finalizers {}", several.join(", ")),
     }
 }
 

@@ -27,13 +27,14 @@ pub fn victims(lister: &Lister, about: &mut Diagnosis) -> Vec<ObjectRef> {
         }
         Subject::Kind { word, namespace } => of_one_kind(lister, word, namespace.as_deref(), about),
         Subject::Object { word, namespace, name } => object(lister, word, namespace, name, about),
+        Subject::Before { word, namespace, name } => before(lister, word, namespace, name, about),
     }
 }
 
 /// The kinds that were looked at for something that is being deleted; none when one object was named.
 pub fn looked_at(lister: &Lister) -> Vec<String> {
     match &lister.state.subject {
-        Subject::Object { .. } => Vec::new(),
+        Subject::Object { .. } | Subject::Before { .. } => Vec::new(),
         Subject::Kind { word, .. } => vec![word.clone()],
         Subject::Everything { namespace, all_kinds } => {
             let cluster_wide = CLUSTER_WIDE.iter().filter(|_| namespace.is_none());
@@ -131,7 +132,7 @@ fn of_one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diag
         return Vec::new();
     }
     let scope = only.map_or(Scope::All, within);
-    match well_known(word) {
+    match known::named(word) {
         Some(known::NAMESPACES) => return terminating_namespaces(lister, about),
         Some(known) if EVERYWHERE.contains(&known) => return terminating(lister, known, scope, about),
         Some(known) if CLUSTER_WIDE.contains(&known) => return terminating(lister, known, Scope::All, about),
@@ -177,23 +178,16 @@ fn metas<K: Kind>(answer: Answer<Vec<&K>>) -> Answer<Vec<&Meta>> {
     answer.map(|objects| objects.into_iter().map(Kind::meta).collect())
 }
 
-/// Words that need no discovery: it may be what is broken.
-fn well_known(word: &str) -> Option<Known> {
-    Some(match word.to_lowercase().as_str() {
-        "ns" | "namespace" | "namespaces" => known::NAMESPACES,
-        "po" | "pod" | "pods" => known::PODS,
-        "pvc" | "persistentvolumeclaim" | "persistentvolumeclaims" => known::CLAIMS,
-        "pv" | "persistentvolume" | "persistentvolumes" => known::VOLUMES,
-        "no" | "node" | "nodes" => known::NODES,
-        "crd" | "crds" | "customresourcedefinition" | "customresourcedefinitions" => known::CRDS,
-        "apiservice" | "apiservices" => known::API_SERVICES,
-        "volumeattachment" | "volumeattachments" => known::ATTACHMENTS,
-        _ => return None,
-    })
+/// The object itself: what it holds and what is on it is met on the way.
+fn before(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    match known::named(word) {
+        Some(known) if !known.namespaced => vec![ObjectRef::cluster_wide(known, name)],
+        _ => object(lister, word, namespace, name, about),
+    }
 }
 
 fn object(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
-    match well_known(word) {
+    match known::named(word) {
         Some(known::NODES) => return on_node(lister, name, about),
         Some(known::NAMESPACES) => return in_namespace(lister, name, about),
         Some(known) if known.namespaced => return vec![ObjectRef::namespaced(known, namespace, name)],
@@ -254,8 +248,11 @@ fn in_namespace(lister: &Lister, name: &str, about: &mut Diagnosis) -> Vec<Objec
 
 /// Whether the user named this very object.
 pub fn is_named(lister: &Lister, target: &ObjectRef) -> bool {
-    let Subject::Object { word, namespace, name } = &lister.state.subject else { return false };
-    let is_kind = match well_known(word) {
+    let (Subject::Object { word, namespace, name } | Subject::Before { word, namespace, name }) = &lister.state.subject
+    else {
+        return false;
+    };
+    let is_kind = match known::named(word) {
         Some(known) => target.is(known),
         None => lister
             .discovery()

@@ -16,6 +16,14 @@ pub fn lasting(lister: &Lister, then: Option<Timestamp>) -> String {
     then.map_or(String::new(), |then| format!(" for {}", age(lister, then)))
 }
 
+/// `Terminating for 2d4h`.
+pub fn terminating(lister: &Lister, meta: &Meta) -> String {
+    match lister.is_before() {
+        true => "once deleted".to_owned(),
+        false => format!("Terminating{}", lasting(lister, meta.deletion_timestamp)),
+    }
+}
+
 /// Seconds since an object should have been gone.
 pub fn overdue(lister: &Lister, meta: &Meta) -> Option<i64> {
     meta.deletion_timestamp.map(|deadline| lister.state.seconds_since(deadline))

@@ -53,6 +53,21 @@ macro_rules! kinds {
             )+)*
             /// All of them.
             pub const ALL: &[Known] = &[$($($name),+),*];
+
+            /// Words that need no discovery: it may be what is broken.
+            pub fn named(word: &str) -> Option<Known> {
+                Some(match word.to_lowercase().as_str() {
+                    "ns" | "namespace" | "namespaces" => NAMESPACES,
+                    "po" | "pod" | "pods" => PODS,
+                    "pvc" | "persistentvolumeclaim" | "persistentvolumeclaims" => CLAIMS,
+                    "pv" | "persistentvolume" | "persistentvolumes" => VOLUMES,
+                    "no" | "node" | "nodes" => NODES,
+                    "crd" | "crds" | "customresourcedefinition" | "customresourcedefinitions" => CRDS,
+                    "apiservice" | "apiservices" => API_SERVICES,
+                    "volumeattachment" | "volumeattachments" => ATTACHMENTS,
+                    _ => return None,
+                })
+            }
         }
 
         /// What an answer holds.
@@ -120,6 +135,15 @@ macro_rules! kinds {
                     Facts::Version(_) | Facts::Discovery(_) => {}
                     Facts::Objects(objects) => remove(objects, uid),
                     $(Facts::$variant(objects) => remove(objects, uid),)*
+                }
+            }
+
+            /// Changes the metadata of each object.
+            pub fn for_each_meta(&mut self, mut change: impl FnMut(&mut Meta)) {
+                match self {
+                    Facts::Version(_) | Facts::Discovery(_) => {}
+                    Facts::Objects(objects) => objects.iter_mut().for_each(|object| change(&mut object.metadata)),
+                    $(Facts::$variant(objects) => objects.iter_mut().for_each(|object| change(&mut object.metadata)),)*
                 }
             }
 

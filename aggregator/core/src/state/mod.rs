@@ -4,6 +4,7 @@
 //! environment, no command line and no annotation but a few named ones.
 
 mod answer;
+mod assumed;
 mod discovery;
 mod facts;
 mod fault;
@@ -55,6 +56,15 @@ pub enum Subject {
         /// Its name.
         name: String,
     },
+    /// What would hold one object if it were deleted now.
+    Before {
+        /// `ns`, `node`, `pvc`, `widgets.example.com`.
+        word: String,
+        /// Where to look when it lives in a namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
 }
 
 /// An answer with what was left out of it.
@@ -93,7 +103,8 @@ impl State {
     }
 
     /// Adds an answer.
-    pub fn add(&mut self, answered: Answered) {
+    pub fn add(&mut self, mut answered: Answered) {
+        assumed::mark(self, &mut answered);
         self.answers.insert(answered.question.clone(), answered);
     }
 

@@ -289,7 +289,13 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
         if is_alone { found } else { found.probable(NOT_ALONE) }
     };
     let is_proven = is_alone && by == Some(By::Setting);
+    let would_be_lost = lister.is_before() && at.is_some() && own_namespace(lister, case) == at;
     match runner.stands() {
+        Stands::Ready if would_be_lost => {
+            let words = "runs in the namespace that would be deleted: its pods go first, and nothing new can start there. \
+                         Delete these objects before the namespace";
+            return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(workload, words)));
+        }
         Stands::ScaledDown | Stands::NotReady if at.is_some() && own_namespace(lister, case) == at => {
             let words = format!("lives in the namespace that is being deleted ({state}); nothing new can start there");
             return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(workload, words)));

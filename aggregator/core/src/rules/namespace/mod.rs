@@ -12,7 +12,7 @@ mod unseen;
 
 use case::Case;
 
-use super::words::{lasting, overdue, said};
+use super::words::{overdue, said, terminating};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -37,7 +37,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &namespace.metadata);
-    diagnosis.words = format!("Terminating{}", lasting(lister, namespace.metadata.deletion_timestamp));
+    diagnosis.words = terminating(lister, &namespace.metadata);
     let case = Case { target, namespace, name: &target.name };
     for failing in namespace.status.conditions.iter().filter(|condition| condition.status == "True") {
         diagnosis.evidence(format!("status of {target}"), said(failing));

@@ -62,7 +62,8 @@ enum Left {
 /// What keeps a node that is being emptied from being empty; each cause begins at the node. Pods that go already are
 /// waited for.
 pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
-    let Some(by) = drainer(node) else { return Vec::new() };
+    let assumed = lister.is_before().then_some(Drainer::Somebody);
+    let Some(by) = drainer(node).or(assumed) else { return Vec::new() };
     let answer = pods_on(lister, &target.name);
     let Some(pods) = diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {
         return Vec::new();
@@ -233,6 +234,7 @@ impl Case<'_, '_> {
         let (who, since) = match self.by {
             Drainer::Karpenter => ("Karpenter empties it", added("karpenter.sh/")),
             Drainer::ClusterAutoscaler => ("the cluster autoscaler empties it", added("ToBeDeleted")),
+            Drainer::Somebody if drainer(self.node).is_none() => ("once it is drained", None),
             Drainer::Somebody => ("cordoned", added(CORDONED)),
         };
         let since = since.or(self.node.metadata.deletion_timestamp);

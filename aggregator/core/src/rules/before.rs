@@ -1,0 +1,240 @@
+//! What would hold an object, and what would be lost, if it were deleted now. The same rules are asked; of what they
+//! find that counts which needs no time to have passed.
+
+use std::collections::BTreeSet;
+
+use findings::{Cause, Placeholder, Verdict, cause};
+
+use super::webhook::{self, Request};
+use super::words::{some, within};
+use super::{control_plane, finalizer, victims};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// What holds a deletion from its first moment. All others are about something that has not happened in time.
+static FORESEEN: &[&Cause] = &[
+    &cause::ALL_LEASES_EXPIRED,
+    &cause::API_DISCOVERY_STALE,
+    &cause::API_SERVICE_CERTIFICATE_INVALID,
+    &cause::API_SERVICE_PORT_WRONG,
+    &cause::API_SERVICE_REFUSES_AGGREGATOR,
+    &cause::API_SERVICE_UNAVAILABLE,
+    &cause::API_SERVICE_UNREACHABLE,
+    &cause::API_SERVICE_WITHOUT_ENDPOINTS,
+    &cause::API_SERVICE_WITHOUT_SERVICE,
+    &cause::CONTROLLER_MANAGER_SILENT,
+    &cause::CONVERSION_WEBHOOK_CA_EXPIRED,
+    &cause::CONVERSION_WEBHOOK_UNAVAILABLE,
+    &cause::DRAIN_BUDGET_ALLOWS_NONE,
+    &cause::DRAIN_NEEDS_CONSENT,
+    &cause::DRAIN_POD_DECLINES,
+    &cause::DRAIN_SEVERAL_BUDGETS,
+    &cause::FINALIZER_CONTROLLER_ACCOUNT_GONE,
+    &cause::FINALIZER_CONTROLLER_FORBIDDEN,
+    &cause::FINALIZER_CONTROLLER_GONE,
+    &cause::FINALIZER_CONTROLLER_NOT_READY,
+    &cause::FINALIZER_NOT_FOR_THIS_KIND,
+    &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE,
+    &cause::FINALIZER_OWNER_UNKNOWN,
+    &cause::NAMESPACE_METADATA_FINALIZER,
+    &cause::NAMESPACE_SERVES_API,
+    &cause::NODE_KUBELET_SILENT,
+    &cause::NODE_NEVER_REPORTED,
+    &cause::NODE_NOT_READY,
+    &cause::NODE_ROUTE_MISSING,
+    &cause::NODE_SHUT_DOWN,
+    &cause::NODE_UNREACHABLE,
+    &cause::PVC_USED_BY_COMPLETED_POD,
+    &cause::PVC_USED_BY_POD,
+    &cause::STORED_VERSION_NOT_SERVED,
+    &cause::WEBHOOK_BLOCKS_UPDATE,
+    &cause::WEBHOOK_CA_EXPIRED,
+    &cause::WEBHOOK_GONE_WITH_NAMESPACE,
+    &cause::WEBHOOK_UNAVAILABLE,
+];
+
+/// More claims are not looked up.
+const MOST_CLAIMS: usize = 20;
+/// More names are counted.
+const MOST_NAMES: usize = 5;
+
+/// What is known of an object of which some would be deleted; `look` are the rules for one that is being deleted.
+pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef) -> Diagnosis) -> Diagnosis {
+    let mut diagnosis = match target {
+        _ if target.is(known::NAMESPACES) => namespace(lister, target),
+        _ if target.is(known::PODS) => pod(lister, target),
+        _ => look(lister, target),
+    };
+    if victims::is_named(lister, target) {
+        let answer = lister.object(&target.resource, target.namespace.as_deref(), &target.name);
+        if let Some(object) = diagnosis.silently(answer).filter(|_| !target.is(known::NODES)) {
+            webhook::refuses(lister, &mut diagnosis, &[Request::about(target, &object.metadata, "DELETE")]);
+        }
+        if target.is(known::CLAIMS) {
+            lost_claims(lister, target.namespace.as_deref().unwrap_or_default(), Some(&target.name), &mut diagnosis);
+        }
+    }
+    let is_foreseen = |found: &RootCause| FORESEEN.iter().any(|cause| cause.id == found.cause.id);
+    diagnosis.causes.retain(|found| is_foreseen(found) && found.verdict != Verdict::Progressing);
+    diagnosis
+}
+
+/// A pod goes when its kubelet says so.
+fn pod(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let answer = lister.get::<Pod>(known::PODS, target.namespace.as_deref(), &target.name);
+    if answer.is_missing() {
+        return Diagnosis::missing();
+    }
+    let Some(pod) = diagnosis.required(target.to_string(), "what would hold it", answer) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    let place = if pod.spec.node_name.is_empty() { "no node" } else { &pod.spec.node_name };
+    diagnosis.words = format!("{} on {place}", pod.status.phase);
+    diagnosis.terminating = pod.metadata.deletion_timestamp.is_some();
+    let requests = [
+        Request::about(target, &pod.metadata, "UPDATE").at("pods/status"),
+        Request::about(target, &pod.metadata, "DELETE"),
+    ];
+    webhook::refuses(lister, &mut diagnosis, &requests);
+    if !pod.metadata.finalizers.is_empty() {
+        finalizer::explain(lister, target, &pod.metadata, &mut diagnosis);
+    }
+    if pod.spec.node_name.is_empty() {
+        return diagnosis;
+    }
+    let on = ObjectRef::node(&pod.spec.node_name);
+    let answer = lister.get::<Node>(known::NODES, None, &on.name);
+    if let Some(node) = diagnosis.required(on.to_string(), "whether its kubelet can stop it", answer)
+        && !is_true(&node.status.conditions, "Ready")
+    {
+        diagnosis.wait_for(on);
+    }
+    diagnosis
+}
+
+/// A namespace goes when all in it has gone, and when every group of the API can be listed.
+fn namespace(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let name = target.name.as_str();
+    let answer = lister.namespace(name);
+    if answer.is_missing() {
+        return Diagnosis::missing();
+    }
+    let Some(found) = diagnosis.required(target.to_string(), "what would hold it", answer) else {
+        diagnosis.words = "not known".to_owned();
+        return diagnosis;
+    };
+    diagnosis.words = "once deleted".to_owned();
+    diagnosis.terminating = found.metadata.deletion_timestamp.is_some();
+    if !found.metadata.finalizers.is_empty() {
+        finalizer::explain(lister, target, &found.metadata, &mut diagnosis);
+    }
+    let silent = control_plane::silent(lister, &mut diagnosis, target);
+    diagnosis.causes.extend(silent);
+    served_from(lister, target, &mut diagnosis);
+    let Some(discovery) = diagnosis.required("API discovery", "which kinds there are", lister.discovery()) else {
+        return diagnosis;
+    };
+    for dead in discovery.stale() {
+        diagnosis.wait_for(ObjectRef::api_service(&dead.group, &dead.version));
+    }
+    let answer = lister.list::<Pod>(known::PODS, within(name));
+    for pod in diagnosis.required(format!("pods of {name}"), "what would hold them", answer).unwrap_or_default() {
+        diagnosis.wait_for(ObjectRef::pod(name, &pod.metadata.name));
+    }
+    for (resource, served) in discovery.listable() {
+        let is_left_out = resource.plural == "events" || (resource.group.is_empty() && resource.plural == "secrets");
+        if !served.namespaced || is_left_out || resource == known::PODS.into() {
+            continue;
+        }
+        inside(lister, name, &resource, &served.kind, &mut diagnosis);
+    }
+    lost_claims(lister, name, None, &mut diagnosis);
+    diagnosis
+}
+
+/// The objects of one kind: those with finalizers wait for somebody, and a webhook may refuse to let any of them go.
+fn inside(lister: &Lister, namespace: &str, resource: &Resource, kind: &str, diagnosis: &mut Diagnosis) {
+    let answer = lister.metadata(resource, within(namespace));
+    let hides = format!("what would hold {resource}");
+    let all = diagnosis.required(format!("{resource} of {namespace}"), &hides, answer).unwrap_or_default();
+    let named = |object: &Object| ObjectRef {
+        kind: kind.to_owned(),
+        resource: resource.clone(),
+        namespace: Some(namespace.to_owned()),
+        name: object.metadata.name.clone(),
+    };
+    if let Some(first) = all.first() {
+        let target = named(first);
+        webhook::refuses(lister, diagnosis, &[Request::about(&target, &first.metadata, "DELETE")]);
+    }
+    for object in all.into_iter().filter(|object| !object.metadata.finalizers.is_empty()) {
+        diagnosis.wait_for(named(object));
+    }
+}
+
+/// What the cluster needs and only this namespace serves: its pods go before the rest of it.
+fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
+    let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
+    let all = diagnosis.required(known::API_SERVICES.plural, "which APIs are served from here", answer);
+    let is_here = |service: &&ServiceRef| service.namespace == target.name;
+    for one in all.unwrap_or_default() {
+        let shown = ObjectRef::cluster_wide(known::API_SERVICES, &one.metadata.name);
+        if condition(&one.status.conditions, "Available").is_some_and(|available| available.status != "True") {
+            diagnosis.wait_for(shown.clone());
+        }
+        let Some(service) = one.spec.service.as_ref().filter(is_here) else { continue };
+        let words = format!("served by Service {service}, whose pods go first; no namespace can go while it is dead");
+        diagnosis.causes.push(
+            RootCause::below(&cause::NAMESPACE_SERVES_API, target)
+                .same_as(&shown)
+                .name(Placeholder::ApiService, &shown.name)
+                .evidence(shown.to_string(), format!("spec.service: {service}"))
+                .step(Step::about(&shown, words)),
+        );
+    }
+    let mut callees = BTreeSet::new();
+    for known in [known::VALIDATING, known::MUTATING] {
+        let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
+        let all = diagnosis.required(known.plural, "which webhooks are answered from here", answer);
+        for configuration in all.unwrap_or_default() {
+            let mut webhooks = configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails());
+            if webhooks.any(|webhook| webhook.client_config.service.as_ref().filter(is_here).is_some()) {
+                callees.insert(ObjectRef::cluster_wide(known, &configuration.metadata.name).to_string());
+            }
+        }
+    }
+    if !callees.is_empty() {
+        let names = some(&callees.into_iter().collect::<Vec<_>>(), MOST_NAMES);
+        diagnosis.note(format!(
+            "Answered from {} and required (failurePolicy: Fail): {names}. Delete them first, with the operator's own \
+             uninstaller: once their pods are gone they refuse whatever they are asked about, in every namespace.",
+            target.name
+        ));
+    }
+}
+
+/// Volumes that go with their claims.
+fn lost_claims(lister: &Lister, namespace: &str, only: Option<&str>, diagnosis: &mut Diagnosis) {
+    let answer = lister.list::<Claim>(known::CLAIMS, within(namespace));
+    let claims = diagnosis.silently(answer).unwrap_or_default();
+    let meant = claims.into_iter().filter(|claim| only.is_none_or(|name| claim.metadata.name == name));
+    let mut lost = Vec::new();
+    for claim in meant.filter(|claim| !claim.spec.volume_name.is_empty()).take(MOST_CLAIMS) {
+        let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
+        let source = format!("PersistentVolume {}", claim.spec.volume_name);
+        let volume = diagnosis.optional(source, "whether its data goes with the claim", answer);
+        if volume.is_some_and(|volume| volume.spec.persistent_volume_reclaim_policy == "Delete") {
+            lost.push(format!("{} (claim {})", claim.spec.volume_name, claim.metadata.name));
+        }
+    }
+    if !lost.is_empty() {
+        diagnosis.note(format!(
+            "Lost with it, for the reclaim policy of these PersistentVolumes is Delete: {}.",
+            some(&lost, MOST_NAMES)
+        ));
+    }
+}

@@ -1,0 +1,37 @@
+//! A deletion that nobody has asked for: what is meant is taken for deleted a moment ago as it arrives, so that the same
+//! rules say what would hold it.
+
+use super::{Answer, Answered, Facts, Meta, Question, Resource, State, Subject, known};
+
+/// Marks what would be deleted.
+pub fn mark(state: &State, answered: &mut Answered) {
+    let Subject::Before { word, namespace, name } = &state.subject else { return };
+    let (Question::Objects { resource, .. }, Answer::Seen(facts)) = (&answered.question, &mut answered.answer) else {
+        return;
+    };
+    let is_named = names(state, word, resource);
+    let is_meant = |meta: &Meta| match known::named(word) {
+        Some(known::NODES) => false,
+        Some(known::NAMESPACES) => (is_named && meta.name == *name) || meta.namespace.as_ref() == Some(name),
+        Some(known::CRDS) => (is_named && meta.name == *name) || resource.for_kubectl() == *name,
+        _ => is_named && meta.name == *name && meta.namespace.as_ref().is_none_or(|at| at == namespace),
+    };
+    let at = state.at;
+    facts.for_each_meta(|meta| {
+        if meta.deletion_timestamp.is_none() && is_meant(meta) {
+            meta.deletion_timestamp = Some(at);
+        }
+    });
+}
+
+/// Whether the word that the user typed means this resource.
+fn names(state: &State, word: &str, resource: &Resource) -> bool {
+    if let Some(known) = known::named(word) {
+        return *resource == Resource::from(known);
+    }
+    let discovery = state.answers.get(&Question::Discovery).and_then(|answered| match &answered.answer {
+        Answer::Seen(Facts::Discovery(discovery)) => Some(discovery),
+        _ => None,
+    });
+    discovery.is_some_and(|all| all.all_named(word).iter().any(|(named, _)| named == resource))
+}
