@@ -61,6 +61,9 @@ pub fn node() -> Observation {
             kubelet_version: Some("v1.36.2".into()),
             boot_id: None,
             volumes: Vec::new(),
+            forgotten: Default::default(),
+            ready_since_ms: None,
+            server_ahead_ms: None,
             stale: None,
         }),
         runtime: Seen::Seen(RuntimeFacts { name: "containerd".into(), version: "2.1.0".into(), ..Default::default() }),
@@ -99,6 +102,7 @@ pub fn deleted() -> Observation {
         finalizers: Vec::new(),
         mirror: false,
         claims: Vec::new(),
+        volume_claims: Vec::new(),
         volumes: Vec::new(),
     };
     seen.api = Seen::Seen(ApiFacts {
@@ -106,6 +110,9 @@ pub fn deleted() -> Observation {
         kubelet_version: Some("v1.36.2".into()),
         boot_id: None,
         volumes: Vec::new(),
+        forgotten: Default::default(),
+        ready_since_ms: None,
+        server_ahead_ms: None,
         stale: None,
     });
     seen
