@@ -77,6 +77,8 @@ placeholders! {
     Finalizer = "finalizer": Text;
     /// The file that thaws a cgroup of version 1.
     FreezerState = "freezer_state": FreezerState;
+    /// A grace period in seconds.
+    GraceSeconds = "grace_seconds": Number;
     /// A group and a version of it.
     GroupVersion = "group_version": TypedName;
     /// The content of a `vol_data.json`.

@@ -12,18 +12,8 @@ use agent_core::{gates, observation::Observation};
 use findings::{Finding, NodeReport};
 
 /// Situation, and what is right.
-const KNOWN_WRONG: &[(&str, &str)] = &[
-    ("FD-force-deleted-just-now", "Probable at most until the grace period has passed"),
-    ("HD-hidden", "proof below Linux 3.18 only"),
-    ("I-fuse-no-request-waits", "throttled writeback of the device behind: no request waits at the server"),
-    ("MS-sidecar-waits", "ordered termination of sidecars"),
-    ("NA-late-learnt", "Progressing until first seen + grace"),
-    ("PP-inline-vs-pv", "no step that writes another volume's JSON"),
-    ("Q-kata", "a VM sandbox: ask the shim"),
-    ("S-shim-thread-D", "Probable, with the thread and its kernel function named"),
-    ("V-mirror", "the task in D"),
-    ("X-cifs", "the share and its server"),
-];
+const KNOWN_WRONG: &[(&str, &str)] =
+    &[("MS-sidecar-waits", "ordered termination of sidecars"), ("X-cifs", "the share and its server")];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/adversary")

@@ -44,7 +44,12 @@ pub struct Index {
     synced: bool,
     broken: Option<(Instant, Fault)>,
     node: Option<NodeInfo>,
+    /// When the last of the pods that are gone was gone, by the wall.
+    forgotten: BTreeMap<PodUid, u64>,
 }
+
+/// Of more pods that are gone it is not remembered when; nothing of most is left here.
+const MOST_FORGOTTEN: usize = 1000;
 
 /// What the API server says of the Node itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +62,10 @@ pub struct NodeInfo {
     pub boot_id: Option<String>,
     /// The message of its Ready condition, when that is False.
     pub not_ready: Option<String>,
+    /// Since when its condition Ready is true, in milliseconds.
+    pub ready_since_ms: Option<u64>,
+    /// How far the API server's clock is ahead of the node's, in milliseconds.
+    pub server_ahead_ms: Option<i64>,
 }
 
 /// What a step of the watch means for the schedule.
@@ -85,15 +94,17 @@ impl Index {
             }
             WatchEvent::InitDone => {
                 let listed = self.listing.take();
-                return listed.map(|listed| self.replace(listed)).unwrap_or_default();
+                return listed.map(|listed| self.replace(listed, now)).unwrap_or_default();
             }
             WatchEvent::Apply(pod) => {
                 let known = self.known(pod, now);
                 let uid = known.pod.uid.clone();
+                self.forgotten.remove(&uid);
                 let before = self.pods.insert(uid, known.clone());
                 return change(before.as_ref(), &known).into_iter().collect();
             }
             WatchEvent::Delete(uid) => {
+                self.forget(uid.clone(), now);
                 let was = self.pods.remove(&uid);
                 return was
                     .filter(|known| known.deadline.is_some())
@@ -113,10 +124,21 @@ impl Index {
     pub fn listed(&mut self, pods: Vec<ApiPod>, now: Instant) -> Vec<Change> {
         self.broken = None;
         let listed = pods.into_iter().map(|pod| (pod.uid.clone(), self.known(pod, now))).collect();
-        self.replace(listed)
+        self.replace(listed, now)
     }
 
-    fn replace(&mut self, listed: BTreeMap<PodUid, Known>) -> Vec<Change> {
+    fn forget(&mut self, uid: PodUid, now: Instant) {
+        self.forgotten.insert(uid, now.wall_ms);
+        if self.forgotten.len() > MOST_FORGOTTEN {
+            let first = self.forgotten.iter().min_by_key(|(_, at)| **at).map(|(uid, _)| uid.clone());
+            first.map(|uid| self.forgotten.remove(&uid));
+        }
+    }
+
+    fn replace(&mut self, listed: BTreeMap<PodUid, Known>, now: Instant) -> Vec<Change> {
+        self.forgotten.retain(|uid, _| !listed.contains_key(uid));
+        let lost: Vec<PodUid> = self.pods.keys().filter(|uid| !listed.contains_key(*uid)).cloned().collect();
+        lost.into_iter().for_each(|uid| self.forget(uid, now));
         let gone = self.pods.iter().filter(|(uid, known)| known.deadline.is_some() && !listed.contains_key(*uid));
         let mut changes: Vec<Change> = gone.map(|(uid, _)| Change::Deleted(uid.clone())).collect();
         changes.extend(listed.values().filter_map(|known| change(self.pods.get(&known.pod.uid), known)));
@@ -182,10 +204,13 @@ impl Index {
         Seen::Seen(ApiFacts {
             pods: pods.collect(),
             kubelet_version: node.as_ref().and_then(|node| node.kubelet_version.clone()),
-            boot_id: node.and_then(|node| node.boot_id),
+            boot_id: node.as_ref().and_then(|node| node.boot_id.clone()),
             // The Node is not watched, and what it said then may be over.
             not_ready: None,
+            ready_since_ms: node.as_ref().and_then(|node| node.ready_since_ms),
+            server_ahead_ms: node.and_then(|node| node.server_ahead_ms),
             volumes: Vec::new(),
+            forgotten: self.forgotten.clone(),
             stale,
         })
     }

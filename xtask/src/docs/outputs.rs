@@ -5,21 +5,14 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 /// The pages with such output; a page that has some is listed here.
-const PAGES: &[&str] = &[
-    "docs/answers/namespace.md",
-    "docs/answers/pod.md",
-    "docs/answers/csi-unmount.md",
-    "docs/answers/node-gone.md",
-];
+const PAGES: &[&str] =
+    &["docs/answers/namespace.md", "docs/answers/pod.md", "docs/answers/csi-unmount.md", "docs/answers/node-gone.md"];
 const MARK: &str = "<!-- output: ";
 
 /// Each page and what it should say.
 pub fn pages(root: &Path) -> Result<Vec<(&'static str, String)>> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).with_context(|| format!("reading {name}"));
-    PAGES
-        .iter()
-        .map(|page| Ok((*page, filled(&read(page)?, read).with_context(|| format!("in {page}"))?)))
-        .collect()
+    PAGES.iter().map(|page| Ok((*page, filled(&read(page)?, read).with_context(|| format!("in {page}"))?))).collect()
 }
 
 /// The page with each block below a mark made anew.

@@ -4,8 +4,8 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{FindingBuilder, cgroup, holder, leftover_shim, pid_namespace, shim, uninterruptible, words};
 use crate::{
-    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen, Thread},
-    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
+    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
+    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
 
 const GATE: Option<Gate> = Some(Gate::ContainersStopped);
@@ -46,7 +46,9 @@ fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     if found.is_empty() {
         found.extend(lost_exit(view, container, init, &processes, &head));
     }
-    if found.is_empty() && view.is_overdue_by(RETRY_WINDOW_MS) {
+    // Of a pod that was deleted by force nobody may know when its grace period ends.
+    let is_due = view.why != Why::NotInApi || view.overdue_ms().is_some();
+    if found.is_empty() && is_due && view.is_overdue_by(RETRY_WINDOW_MS) {
         found.extend(kill_not_attempted(view, container, &processes, &head));
     }
     found
@@ -111,15 +113,15 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
 
 /// It runs, nothing hinders it, and nobody has sent it a SIGKILL.
 fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Process], head: &[Link]) -> Option<Finding> {
-    let is_ending = |process: &Process, thread: &Thread| thread.state != 'Z' && process.is_ending(thread);
-    let killed = processes.iter().any(|process| {
-        process.kill_pending || process.is_in_zap() || process.threads.iter().any(|thread| is_ending(process, thread))
-    });
-    // A kubelet that was started later grants the whole grace period once more.
-    let grace_ms = container.grace_s.unwrap_or(30) * 1000 + RETRY_WINDOW_MS;
-    let is_new = view.seen.node.kubelet.get().is_some_and(|kubelet| kubelet.age_ms < grace_ms);
-    if killed || processes.is_empty() || is_new {
+    let killed = processes.iter().any(|process| process.has_been_told_to_end());
+    if killed || processes.is_empty() {
         return None;
+    }
+    if let Some(granted) = granted_again(view, container, head) {
+        return Some(granted);
+    }
+    if let Some(guest) = leftover_shim::guest(view, container, head) {
+        return Some(guest);
     }
     // CRI-O's stop loop sends SIGKILL after the grace period, and the kubelet's call ends two minutes later.
     let is_late = cause::CRIO_STOP_LOOP_STUCK.patience.ms().is_some_and(|ms| view.is_overdue_by(ms));
@@ -140,6 +142,41 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     Some(found.finish())
 }
 
+/// A kubelet that learns of a deletion later, because it was started again or was cut off, grants the whole grace
+/// period from then on.
+fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
+    let Why::DeletionRequested(deletion) = view.why else { return None };
+    let at_ms = view.seen.at_ms;
+    let started = view.seen.node.kubelet.get().map(|kubelet| at_ms.saturating_sub(kubelet.age_ms));
+    let ready = view.seen.api.get().and_then(|api| api.ready_since_ms);
+    let grace_s = deletion.grace_s.max(container.grace_s.unwrap_or(0));
+    let learnt_ms = started.max(ready).filter(|learnt_ms| *learnt_ms <= at_ms)?;
+    let until_ms = learnt_ms + grace_s * 1000 + RETRY_WINDOW_MS;
+    if at_ms >= until_ms || learnt_ms <= deletion.deadline_ms.saturating_sub(deletion.grace_s * 1000) {
+        return None;
+    }
+    let (since, source) = if ready > started {
+        ("the Node is Ready again", "Node, condition Ready, lastTransitionTime")
+    } else {
+        ("the kubelet runs", "/proc/<kubelet>/stat")
+    };
+    let ago = findings::duration((at_ms - learnt_ms) / 1000);
+    let found = FindingBuilder::of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, head)
+        .probable()
+        .blame(
+            "grace period",
+            format!(
+                "granted anew, up to {} more: {since} for {ago} only, and learnt of the deletion then",
+                findings::duration((until_ms - at_ms) / 1000)
+            ),
+        )
+        .evidence(source, format!("{ago} ago"))
+        .evidence("metadata.deletionGracePeriodSeconds", grace_s.to_string())
+        .name(Placeholder::Container, &container.id)
+        .root(view.uid());
+    Some(found.finish())
+}
+
 /// Inside its grace period: the kubelet still gives it time, and a frozen container cannot use it.
 pub fn in_time(view: &PodView) -> Vec<Finding> {
     let frozen =
@@ -150,7 +187,7 @@ pub fn in_time(view: &PodView) -> Vec<Finding> {
 
 fn grace(view: &PodView) -> Option<Finding> {
     let left = -view.overdue_ms()?;
-    let crate::view::Why::DeletionRequested(deletion) = view.why else { return None };
+    let Why::DeletionRequested(deletion) = view.why else { return None };
     let container = running(view).into_iter().next()?;
     let left = u64::try_from(left).unwrap_or(0) / 1000;
     let hook = if container.pre_stop { ", it has a preStop hook" } else { "" };
@@ -179,6 +216,44 @@ mod tests {
     fn a_d_state_without_a_kill_is_no_cause() {
         let mut seen = sample::running();
         seen.processes[0].threads[0].state = 'D';
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+    }
+
+    /// Its deadline has passed long ago, and it has ten minutes from when the kubelet learns of it.
+    #[test]
+    fn a_kubelet_that_learns_late_grants_the_whole_grace_period() {
+        let mut seen = sample::running();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 3_600_000, grace_s: 600 });
+        api.ready_since_ms = Some(sample::NOW - 60_000);
+        assert_eq!(causes(&seen), ["GracePeriodRunning"]);
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
+        let set = |seen: &mut Observation, ready_ms, age_ms| {
+            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+            api.ready_since_ms = ready_ms;
+            let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+            kubelet.age_ms = age_ms;
+        };
+        set(&mut seen, Some(sample::NOW - 700_000), 900_000_000);
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+        set(&mut seen, None, 300_000);
+        assert_eq!(causes(&seen), ["GracePeriodRunning"], "it was started again");
+        // It was there before anybody asked for the deletion.
+        set(&mut seen, Some(sample::NOW - 7_200_000), 7_200_000);
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn a_deadline_is_by_the_servers_clock() {
+        let mut seen = sample::running();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
+        api.server_ahead_ms = Some(-90_000);
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
+        let notes = crate::gates::judge(&seen).notes;
+        assert!(notes[0].contains("1m30s behind this node's"), "{notes:?}");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.server_ahead_ms = Some(-1500);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
     }
 

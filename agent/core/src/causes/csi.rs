@@ -73,6 +73,7 @@ fn known(view: &PodView, volume: &VolumeDir) -> Option<PersistentVolume> {
     let api = view.seen.api.get();
     api.map(|_| view.seen.is_settled(Question::PersistentVolume(volume.name.clone())));
     let of_api = api.and_then(|api| api.volumes.iter().find(|known| known.name == volume.name));
+    let of_api = of_api.filter(|known| is_claimed(view, known));
     if of_api.is_some() {
         return of_api.cloned();
     }
@@ -83,9 +84,19 @@ fn known(view: &PodView, volume: &VolumeDir) -> Option<PersistentVolume> {
             name: volume.name.clone(),
             driver: data.driver.clone(),
             handle: data.handle.clone(),
+            claim: None,
         }),
         _ => None,
     }
+}
+
+/// Whether the pod itself uses the claim of this PersistentVolume. An inline volume may have the name of a stranger's,
+/// and its directory is called like it.
+fn is_claimed(view: &PodView, known: &PersistentVolume) -> bool {
+    let claim = known.claim.as_deref().and_then(|claim| claim.split_once('/'));
+    claim.zip(view.api).is_some_and(|((namespace, name), pod)| {
+        pod.namespace == namespace && pod.volume_claims.iter().any(|claimed| claimed == name)
+    })
 }
 
 /// The driver that must unpublish the volume is not registered with the kubelet.
@@ -182,6 +193,33 @@ mod tests {
         seen.csi =
             Seen::Failed(Fault::new("/var/lib/kubelet/plugins_registry", (FaultKind::Denied, "Permission denied")));
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+    }
+
+    /// The directory of an inline volume is called like the volume, and so may be a stranger's PersistentVolume.
+    #[test]
+    fn only_the_pods_own_volume_is_written_down_again() {
+        let mut seen = sample::mounted("ext4");
+        volume(&mut seen).vol_data = VolData::Missing;
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let claim = Some("shop/data-db-0".to_owned());
+        api.volumes =
+            vec![PersistentVolume { name: "pv-1".into(), driver: "exam.csi".into(), handle: "vol-1".into(), claim }];
+        let writes = |seen: &Observation| {
+            assert_eq!(causes(seen), ["VolDataMissing"]);
+            let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
+            finding.remedy.steps.iter().any(|step| step.command.as_ref().is_some_and(|run| run.contains("printf")))
+        };
+        assert!(!writes(&seen), "the pod uses no claim");
+        let set = |seen: &mut Observation, namespace: &str, claim: &str| {
+            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+            (api.pods[0].namespace, api.pods[0].volume_claims) = (namespace.into(), vec![claim.into()]);
+        };
+        set(&mut seen, "till", "data-db-0");
+        assert!(!writes(&seen), "it is another namespace's");
+        set(&mut seen, "shop", "data-db-1");
+        assert!(!writes(&seen));
+        set(&mut seen, "shop", "data-db-0");
+        assert!(writes(&seen));
     }
 
     #[test]

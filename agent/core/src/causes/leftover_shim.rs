@@ -47,6 +47,30 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
     Some(if view.is_overdue_by(UNMOUNT_RETRY_MS) { found } else { found.probable() }.finish())
 }
 
+/// The container is the guest of a virtual machine or of a kernel of its own: what runs on the node is its monitor, which
+/// nobody kills, and whose signals say nothing of the guest's processes.
+pub fn guest(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
+    view.seen.is_settled(Question::Shims(container.sandbox.clone()));
+    let shim = view.seen.shims.iter().find(|shim| shim.sandbox == container.sandbox)?;
+    let program = shim.program_name().filter(|name| name.starts_with("containerd-shim-"))?;
+    if program.starts_with("containerd-shim-runc-") {
+        return None;
+    }
+    let found = FindingBuilder::of_pod(view, &cause::SANDBOXED_GUEST_NOT_STOPPED, GATE, head)
+        .probable()
+        .blame(
+            words::pid(shim.pid, &shim.comm, shim.state),
+            format!("{program}, {}; the container runs in its guest, which cannot be seen", words::state(shim.state)),
+        )
+        .evidence(format!("CRI ContainerStatus {}", container.id), "RUNNING")
+        .evidence(format!("/proc/{}/exe", shim.pid), program)
+        .name(Placeholder::Container, &container.id)
+        .name(Placeholder::Sandbox, &container.sandbox)
+        .name(Placeholder::ShimPid, shim.id())
+        .root(root(shim));
+    Some(found.finish())
+}
+
 fn root(shim: &Shim) -> String {
     format!("{}:{}", shim.pid, shim.start_ticks)
 }
@@ -98,6 +122,21 @@ mod tests {
     fn a_shim_of_another_runtime_whose_guest_is_gone() {
         assert_eq!(causes(&lost("/opt/kata/bin/containerd-shim-kata-v2")), ["SandboxedGuestGone"]);
         assert_eq!(causes(&lost("/usr/local/bin/containerd-shim-runsc-v1")), ["SandboxedGuestGone"]);
+    }
+
+    /// Its monitor lives, and nobody has killed it: that is how it should be.
+    #[test]
+    fn a_guest_that_runs_on() {
+        let guest = |program: &str| {
+            let mut seen = lost(program);
+            let mut monitor = process(sample::INIT, "qemu-system-x86", 'S', SHIM);
+            monitor.owner = sample::running().processes[0].owner.clone();
+            seen.processes = vec![monitor, process(SHIM, "containerd-shim", 'S', 1)];
+            causes(&seen)
+        };
+        assert_eq!(guest("/opt/kata/bin/containerd-shim-kata-v2"), ["SandboxedGuestNotStopped"]);
+        assert_eq!(guest("/usr/bin/containerd-shim-runsc-v1"), ["SandboxedGuestNotStopped"]);
+        assert_eq!(guest("/usr/bin/containerd-shim-runc-v2"), ["KillNotAttempted"]);
     }
 
     #[test]

@@ -11,10 +11,7 @@ use crate::{
 
 /// A mount lies below the volume: neither `umount` of the volume nor `rmdir` can succeed.
 pub fn nested(view: &PodView, target: &HostPath, head: &[Link]) -> Vec<Finding> {
-    let named = |mount: &Mount| {
-        only_in_kubelets(view, mount, head)
-            .unwrap_or_else(|| nested_mount(view, mount, head, "mounted below the volume").finish())
-    };
+    let named = |mount: &Mount| nested_mount(view, mount, head, "mounted below the volume").finish();
     // The deepest comes first: that is the order in which they can be unmounted.
     view.mounts_below(target).into_iter().filter(|mount| !is_automount(view, mount)).map(named).collect()
 }
@@ -32,29 +29,26 @@ fn is_automount(view: &PodView, mount: &Mount) -> bool {
 }
 
 fn nested_mount(view: &PodView, mount: &Mount, head: &[Link], state: &str) -> FindingBuilder {
-    FindingBuilder::of_pod(view, &cause::NESTED_MOUNT, VOLUMES, head)
+    let found = FindingBuilder::of_pod(view, &cause::NESTED_MOUNT, VOLUMES, head)
         .blame(words::mount(mount), state)
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
-        .name_if(Placeholder::Path, mount.mount_point.as_str())
-        .root(mount.mount_point.show())
+        .root(mount.mount_point.show());
+    match only_in_kubelets(view, mount) {
+        Some(kubelet) => found
+            .evidence("/proc/1/mountinfo", "does not have it: it is in the kubelet's own mount namespace only")
+            .name(Placeholder::MountNamespacePid, kubelet)
+            .name_if(Placeholder::Mount, mount.mount_point.as_str()),
+        None => found.name_if(Placeholder::Path, mount.mount_point.as_str()),
+    }
 }
 
-/// The mount is in the kubelet's own mount namespace and not in pid 1's: whoever looks for it on the
-/// host does not see it, and `umount` there does not reach it.
-fn only_in_kubelets(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+/// The pid to enter for the mount, where it is in the kubelet's own mount namespace and not in pid 1's: whoever looks for
+/// it on the host does not see it, and `umount` there does not reach it.
+fn only_in_kubelets(view: &PodView, mount: &Mount) -> Option<u32> {
     let init = view.seen.mounts.init.get()?;
     let kubelet = view.seen.node.kubelet.get()?;
-    if init.mounts.iter().any(|other| other.mount_point == mount.mount_point) {
-        return None;
-    }
-    let found = FindingBuilder::of_pod(view, &cause::MOUNT_HIDDEN_FROM_KUBELET, VOLUMES, head)
-        .blame(words::mount(mount), "in the kubelet's mount namespace, not in pid 1's")
-        .evidence(format!("/proc/{}/mountinfo", kubelet.pid), mount.mount_point.show())
-        .evidence("/proc/1/mountinfo", "does not have it")
-        .name(Placeholder::MountNamespacePid, kubelet.pid)
-        .name_if(Placeholder::Path, mount.mount_point.as_str())
-        .root(mount.mount_point.show());
-    Some(found.finish())
+    let is_seen = init.mounts.iter().any(|other| other.mount_point == mount.mount_point);
+    (!is_seen).then_some(kubelet.pid)
 }
 
 /// A mount lies below a subPath.
@@ -65,24 +59,6 @@ pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> 
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
-    Some(found.finish())
-}
-
-/// The mount is seen by pid 1 and not by the kubelet, or by the kubelet only.
-pub fn hidden(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Finding> {
-    let init = view.seen.mounts.init.get()?;
-    let by_init = init.mounts.iter().any(|mount| mount.mount_point == *target);
-    let by_kubelet = view.mount_at(target).is_some();
-    let state = match (by_kubelet, by_init) {
-        (false, true) => "mounted in pid 1's mount namespace, not in the kubelet's",
-        _ => return None,
-    };
-    let found = FindingBuilder::of_pod(view, &cause::MOUNT_HIDDEN_FROM_KUBELET, VOLUMES, head)
-        .blame(words::place(target).called("mount "), state)
-        .evidence("/proc/1/mountinfo and the kubelet's mountinfo", state)
-        .name(Placeholder::MountNamespacePid, 1)
-        .name_if(Placeholder::Path, target.as_str())
-        .root(target.show());
     Some(found.finish())
 }
 
@@ -174,23 +150,22 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
     Some(found.finish())
 }
 
-/// The target of a subPath was deleted while it was mounted; the kubelet's `stat` says "no such
-/// file", so it skips the unmount and can never remove the directory above.
+/// What a subPath shows was deleted while it was mounted. Where the kubelet's `stat` then says "no such file", it
+/// skips the unmount and can never remove the directory above.
 pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
     let sub_paths = view.seen.node.kubelet_root.join("pods").join(view.uid().as_str()).join("volume-subpaths");
     let finding = |mount: &Mount| {
         FindingBuilder::of_pod(view, &cause::SUB_PATH_TARGET_MISSING, VOLUMES, &[])
-            .blame(words::mount(mount), "mounted, and its path does not exist any more")
-            .evidence("mountinfo of the kubelet", mount.mount_point.show())
-            .name_if(
-                Placeholder::Path,
-                mount.mount_point.as_str().map(|path| path.trim_end_matches("//deleted").to_owned()),
-            )
+            .probable()
+            .blame(words::mount(mount), "mounted, and what was bound there does not exist any more")
+            .evidence("mountinfo of the kubelet", format!("{}, root {}", mount.mount_point.show(), mount.root.show()))
+            .name_if(Placeholder::Path, mount.mount_point.as_str())
             .root(mount.mount_point.show())
             .finish()
     };
+    // What was unlinked stands in the root: the file that was bound here.
     let is_deleted =
-        |mount: &&Mount| mount.mount_point.as_bytes().ends_with(b"//deleted") && mount.mount_point.is_below(&sub_paths);
+        |mount: &&Mount| mount.root.as_bytes().ends_with(b"//deleted") && mount.mount_point.is_below(&sub_paths);
     view.kubelet_mounts().iter().filter(is_deleted).map(finding).collect()
 }
 
@@ -212,12 +187,19 @@ mod tests {
         *,
     };
 
+    /// A driver or a person that unmounts on the host does not reach it.
     #[test]
-    fn a_mount_that_the_kubelet_cannot_see() {
+    fn a_nested_mount_in_the_kubelets_own_namespace() {
         let mut seen = sample::mounted("ext4");
-        let hidden = table(&mut seen).remove(0);
-        seen.mounts.init = Seen::Seen(MountTable { ns: 2, through_pid: 1, total: 1, mounts: vec![hidden] });
-        assert_eq!(causes(&seen), ["MountHiddenFromKubelet"]);
+        let path = table(&mut seen)[0].mount_point.join("inner");
+        table(&mut seen).push(mount(51, "0:60", path.as_str().unwrap(), "tmpfs"));
+        let steps = |seen: &Observation| {
+            assert_eq!(causes(seen), ["NestedMount"]);
+            serde_json::to_string(&crate::gates::judge(seen).pods[0].findings[0].remedy.steps).unwrap()
+        };
+        assert!(steps(&seen).contains("umount '/var") && !steps(&seen).contains("-N 77"));
+        seen.mounts.init = Seen::Seen(MountTable { ns: 2, through_pid: 1, total: 1, mounts: Vec::new() });
+        assert!(!steps(&seen).contains("umount '/var") && steps(&seen).contains("-N 77 -- '/var"));
     }
 
     #[test]
@@ -268,9 +250,10 @@ mod tests {
     #[test]
     fn a_sub_path_whose_target_was_deleted() {
         let mut seen = sample::mounted("tmpfs");
-        let path = format!("/var/lib/kubelet/pods/{UID}/volume-subpaths/pv-1/app/0//deleted");
-        table(&mut seen).push(mount(50, "0:41", &path, "tmpfs"));
-        assert_eq!(causes(&seen), ["SubPathTargetMissing"]);
+        let path = format!("/var/lib/kubelet/pods/{UID}/volume-subpaths/pv-1/app/0");
+        let root = HostPath::from("/config/app.conf//deleted");
+        table(&mut seen).push(Mount { root, ..mount(50, "0:41", &path, "tmpfs") });
+        assert!(causes(&seen).contains(&"SubPathTargetMissing"));
     }
 
     /// Whoever walks into a directory of the server that is a file system of its own gets it mounted there.

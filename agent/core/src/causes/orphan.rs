@@ -5,7 +5,7 @@ use findings::{Cause, Finding, Gate, Placeholder, cause};
 use super::{FindingBuilder, container, csi, words};
 use crate::{
     observation::{Container, ContainerState, HostPath, PodDir, Process, Seen, VolData, VolumeDir},
-    view::{PodView, UNMOUNT_RETRY_MS, Why},
+    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
 
 /// Its containers run although the API server has forgotten it: a replacement elsewhere may
@@ -19,17 +19,26 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
         .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
         .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
-        .evidence("terminationGracePeriodSeconds", grace(container))
+        .evidence("terminationGracePeriodSeconds", grace(view, container))
         .name(Placeholder::Container, &container.id)
         .name(Placeholder::Sandbox, &container.sandbox)
-        .name_if(Placeholder::Pid, init.map(Process::id))
+        .name(Placeholder::GraceSeconds, container.grace_s.unwrap_or(30))
         .root(view.uid());
+    // Nobody is told to cut the grace period of a database short.
+    let is_over = view.overdue_ms().is_some() && view.is_overdue_by(RETRY_WINDOW_MS);
+    let found = if is_over { found.name_if(Placeholder::Pid, init.map(Process::id)) } else { found.probable() };
     Some(found.finish())
 }
 
-fn grace(container: &Container) -> String {
+fn grace(view: &PodView, container: &Container) -> String {
     let seconds = container.grace_s.map_or("unknown".to_owned(), findings::duration);
-    format!("{seconds}; if it was deleted by force less than that ago, the kubelet may still be stopping it")
+    match view.overdue_ms() {
+        None => {
+            format!("{seconds}; if it was deleted by force less than that ago, the kubelet may still be stopping it")
+        }
+        Some(overdue) if overdue < 0 => format!("{seconds}; it was forgotten less than that ago, and is being stopped"),
+        Some(_) => format!("{seconds}; it was forgotten longer ago than that"),
+    }
 }
 
 /// Nothing of it runs, and its directory is left with volumes or data in it.
@@ -188,6 +197,32 @@ mod tests {
         pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(false), true));
         pod_dir(&mut seen).strays.push(HostPath::from("/x"));
         assert_eq!(causes(&seen), ["OrphanedSubPathFile"]);
+    }
+
+    /// A kubelet that is running stops it in the orderly way, and its grace period may be long.
+    #[test]
+    fn what_was_deleted_by_force_has_its_grace_period() {
+        let mut seen = sample::running();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods.clear();
+        sample::runtime(&mut seen).containers[0].grace_s = Some(600);
+        let told = |seen: &Observation| {
+            let pod = crate::gates::judge(seen).pods.remove(0);
+            let finding = pod.findings.iter().find(|one| one.cause.id == "ForceDeletedStillRunning").unwrap();
+            let steps = serde_json::to_string(&finding.remedy.steps).unwrap();
+            assert!(steps.contains("crictl stop --timeout 600 "), "{steps}");
+            (pod.verdict, finding.confidence, steps.contains("kill -9"))
+        };
+        use findings::{Confidence::*, Verdict::*};
+        assert_eq!(told(&seen), (Stuck, Probable, false), "nobody saw when");
+        let forgotten = |seen: &mut Observation, ago_ms| {
+            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+            api.forgotten.insert(sample::pod().uid, sample::NOW - ago_ms);
+        };
+        forgotten(&mut seen, 60_000);
+        assert_eq!(told(&seen), (Progressing, Probable, false));
+        forgotten(&mut seen, 700_000);
+        assert_eq!(told(&seen), (Stuck, Proven, true));
     }
 
     /// The file may be moved only when nobody will ask for it again.

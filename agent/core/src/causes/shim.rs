@@ -1,9 +1,12 @@
 //! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
+use findings::{Confidence, Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill::is_shim, tracer, words};
-use crate::{observation::Process, view::PodView};
+use super::{FindingBuilder, kill::is_shim, tracer, uninterruptible, words};
+use crate::{
+    observation::{Process, Thread},
+    view::PodView,
+};
 
 /// Judges the parent of a container's (or a sandbox's) init.
 pub fn find(
@@ -16,8 +19,9 @@ pub fn find(
     let init = init?;
     let parent = view.parent(init);
     match parent {
-        Some(shim) if matches!(shim.state, 'T' | 't') || hangs(view, shim) => {
-            Some(not_responding(view, init, shim, sandbox, head, gate))
+        Some(shim) if matches!(shim.state, 'T' | 't') => Some(not_responding(view, init, shim, sandbox, head, gate)),
+        Some(shim) if let Some(thread) = hung(view, shim) => {
+            Some(hanging(view, init, shim, thread, sandbox, head, gate))
         }
         _ if init.state == 'Z'
             && let Some(traced) = tracer::find(view, init, None, head, gate) =>
@@ -36,9 +40,44 @@ pub fn find(
     }
 }
 
-/// A thread of it is in D and stays there: what it holds, the others wait for.
-fn hangs(view: &PodView, shim: &Process) -> bool {
-    is_shim(shim) && shim.threads.iter().any(|thread| thread.state == 'D' && view.is_steady(shim, thread))
+/// A thread of it that is in D and stays there: what it holds, the others may wait for.
+fn hung<'a>(view: &PodView, shim: &'a Process) -> Option<&'a Thread> {
+    let mut blocked = shim.threads.iter().filter(|thread| thread.state == 'D');
+    blocked.find(|thread| is_shim(shim) && view.is_steady(shim, thread))
+}
+
+/// A quarter of a second in D is long for a quiet disk and short for a busy one, and the other threads may well answer,
+/// so this is only probable. Where the thread waits for a file server, that is the root.
+fn hanging(
+    view: &PodView,
+    init: &Process,
+    shim: &Process,
+    thread: &Thread,
+    sandbox: &str,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> Finding {
+    let mut head = head.to_vec();
+    head.push(Link::new(words::process(init).and(", init of the container"), words::state(init.state)));
+    let mut why = uninterruptible::why(view, shim, thread, &head, gate);
+    if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
+        why.confidence = Confidence::Probable;
+        return why;
+    }
+    let function = thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown function", String::as_str);
+    let words = words::waiting(shim, thread);
+    FindingBuilder::of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, &head)
+        .probable()
+        .blame(words::task(shim, thread), format!("{words}; one of {} threads of the shim", shim.thread_count))
+        .evidence(format!("/proc/{}/task/{}/stat", shim.pid, thread.tid), "state D in two looks a moment apart")
+        .evidence(format!("/proc/{}/task/{}/wchan", shim.pid, thread.tid), function)
+        .evidence(format!("/proc/{}/stat", init.pid), format!("its parent is pid {}", shim.pid))
+        .name(Placeholder::Pid, shim.id())
+        .name(Placeholder::Tid, thread.tid)
+        .name(Placeholder::Comm, &shim.comm)
+        .name(Placeholder::Sandbox, sandbox)
+        .root(shim.pid)
+        .finish()
 }
 
 fn is_containerd(view: &PodView) -> bool {
@@ -95,13 +134,39 @@ fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Opti
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::sample::{self, causes, runtime};
+    use crate::observation::{
+        Seen,
+        sample::{self, causes, runtime},
+    };
 
     #[test]
     fn a_stopped_shim() {
         let mut seen = sample::running();
         seen.processes[1].state = 'T';
         assert_eq!(causes(&seen), ["ShimNotResponding"]);
+    }
+
+    /// Its leader sleeps, as that of any shim does.
+    #[test]
+    fn a_thread_of_the_shim_that_waits_for_a_disk() {
+        let mut seen = sample::running();
+        let shim = &mut seen.processes[1];
+        let mut thread = shim.threads[0].clone();
+        (thread.tid, thread.state, thread.wchan) = (305, 'D', Seen::Seen("jbd2_log_wait_commit".into()));
+        shim.threads.push(thread);
+        shim.thread_count = 9;
+        let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+        assert_eq!((finding.cause.id, finding.confidence), ("ShimNotResponding", findings::Confidence::Probable));
+        let text = serde_json::to_string(&finding).unwrap();
+        assert!(text.contains("thread 305") && text.contains("jbd2_log_wait_commit"), "{text}");
+        assert!(!text.contains("kill -9") && !text.contains("state S"), "{text}");
+        seen.processes[1].threads[1].steady = false;
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+        // The server of a file system is the root, also for other pods.
+        seen.processes[1].threads[1].steady = true;
+        seen.processes[1].threads[1].wchan = Seen::Seen("rpc_wait_bit_killable".into());
+        sample::table(&mut seen).push(sample::mount(60, "0:55", "/data", "nfs4"));
+        assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
     }
 
     #[test]

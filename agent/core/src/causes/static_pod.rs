@@ -51,4 +51,26 @@ mod tests {
         runtime(&mut seen).containers = vec![old];
         assert_eq!(node_causes(&seen), Vec::<&str>::new());
     }
+
+    /// The name alone explains nothing: what holds the old pod does.
+    #[test]
+    fn what_holds_the_old_one_is_told() {
+        let mut seen = sample::running();
+        let uid = |text: &str| findings::PodUid::parse(text).unwrap();
+        let mut old = runtime(&mut seen).containers[0].clone();
+        old.pod.uid = uid("0123456789abcdef0123456789abcdef");
+        let mut new = old.clone();
+        (new.pod.uid, new.id, new.pid) = (uid("1123456789abcdef0123456789abcdef"), "9cd7".into(), Seen::Seen(0));
+        new.created_ms += 60_000;
+        runtime(&mut seen).containers = vec![old.clone(), new];
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods.clear();
+        runtime(&mut seen).sandboxes.clear();
+        seen.processes[0].owner = Owner::Pod { uid: old.pod.uid.clone(), container: Some(old.id.clone()) };
+        seen.looked_into = vec![old.pod.uid.clone()];
+        assert_eq!(sample::causes(&seen), Vec::<&str>::new(), "it may be in its grace period");
+        sample::block(&mut seen, sample::INIT, "io_schedule");
+        assert_eq!(sample::causes(&seen), ["UninterruptibleTask"]);
+        assert_eq!(node_causes(&seen), ["StaticPodNameHeld"]);
+    }
 }

@@ -79,17 +79,18 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
     let works_on = thread.works_on.as_ref().filter(|_| !process.exits(thread));
     let exact = works_on.and_then(|file| mounts.iter().copied().find(|mount| Some(mount.id) == file.mount_id));
     match exact {
-        Some(mount) if mount.fuse_connection().is_some() => return WaitsOn::Fuse(vec![mount]),
+        // A writer may as well be held back by the disk behind the page cache (balance_dirty_pages).
+        Some(mount) if mount.fuse_connection().is_some() && in_kernel_function(thread, fuse::is_fuse_function) => {
+            return WaitsOn::Fuse(vec![mount]);
+        }
         Some(mount) if mount.is_nfs() => return WaitsOn::Nfs(vec![mount]),
         _ => {}
     }
     // Where a path was given, which cannot be read safely, the connections with unanswered requests
     // among the mounts the task can see are the candidates.
     let with_requests = || {
-        let waiting = mounts.iter().copied().filter(|mount| {
-            let connection = mount.fuse_connection().and_then(|number| view.fuse(number));
-            connection.is_some_and(|connection| connection.waiting.get().is_some_and(|waiting| *waiting > 0))
-        });
+        let waiting =
+            mounts.iter().copied().filter(|mount| mount.fuse_connection().is_some_and(|number| waits_at(view, number)));
         let mut waiting: Vec<&Mount> = waiting.collect();
         waiting.sort_by_key(|mount| mount.dev);
         waiting.dedup_by_key(|mount| mount.dev);
@@ -97,6 +98,9 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
     };
     if in_kernel_function(thread, fuse::is_fuse_function) {
         return WaitsOn::Fuse(with_requests());
+    }
+    if exact.is_some_and(|mount| mount.fuse_connection().is_some_and(|number| waits_at(view, number))) {
+        return WaitsOn::Fuse(exact.into_iter().collect());
     }
     if thread.is_untold() {
         let candidates = with_requests();
@@ -106,6 +110,11 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
         return WaitsOn::Nfs(mounts.iter().copied().filter(|mount| mount.is_nfs()).collect());
     }
     WaitsOn::Unknown
+}
+
+/// Whether a request is known to wait for the server of this connection.
+fn waits_at(view: &PodView, number: u32) -> bool {
+    view.fuse(number).is_some_and(|connection| connection.waiting.get().is_some_and(|waiting| *waiting > 0))
 }
 
 fn in_kernel_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {

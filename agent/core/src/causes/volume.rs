@@ -111,7 +111,6 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
         Finding::drop_outranked(&mut found);
     }
     if found.is_empty() {
-        found.extend(mounts::hidden(view, target, &head));
         found.extend(mounts::twice(view, volume, target, &head));
         found.extend(mounts::read_only(view, target, &head));
         found.extend(plugin_removed(view, volume, &head));

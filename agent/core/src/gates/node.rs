@@ -6,7 +6,7 @@ use crate::{
     causes::{NotLookedFor, block, device_in_use, global_mount, kubelet, network, runtime, static_pod},
     facts::Facts,
     observation::{Observation, Seen},
-    view::{KubeletMinor, RETRY_WINDOW_MS, told_minor},
+    view::{KubeletMinor, RETRY_WINDOW_MS, server_ahead_ms, told_minor},
 };
 
 const RETRY_WINDOW: i64 = RETRY_WINDOW_MS as i64;
@@ -54,6 +54,7 @@ pub fn judge(seen: &Facts<'_>, pods: &mut [PodReport]) -> Judged {
     found.extend(shared_roots(pods));
     notes.extend(namespace_note(seen));
     notes.extend(kubelet::not_believed(seen));
+    notes.extend(clock_note(seen).filter(|_| !pods.is_empty()));
     notes.extend(assumed_version(seen).filter(|_| !pods.is_empty()));
     Judged { findings: found, not_looked_for, notes }
 }
@@ -107,6 +108,15 @@ fn assumed_version(seen: &Observation) -> Option<String> {
             "the kubelet's version is not known, as the API server did not tell it; 1.{} was assumed",
             KubeletMinor::NEWEST.0
         )
+    })
+}
+
+fn clock_note(seen: &Observation) -> Option<String> {
+    let ahead = server_ahead_ms(seen);
+    let how = if ahead > 0 { "ahead of" } else { "behind" };
+    (ahead != 0).then(|| {
+        let by = findings::duration(ahead.unsigned_abs() / 1000);
+        format!("the API server's clock is {by} {how} this node's; deadlines were judged by the server's")
     })
 }
 

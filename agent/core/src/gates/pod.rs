@@ -1,6 +1,6 @@
 //! One pod through the gates.
 
-use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodReport, Unknown, Verdict};
+use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodReport, Unknown, Verdict, cause};
 
 use super::missing_rights::Lacking;
 use crate::{
@@ -34,8 +34,9 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         checks.retain(|check| check.gate < Gate::StatusReported);
     }
     if view.api.is_some_and(|pod| pod.mirror) {
-        // The object only mirrors a static pod, whose containers rightly run on.
-        checks.retain(|check| check.gate == Gate::ObjectRemoved);
+        // The object only mirrors a static pod, whose containers rightly run on, unless they were killed too.
+        let is_killed = view.processes().iter().any(|process| process.has_been_told_to_end());
+        checks.retain(|check| check.gate == Gate::ObjectRemoved || (is_killed && check.gate < Gate::StatusReported));
     }
     before_volumes(view, &mut checks);
     let first = checks.iter().position(|check| check.state != GateState::Met);
@@ -117,6 +118,7 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
         Some(GateState::Unknown) => Verdict::CannotTell,
         // The kubelet tries again within this time; what is seen may be gone with its next try.
         Some(_) if !view.is_overdue_by(RETRY_WINDOW_MS) => Verdict::Progressing,
+        Some(_) if is_granted(findings) => Verdict::Progressing,
         Some(_) if proven => Verdict::Stuck,
         // What is only probable gets the time of the slowest retry.
         Some(_) if !view.is_overdue_by(UNMOUNT_RETRY_MS) => Verdict::Progressing,
@@ -125,6 +127,11 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
         Some(_) if findings.iter().any(|finding| finding.cause.patience != Patience::NextTry) => Verdict::Stuck,
         Some(_) => Verdict::CannotTell,
     }
+}
+
+/// Nothing is found but a grace period that the kubelet grants anew.
+fn is_granted(findings: &[Finding]) -> bool {
+    !findings.is_empty() && findings.iter().all(|finding| finding.cause.id == cause::GRACE_PERIOD_RUNNING.id)
 }
 
 fn gone_because(view: &PodView) -> String {
@@ -139,7 +146,7 @@ fn gone_because(view: &PodView) -> String {
         }
         Why::NotInApi => "the API server does not know it any more".to_owned(),
         Why::BeingKilled => {
-            "a process of it has been killed or hangs while exiting; the API server was not asked".to_owned()
+            "a process of it has been killed or hangs while exiting; the API server tells nothing of it".to_owned()
         }
         Why::Ended => "all of it has ended, and something is left; the API server was not asked".to_owned(),
     }

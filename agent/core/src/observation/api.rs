@@ -1,5 +1,7 @@
 //! What the API server says of the pods of this node.
 
+use std::collections::BTreeMap;
+
 use findings::{PodRef, PodUid};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,17 @@ pub struct ApiFacts {
     /// The message of the Node's Ready condition, when that was read just now and is False.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub not_ready: Option<String>,
+    /// Since when the server does not know these pods any more, in milliseconds: those that it has forgotten before
+    /// the eyes of this agent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub forgotten: BTreeMap<PodUid, u64>,
+    /// Since when the Node is Ready, in milliseconds by the node's clock: before that the kubelet may have been cut
+    /// off, and have learnt of nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ready_since_ms: Option<u64>,
+    /// How far the server's clock is ahead of the node's, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server_ahead_ms: Option<i64>,
     /// Why this is not the server's word of now. Then a deletion request still stands, but a pod
     /// that is missing here proves nothing, and a status may have changed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -34,6 +47,9 @@ pub struct PersistentVolume {
     pub driver: String,
     /// `spec.csi.volumeHandle`.
     pub handle: String,
+    /// `spec.claimRef`: `NAMESPACE/NAME`.
+    #[serde(default)]
+    pub claim: Option<String>,
 }
 
 /// One pod, with what the judgement needs.
@@ -56,7 +72,10 @@ pub struct ApiPod {
     pub mirror: bool,
     /// Names of the resource claims (DRA) it uses.
     pub claims: Vec<String>,
-    /// Persistent volume claims and CSI volumes by pod volume name.
+    /// Names of the PersistentVolumeClaims that its volumes use.
+    #[serde(default)]
+    pub volume_claims: Vec<String>,
+    /// Its volumes' names.
     pub volumes: Vec<String>,
 }
 

@@ -80,6 +80,13 @@ impl Process {
         self.is_exiting() || self.kill_pending || self.threads.iter().any(|thread| self.is_ending(thread))
     }
 
+    /// Whether somebody has killed it, or it exits by itself, and it is not over: of a zombie nothing can be told, as
+    /// processes end all the time.
+    pub fn has_been_told_to_end(&self) -> bool {
+        let is_ending = |thread: &Thread| thread.state != 'Z' && self.is_ending(thread);
+        self.kill_pending || self.is_in_zap() || self.threads.iter().any(is_ending)
+    }
+
     /// Whether this thread of it will end as soon as the kernel lets it: it has been killed, or is exiting. The
     /// kernel drops a SIGKILL that is sent to a task that exits, so of such a one none is ever pending.
     pub fn is_ending(&self, thread: &Thread) -> bool {

@@ -62,6 +62,9 @@ pub fn node() -> Observation {
             boot_id: None,
             not_ready: None,
             volumes: Vec::new(),
+            forgotten: Default::default(),
+            ready_since_ms: None,
+            server_ahead_ms: None,
             stale: None,
         }),
         runtime: Seen::Seen(RuntimeFacts { name: "containerd".into(), version: "2.1.0".into(), ..Default::default() }),
@@ -100,6 +103,7 @@ pub fn deleted() -> Observation {
         finalizers: Vec::new(),
         mirror: false,
         claims: Vec::new(),
+        volume_claims: Vec::new(),
         volumes: Vec::new(),
     };
     seen.api = Seen::Seen(ApiFacts {
@@ -108,6 +112,9 @@ pub fn deleted() -> Observation {
         boot_id: None,
         not_ready: None,
         volumes: Vec::new(),
+        forgotten: Default::default(),
+        ready_since_ms: None,
+        server_ahead_ms: None,
         stale: None,
     });
     seen

@@ -6,7 +6,7 @@ use findings::{PodRef, PodUid};
 
 use crate::{
     facts::Facts,
-    observation::{ContainerState, Deletion, Observation, Owner, Process, Question, Thread},
+    observation::{Container, ContainerState, Deletion, Observation, Owner, Process, Question, Thread},
 };
 
 /// A pod that should be gone, and how that is known.
@@ -56,7 +56,9 @@ pub(crate) fn candidates_by(seen: &Facts<'_>) -> Vec<Candidate> {
                 None => Some(Candidate { pod, why: Why::NotInApi }),
                 Some(_) => without_api(seen, pod),
             };
-            requested.chain(unknown.filter_map(|(_, pod)| forgotten(pod))).collect()
+            let superseded = superseded(seen).into_iter().filter(|pod| !known(&pod.uid));
+            let killed = superseded.filter_map(|pod| being_killed(seen, pod));
+            requested.chain(unknown.filter_map(|(_, pod)| forgotten(pod))).chain(killed).collect()
         }
         None => local.into_values().filter_map(|pod| without_api(seen, pod)).collect(),
     }
@@ -82,10 +84,8 @@ fn local_pods(seen: &Observation) -> BTreeMap<PodUid, PodRef> {
 }
 
 fn without_api(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
-    seen.is_settled(Question::KilledProcesses);
-    let is_its = |process: &&Process| matches!(&process.owner, Owner::Pod { uid, .. } if *uid == pod.uid);
-    if seen.processes.iter().filter(is_its).any(|process| is_killed(seen, process)) {
-        return Some(Candidate { pod, why: Why::BeingKilled });
+    if let Some(candidate) = being_killed(seen, pod.clone()) {
+        return Some(candidate);
     }
     let runtime = seen.runtime.get()?;
     let mut containers = runtime.containers.iter().filter(|c| c.pod.uid == pod.uid).peekable();
@@ -94,6 +94,28 @@ fn without_api(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
     let is_over = sandboxes.all(|s| !s.ready) && containers.all(|c| c.state == ContainerState::Exited);
     // A pod directory of which the runtime knows nothing may be that of a pod about to start.
     (was_run && is_over && leaves_something(seen, &pod.uid)).then_some(Candidate { pod, why: Why::Ended })
+}
+
+/// Static pods of which another one has the name already: they should be gone (`allowStaticPodStart`).
+fn superseded(seen: &Observation) -> Vec<PodRef> {
+    let Some(runtime) = seen.runtime.get() else { return Vec::new() };
+    let running = |container: &&Container| container.state == ContainerState::Running && container.pod.uid.is_static();
+    let running: Vec<&Container> = runtime.containers.iter().filter(running).collect();
+    let is_newer = |one: &Container, other: &Container| {
+        one.pod.uid != other.pod.uid
+            && (&one.pod.namespace, &one.pod.name) == (&other.pod.namespace, &other.pod.name)
+            && one.created_ms > other.created_ms
+    };
+    let old = running.iter().filter(|old| running.iter().any(|other| is_newer(other, old)));
+    let by_uid: BTreeMap<PodUid, PodRef> = old.map(|old| (old.pod.uid.clone(), old.pod.clone())).collect();
+    by_uid.into_values().collect()
+}
+
+fn being_killed(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
+    seen.is_settled(Question::KilledProcesses);
+    let is_its = |process: &&Process| matches!(&process.owner, Owner::Pod { uid, .. } if *uid == pod.uid);
+    let is_killed = seen.processes.iter().filter(is_its).any(|process| is_killed(seen, process));
+    is_killed.then_some(Candidate { pod, why: Why::BeingKilled })
 }
 
 /// Whether it has been killed, or hangs on its way out. Processes of any pod exit all the time, so one that exits

@@ -13,6 +13,12 @@ pub const RETRY_WINDOW_MS: u64 = 15_000;
 /// The longest pause between two tries to unmount (`nestedpendingoperations`): 2 min 2 s.
 pub const UNMOUNT_RETRY_MS: u64 = 122_000;
 
+/// How far the API server's clock is ahead of the node's. It is known to the second only, so less than two is nothing.
+pub fn server_ahead_ms(seen: &Observation) -> i64 {
+    let told = seen.api.get().and_then(|api| api.server_ahead_ms);
+    told.filter(|ahead| ahead.unsigned_abs() >= 2000).unwrap_or(0)
+}
+
 /// Everything that was seen of one pod that should be gone.
 pub struct PodView<'a> {
     /// All that is known of the node.
@@ -111,10 +117,19 @@ impl<'a> PodView<'a> {
     /// Milliseconds since its deadline; negative before it, `None` when nobody told it.
     pub fn overdue_ms(&self) -> Option<i64> {
         match self.why {
+            // The deadline is by the server's clock.
             Why::DeletionRequested(deletion) => Some(
-                i64::try_from(self.seen.at_ms).unwrap_or(i64::MAX)
+                i64::try_from(self.seen.at_ms).unwrap_or(i64::MAX).saturating_add(server_ahead_ms(self.seen))
                     - i64::try_from(deletion.deadline_ms).unwrap_or(i64::MAX),
             ),
+            // What runs of a pod that was deleted by force has its whole grace period.
+            Why::NotInApi if self.runs() => {
+                let since_ms = self.seen.api.get()?.forgotten.get(self.uid())?;
+                let grace_ms =
+                    self.containers.iter().filter_map(|container| container.grace_s).max().unwrap_or(30) * 1000;
+                let ms = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);
+                Some(ms(self.seen.at_ms).saturating_sub(ms(since_ms.saturating_add(grace_ms))))
+            }
             _ => None,
         }
     }

@@ -50,7 +50,7 @@ fn fault(says: &str) -> Fault {
 }
 
 fn word(uid: &str) -> NodeInfo {
-    NodeInfo { uid: uid.into(), kubelet_version: Some("v1.36.2".into()), boot_id: None, not_ready: None }
+    NodeInfo { uid: uid.into(), kubelet_version: Some("v1.36.2".into()), ..NodeInfo::default() }
 }
 
 fn pods(seen: &Observation) -> Vec<ApiPod> {

@@ -64,9 +64,19 @@ async fn facts(server: &Server, name: &str, only: Option<&PodFilter>) -> Result<
     let (node, pods) = if only.is_some() { (node.await, pods.await) } else { tokio::join!(node, pods) };
     // A list for a name that does not exist is empty, and every pod here would seem forgotten.
     let nobody = || (FaultKind::Gone, format!("there is no Node {name:?}; name this node with --node-name"));
-    let NodeInfo { kubelet_version, boot_id, not_ready, .. } =
+    let NodeInfo { kubelet_version, boot_id, not_ready, ready_since_ms, server_ahead_ms, .. } =
         node?.ok_or_else(|| Fault::new(Source::ApiServer, nobody()))?;
-    Ok(ApiFacts { pods: pods?.0, kubelet_version, boot_id, not_ready, volumes: Vec::new(), stale: None })
+    Ok(ApiFacts {
+        pods: pods?.0,
+        kubelet_version,
+        boot_id,
+        not_ready,
+        ready_since_ms,
+        server_ahead_ms,
+        volumes: Vec::new(),
+        forgotten: Default::default(),
+        stale: None,
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@ use findings::PodUid;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 use reconcile::index::NodeInfo;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 
 use crate::observation::{ApiPod, Deletion, PersistentVolume};
 
@@ -68,7 +71,29 @@ struct PodAnnotations {
 #[serde(rename_all = "camelCase", default)]
 struct PodSpec {
     resource_claims: Vec<Named>,
-    volumes: Vec<Named>,
+    volumes: Vec<PodVolume>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PodVolume {
+    name: String,
+    persistent_volume_claim: Option<ClaimSource>,
+    ephemeral: Option<IgnoredAny>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ClaimSource {
+    claim_name: String,
+}
+
+impl PodVolume {
+    /// The claim that it uses, if any. That of an ephemeral volume is named after the pod and the volume.
+    fn claim(&self, pod: &str) -> Option<String> {
+        let claimed = self.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone());
+        claimed.or_else(|| self.ephemeral.as_ref().map(|_| format!("{pod}-{}", self.name)))
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -99,6 +124,7 @@ impl Pod {
             deadline_ms: u64::try_from(time.as_millisecond()).unwrap_or(0),
             grace_s: metadata.deletion_grace_period_seconds.unwrap_or(0),
         });
+        let volume_claims = bounded(spec.volumes.iter().filter_map(|volume| volume.claim(&metadata.name)));
         let names = |list: Vec<Named>| bounded(list.into_iter().map(|named| named.name));
         Some(ApiPod {
             uid,
@@ -109,7 +135,8 @@ impl Pod {
             phase: status.phase,
             finalizers: bounded(metadata.finalizers),
             claims: names(spec.resource_claims),
-            volumes: names(spec.volumes),
+            volume_claims,
+            volumes: bounded(spec.volumes.into_iter().map(|volume| volume.name)),
         })
     }
 }
@@ -126,24 +153,35 @@ pub struct Node {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct NodeMeta {
     uid: String,
+    managed_fields: Vec<ManagedFields>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ManagedFields {
+    manager: String,
+    subresource: String,
+    time: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct NodeStatus {
     node_info: SystemInfo,
-    conditions: Vec<NodeCondition>,
+    conditions: Vec<Condition>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct NodeCondition {
+#[serde(rename_all = "camelCase", default)]
+struct Condition {
     r#type: String,
     status: String,
     message: String,
+    last_heartbeat_time: Option<Timestamp>,
+    last_transition_time: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -157,14 +195,27 @@ struct SystemInfo {
 impl From<Node> for NodeInfo {
     fn from(node: Node) -> Self {
         let NodeStatus { node_info: SystemInfo { kubelet_version, boot_id }, conditions } = node.status;
-        let not_ready = conditions.into_iter().find(|it| it.r#type == "Ready" && it.status == "False");
+        let condition = conditions.iter().find(|condition| condition.r#type == "Ready");
+        let ready = condition.filter(|condition| condition.status == "True");
+        let not_ready = condition.filter(|condition| condition.status == "False");
+        let ready_since = ready.and_then(|ready| ready.last_transition_time);
         NodeInfo {
             uid: node.metadata.uid,
             kubelet_version,
             boot_id: boot_id.filter(|id| !id.is_empty()),
             not_ready: not_ready.map(|ready| findings::clean(&ready.message, 500)),
+            ready_since_ms: ready_since.and_then(|time| u64::try_from(time.as_millisecond()).ok()),
+            server_ahead_ms: ready.and_then(|ready| server_ahead_ms(&node.metadata.managed_fields, ready)),
         }
     }
+}
+
+/// Of the kubelet's last report of its status the server has noted the time by its own clock, and the kubelet, in the
+/// report, by the node's.
+fn server_ahead_ms(managed: &[ManagedFields], ready: &Condition) -> Option<i64> {
+    let is_report = |fields: &&ManagedFields| fields.manager == "kubelet" && fields.subresource == "status";
+    let noted = managed.iter().find(is_report)?.time?;
+    Some(noted.as_millisecond() - ready.last_heartbeat_time?.as_millisecond())
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -174,9 +225,17 @@ pub struct Volume {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct VolumeSpec {
     csi: Option<Csi>,
+    claim_ref: Option<ClaimRef>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ClaimRef {
+    namespace: String,
+    name: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -189,7 +248,8 @@ struct Csi {
 impl Volume {
     /// The CSI part, if it is CSI's.
     pub fn reduce(self, name: String) -> Option<PersistentVolume> {
-        self.spec.csi.map(|csi| PersistentVolume { name, driver: csi.driver, handle: csi.volume_handle })
+        let claim = self.spec.claim_ref.map(|claim| format!("{}/{}", claim.namespace, claim.name));
+        self.spec.csi.map(|csi| PersistentVolume { name, driver: csi.driver, handle: csi.volume_handle, claim })
     }
 }
 
@@ -212,6 +272,46 @@ mod tests {
         assert!(seen.mirror);
         assert_eq!(seen.deletion, Some(Deletion { deadline_ms: 1_785_578_400_000, grace_s: 30 }));
         assert_eq!(seen.volumes, ["data"]);
+        assert_eq!(seen.volume_claims, [""; 0]);
+    }
+
+    #[test]
+    fn a_pod_names_its_claims() {
+        let json = serde_json::json!({
+            "metadata": {"name": "db-0", "uid": "96fb425e-919e-44f9-8b42-b1254a602ba1"},
+            "spec": {"volumes": [
+                {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}},
+                {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}},
+                {"name": "inline", "csi": {"driver": "x"}}
+            ]}
+        });
+        let seen = serde_json::from_value::<Pod>(json).unwrap().reduce().unwrap();
+        assert_eq!(seen.volume_claims, ["data-db-0", "db-0-scratch"]);
+        let json = serde_json::json!({"spec": {
+            "csi": {"driver": "x", "volumeHandle": "h"}, "claimRef": {"namespace": "shop", "name": "data-db-0"}
+        }});
+        let volume = serde_json::from_value::<Volume>(json).unwrap().reduce("pv-1".into()).unwrap();
+        assert_eq!(volume.claim.as_deref(), Some("shop/data-db-0"));
+    }
+
+    /// The server's clock is 40 s ahead; the Node was cut off until a minute ago.
+    #[test]
+    fn a_node_tells_since_when_it_is_heard_and_by_which_clock() {
+        let mut json = serde_json::json!({
+            "metadata": {"uid": "u", "managedFields": [
+                {"manager": "kubelet", "operation": "Update", "time": "2026-01-01T00:00:00Z"},
+                {"manager": "kubelet", "operation": "Update", "subresource": "status", "time": "2026-08-01T10:00:40Z"}
+            ]},
+            "status": {"conditions": [{
+                "type": "Ready", "status": "True",
+                "lastHeartbeatTime": "2026-08-01T10:00:00Z", "lastTransitionTime": "2026-08-01T09:59:00Z"
+            }]}
+        });
+        let info = |json: &serde_json::Value| NodeInfo::from(serde_json::from_value::<Node>(json.clone()).unwrap());
+        assert_eq!(info(&json).server_ahead_ms, Some(40_000));
+        assert_eq!(info(&json).ready_since_ms, Some(1_785_578_340_000));
+        json["status"]["conditions"][0]["status"] = "Unknown".into();
+        assert_eq!((info(&json).ready_since_ms, info(&json).server_ahead_ms), (None, None));
     }
 
     #[test]

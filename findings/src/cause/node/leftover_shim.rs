@@ -1,5 +1,6 @@
 //! A shim that lives on without anything below it, while the runtime calls its container RUNNING.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, step};
 
@@ -21,6 +22,34 @@ causes! {
         .danger(Danger::new("Killing all shims of the node", "Every running pod of this node loses its containers."))
         .sources(&["containerd#7496", "containerd#8931", "containerd#9309", "containerd#8954"])
         .event_reason("PodShimLeaked")
+        .diagnosis(Proven::Observation);
+
+    /// The guest of a VM or sandboxed runtime runs on past the deadline.
+    SANDBOXED_GUEST_NOT_STOPPED = Cause::at(Gate::ContainersStopped, "SandboxedGuestNotStopped")
+        .title("The container runs on in the guest of a sandboxed runtime")
+        .meaning("The pod runs under a VM or sandboxed runtime (Kata, gVisor, wasm). Its processes are in a guest and \
+            cannot be seen from the node; what runs here is their monitor, which is not killed when a container is. So \
+            it cannot be told from here whether nobody has asked the container to stop, or whether the guest cannot.")
+        .proof("CRI lists the container as RUNNING past its deadline, and the process that stands in the bundle of its \
+            sandbox runs another shim than containerd-shim-runc-*. What happens in the guest only the shim knows, so \
+            this is never more than probable.")
+        .safe(&[
+            step("Ask the shim: its messages are in the runtime's log")
+                .run("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
+            step("Read the log of the container if it should have ended by now")
+                .run("crictl logs --tail 50 {container}"),
+            step("Look into the guest with the tool of its runtime (kata-runtime exec, runsc debug)"),
+            step("If the guest does not answer any more, end the shim, pid {shim_pid}: every container of the pod ends \
+                at once, and what it has only in memory is lost")
+                .run("kill {shim_pid}"),
+        ])
+        .danger(Danger::new(
+            "kill -9 of the monitor (qemu, cloud-hypervisor, runsc-sandbox)",
+            "It is like pulling the plug of a machine: file systems that it has mounted are not written back.",
+        ))
+        .sources(&["gvisor#9834", "kata-runtime#2611"])
+        .event_reason("PodSandboxedGuestNotStopped")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The guest of a VM or sandboxed runtime is gone, its shim stays.

@@ -17,7 +17,12 @@ causes! {
         .safe(&[
             step("Look at all mounts of this pod and find out who made the one below the volume")
                 .run("findmnt --list | grep -F {uid}"),
-            step("Unmount the deepest one first").run("umount {path}").lab("nested-mount"),
+            step("Unmount the deepest one first").run("umount {path}").lab("nested-mount").if_known(),
+            step("It is in the kubelet's own mount namespace and not in the host's: unmount it there, that of pid \
+                {mount_namespace_pid}")
+                // Not `nsenter -m umount`: that runs the `umount` which stands in the other namespace. This one is the
+                // host's: it enters by itself, and calls no helper (-i), keeps no table (-n), follows no path (-c).
+                .run("umount -i -n -c -N {mount_namespace_pid} -- {mount}").lab("kubelet-namespace").if_known(),
             step("Go on, deepest first, until nothing is mounted below the volume; the kubelet does the rest"),
         ])
         .danger(Danger::new(
@@ -124,9 +129,9 @@ causes! {
         .meaning("The file behind a subPath was deleted while it was mounted. A look at the path says \"no such \
             file\", so the kubelet skips its unmount, and then cannot remove the directory that holds it. It stops \
             there each time, before the volume is unmounted.")
-        .proof("mountinfo has a line with the subPath's mount point (its root perhaps marked //deleted) although the \
-            path does not exist; the kubelet says mount cleanup skipped because path does not exist, or directory not \
-            empty.")
+        .proof("mountinfo has a line with the subPath's mount point whose root ends with //deleted; the kubelet says mount \
+            cleanup skipped because path does not exist, or directory not empty. Without its log this is only probable: \
+            what is deleted can be unmounted as long as its path can be looked at.")
         .safe(&[
             step("Unmount the subPath by the path that mountinfo names").run("umount {path}"),
             step("When mountinfo has no line for it any more, wait: the kubelet finishes by itself"),
@@ -139,30 +144,6 @@ causes! {
         .sources(&["kubernetes#139535"])
         .event_reason("PodVolumeLeftMounted")
         .diagnosis(Proven::Observation);
-
-    /// The kubelet's mount namespace and pid 1's do not agree about the mount.
-    MOUNT_HIDDEN_FROM_KUBELET = Cause::at(Gate::VolumesUnmounted, "MountHiddenFromKubelet")
-        .title("The kubelet and the host do not see the same mounts")
-        .meaning("The kubelet lives in a mount namespace of its own, and the mount exists only in its namespace or \
-            only in that of pid 1. A driver or person that unmounts in one does not reach the other. The kubelet \
-            decides by its own view only.")
-        .proof("/proc/<kubelet>/ns/mnt differs from /proc/1/ns/mnt, and the mount point is in the mountinfo of only \
-            one of the two.")
-        .safe(&[
-            step("Unmount it in the namespace where it still is, that of pid {mount_namespace_pid}")
-                // Not `nsenter -m umount`: that runs the `umount` which stands in the other namespace. This one is the
-                // host's: it enters by itself, and calls no helper (-i), keeps no table (-n), follows no path (-c).
-                .run("umount -i -n -c -N {mount_namespace_pid} -- {path}").lab("kubelet-namespace"),
-            step("Repair the propagation between the two (the kubelet's root must be shared), or drivers and kubelet \
-                go on missing each other's mounts"),
-        ])
-        .danger(Danger::new(
-            "rm -rf of a directory that looks unmounted from your shell",
-            "In the other namespace the volume is mounted there, or a path below is: data can be deleted.",
-        ))
-        .sources(&["reference: kubelet in its own mount namespace (OpenShift, RKE2, k3s, snap)"])
-        .event_reason("PodVolumeNamespaceMismatch")
-        .diagnosis(Proven::Lab("kubelet-namespace"));
 
     /// A volume directory that is not mounted stays.
     MOUNT_DIRECTORY_LEFT = Cause::at(Gate::VolumesUnmounted, "MountDirectoryLeft")

@@ -11,14 +11,16 @@ causes! {
         .meaning("The API object was deleted by force, or lost, while containers of the pod still run here. Nothing in \
             the API shows them. A replacement of this pod may write the same data at the same time: data can be \
             damaged.")
-        .proof("CRI lists RUNNING containers with a pod UID that the API server does not know on this node, for longer \
-            than the kubelet's clean-up of orphans takes; static and mirror pods are excluded.")
+        .proof("CRI lists RUNNING containers with a pod UID that the API server does not know on this node, and has not \
+            known for longer than their grace period, which the agent that runs all the time sees; static and mirror \
+            pods are excluded. When nobody saw since when, or within the grace period, it is only probable.")
         .safe(&[
             step("Check whether a replacement runs on the same data and, if so, scale it down first"),
-            step("Stop the container in the orderly way, with 30 s to finish")
-                .run("crictl stop --timeout 30 {container}"),
+            step("If it was deleted less than its grace period ago ({grace_seconds} s), wait: the kubelet is stopping it"),
+            step("Stop the container in the orderly way, with its whole grace period to finish")
+                .run("crictl stop --timeout {grace_seconds} {container}"),
             step("If it does not stop, kill its init, pid {pid}; what it has only in memory is lost")
-                .run("kill -9 {pid}").lab("force-deleted").if_known(),
+                .run("kill -9 {pid}").if_known(),
         ])
         .danger(Danger::new(
             "Letting the replacement run on, or forcing the next delete",

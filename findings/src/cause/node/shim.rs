@@ -34,17 +34,19 @@ causes! {
         .meaning("The runtime reaches every container of a pod through one shim process. This shim lives but does not \
             answer: it is stopped, or its threads are blocked. Stop requests run into their deadline and the \
             containers stay as they are.")
-        .proof("The shim process of the sandbox (-id <sandbox>) exists and is in state T, or its threads are D or wait \
-            without end, and CRI still reports RUNNING. containerd may log: get state for <id>: context deadline \
-            exceeded.")
+        .proof("The shim, the parent of the container's init, is in state T, and CRI still reports RUNNING. A thread of it \
+            that is D in two looks a quarter of a second apart makes it only probable: the others may answer. \
+            containerd may log: get state for <id>: context deadline exceeded.")
         .safe(&[
             step("If shim pid {shim_pid} is stopped (state T), let it run again")
-                .run("kill -CONT {shim_pid}").lab("shim-stopped"),
-            step("Ask the shim for a stack dump: it shows where it hangs").run("kill -USR1 {shim_pid}"),
-            step("Look at the threads of the shim: one in state D waits for a file system or device, repair that"),
+                .run("kill -CONT {shim_pid}").lab("shim-stopped").if_known(),
+            step("Ask the shim for a stack dump: it shows where it hangs").run("kill -USR1 {shim_pid}").if_known(),
+            step("If a thread of it is in state D, look again in a minute, and if it is still there see what it waits \
+                for: repair that disk or file system")
+                .run("cat /proc/{pid}/task/{tid}/stack").if_known(),
             step("Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends \
                 at once, without its grace period")
-                .run("kill -9 {shim_pid}"),
+                .run("kill -9 {shim_pid}").if_known(),
         ])
         .danger(Danger::new(
             "kubectl delete pod --force",

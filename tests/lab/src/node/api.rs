@@ -62,7 +62,11 @@ pub fn volume_object(name: &str, driver: &str, handle: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolume",
         "metadata": {"name": name, "resourceVersion": "1"},
-        "spec": {"csi": {"driver": driver, "volumeHandle": handle}, "persistentVolumeReclaimPolicy": "Delete"},
+        "spec": {
+            "csi": {"driver": driver, "volumeHandle": handle}, "persistentVolumeReclaimPolicy": "Delete",
+            // The lab's claims are called like their volumes.
+            "claimRef": {"namespace": "lab", "name": name},
+        },
         "status": {"phase": "Bound"},
     })
 }

@@ -65,11 +65,6 @@ fn kubelet_namespace(node: &Node) -> anyhow::Result<Staged> {
     support::shell(&format!("{inside} mount -t tmpfs tmpfs {path}"))?;
     anyhow::ensure!(!mounts::is_mounted(&nested)?, "the mount is seen by the host as well");
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
-    Ok(Staged::stuck(
-        spec.pod,
-        Gate::VolumesUnmounted,
-        "MountHiddenFromKubelet",
-        vec![path.clone(), kubelet.to_string()],
-    )
-    .cured_by(format!("umount -i -n -c -N {kubelet} -- {path}")))
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "NestedMount", vec![path.clone(), kubelet.to_string()])
+        .cured_by(format!("umount -i -n -c -N {kubelet} -- {path}")))
 }
