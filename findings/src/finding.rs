@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Advice, Cause, CauseRef, Gate, Placeholder, Subject, Thing, Values, clean, guard, placeholder};
 
+/// More roots of one chain are told by their number.
+const MOST_ROOTS: usize = 12;
+/// For more of them no steps are printed: whoever has taken these looks again.
+const MOST_STEPS: usize = 4;
+
 /// A cause found at work, with its evidence and the way out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
@@ -33,6 +38,42 @@ impl Finding {
         let proven = found.iter().filter(|finding| finding.confidence == Confidence::Proven);
         let proven: Vec<CauseRef> = proven.map(|finding| finding.cause).collect();
         found.retain(|finding| !proven.iter().any(|other| finding.cause.is_outranked_by(other)));
+    }
+
+    /// The roots of its chain: several when several things do the same to one thing, and all must go.
+    pub fn roots(&self) -> impl Iterator<Item = &Link> {
+        self.chain.iter().filter(|link| link.root)
+    }
+
+    /// One finding of several about the same thing with the same cause: the roots stand side by side below the
+    /// chain of the first, and each has its steps.
+    pub fn together(mut all: Vec<Finding>) -> Option<Finding> {
+        let values: Vec<Values> = all.iter().take(MOST_STEPS).map(|one| one.remedy.values.clone()).collect();
+        let others = all.split_off(all.len().min(1));
+        let mut first = all.pop()?;
+        let mut left = 0;
+        for one in others {
+            if first.roots().count() >= MOST_ROOTS {
+                left += 1;
+                continue;
+            }
+            first.chain.extend(one.chain.into_iter().filter(|link| link.root));
+            first.evidence.extend(one.evidence);
+            let root = one.root.split_once(':').map_or(one.root.as_str(), |(_, root)| root);
+            first.root = clean(&format!("{}+{root}", first.root), 300);
+        }
+        if left > 0 {
+            first.chain.push(Link { root: true, ..Link::new(format!("{left} more"), "look again when these are gone") });
+        }
+        let mut told: Vec<Evidence> = Vec::new();
+        for evidence in std::mem::take(&mut first.evidence) {
+            if !told.contains(&evidence) {
+                told.push(evidence);
+            }
+        }
+        first.evidence = told;
+        first.remedy.steps = Remedy::steps(first.cause.0, &values);
+        Some(first)
     }
 
     /// Bounds and cleans every text in it: one that was read may say anything.
@@ -127,9 +168,20 @@ pub struct Step {
 impl Remedy {
     /// Fills the cause's templates with `values`.
     pub fn fill(cause: &'static Cause, values: &Values) -> Remedy {
-        let steps = cause.safe.iter().filter_map(|advice| advice.fill(values)).collect();
+        let steps = Remedy::steps(cause, std::slice::from_ref(values));
         let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
         Remedy { steps, dont, breaks, values: values.clone() }
+    }
+
+    /// The cause's steps, each for all of these.
+    fn steps(cause: &'static Cause, all: &[Values]) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        for step in cause.safe.iter().flat_map(|advice| all.iter().filter_map(|values| advice.fill(values))) {
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        steps
     }
 }
 
