@@ -63,7 +63,9 @@ impl Finding {
             first.root = clean(&format!("{}+{root}", first.root), 300);
         }
         if left > 0 {
-            first.chain.push(Link { root: true, ..Link::new(format!("{left} more"), "look again when these are gone") });
+            first
+                .chain
+                .push(Link { root: true, ..Link::new(format!("{left} more"), "look again when these are gone") });
         }
         let mut told: Vec<Evidence> = Vec::new();
         for evidence in std::mem::take(&mut first.evidence) {

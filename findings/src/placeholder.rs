@@ -77,6 +77,8 @@ placeholders! {
     Finalizer = "finalizer": Text;
     /// The file that thaws a cgroup of version 1.
     FreezerState = "freezer_state": FreezerState;
+    /// Where fusectl is to be mounted.
+    Fusectl = "fusectl": Path;
     /// A group and a version of it.
     GroupVersion = "group_version": TypedName;
     /// The content of a `vol_data.json`.

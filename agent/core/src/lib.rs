@@ -14,6 +14,7 @@ pub mod distribution;
 pub mod facts;
 pub mod file_system;
 pub mod gates;
+mod kernel;
 mod messages;
 pub mod observation;
 pub mod parse;

@@ -39,7 +39,6 @@ const KNOWN_WRONG: &[(&str, &str)] = &[
     ("W-phase-running-volume-mounted", "at or before StopPodSandbox or DevicesUnprepared, no umount"),
     ("W2-phase-running-token-only", "at or before StopPodSandbox or DevicesUnprepared"),
     ("W3-phase-running-cgroup-full-cpu", "at or before StopPodSandbox or DevicesUnprepared"),
-    ("X-cifs", "the share and its server"),
     ("Z-traced-zombie-init", "the tracer"),
 ];
 

@@ -110,7 +110,7 @@ fn is_over(node: &Node, staged: &Staged) -> anyhow::Result<bool> {
     while before.elapsed() < STEP {
         let gone = staged.pods.iter().map(|pod| node.remains(pod)).collect::<Result<Vec<_>, _>>();
         let gone = gone.is_ok_and(|left| left.iter().all(Vec::is_empty));
-        if gone && (!staged.pods.is_empty() || ask::check(node)?.report.node_findings.is_empty()) {
+        if gone && (!staged.pods.is_empty() || ask::check(node)?.code == 0) {
             return Ok(true);
         }
         std::thread::sleep(Duration::from_millis(200));

@@ -2,7 +2,7 @@
 
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
-use super::{FindingBuilder, csi, finding_builder::VOLUMES, kill, uninterruptible, words};
+use super::{FindingBuilder, completed, csi, finding_builder::VOLUMES, kill, uninterruptible, words};
 use crate::{
     observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
     view::PodView,
@@ -19,7 +19,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) ->
     }
     let found = blockers(view, mount).enumerate().map(|(at, holder)| {
         let waiting = if at < MAX_WAITING { waiting(view, mount, holder, head) } else { None };
-        waiting.unwrap_or_else(|| finding(view, cause_of(holder), mount, holder, head))
+        waiting.unwrap_or_else(|| finding(view, cause_of(view, holder), mount, holder, head))
     });
     let mut by_cause: Vec<Vec<Finding>> = Vec::new();
     for one in found {
@@ -92,9 +92,10 @@ fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a H
     })
 }
 
-fn cause_of(holder: &Holder) -> &'static Cause {
+fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
     match (&holder.how, holder.copy) {
         (How::Loop { .. }, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
+        _ if completed::is(view) => &cause::COMPLETED_POD_VOLUME_BUSY,
         (_, CopyKind::Propagated) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
         (How::Mapping(_), _) => &cause::VOLUME_HELD_BY_MAPPING,
         _ => &cause::VOLUME_HELD_BY_PROCESS,

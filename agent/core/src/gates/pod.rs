@@ -29,8 +29,8 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         status(view),
         object(view),
     ];
-    if view.why == Why::NotInApi {
-        // There is no object that could wait for anything.
+    if matches!(view.why, Why::NotInApi | Why::Completed { .. }) {
+        // There is no object that could wait for anything, or it rightly stays.
         checks.retain(|check| check.gate < Gate::StatusReported);
     }
     if view.api.is_some_and(|pod| pod.mirror) {
@@ -93,6 +93,7 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
     let proven = findings.iter().any(|finding| finding.confidence == Confidence::Proven);
     match blocked {
         _ if in_time(view) => Verdict::Progressing,
+        None if matches!(view.why, Why::Completed { .. }) => Verdict::Clear,
         None if view.api.is_none() => Verdict::Clear,
         None => Verdict::CannotTell,
         Some(GateState::Unknown) => Verdict::CannotTell,
@@ -117,6 +118,10 @@ fn gone_because(view: &PodView) -> String {
                 Ok(overdue) => format!("deadline passed {} ago, grace was {grace}", findings::duration(overdue)),
                 Err(_) => format!("deadline in {}, grace is {grace}", findings::duration(overdue.unsigned_abs())),
             }
+        }
+        Why::Completed { .. } => {
+            let ended = u64::try_from(view.overdue_ms().unwrap_or(0) / 1000).unwrap_or(0);
+            format!("it ended {} ago, and nobody has deleted it", findings::duration(ended))
         }
         Why::NotInApi => "the API server does not know it any more".to_owned(),
         Why::BeingKilled => "a SIGKILL is pending for a process of it; the API server was not asked".to_owned(),

@@ -82,11 +82,12 @@ impl<'a> PodView<'a> {
 
     /// Milliseconds since its deadline; negative before it, `None` when nobody told it.
     pub fn overdue_ms(&self) -> Option<i64> {
+        let since =
+            |ms: u64| i64::try_from(self.seen.at_ms).unwrap_or(i64::MAX) - i64::try_from(ms).unwrap_or(i64::MAX);
         match self.why {
-            Why::DeletionRequested(deletion) => Some(
-                i64::try_from(self.seen.at_ms).unwrap_or(i64::MAX)
-                    - i64::try_from(deletion.deadline_ms).unwrap_or(i64::MAX),
-            ),
+            Why::DeletionRequested(deletion) => Some(since(deletion.deadline_ms)),
+            // It had no deadline: from its end on the kubelet has nothing to wait for.
+            Why::Completed { finished_ms } => Some(since(finished_ms)),
             _ => None,
         }
     }

@@ -39,6 +39,7 @@ pub fn pods(node: usize, count: usize, deadline: Option<Instant>) -> anyhow::Res
             deletion: deadline.map(|at| Deletion { deadline_ms: at.wall_ms, grace_s: GRACE.as_secs() }),
             phase: "Running".to_owned(),
             finalizers: Vec::new(),
+            finished_ms: None,
             mirror: false,
             claims: Vec::new(),
             volumes: vec![format!("pvc-{node}-{number}")],

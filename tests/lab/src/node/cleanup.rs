@@ -27,6 +27,7 @@ pub fn remove(layout: &Layout) -> anyhow::Result<()> {
         }
     };
     attempt("abort FUSE connections", abort_fuse(layout));
+    attempt("thaw file systems", thaw_file_systems(layout));
     attempt("thaw cgroups", cgroup::thaw(cgroup::PODS));
     attempt("end processes", end_processes(layout));
     attempt("detach loop devices", detach_loops(layout));
@@ -55,8 +56,21 @@ fn abort_fuse(layout: &Layout) -> anyhow::Result<()> {
         .filter(|mount| mount.kind.starts_with("fuse"))
         .filter_map(|mount| mount.device.strip_prefix("0:").map(str::to_owned))
         .collect();
+    if !connections.is_empty() {
+        fusectl::provide(layout)?;
+    }
     for connection in connections {
         fusectl::abort(&connection);
+    }
+    Ok(())
+}
+
+/// Ends every wait for a frozen file system of the lab. Of one that is not frozen `fsfreeze` says so, and fails.
+fn thaw_file_systems(layout: &Layout) -> anyhow::Result<()> {
+    for mount in mounts::below(layout.dir())?.into_iter().filter(|mount| mount.kind == "ext4") {
+        let mut thaw = Command::new("fsfreeze");
+        thaw.arg("-u").arg(&mount.target).stdin(Stdio::null()).stderr(Stdio::null());
+        let _ = thaw.status().context("run fsfreeze (util-linux)")?;
     }
     Ok(())
 }

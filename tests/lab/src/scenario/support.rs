@@ -66,6 +66,15 @@ pub fn wait_open(pid: i32, file: &Path) -> anyhow::Result<()> {
     })
 }
 
+/// Waits until a socket of a process has descriptors that nobody has received.
+pub fn wait_in_flight(pid: i32) -> anyhow::Result<()> {
+    wait_for(&format!("descriptors are on their way to process {pid}"), LIMIT, || {
+        let infos = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
+        let mut texts = infos.filter_map(|info| fs::read_to_string(info.path()).ok());
+        Ok(texts.any(|text| text.contains("scm_fds: 1")).then_some(()))
+    })
+}
+
 /// Waits until a process has a file mapped and not open.
 pub fn wait_mapped(pid: i32, file: &Path) -> anyhow::Result<()> {
     let path = file.display().to_string();

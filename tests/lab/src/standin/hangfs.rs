@@ -25,7 +25,8 @@ use protocol::{Inode, Operation, Request, attributes, entry, init, opened};
 /// Larger than the largest request.
 const BUFFER: usize = 1 << 20;
 
-/// Serves the files `ok`, which can be read, and `hang`, whose readers wait forever.
+/// Serves the files `ok`, which can be read, and `hang`, whose readers wait forever. Whoever looks for `lost` waits
+/// forever too.
 #[derive(Debug, clap::Args)]
 pub struct HangFs {
     /// Where to mount.
@@ -81,6 +82,7 @@ enum Answer {
 fn answer(request: &Request<'_>) -> Answer {
     match request.operation {
         Operation::Init => Answer::Data(init(request)),
+        Operation::Lookup if request.argument.starts_with(b"lost\0") => Answer::Never,
         Operation::Lookup => match Inode::named(request.argument) {
             Some(inode) => Answer::Data(entry(inode)),
             None => Answer::Error(Errno::ENOENT),
