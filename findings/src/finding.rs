@@ -30,6 +30,10 @@ pub struct Finding {
     pub remedy: Remedy,
     /// Equal for findings with the same root, so that many victims show one root.
     pub root: String,
+    /// What must end beside its roots before the gate is met, judged again without them; empty when they are enough.
+    /// Absent when that was not judged.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub must_end_too: Option<Vec<String>>,
 }
 
 impl Finding {
@@ -90,6 +94,7 @@ impl Finding {
             evidence.says = clean(&evidence.says, 300);
         }
         self.root = clean(&self.root, 300);
+        self.must_end_too.iter_mut().flatten().for_each(|other| *other = clean(other, 200));
         for step in &mut self.remedy.steps {
             step.text = clean(&step.text, 600);
             // A command that is not what it seems is none.

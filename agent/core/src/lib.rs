@@ -10,6 +10,7 @@
 //! [`observation::Observation`] gives the same answer on any machine.
 
 pub mod causes;
+mod counterfactual;
 pub mod distribution;
 pub mod facts;
 pub mod file_system;

@@ -127,6 +127,8 @@ mod told {
         evidence: &'a [Evidence],
         values: &'a Values,
         root: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        must_end_too: &'a Option<Vec<String>>,
     }
 
     #[derive(Deserialize)]
@@ -140,18 +142,22 @@ mod told {
         #[serde(default)]
         values: Values,
         root: String,
+        #[serde(default)]
+        must_end_too: Option<Vec<String>>,
     }
 
     pub fn serialize<S: Serializer>(finding: &Finding, serializer: S) -> Result<S::Ok, S::Error> {
-        let Finding { cause, gate, confidence, chain, evidence, remedy, root } = finding;
+        let Finding { cause, gate, confidence, chain, evidence, remedy, root, must_end_too } = finding;
         let values = &remedy.values;
-        Sent { cause: *cause, gate: *gate, confidence: *confidence, chain, evidence, values, root }
+        Sent { cause: *cause, gate: *gate, confidence: *confidence, chain, evidence, values, root, must_end_too }
             .serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Finding, D::Error> {
-        let Read { cause, gate, confidence, chain, evidence, values, root } = Read::deserialize(deserializer)?;
-        Ok(Finding { cause, gate, confidence, chain, evidence, remedy: Remedy::fill(cause.0, &values), root })
+        let Read { cause, gate, confidence, chain, evidence, values, root, must_end_too } =
+            Read::deserialize(deserializer)?;
+        let remedy = Remedy::fill(cause.0, &values);
+        Ok(Finding { cause, gate, confidence, chain, evidence, remedy, root, must_end_too })
     }
 }
 

@@ -19,11 +19,24 @@ pub fn finding(page: &mut Page, finding: &Finding) {
         let has_sibling = link.root && finding.chain.get(at + 1).is_some_and(|next| next.root);
         one_link(page, at.min(first_root), link, &state, has_sibling);
     }
+    if let Some(others) = &finding.must_end_too {
+        page.filled("  Enough   ", &enough(finding, others));
+    }
     if finding.confidence == Confidence::Probable {
         page.filled(
             "  Probable: ",
             &format!("not all of the proof was seen. The whole proof is: {}", finding.cause.proof),
         );
+    }
+}
+
+/// Whether the end of the roots is enough, as far as was seen.
+fn enough(finding: &Finding, others: &[String]) -> String {
+    let gate = finding.gate.map_or("the gate", |gate| gate.as_str());
+    let these = if finding.roots().count() > 1 { "all of these together are" } else { "this alone is" };
+    match others {
+        [] => format!("{these} all that was seen to hold {gate}."),
+        others => format!("no: {} must end too before {gate} is met.", others.join(", ")),
     }
 }
 

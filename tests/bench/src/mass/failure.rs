@@ -97,6 +97,7 @@ fn finding(pod: &ApiPod) -> Finding {
             says("/var/lib/kubelet/plugins_registry".to_owned(), "no driver is registered".to_owned()),
         ],
         remedy: Remedy::fill(cause, &values),
+        must_end_too: None,
         root: format!("{}:{DRIVER}", cause.id),
     }
 }
