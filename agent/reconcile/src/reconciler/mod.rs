@@ -28,6 +28,8 @@ pub use types::{Command, Input, OwnEvent, Scan, WriteOutcome};
 const NODE_FRESH: Duration = Duration::from_secs(600);
 /// While a scan hangs, nothing is gained by looking at the clock all the time.
 const NOT_AT_ONCE: Duration = Duration::from_secs(10);
+/// What is proven of one node waits for this part of the spread: it does not come from a server that many nodes use.
+const PROVEN_SPREAD: u32 = 8;
 /// What the API server refuses is tried again after this.
 const POSTPONED: Duration = Duration::from_secs(900);
 /// A scan that takes longer hangs: a local disk or /proc does not answer.
@@ -313,6 +315,7 @@ impl Reconciler {
         self.confirmed.retain(|uid| of_interest.contains(uid));
         let snapshot = Snapshot { at: scanned.at, report: &scanned.report, complete: scanned.complete };
         self.transitions.extend(self.tracker.take(&snapshot));
+        self.tracker.to_confirm().for_each(|uid| self.schedule.confirm(uid, now));
     }
 
     fn wrote(&mut self, wrote: WriteOutcome, now: Instant) {
@@ -409,7 +412,9 @@ impl Reconciler {
             self.held_until = None;
             return false;
         }
-        let until = self.held_until.get_or_insert_with(|| now.steady + self.spread.mul_f64(self.random.f64()));
+        let spread = if self.tracker.has_proven_news() { self.spread / PROVEN_SPREAD } else { self.spread };
+        let until = self.held_until.get_or_insert_with(|| now.steady + spread.mul_f64(self.random.f64()));
+        *until = (*until).min(now.steady + spread);
         now.steady < *until
     }
 
