@@ -14,6 +14,7 @@ mod counterfactual;
 pub mod distribution;
 pub mod facts;
 pub mod file_system;
+mod force;
 pub mod gates;
 mod kernel;
 mod messages;

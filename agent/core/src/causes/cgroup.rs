@@ -222,6 +222,7 @@ mod tests {
             hierarchy: "freezer".into(),
             known_to_runtime: true,
             cpu_at_minimum: None,
+            dirty_bytes: None,
             tree: Seen::Seen(vec![node]),
         };
         let cgroup = |dir: &CgroupDir| Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir.clone()] }]);
@@ -258,6 +259,7 @@ mod tests {
             hierarchy: "files".into(),
             known_to_runtime: false,
             cpu_at_minimum: None,
+            dirty_bytes: None,
             tree: Seen::Missing,
         };
         seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
@@ -276,6 +278,7 @@ mod tests {
                 hierarchy: "v2".into(),
                 known_to_runtime: true,
                 cpu_at_minimum: Some(true),
+                dirty_bytes: None,
                 tree: Seen::Seen(vec![CgroupNode {
                     below: HostPath::default(),
                     procs: Vec::new(),

@@ -5,6 +5,7 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 use super::missing_rights::Lacking;
 use crate::{
     causes::{api_side, cgroup, container, network, orphan, sandbox, volume},
+    force,
     observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
@@ -80,6 +81,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         overdue_seconds: view.overdue_ms().map(|ms| ms / 1000),
         gates,
         unknown: unknowns(view, lacking),
+        force: if verdict == Verdict::Stuck { force::cost(view) } else { None },
         findings,
     }
 }

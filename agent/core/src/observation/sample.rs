@@ -299,6 +299,7 @@ pub fn cgroup(procs: &[u32]) -> Seen<Vec<PodCgroup>> {
         hierarchy: "v2".into(),
         known_to_runtime: true,
         cpu_at_minimum: None,
+        dirty_bytes: None,
         tree: Seen::Seen(vec![node]),
     };
     Seen::Seen(vec![PodCgroup { uid: pod().uid, dirs: vec![dir] }])

@@ -33,7 +33,7 @@ fn lists(whole: &Observation) -> Observation {
     }
     if let Seen::Seen(cgroups) = &mut seen.cgroups {
         for dir in cgroups.iter_mut().flat_map(|cgroup| &mut cgroup.dirs) {
-            (dir.tree, dir.cpu_at_minimum) = (Seen::NotAsked, None);
+            (dir.tree, dir.cpu_at_minimum, dir.dirty_bytes) = (Seen::NotAsked, None, None);
         }
     }
     if let Seen::Seen(dirs) = &mut seen.pod_dirs {

@@ -72,6 +72,7 @@ fn held(pod: &ApiPod) -> PodReport {
         overdue_seconds: None,
         gates: Vec::new(),
         findings: vec![finding(pod)],
+        force: None,
         unknown: Vec::new(),
     }
 }
