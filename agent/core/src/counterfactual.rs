@@ -6,12 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Cause, Finding, PodReport, Thing, Verdict, cause};
+use findings::{Finding, Gate, PodReport, Thing, Verdict};
 
 use crate::{
     causes::uninterruptible,
     facts::Facts,
-    gates::judge_pod,
     observation::{ContainerState, Freezer, HostPath, Observation, Process, Seen},
     view::{Candidate, KubeletMinor, PodView},
 };
@@ -21,35 +20,20 @@ const MOST_PODS: usize = 16;
 /// More of what must end too is not named.
 const MOST_OTHERS: usize = 5;
 
-/// The causes whose roots end by themselves or by somebody's hand, with consequences that are known.
-static FOLLOWED: [&Cause; 17] = [
-    &cause::VOLUME_HELD_BY_PROCESS,
-    &cause::VOLUME_HELD_BY_MAPPING,
-    &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
-    &cause::COMPLETED_POD_VOLUME_BUSY,
-    &cause::SUB_PATH_BUSY,
-    &cause::NESTED_MOUNT,
-    &cause::FUSE_SERVER_NOT_RESPONDING,
-    &cause::NFS_SERVER_NOT_RESPONDING,
-    &cause::FILE_SERVER_NOT_RESPONDING,
-    &cause::FILE_SYSTEM_FROZEN,
-    &cause::BLOCK_DEVICE_SUSPENDED,
-    &cause::BLOCK_DEVICE_NOT_RESPONDING,
-    &cause::UNINTERRUPTIBLE_TASK,
-    &cause::CGROUP_FROZEN,
-    &cause::CGROUP_HELD_BY_TASK,
-    &cause::CGROUP_HELD_BY_THREAD,
-    &cause::CGROUP_PROCESS_ALIVE,
-];
-
 /// Says of the findings of stuck pods what must end beside them.
-pub fn weigh(seen: &Facts<'_>, candidates: &[Candidate], kubelet: KubeletMinor, reports: &mut [PodReport]) {
+pub fn weigh(
+    seen: &Facts<'_>,
+    candidates: &[Candidate],
+    kubelet: KubeletMinor,
+    reports: &mut [PodReport],
+    judge: impl Fn(&PodView<'_>) -> PodReport,
+) {
     let stuck = reports.iter_mut().filter(|report| report.verdict == Verdict::Stuck && !report.findings.is_empty());
     for report in stuck.take(MOST_PODS) {
         let candidate = candidates.iter().find(|candidate| candidate.pod.uid == report.pod.uid);
         if let Some(candidate) = candidate {
             let alone = share(seen, candidate);
-            let others = report.findings.iter().map(|finding| besides(&alone, candidate, kubelet, finding));
+            let others = report.findings.iter().map(|finding| besides(&alone, candidate, kubelet, finding, &judge));
             let others: Vec<Option<Vec<String>>> = others.collect();
             report.findings.iter_mut().zip(others).for_each(|(finding, others)| finding.must_end_too = others);
         }
@@ -62,11 +46,14 @@ fn besides(
     candidate: &Candidate,
     kubelet: KubeletMinor,
     finding: &Finding,
+    judge: impl Fn(&PodView<'_>) -> PodReport,
 ) -> Option<Vec<String>> {
-    FOLLOWED.iter().find(|followed| followed.id == finding.cause.id)?;
+    if !finding.cause.followed {
+        return None;
+    }
     let without = end(alone, candidate, kubelet, finding);
     let facts = Facts::complete(&without);
-    let after = judge_pod(&PodView::new(&facts, candidate, kubelet));
+    let after = judge(&PodView::new(&facts, candidate, kubelet));
     let is_other = |other: &&Finding| {
         other.gate == finding.gate && other.root != finding.root && other.cause.patience.ms().is_some()
     };
@@ -139,7 +126,7 @@ fn end(alone: &Observation, candidate: &Candidate, kubelet: KubeletMinor, findin
         match what {
             Thing::Process { pid, .. } => _ = ended.insert(*pid),
             Thing::Cgroup { path } => thaw(&mut after, path),
-            Thing::Mount { path, .. } if finding.cause.id == cause::NESTED_MOUNT.id => unmount(&mut after, path),
+            Thing::Mount { path, .. } if finding.gate == Some(Gate::VolumesUnmounted) => unmount(&mut after, path),
             _ => {}
         }
     }
@@ -172,7 +159,7 @@ fn settle(after: &Observation, candidate: &Candidate, kubelet: KubeletMinor) -> 
     let frozen = view.cgroup_nodes().filter(|(dir, node)| dir.hierarchy != "v2" && node.freezer != Freezer::Thawed);
     let frozen: BTreeSet<u32> = frozen.flat_map(|(_, node)| node.procs.iter().copied()).collect();
     let lives = |process: &&Process| frozen.contains(&process.pid) || is_held(process) || !process.is_dying();
-    let living: Vec<&&Process> = processes.iter().filter(|process| lives(*process)).collect();
+    let living: Vec<&&Process> = processes.iter().filter(|process| lives(process)).collect();
     // The init of a pid namespace waits for its last member.
     let has_members = |init: &Process| {
         let is_init = init.ns_pids.len() > 1 && init.ns_pids.last() == Some(&1);

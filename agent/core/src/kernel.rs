@@ -179,13 +179,24 @@ pub struct Known<'a> {
 }
 
 /// What is known of the place where a thread sleeps: of `wchan`, and of the stack where it may be read.
+///
+/// A client of a file system or a driver may stand anywhere in the stack. Whoever looks up a name or touches a page
+/// has called everything else, so those only count where the task sleeps.
 pub fn known(thread: &Thread) -> Option<Known<'_>> {
-    let wchan = thread.wchan.get().into_iter();
-    let functions = || wchan.clone().chain(thread.stack.get().into_iter().flatten()).map(String::as_str);
+    let wchan = thread.wchan.get().map(String::as_str).filter(|wchan| !wchan.is_empty());
+    let stack = || thread.stack.get().into_iter().flatten().map(String::as_str);
+    let sleeps_in = wchan.or_else(|| stack().next()).filter(|function| !is_told_elsewhere(function))?;
     KNOWN.iter().find_map(|entry| {
-        let function = functions().find(|function| entry.has(function))?;
+        let above = || stack().find(|function| entry.has(function)).filter(|_| entry.subsystem.is_a_place());
+        let function = Some(sleeps_in).filter(|function| entry.has(function)).or_else(above)?;
         Some(Known { function, subsystem: entry.subsystem })
     })
+}
+
+/// The clients of FUSE and NFS: what a task there waits for is told by `causes::fuse` and `causes::nfs`, and whatever
+/// has called them waits for the same.
+fn is_told_elsewhere(function: &str) -> bool {
+    ["request_wait_answer", "fuse_", "__fuse_", "nfs", "rpc_", "__rpc_"].iter().any(|name| function.starts_with(name))
 }
 
 impl Entry {
@@ -198,6 +209,16 @@ impl Entry {
 }
 
 impl Subsystem {
+    /// Whether all that its functions call waits for the same.
+    fn is_a_place(self) -> bool {
+        match self {
+            Subsystem::Served(_) | Subsystem::Journal(_) | Subsystem::Device => true,
+            Subsystem::Freeze | Subsystem::Page | Subsystem::Writeback | Subsystem::Directory | Subsystem::Memory => {
+                false
+            }
+        }
+    }
+
     /// Whether a task that waits in it may wait for this mount.
     pub fn may_be(self, mount: &Mount) -> bool {
         match self {
@@ -249,6 +270,8 @@ mod tests {
         let stack = ["folio_wait_bit_common", "xfs_file_read_iter", "vfs_read"];
         assert_eq!(at("folio_wait_bit_common", &stack), Some(XFS));
         assert_eq!(at("percpu_rwsem_wait", &["percpu_rwsem_wait", "mnt_want_write"]), Some(Subsystem::Freeze));
+        let stack = ["request_wait_answer", "fuse_lookup_name", "lookup_slow", "walk_component", "path_openat"];
+        assert_eq!(at("request_wait_answer", &stack), None, "it waits for the server, not for the directory");
         assert_eq!(at("wait_for_response", &[]), Some(CIFS));
         assert_eq!(at("d_alloc_parallel", &[]), Some(Subsystem::Directory));
     }

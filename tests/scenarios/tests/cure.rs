@@ -51,7 +51,8 @@ fn steps(scenario: &Scenario, node: &Node, staged: &Staged, finding: &Finding) -
     let mut helped = false;
     for step in finding.remedy.steps.iter().filter(|step| step.tested) {
         let Some(command) = &step.command else { continue };
-        if !is_claimed_here(scenario, finding, &step.text) {
+        // What another scenario has proven may follow: some steps only prepare the next.
+        if !is_claimed_here(scenario, finding, &step.text) && typed.is_empty() {
             continue;
         }
         type_in(command)?;

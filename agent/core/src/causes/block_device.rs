@@ -4,7 +4,7 @@ use findings::{Finding, Placeholder, Subject, Thing, cause, clean};
 
 use super::{
     FindingBuilder,
-    waited_for::{Sure, Waiting},
+    waiting::{Sure, Waiting},
     words,
 };
 use crate::{

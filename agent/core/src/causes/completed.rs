@@ -1,11 +1,13 @@
 //! A pod that has ended, and whose volume stays mounted because somebody uses it. Nobody has deleted the pod, so
 //! nothing is called Terminating; whoever waits for the volume waits for it.
 
+use findings::{Cause, cause};
+
 use crate::view::{PodView, Why};
 
-/// Whether the pod has ended and nobody has deleted it.
-pub fn is(view: &PodView) -> bool {
-    matches!(view.why, Why::Completed { .. })
+/// What it is called that somebody uses a volume of a pod which has ended and which nobody has deleted.
+pub fn volume_busy(view: &PodView) -> Option<&'static Cause> {
+    matches!(view.why, Why::Completed { .. }).then_some(&cause::COMPLETED_POD_VOLUME_BUSY)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use findings::{Finding, Placeholder, cause};
 
 use super::{
     FindingBuilder,
-    waited_for::{Waiting, on_host},
+    waiting::{Waiting, on_host},
     words,
 };
 use crate::{observation::Mount, view::PodView};

@@ -4,7 +4,7 @@ use findings::{Finding, Placeholder, cause};
 
 use super::{
     FindingBuilder,
-    waited_for::{Sure, Waiting, path_to},
+    waiting::{Sure, Waiting, path_to},
     words,
 };
 use crate::{observation::Mount, view::PodView};

@@ -93,11 +93,11 @@ fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a H
 }
 
 fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
-    match (&holder.how, holder.copy) {
-        (How::Loop { .. }, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
-        _ if completed::is(view) => &cause::COMPLETED_POD_VOLUME_BUSY,
-        (_, CopyKind::Propagated) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
-        (How::Mapping(_), _) => &cause::VOLUME_HELD_BY_MAPPING,
+    match (&holder.how, holder.copy, completed::volume_busy(view)) {
+        (How::Loop { .. }, _, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
+        (_, _, Some(completed)) => completed,
+        (_, CopyKind::Propagated, None) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
+        (How::Mapping(_), _, None) => &cause::VOLUME_HELD_BY_MAPPING,
         _ => &cause::VOLUME_HELD_BY_PROCESS,
     }
 }

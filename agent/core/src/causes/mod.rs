@@ -35,6 +35,7 @@ pub mod stray;
 pub mod uninterruptible;
 pub mod volume;
 pub mod waited_for;
+pub mod waiting;
 mod waits;
 pub mod words;
 

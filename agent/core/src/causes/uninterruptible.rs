@@ -51,6 +51,10 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
             findings::duration(process.age_ms / 1000)
         ),
     ));
+    if let Some(holder) = waited_for::memory_holder(process, thread) {
+        head.push(Link::new(words::task(process, holder), "has the lock of the same memory"));
+        return why(view, process, holder, &head, gate);
+    }
     if let Some(found) = waited_for::find(view, process, thread, &head, gate) {
         return found;
     }

@@ -3,52 +3,15 @@
 
 use findings::{Finding, Gate, Link};
 
-use super::{block_device, file_server, frozen_file_system, fuse, uninterruptible, words};
+use super::{
+    block_device, file_server, frozen_file_system, fuse,
+    waiting::{Sure, Waiting},
+};
 use crate::{
     kernel::{self, Known, Subsystem},
     observation::{Mount, Process, Thread},
     view::PodView,
 };
-
-/// A task that waits, where it was found, and what is known of its place in the kernel.
-pub struct Waiting<'a> {
-    /// Its process.
-    pub process: &'a Process,
-    /// The task itself.
-    pub thread: &'a Thread,
-    /// The kernel function, in words.
-    pub function: &'a str,
-    /// The chain above the task, and the task.
-    pub head: &'a [Link],
-    /// The gate that waits for it.
-    pub gate: Option<Gate>,
-}
-
-impl Waiting<'_> {
-    /// `write on /data/x (descriptor 5)`, of a call that is known.
-    pub fn call(&self) -> String {
-        words::call(self.thread).unwrap_or_else(|| "its system call".to_owned())
-    }
-
-    /// The file that tells the function.
-    pub fn wchan(&self) -> String {
-        format!("/proc/{}/task/{}/{{wchan,stack}}", self.process.pid, self.thread.tid)
-    }
-
-    /// The file that tells the call.
-    pub fn syscall(&self) -> String {
-        format!("/proc/{}/task/{}/syscall", self.process.pid, self.thread.tid)
-    }
-}
-
-/// How it is known which mount a task waits on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sure {
-    /// Its descriptor, or its function and its mounts, leave no other.
-    Yes,
-    /// It is one of the mounts that the task can see.
-    Perhaps,
-}
 
 /// What a task waits for. None when its function and its descriptor tell too little, and for FUSE and NFS, whose
 /// clients tell more.
@@ -87,17 +50,7 @@ fn among(view: &PodView, waiting: &Waiting, known: Option<Known>, mounts: &[&Mou
             let [mount] = candidates.as_slice() else { return None };
             Some(fuse::not_responding(view, &[mount], thread, process, head, *gate).probable().finish())
         }
-        Subsystem::Memory => {
-            let is_other = |other: &&Thread| {
-                other.tid != thread.tid
-                    && other.state == 'D'
-                    && kernel::known(other).is_none_or(|known| known.subsystem != Subsystem::Memory)
-            };
-            let holder = process.threads.iter().find(is_other)?;
-            let mut head = head.to_vec();
-            head.push(Link::new(words::task(process, holder), "has the lock of the same memory"));
-            Some(uninterruptible::why(view, process, holder, &head, *gate))
-        }
+        Subsystem::Memory => None,
         Subsystem::Freeze | Subsystem::Journal(_) | Subsystem::Device | Subsystem::Page | Subsystem::Writeback => {
             let [mount] = candidates.as_slice() else { return None };
             if mount.needs_server() { None } else { on_device(view, waiting, subsystem, mount, Sure::Perhaps) }
@@ -126,16 +79,40 @@ fn on_device(view: &PodView, waiting: &Waiting, subsystem: Subsystem, mount: &Mo
     }
 }
 
-/// Where the kubelet has this file system mounted: there it can be unmounted.
-pub fn on_host(view: &PodView, mount: &Mount) -> Option<String> {
-    let same = |other: &&Mount| other.dev == mount.dev && other.root.as_bytes() == b"/";
-    view.kubelet_mounts().iter().find(same)?.mount_point.as_str().map(str::to_owned)
+/// Whoever has the lock of the memory that this thread waits for: another thread of its process that waits for
+/// something else.
+pub fn memory_holder<'a>(process: &'a Process, thread: &Thread) -> Option<&'a Thread> {
+    let waits_for_memory =
+        |thread: &Thread| kernel::known(thread).is_some_and(|known| known.subsystem == Subsystem::Memory);
+    let is_other = |other: &&Thread| other.tid != thread.tid && other.state == 'D' && !waits_for_memory(other);
+    waits_for_memory(thread).then(|| process.threads.iter().find(is_other)).flatten()
 }
 
-/// A path to this file system, through the task itself where the kubelet has none.
-pub fn path_to(view: &PodView, waiting: &Waiting, mount: &Mount) -> Option<String> {
-    on_host(view, mount).or_else(|| {
-        let inside = mount.mount_point.as_str()?.trim_end_matches('/');
-        Some(format!("/proc/{}/root{inside}", waiting.process.pid))
-    })
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, causes, container_table, mount},
+            *,
+        },
+    };
+
+    /// One thread reads through a mapping, the other wants to map more.
+    #[test]
+    fn a_thread_that_waits_for_the_memory_waits_for_what_its_holder_waits_for() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "vm_mmap_pgoff");
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+        let mut holder = seen.processes[0].threads[0].clone();
+        (holder.tid, holder.wchan) = (INIT + 1, Seen::Seen("wait_for_response".into()));
+        seen.processes[0].threads.push(holder);
+        seen.processes[0].thread_count = 2;
+        container_table(
+            &mut seen,
+            vec![Mount { source: HostPath::from("//files/share"), ..mount(9, "0:60", "/data", "cifs") }],
+        );
+        assert_eq!(causes(&seen), ["FileServerNotResponding"]);
+        assert_eq!(judge(&seen).pods[0].findings.len(), 1);
+    }
 }

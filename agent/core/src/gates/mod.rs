@@ -35,7 +35,9 @@ pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
     let mut pods: Vec<_> = reports.filter(|report| report.verdict != Verdict::Clear).collect();
     let node::Judged { findings: mut node_findings, not_looked_for, notes } = node::judge(seen, &mut pods);
     if !seen.is_recording() {
-        counterfactual::weigh(seen, &candidates, kubelet, &mut pods);
+        counterfactual::weigh(seen, &candidates, kubelet, &mut pods, |view| {
+            pod::judge(view, &missing_rights::lacking(view.seen))
+        });
     }
     pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
     let mut unknown = lacking.told.clone();
@@ -64,11 +66,6 @@ pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
         not_looked_for,
         notes,
     }
-}
-
-/// Judges one pod by itself.
-pub(crate) fn judge_pod(view: &PodView<'_>) -> findings::PodReport {
-    pod::judge(view, &missing_rights::lacking(view.seen))
 }
 
 fn time(ms: u64) -> String {

@@ -213,10 +213,13 @@ impl Tracker {
         self.entries.values().filter(waits).flat_map(|entry| &entry.pods).map(|pod| &pod.uid)
     }
 
-    /// Whether there is something proven to report of which nobody has heard.
-    pub fn has_proven_news(&self) -> bool {
-        let is_new = |entry: &Entry| matches!(entry.stage, Stage::Holds { written: None });
-        self.entries.values().any(|entry| is_new(entry) && is_known_soon(&entry.finding))
+    /// What is new and proven of single pods, if anything is: on what the most momentary of it rests. What holds many
+    /// pods of this node may well hold those of many nodes.
+    pub fn proven_news(&self) -> Option<RestsOn> {
+        let is_new = |entry: &&Entry| matches!(entry.stage, Stage::Holds { written: None }) && entry.pods.len() == 1;
+        let news = self.entries.values().filter(is_new).filter(|entry| is_known_soon(&entry.finding));
+        let rests: Vec<RestsOn> = news.map(|entry| RestsOn::of(&entry.finding)).collect();
+        rests.iter().copied().find(|rests| *rests == RestsOn::Passing).or(rests.first().copied())
     }
 
     /// Whether this pod is reported of.

@@ -30,5 +30,6 @@ causes! {
         .sources(&["reference: kubelet 1.36, completed pods whose volume is busy"])
         .event_reason("PodVolumeBusy")
         .keeps_attached()
+        .followed()
         .diagnosis(Proven::Lab("completed-pod"));
 }

@@ -29,5 +29,6 @@ causes! {
             "cri-o#9256", "kubernetes#72048", "reference: fs/smb/client/transport.c, fs/ceph, net/9p, fs/fuse/virtio_fs.c",
         ])
         .event_reason("PodProcessUninterruptible")
+        .followed()
         .diagnosis(Proven::Observation);
 }

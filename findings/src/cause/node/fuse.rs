@@ -38,6 +38,7 @@ causes! {
         ])
         .event_reason("PodProcessUninterruptible")
         .outranked_by(&[&crate::cause::CSI_DRIVER_NOT_REGISTERED])
+        .followed()
         .diagnosis(Proven::Lab("dstate-fuse"));
 
     /// The FUSE server of a volume has died.

@@ -27,6 +27,7 @@ fn frozen_file_system(node: &Node) -> anyhow::Result<Staged> {
     support::shell(&format!("fsfreeze -f {}", data.display()))?;
     support::wait_stack(task, "percpu_rwsem_wait")?;
     node.delete_until(&spec, Gate::ContainersStopped)?;
+    support::wait_killed(task)?;
     process::wait_state(task, "D")?;
     let names = vec![task.to_string(), "/data".to_owned(), "fsfreeze -u".to_owned()];
     let cure = format!("fsfreeze -u {}", data.display());

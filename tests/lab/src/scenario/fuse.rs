@@ -69,6 +69,7 @@ fn fuse_lookup(node: &Node) -> anyhow::Result<Staged> {
     process::wait_state(task, "D")?;
     support::wait_stack(task, "d_alloc_parallel")?;
     node.delete_until(&spec, Gate::ContainersStopped)?;
+    support::wait_killed(task)?;
     let names = vec![task.to_string(), fuse.server.to_string()];
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
 }

@@ -98,6 +98,16 @@ pub fn wait_stack(pid: i32, function: &str) -> anyhow::Result<()> {
     })
 }
 
+/// Waits until a process has been killed, and cannot die: SIGKILL is bit 8 of what is pending for all of it.
+pub fn wait_killed(pid: i32) -> anyhow::Result<()> {
+    wait_for(&format!("a SIGKILL is pending for process {pid}"), LIMIT, || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+        let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        Ok(pending.is_some_and(|mask| mask & 1 << 8 != 0).then_some(()))
+    })
+}
+
 /// Waits until a file exists.
 pub fn wait_exists(path: &Path) -> anyhow::Result<()> {
     wait_for(&format!("{} exists", path.display()), LIMIT, || Ok(path.exists().then_some(())))
