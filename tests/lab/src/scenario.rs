@@ -158,6 +158,7 @@ pub const ALL: &[Scenario] = &[
     holders::COMPLETED_POD,
     nested::NESTED_MOUNT,
     namespaces::PROPAGATED_COPY,
+    namespaces::HELD_TWICE,
     namespaces::PRIVATE_COPY,
     namespaces::DEVICE_PINNED,
     csi::FUSE_DEAD,
