@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Advice, Cause, CauseRef, Gate, Placeholder, Subject, Thing, Values, clean, guard, placeholder};
 
+/// More roots of one chain are told by their number.
+const MOST_ROOTS: usize = 12;
+/// For more of them no steps are printed: whoever has taken these looks again.
+const MOST_STEPS: usize = 4;
+
 /// A cause found at work, with its evidence and the way out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
@@ -28,6 +33,10 @@ pub struct Finding {
     pub remedy: Remedy,
     /// Equal for findings with the same root, so that many victims show one root.
     pub root: String,
+    /// What must end beside its roots before the gate is met, judged again without them; empty when they are enough.
+    /// Absent when that was not judged.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub must_end_too: Option<Vec<String>>,
 }
 
 impl Finding {
@@ -36,6 +45,44 @@ impl Finding {
         let proven = found.iter().filter(|finding| finding.confidence == Confidence::Proven);
         let proven: Vec<CauseRef> = proven.map(|finding| finding.cause).collect();
         found.retain(|finding| !proven.iter().any(|other| finding.cause.is_outranked_by(other)));
+    }
+
+    /// The roots of its chain: several when several things do the same to one thing, and all must go.
+    pub fn roots(&self) -> impl Iterator<Item = &Link> {
+        self.chain.iter().filter(|link| link.root)
+    }
+
+    /// One finding of several about the same thing with the same cause: the roots stand side by side below the
+    /// chain of the first, and each has its steps.
+    pub fn together(mut all: Vec<Finding>) -> Option<Finding> {
+        let values: Vec<Values> = all.iter().take(MOST_STEPS).map(|one| one.remedy.values.clone()).collect();
+        let others = all.split_off(all.len().min(1));
+        let mut first = all.pop()?;
+        let mut left = 0;
+        for one in others {
+            if first.roots().count() >= MOST_ROOTS {
+                left += 1;
+                continue;
+            }
+            first.chain.extend(one.chain.into_iter().filter(|link| link.root));
+            first.evidence.extend(one.evidence);
+            let root = one.root.split_once(':').map_or(one.root.as_str(), |(_, root)| root);
+            first.root = clean(&format!("{}+{root}", first.root), 300);
+        }
+        if left > 0 {
+            first
+                .chain
+                .push(Link { root: true, ..Link::new(format!("{left} more"), "look again when these are gone") });
+        }
+        let mut told: Vec<Evidence> = Vec::new();
+        for evidence in std::mem::take(&mut first.evidence) {
+            if !told.contains(&evidence) {
+                told.push(evidence);
+            }
+        }
+        first.evidence = told;
+        first.remedy.steps = Remedy::steps(first.cause.0, &values);
+        Some(first)
     }
 
     /// Bounds and cleans every text in it: one that was read may say anything.
@@ -50,6 +97,7 @@ impl Finding {
         }
         self.missing = self.missing.as_ref().map(|missing| clean(missing, 300));
         self.root = clean(&self.root, 300);
+        self.must_end_too.iter_mut().flatten().for_each(|other| *other = clean(other, 200));
         for step in &mut self.remedy.steps {
             step.text = clean(&step.text, 600);
             // A command that is not what it seems is none.
@@ -137,9 +185,20 @@ pub struct Step {
 impl Remedy {
     /// Fills the cause's templates with `values`.
     pub fn fill(cause: &'static Cause, values: &Values) -> Remedy {
-        let steps = cause.safe.iter().filter_map(|advice| advice.fill(values)).collect();
+        let steps = Remedy::steps(cause, std::slice::from_ref(values));
         let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
         Remedy { steps, dont, breaks, values: values.clone() }
+    }
+
+    /// The cause's steps, each for all of these.
+    fn steps(cause: &'static Cause, all: &[Values]) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        for step in cause.safe.iter().flat_map(|advice| all.iter().filter_map(|values| advice.fill(values))) {
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        steps
     }
 }
 

@@ -77,6 +77,8 @@ placeholders! {
     Finalizer = "finalizer": Text;
     /// The file that thaws a cgroup of version 1.
     FreezerState = "freezer_state": FreezerState;
+    /// Where fusectl is to be mounted.
+    Fusectl = "fusectl": Path;
     /// A grace period in seconds.
     GraceSeconds = "grace_seconds": Number;
     /// A group and a version of it.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CauseRef, FaultKind, Finding, Gate, PodRef, Verdict};
+use crate::{CauseRef, FaultKind, Finding, ForceCost, Gate, PodRef, Verdict};
 
 /// What holds what on one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +56,9 @@ pub struct PodReport {
     pub findings: Vec<Finding>,
     /// What could not be looked at for this pod.
     pub unknown: Vec<Unknown>,
+    /// What a forced deletion would cost. Absent when nothing of the pod would go on, and of a pod that is not stuck.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub force: Option<ForceCost>,
 }
 
 /// What is known of one gate of one pod.

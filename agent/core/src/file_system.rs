@@ -12,7 +12,7 @@ pub struct Served {
 
 /// The one list; beside each the source of its names. The numbers are those of `include/uapi/linux/magic.h` unless
 /// it is said otherwise.
-pub static SERVED: [Served; 12] = [
+pub static SERVED: [Served; 13] = [
     // fs/fuse/inode.c, fs/fuse/virtio_fs.c. Subtypes are in `is_fuse`; of GlusterFS some tools leave the `fuse.` out.
     Served { types: &["fuse", "fuseblk", "virtiofs", "glusterfs"], magics: &[0x6573_5546] },
     // fs/nfs/fs_context.c
@@ -35,6 +35,8 @@ pub static SERVED: [Served; 12] = [
     Served { types: &["gfs2", "gfs2meta"], magics: &[0x0116_1970] },
     // Lustre's own lustre_user.h
     Served { types: &["lustre"], magics: &[0x0bd0_0bd0] },
+    // IBM Storage Scale's own gpl-linux; the number is "GPFS"
+    Served { types: &["gpfs"], magics: &[0x4750_4653] },
     // BeeGFS's own FhgfsOpsSuper.h
     Served { types: &["beegfs"], magics: &[0x1983_0326] },
 ];

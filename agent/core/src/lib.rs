@@ -10,10 +10,13 @@
 //! [`observation::Observation`] gives the same answer on any machine.
 
 pub mod causes;
+mod counterfactual;
 pub mod distribution;
 pub mod facts;
 pub mod file_system;
+mod force;
 pub mod gates;
+mod kernel;
 mod messages;
 pub mod observation;
 pub mod parse;

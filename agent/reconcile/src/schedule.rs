@@ -11,6 +11,9 @@ const SHARE: u32 = 20;
 /// Scans that would follow one another more closely are made one.
 const NEVER_CLOSER: Duration = Duration::from_secs(2);
 
+/// What is proven and may pass is looked at again so soon.
+const CONFIRMED_AFTER: Duration = Duration::from_secs(4);
+
 /// The intervals; all of them are flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intervals {
@@ -68,7 +71,7 @@ impl Schedule {
 
     /// A pod is to go by `deadline`.
     pub fn terminating(&mut self, uid: PodUid, deadline: Instant, now: Instant) {
-        let first = self.intervals.first.mul_f64(1.0 + 0.3 * self.random.f64());
+        let first = self.intervals.first.mul_f64(1.0 + 0.1 * self.random.f64());
         // One whose deadline passed long ago is scanned with the next scan.
         let at = (deadline.steady + first).max(now.steady);
         self.pods
@@ -99,6 +102,13 @@ impl Schedule {
         let at = now.steady + self.around(self.intervals.next);
         let plan = Plan { at, then: self.intervals.next, scanned: true, seen: now.steady, asked: None };
         self.pods.entry(uid.clone()).or_insert(plan);
+    }
+
+    /// Something was found that only has to be seen once more.
+    pub fn confirm(&mut self, uid: &PodUid, now: Instant) {
+        if let Some(plan) = self.pods.get_mut(uid) {
+            plan.at = plan.at.min(now.steady + CONFIRMED_AFTER);
+        }
     }
 
     /// Forgets pods that nothing is known of any more.

@@ -22,6 +22,8 @@ use crate::{
     sys::{self, EntryKind},
 };
 
+/// `memory.stat` has some sixty short lines.
+const MEMORY_STAT: usize = 16 << 10;
 /// A nested runtime can make many cgroups; more than this in one pod are not looked at.
 const MAX_NODES: usize = 1000;
 
@@ -137,6 +139,7 @@ fn dir_of(mount: &CgroupMount, path: HostPath) -> CgroupDir {
         hierarchy: mount.v1.as_ref().map_or_else(|| "v2".to_owned(), |controllers| controllers.join(",")),
         known_to_runtime: mount.v1.as_ref().is_none_or(known),
         cpu_at_minimum: None,
+        dirty_bytes: None,
         tree: Seen::NotAsked,
     }
 }
@@ -175,6 +178,7 @@ pub fn read_tree(host: &HostRoot, pod: &mut PodCgroup) {
     for dir in &mut pod.dirs {
         dir.tree = tree(host, dir);
         dir.cpu_at_minimum = cpu_at_minimum(&host.at(&dir.path), &dir.hierarchy);
+        dir.dirty_bytes = dirty_bytes(&host.at(&dir.path), &dir.hierarchy);
     }
 }
 
@@ -192,6 +196,17 @@ pub fn cpu_at_minimum(path: &Path, hierarchy: &str) -> Option<bool> {
         _ => return None,
     };
     sys::read_text(&path.join(file), 64).ok().map(|value| value.trim() == minimum)
+}
+
+/// What is written and not on disk yet, by the memory controller.
+fn dirty_bytes(path: &Path, hierarchy: &str) -> Option<u64> {
+    let field = match hierarchy {
+        "v2" => "file_dirty",
+        v1 if v1.split(',').any(|c| c == "memory") => "total_dirty",
+        _ => return None,
+    };
+    let text = sys::read_text(&path.join("memory.stat"), MEMORY_STAT).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(field)?.trim().parse().ok())
 }
 
 fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {

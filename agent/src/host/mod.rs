@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod block;
+pub mod block_stack;
 pub mod broker;
 pub mod census;
 pub mod cgroups;
@@ -10,6 +11,7 @@ pub mod csi;
 pub mod fuse;
 pub mod healthz;
 pub mod holders;
+pub mod in_flight;
 pub mod kubelet;
 pub mod mount_copies;
 pub mod mounts;

@@ -53,7 +53,7 @@ fn state(sysfs: &Path, device: &str) -> Option<String> {
     line(&sysfs.join("class/block").join(device).join("device/state"))
 }
 
-fn line(path: &Path) -> Option<String> {
+pub(super) fn line(path: &Path) -> Option<String> {
     sys::read_text(path, sys::limits::LINE).ok().map(|text| text.trim().to_owned()).filter(|line| !line.is_empty())
 }
 

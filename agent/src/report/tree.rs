@@ -108,8 +108,19 @@ fn one_pod(page: &mut Page, pod: &PodReport, report: &NodeReport, detail: Detail
             "No cause was found. What is known of each gate stands in -o wide; what could not be looked at stands below.",
         );
     }
+    force(page, pod, detail);
     gates(page, pod, detail);
     unknowns(page, &pod.unknown);
+}
+
+/// What a forced deletion would cost: one line, or all of it.
+fn force(page: &mut Page, pod: &PodReport, detail: Detail) {
+    let Some(cost) = &pod.force else { return };
+    page.gap();
+    page.filled("  Force  ", &format!("would not end it: {}", cost.line()));
+    if detail == Detail::Wide {
+        cost.details().iter().for_each(|line| page.filled("         ", line));
+    }
 }
 
 fn finding(page: &mut Page, finding: &findings::Finding, detail: Detail) {

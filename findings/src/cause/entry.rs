@@ -122,6 +122,9 @@ pub struct Cause {
     pub keeps_attached: bool,
     /// Whether it only says that something on the node is not finished, and not why: the node is to be looked at.
     pub only_the_node_knows: bool,
+    /// Whether it is known what follows when its roots end: the tasks that wait die, the volume is unmounted. Then it
+    /// can be judged whether that is enough.
+    pub followed: bool,
     /// Beside one of these it is not told of the same pod: it would be their effect, or come after them.
     pub outranked_by: &'static [&'static Cause],
 }
@@ -162,6 +165,7 @@ impl Cause {
             patience: Patience::Retry,
             keeps_attached: false,
             only_the_node_knows: false,
+            followed: false,
             outranked_by: &[],
         }
     }
@@ -175,6 +179,12 @@ impl Cause {
     /// See [`Cause::only_the_node_knows`].
     pub const fn only_the_node_knows(mut self) -> Self {
         self.only_the_node_knows = true;
+        self
+    }
+
+    /// See [`Cause::followed`].
+    pub const fn followed(mut self) -> Self {
+        self.followed = true;
         self
     }
 

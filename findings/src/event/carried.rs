@@ -129,6 +129,8 @@ mod told {
         evidence: &'a [Evidence],
         values: &'a Values,
         root: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        must_end_too: &'a Option<Vec<String>>,
     }
 
     #[derive(Deserialize)]
@@ -144,20 +146,33 @@ mod told {
         #[serde(default)]
         values: Values,
         root: String,
+        #[serde(default)]
+        must_end_too: Option<Vec<String>>,
     }
 
     pub fn serialize<S: Serializer>(finding: &Finding, serializer: S) -> Result<S::Ok, S::Error> {
-        let Finding { cause, gate, confidence, missing, chain, evidence, remedy, root } = finding;
+        let Finding { cause, gate, confidence, missing, chain, evidence, remedy, root, must_end_too } = finding;
         let values = &remedy.values;
         let missing = missing.as_deref();
-        Sent { cause: *cause, gate: *gate, confidence: *confidence, missing, chain, evidence, values, root }
-            .serialize(serializer)
+        Sent {
+            cause: *cause,
+            gate: *gate,
+            confidence: *confidence,
+            missing,
+            chain,
+            evidence,
+            values,
+            root,
+            must_end_too,
+        }
+        .serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Finding, D::Error> {
-        let Read { cause, gate, confidence, missing, chain, evidence, values, root } = Read::deserialize(deserializer)?;
+        let Read { cause, gate, confidence, missing, chain, evidence, values, root, must_end_too } =
+            Read::deserialize(deserializer)?;
         let remedy = Remedy::fill(cause.0, &values);
-        Ok(Finding { cause, gate, confidence, missing, chain, evidence, remedy, root })
+        Ok(Finding { cause, gate, confidence, missing, chain, evidence, remedy, root, must_end_too })
     }
 }
 

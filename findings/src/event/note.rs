@@ -31,7 +31,8 @@ impl Whom<'_> {
 pub fn holds(whom: Whom, finding: &Finding) -> String {
     let at = finding.gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
     let title = finding.cause.title;
-    let chain: Vec<&str> = finding.chain.iter().map(|link| link.subject.as_str()).collect();
+    let above = finding.chain.iter().filter(|link| !link.root).map(|link| link.subject.clone());
+    let chain: Vec<String> = above.chain(roots(finding)).collect();
     let mut note = match whom {
         Whom::Pod(pod) => format!("Pod {pod} is held{at}: {title}. "),
         Whom::Pods => format!("Pods of this node are held{at}: {title}. "),
@@ -54,7 +55,7 @@ pub fn holds(whom: Whom, finding: &Finding) -> String {
 /// What the Normal event says when it is over.
 pub fn is_over(whom: Whom, finding: &Finding, lasted_s: u64, ended_by: &str) -> String {
     let at = finding.gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
-    let root = finding.chain.iter().rfind(|link| link.root).map(|link| format!(" ({})", link.subject));
+    let root = roots(finding).map(|roots| format!(" ({roots})"));
     let cause = finding.cause.id;
     let root = root.unwrap_or_default();
     let subject = match whom {
@@ -63,6 +64,12 @@ pub fn is_over(whom: Whom, finding: &Finding, lasted_s: u64, ended_by: &str) -> 
         Whom::Nobody => format!("This node: {cause}{root} is over"),
     };
     bounded(format!("{subject}: {ended_by}. It lasted {}", duration(lasted_s)))
+}
+
+/// The roots of its chain, as a sentence names them.
+fn roots(finding: &Finding) -> Option<String> {
+    let roots: Vec<&str> = finding.roots().map(|link| link.subject.as_str()).collect();
+    (!roots.is_empty()).then(|| roots.join(" and "))
 }
 
 fn bounded(mut note: String) -> String {
@@ -99,6 +106,7 @@ pub(super) mod tests {
             chain: vec![Link::new("volume data", "mounted"), root],
             evidence: Vec::new(),
             remedy: Remedy::fill(&cause::FUSE_SERVER_NOT_RESPONDING, &values),
+            must_end_too: None,
             root: "FuseServerNotResponding:4242".to_owned(),
         }
     }

@@ -8,8 +8,19 @@ const COMMAND_COLUMN: usize = 14;
 
 /// The chain, and whether it is proven.
 pub fn finding(page: &mut Page, finding: &Finding) {
-    for (depth, link) in finding.chain.iter().enumerate() {
-        one_link(page, depth, link, finding.cause.id);
+    // Several roots stand side by side.
+    let first_root = finding.chain.iter().position(|link| link.root).unwrap_or(usize::MAX);
+    for (at, link) in finding.chain.iter().enumerate() {
+        let state = match link.root {
+            true if at == first_root => format!("ROOT CAUSE {}: {}", finding.cause.id, link.state),
+            true => format!("and {}", link.state),
+            false => link.state.clone(),
+        };
+        let has_sibling = link.root && finding.chain.get(at + 1).is_some_and(|next| next.root);
+        one_link(page, at.min(first_root), link, &state, has_sibling);
+    }
+    if let Some(others) = &finding.must_end_too {
+        page.filled("  Enough   ", &enough(finding, others));
     }
     if finding.confidence == Confidence::Probable {
         page.filled(
@@ -22,21 +33,31 @@ pub fn finding(page: &mut Page, finding: &Finding) {
     }
 }
 
+/// Whether the end of the roots is enough, as far as was seen.
+fn enough(finding: &Finding, others: &[String]) -> String {
+    let gate = finding.gate.map_or("the gate", |gate| gate.as_str());
+    let these = if finding.roots().count() > 1 { "all of these together are" } else { "this alone is" };
+    match others {
+        [] => format!("{these} all that was seen to hold {gate}."),
+        others => format!("no: {} must end too before {gate} is met.", others.join(", ")),
+    }
+}
+
 /// Two columns where they fit, else the state below its subject.
-fn one_link(page: &mut Page, depth: usize, link: &Link, cause: &str) {
+fn one_link(page: &mut Page, depth: usize, link: &Link, state: &str, has_sibling: bool) {
     let column = page.width() / 2 - 3;
-    let lead = if depth == 0 { "  ".to_owned() } else { format!("  {}└─ ", "   ".repeat(depth - 1)) };
+    let branch = if has_sibling { "├─ " } else { "└─ " };
+    let lead = if depth == 0 { "  ".to_owned() } else { format!("  {}{branch}", "   ".repeat(depth - 1)) };
     let subject = format!("{lead}{}", link.subject);
     let used = subject.chars().count();
     let beside = used + 2 <= column;
     let start = if beside { column } else { lead.chars().count() + 3 };
-    let state = if link.root { format!("ROOT CAUSE {cause}: {}", link.state) } else { link.state.clone() };
     let style = page.style;
     let mark = |text: &str| match text.strip_prefix("ROOT CAUSE").filter(|_| link.root) {
         Some(rest) => format!("{}{rest}", style.bad("ROOT CAUSE")),
         None => text.to_owned(),
     };
-    let mut lines = wrap(&state, page.width().saturating_sub(start)).into_iter();
+    let mut lines = wrap(state, page.width().saturating_sub(start)).into_iter();
     if beside {
         let first = lines.next().unwrap_or_default();
         page.line(&format!("{subject}{}{}", " ".repeat(start - used), mark(&first)));

@@ -19,6 +19,7 @@ use anyhow::Context as _;
 pub use api::{kubelet_version, mark_terminal, volume_object};
 pub use cleanup::loop_devices;
 pub(crate) use containerd::{import, wait_image};
+pub(crate) use fusectl::is_mounted as fusectl_is_mounted;
 pub use kubelet::Restart;
 pub use layout::Layout;
 pub(crate) use pods::labels;
@@ -68,6 +69,16 @@ impl Node {
         anyhow::ensure!(layout.binary().exists(), "there is no lab in {}: `lab up` makes one", dir.display());
         let runtime = RuntimeClient::new(&layout.socket(), Duration::from_secs(30))?;
         Ok(Self { layout, runtime, keep: true, _turn: None })
+    }
+
+    /// Starts a program in a running container and does not wait for it.
+    pub fn start_in(&self, container: &str, name: &str, command: &[&str]) -> anyhow::Result<()> {
+        containerd::start_in(&self.layout, container, name, command)
+    }
+
+    /// Unmounts fusectl, as on a node where nobody has mounted it.
+    pub fn withdraw_fusectl(&self) -> anyhow::Result<()> {
+        fusectl::withdraw(&self.layout)
     }
 
     /// Leaves the node there when this value goes out of scope.

@@ -2,6 +2,7 @@
 
 mod cgroups;
 mod csi;
+mod device;
 mod frozen;
 mod fuse;
 mod holders;
@@ -21,7 +22,7 @@ pub use repair::Repair;
 
 pub(crate) use network::provide_network;
 
-use crate::{Gate, Node, PodRef, cgroup};
+use crate::{Gate, Node, PodRef, cgroup, node};
 
 /// One way to get stuck (or, to be compared with, not to).
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,11 @@ impl Scenario {
     /// Why this machine cannot stage it, if it cannot.
     pub fn obstacle(&self) -> Option<&'static str> {
         let needs_v1 = WITH_V1_FREEZER.contains(&self.name);
-        (needs_v1 && cgroup::is_unified()).then_some("it needs the freezer of cgroup v1, and this machine has v2 only")
+        if needs_v1 && cgroup::is_unified() {
+            return Some("it needs the freezer of cgroup v1, and this machine has v2 only");
+        }
+        let is_given = self.name == fuse::FUSE_WITHOUT_FUSECTL.name && node::fusectl_is_mounted();
+        is_given.then_some("fusectl is mounted on this machine, and the lab does not unmount what is not its own")
     }
 }
 
@@ -128,6 +133,7 @@ impl Staged {
 pub const ALL: &[Scenario] = &[
     lifecycle::HEALTHY,
     lifecycle::GRACE,
+    lifecycle::PRE_STOP_HOOK,
     fuse::DSTATE_FUSE,
     fuse::DSTATE_FUSEBLK,
     fuse::PIDNS_INIT,
@@ -136,6 +142,9 @@ pub const ALL: &[Scenario] = &[
     pid_namespace::TRACED_ZOMBIE,
     fuse::ZOMBIE_LEADER,
     fuse::EXITING_FLUSH,
+    fuse::FUSE_LOOKUP,
+    fuse::FUSE_WITHOUT_FUSECTL,
+    device::FROZEN_FILE_SYSTEM,
     runtime::SHIM_STOPPED,
     runtime::SHIM_KILLED,
     runtime::CONTAINERD_STOPPED,
@@ -149,8 +158,12 @@ pub const ALL: &[Scenario] = &[
     holders::CWD,
     holders::OPEN_FD,
     holders::MAPPED_FILE,
+    holders::FD_IN_FLIGHT,
+    holders::SEVERAL_HOLDERS,
+    holders::COMPLETED_POD,
     nested::NESTED_MOUNT,
     namespaces::PROPAGATED_COPY,
+    namespaces::HELD_TWICE,
     namespaces::PRIVATE_COPY,
     namespaces::DEVICE_PINNED,
     csi::FUSE_DEAD,

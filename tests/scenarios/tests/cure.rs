@@ -28,13 +28,28 @@ pub fn apply(scenario: &Scenario, node: &Node, staged: &Staged, answer: &Answer)
 
 fn printed(scenario: &Scenario, node: &Node, staged: &Staged, answer: &Answer) -> anyhow::Result<()> {
     let mut helped = false;
+    let mut is_first = true;
     for expect in &staged.expect {
         let cause = expect.cause.context("a printed cure belongs to a cause")?;
         for finding in findings_of(cause, answer) {
-            helped |= steps(scenario, node, staged, finding)?;
+            let helps = steps(scenario, node, staged, finding)?;
+            as_said(finding, helps, is_first)?;
+            helped |= helps;
+            is_first = false;
         }
     }
     ensure!(helped, "none of the printed commands helped");
+    Ok(())
+}
+
+/// What is said to be enough is enough, and what is not, by itself, is not.
+fn as_said(finding: &Finding, helps: bool, is_first: bool) -> anyhow::Result<()> {
+    let cause = finding.cause.id;
+    match finding.must_end_too.as_deref() {
+        Some([]) => ensure!(helps, "the end of {cause} is said to be enough, and was not"),
+        Some(others) if is_first => ensure!(!helps, "the end of {cause} was enough, without that of {others:?}"),
+        _ => {}
+    }
     Ok(())
 }
 
@@ -51,7 +66,8 @@ fn steps(scenario: &Scenario, node: &Node, staged: &Staged, finding: &Finding) -
     let mut helped = false;
     for step in finding.remedy.steps.iter().filter(|step| step.tested) {
         let Some(command) = &step.command else { continue };
-        if !is_claimed_here(scenario, finding, &step.text) {
+        // What another scenario has proven may follow: some steps only prepare the next.
+        if !is_claimed_here(scenario, finding, &step.text) && typed.is_empty() {
             continue;
         }
         type_in(command)?;
@@ -110,7 +126,7 @@ fn is_over(node: &Node, staged: &Staged) -> anyhow::Result<bool> {
     while before.elapsed() < STEP {
         let gone = staged.pods.iter().map(|pod| node.remains(pod)).collect::<Result<Vec<_>, _>>();
         let gone = gone.is_ok_and(|left| left.iter().all(Vec::is_empty));
-        if gone && (!staged.pods.is_empty() || ask::check(node)?.report.node_findings.is_empty()) {
+        if gone && (!staged.pods.is_empty() || ask::check(node)?.code == 0) {
             return Ok(true);
         }
         std::thread::sleep(Duration::from_millis(200));

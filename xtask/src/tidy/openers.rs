@@ -50,6 +50,7 @@ const BY_PATH: &[&str] = &[
 const THEIR_PATHS: &[(&str, &str)] = &[
     ("agent/src/host/api/kubelet_kubeconfig.rs", "files of root, as the kubelet's kubeconfig names them"),
     ("agent/src/host/block.rs", "/sys"),
+    ("agent/src/host/block_stack.rs", "/sys"),
     ("agent/src/host/broker/serve.rs", "as sockets.rs, for the reader; 127.0.0.1"),
     ("agent/src/host/cgroups.rs", "the cgroup tree, in which there are no links"),
     ("agent/src/host/child/fork.rs", "the disposable child"),

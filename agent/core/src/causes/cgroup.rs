@@ -75,10 +75,7 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         (false, _) => "FROZEN",
     };
     let found = FindingBuilder::of_pod(view, &cause::CGROUP_FROZEN, gate, head)
-        .blame(
-            words::cgroup(&path),
-            format!("{word}, {} in it", words::count(node.procs.len(), "process", "processes")),
-        )
+        .blame(words::cgroup(&path), format!("{word}, {}", frozen_processes(view, dir, node)))
         .evidence(file.show(), word)
         // Each version is thawed by another word, so each has a step of its own.
         .name_if(
@@ -88,6 +85,22 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         .name_if(Placeholder::Cgroup, path.as_str())
         .root(path.show());
     found.finish()
+}
+
+/// What a freezer holds: the processes below it, by name as far as there are few.
+fn frozen_processes(view: &PodView, dir: &CgroupDir, node: &CgroupNode) -> String {
+    let tree = dir.tree.get().into_iter().flatten().filter(|below| below.below.is_within(&node.below));
+    let pids: BTreeSet<u32> = tree.flat_map(|below| below.procs.iter().copied()).collect();
+    let named = pids.iter().take(3).map(|pid| match view.seen.process(*pid) {
+        Some(process) => format!("pid {pid} {}", findings::clean(&process.comm, 32)),
+        None => format!("pid {pid}"),
+    });
+    let named: Vec<String> = named.collect();
+    match pids.len() {
+        0 => "no process in it".to_owned(),
+        count if count > named.len() => format!("{count} processes in it or below: {} …", named.join(", ")),
+        count => format!("{} in it or below: {}", words::count(count, "process", "processes"), named.join(", ")),
+    }
 }
 
 fn path(dir: &CgroupDir, node: &CgroupNode) -> HostPath {
@@ -211,6 +224,7 @@ mod tests {
             hierarchy: "freezer".into(),
             known_to_runtime: true,
             cpu_at_minimum: None,
+            dirty_bytes: None,
             tree: Seen::Seen(vec![node]),
         };
         let cgroup = |dir: &CgroupDir| Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir.clone()] }]);
@@ -222,6 +236,24 @@ mod tests {
     }
 
     #[test]
+    fn a_frozen_cgroup_names_the_processes_below_it() {
+        let mut seen = sample::running();
+        let node = |below: &str, procs: &[u32], freezer| CgroupNode {
+            below: HostPath::from(below),
+            procs: procs.to_vec(),
+            freezer,
+        };
+        seen.cgroups = sample::cgroup(&[]);
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        cgroups[0].dirs[0].hierarchy = "freezer".into();
+        cgroups[0].dirs[0].tree =
+            Seen::Seen(vec![node("", &[], Freezer::Frozen), node("c", &[INIT], Freezer::FrozenAbove)]);
+        let report = judge(&seen);
+        let root = report.pods[0].findings[0].chain.last().unwrap();
+        assert!(root.state.ends_with(&format!("1 process in it or below: pid {INIT} sh")), "{root:?}");
+    }
+
+    #[test]
     fn a_cgroup_in_a_hierarchy_the_runtime_does_not_know_holds_nothing() {
         let mut seen = sample::deleted();
         let dir = CgroupDir {
@@ -229,6 +261,7 @@ mod tests {
             hierarchy: "files".into(),
             known_to_runtime: false,
             cpu_at_minimum: None,
+            dirty_bytes: None,
             tree: Seen::Missing,
         };
         seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
@@ -247,6 +280,7 @@ mod tests {
                 hierarchy: "v2".into(),
                 known_to_runtime: true,
                 cpu_at_minimum: Some(true),
+                dirty_bytes: None,
                 tree: Seen::Seen(vec![CgroupNode {
                     below: HostPath::default(),
                     procs: Vec::new(),

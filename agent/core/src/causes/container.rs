@@ -128,8 +128,13 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     let stop_loop = is_crio(view) && is_late;
     let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
     let mut found = FindingBuilder::of_pod(view, cause, GATE, head).probable();
+    let hooks: Vec<u32> = hooks(view, container).iter().map(|process| process.pid).collect();
     for process in processes.iter().take(3) {
-        found = found.link(words::process(process), format!("{}, no SIGKILL pending", words::state(process.state)));
+        let state = match hooks.contains(&process.pid) {
+            true => hook_state(container, process),
+            false => words::state(process.state).to_owned(),
+        };
+        found = found.link(words::process(process), format!("{state}, no SIGKILL pending"));
     }
     let found = found
         .blame("the kubelet and the runtime", "nobody has killed this container")
@@ -190,8 +195,16 @@ fn grace(view: &PodView) -> Option<Finding> {
     let Why::DeletionRequested(deletion) = view.why else { return None };
     let container = running(view).into_iter().next()?;
     let left = u64::try_from(left).unwrap_or(0) / 1000;
-    let hook = if container.pre_stop { ", it has a preStop hook" } else { "" };
-    let found = FindingBuilder::of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, &words::container(view, container))
+    let running = hooks(view, container);
+    let hook = if container.pre_stop && running.is_empty() { ", it has a preStop hook" } else { "" };
+    let found = FindingBuilder::of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, &words::container(view, container));
+    let found = running.into_iter().take(MOST_HOOKS).fold(found, |found, process| {
+        found.link(words::process(process), hook_state(container, process)).evidence(
+            format!("/proc/{}/stat", process.pid),
+            "younger than the deletion, its parent is outside of the container",
+        )
+    });
+    let found = found
         .blame(
             "grace period",
             format!("{} of {} left{hook}", findings::duration(left), findings::duration(deletion.grace_s)),
@@ -205,12 +218,73 @@ fn grace(view: &PodView) -> Option<Finding> {
     Some(found.finish())
 }
 
+/// More are not named.
+const MOST_HOOKS: usize = 3;
+
+/// What was put into the container from outside since the pod's deletion: its preStop hook, or what somebody has
+/// executed in it meanwhile. The runtime starts it beside the container's init.
+fn hooks<'a>(view: &PodView<'a>, container: &Container) -> Vec<&'a Process> {
+    let crate::view::Why::DeletionRequested(deletion) = view.why else { return Vec::new() };
+    let asked_ms = deletion.deadline_ms.saturating_sub(deletion.grace_s * 1000);
+    let since_ms = view.seen.at_ms.saturating_sub(asked_ms);
+    let processes = view.processes_of(container);
+    let is_inside = |pid: u32| processes.iter().any(|process| process.pid == pid);
+    let init = container.pid.get().copied();
+    let is_entered = |process: &&Process| {
+        init.is_some() && Some(process.pid) != init && !is_inside(process.parent) && process.age_ms < since_ms
+    };
+    processes.iter().copied().filter(is_entered).collect()
+}
+
+/// `the preStop hook, for 20s; S (sleeping)`.
+fn hook_state(container: &Container, process: &Process) -> String {
+    let what =
+        if container.pre_stop { "the preStop hook, it runs" } else { "executed in it since the deletion, it runs" };
+    format!("{what} {}; {}", words::since(process.age_ms), words::state(process.state))
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::gates::judge;
     use crate::observation::{
-        sample::{self, INIT, causes, runtime},
+        sample::{self, INIT, SHIM, causes, process, runtime},
         *,
     };
+
+    /// The pod was deleted a minute ago, and has nine more; `pid` was executed in its container.
+    fn entered(pid: u32, age_ms: u64) -> Observation {
+        let mut seen = sample::running();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW + 540_000, grace_s: 600 });
+        let init = seen.processes[0].clone();
+        let hook = Process { age_ms, ns_pids: vec![pid, 7], ..process(pid, "sleep", 'S', SHIM) };
+        seen.processes.push(Process { pid_ns: init.pid_ns, mount_ns: init.mount_ns, owner: init.owner, ..hook });
+        seen.cgroups = sample::cgroup(&[INIT, pid]);
+        seen
+    }
+
+    #[test]
+    fn a_pre_stop_hook_that_runs_is_named() {
+        let mut seen = entered(400, 20_000);
+        runtime(&mut seen).containers[0].pre_stop = true;
+        assert_eq!(causes(&seen), ["GracePeriodRunning"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        let link = &finding.chain[1];
+        assert_eq!(
+            (link.subject.as_str(), link.state.as_str()),
+            ("pid 400 sleep", "the preStop hook, it runs for 20s; S (sleeping)")
+        );
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+        assert!(serde_json::to_string(&judge(&seen)).unwrap().contains("the preStop hook, it runs for 20s"));
+    }
+
+    #[test]
+    fn what_was_executed_before_the_deletion_is_no_hook() {
+        let finding = judge(&entered(400, 90_000)).pods[0].findings[0].clone();
+        assert!(finding.chain.iter().all(|link| link.subject != "pid 400 sleep"), "{finding:?}");
+    }
 
     #[test]
     fn a_d_state_without_a_kill_is_no_cause() {

@@ -117,6 +117,7 @@ impl FindingBuilder {
             chain: self.chain,
             evidence: self.evidence,
             root: self.root,
+            must_end_too: None,
         };
         #[cfg(test)]
         assert_eq!(finding.lacks(), [""; 0], "{}: a step is not filled, and its entry promises it", finding.cause.id);

@@ -8,6 +8,9 @@ use crate::{
     view::PodView,
 };
 
+/// Where the kernel counts and ends the requests of each connection, once somebody has mounted it.
+const FUSECTL: &str = "/sys/fs/fuse/connections";
+
 /// Functions of the kernel's FUSE client in which a task waits for the server.
 pub fn is_fuse_function(function: &str) -> bool {
     function == "request_wait_answer" || function.starts_with("fuse_") || function.starts_with("__fuse_")
@@ -105,7 +108,17 @@ fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -
         .name_if(Placeholder::Path, shown.mount_point.as_str())
         .root(number);
     let found = if waiting.is_none() { found.probable() } else { found };
-    match connection.map(servers) {
+    let found = found.name_if(Placeholder::Fusectl, connection.filter(|c| c.lacks_fusectl()).map(|_| FUSECTL));
+    match connection.map(|connection| servers(connection, mount)) {
+        Some(Servers::Likely(server)) => found
+            .probable()
+            .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
+            .evidence(
+                format!("/proc/{}/fd", server.pid),
+                "holds /dev/fuse; which connection is not told, no other fits",
+            )
+            .name(Placeholder::Server, &server.comm)
+            .name_if(Placeholder::Owner, words::stoppable_owner(&server.owner)),
         Some(Servers::One(server)) => found
             .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
@@ -142,17 +155,27 @@ fn shown_mount<'a>(view: &PodView<'a>, mount: &'a Mount) -> &'a Mount {
 enum Servers<'a> {
     None,
     One(&'a FuseServer),
+    /// The kernel does not tell, and no other fits.
+    Likely(&'a FuseServer),
     Several(Vec<&'a FuseServer>),
 }
 
 /// The server's processes: forked helpers share the descriptor, so the oldest stands for them
 /// when the kernel tells the connection.
-fn servers(connection: &FuseConnection) -> Servers<'_> {
+fn servers<'a>(connection: &'a FuseConnection, mount: &Mount) -> Servers<'a> {
     match connection.servers.as_slice() {
         [] => Servers::None,
-        [one] => Servers::One(one),
         many if connection.exact => many.iter().max_by_key(|server| server.age_ms).map_or(Servers::None, Servers::One),
-        many => Servers::Several(many.iter().collect()),
+        [one] => Servers::Likely(one),
+        many => {
+            // Servers are called as their file system is: s3fs of fuse.s3fs.
+            let subtype = mount.fs_type.strip_prefix("fuse.").unwrap_or_default();
+            let named: Vec<&FuseServer> = many.iter().filter(|server| server.comm == subtype).collect();
+            match named.as_slice() {
+                [one] => Servers::Likely(one),
+                _ => Servers::Several(many.iter().collect()),
+            }
+        }
     }
 }
 
@@ -171,7 +194,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, INIT, block, causes, container_table, mount, volume},
+            sample::{self, INIT, block, causes, container_table, mount, process, volume},
             *,
         },
     };
@@ -262,6 +285,68 @@ mod tests {
         connection.probe = Seen::Seen(FuseProbe::Dead);
         seen.fuse = vec![connection];
         assert_eq!(causes(&seen), ["FuseServerGone"]);
+    }
+
+    /// Who looks up a name in a directory waits for whoever looks up the same, and that one for the server.
+    #[test]
+    fn a_task_behind_another_ones_lookup_shares_the_server() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "d_alloc_parallel");
+        container_table(
+            &mut seen,
+            vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs"), mount(10, "0:41", "/mnt/other", "fuse.sshfs")],
+        );
+        seen.fuse =
+            vec![fuse_connection(40, 1, vec![server(4111, 'S')]), fuse_connection(41, 0, vec![server(4112, 'S')])];
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
+        assert_eq!(finding.root, "FuseServerNotResponding:40");
+        let mut second = process(INIT + 1, "ls", 'S', INIT);
+        (second.ns_pids, second.pid_ns, second.mount_ns) = (vec![INIT + 1, 2], Some(500), Some(600));
+        second.owner = seen.processes[0].owner.clone();
+        seen.processes.push(second);
+        block(&mut seen, INIT + 1, "request_wait_answer");
+        let report = judge(&seen);
+        assert_eq!(report.pods[0].findings.len(), 1, "one root");
+        assert_eq!(report.pods[0].findings[0].confidence, Confidence::Proven);
+        seen.fuse[0].waiting = Seen::Seen(0);
+        seen.processes.pop();
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+    }
+
+    /// As on a node without systemd.
+    #[test]
+    fn without_fusectl_mount_and_server_are_named_all_the_same() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "request_wait_answer");
+        container_table(&mut seen, vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
+        let fault = Fault::new(
+            "/sys/fs/fuse/connections/40/waiting",
+            (FaultKind::Gone, "the fusectl file system is not mounted"),
+        );
+        let unknown = |servers, exact| FuseConnection {
+            waiting: Seen::Failed(fault.clone()),
+            exact,
+            ..fuse_connection(40, 0, servers)
+        };
+        let other = FuseServer { comm: "sshfs".into(), ..server(4112, 'S') };
+        for (servers, exact, named) in [
+            (vec![server(4111, 'S')], true, true),
+            (vec![server(4111, 'S')], false, true),
+            (vec![server(4111, 'S'), other.clone()], false, true),
+            (vec![other.clone(), FuseServer { pid: 4113, ..other.clone() }], false, false),
+        ] {
+            seen.fuse = vec![unknown(servers, exact)];
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            assert_eq!((finding.cause.id, finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
+            let root = finding.roots().next().unwrap();
+            assert_eq!(root.subject.contains("4111"), named, "{root:?}");
+            let text = serde_json::to_string(&finding).unwrap();
+            assert!(text.contains("/mnt/media"), "{text}");
+            let step = finding.remedy.steps.iter().position(|step| step.text.contains("fusectl")).unwrap();
+            let next = finding.remedy.steps[step + 1].command.as_deref();
+            assert_eq!(next, Some("echo 1 > /sys/fs/fuse/connections/40/abort"));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
-use super::{FindingBuilder, csi, finding_builder::VOLUMES, kill, uninterruptible, words};
+use super::{FindingBuilder, completed, csi, finding_builder::VOLUMES, kill, uninterruptible, words};
 use crate::{
     observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
     view::PodView,
@@ -19,9 +19,19 @@ pub fn find(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) ->
     }
     let found = blockers(view, mount).enumerate().map(|(at, holder)| {
         let waiting = if at < MAX_WAITING { waiting(view, mount, holder, head) } else { None };
-        waiting.unwrap_or_else(|| finding(view, cause_of(holder), mount, holder, head))
+        waiting.unwrap_or_else(|| finding(view, cause_of(view, holder), mount, holder, head))
     });
-    found.collect()
+    let mut by_cause: Vec<Vec<Finding>> = Vec::new();
+    for one in found {
+        let is_alike = |known: &Finding| (known.cause, known.confidence) == (one.cause, one.confidence);
+        match by_cause.iter_mut().find(|known| known.first().is_some_and(is_alike)) {
+            // One server is waited for by many.
+            Some(known) if known.iter().any(|known| known.root == one.root) => {}
+            Some(known) => known.push(one),
+            None => by_cause.push(vec![one]),
+        }
+    }
+    by_cause.into_iter().filter_map(Finding::together).collect()
 }
 
 /// A holder that waits for the server of this very file system is not the cause: the server is.
@@ -40,12 +50,12 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     is_this.then_some(finding)
 }
 
-/// Who holds a subPath's mount; one finding names the first.
+/// Who holds a subPath's mount.
 pub fn of_sub_path(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
     if !view.runs() {
         search(view, mount);
     }
-    blockers(view, mount).next().map(|holder| finding(view, &cause::SUB_PATH_BUSY, mount, holder, head))
+    all(view, &cause::SUB_PATH_BUSY, mount, head)
 }
 
 /// Who holds the root file system of a container whose process is gone: the runtime cannot unmount
@@ -56,10 +66,14 @@ pub fn of_rootfs(view: &PodView, container: &Container, head: &[Link]) -> Option
     }
     let mount = view.kubelet_mounts().iter().find(|mount| mount.is_rootfs_of(&container.id))?;
     search(view, mount);
-    let mut finding =
-        blockers(view, mount).next().map(|holder| finding(view, &cause::ROOTFS_BUSY, mount, holder, head))?;
+    let mut finding = all(view, &cause::ROOTFS_BUSY, mount, head)?;
     finding.gate = Some(findings::Gate::ContainersStopped);
     Some(finding)
+}
+
+/// All that hold a mount, as one finding.
+fn all(view: &PodView, cause: &'static Cause, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    Finding::together(blockers(view, mount).map(|holder| finding(view, cause, mount, holder, head)).collect())
 }
 
 /// Has the holders of a mount looked for.
@@ -78,11 +92,12 @@ fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a H
     })
 }
 
-fn cause_of(holder: &Holder) -> &'static Cause {
-    match (&holder.how, holder.copy) {
-        (How::Loop { .. }, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
-        (_, CopyKind::Propagated) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
-        (How::Mapping(_), _) => &cause::VOLUME_HELD_BY_MAPPING,
+fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
+    match (&holder.how, holder.copy, completed::volume_busy(view)) {
+        (How::Loop { .. }, _, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
+        (_, _, Some(completed)) => completed,
+        (_, CopyKind::Propagated, None) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
+        (How::Mapping(_), _, None) => &cause::VOLUME_HELD_BY_MAPPING,
         _ => &cause::VOLUME_HELD_BY_PROCESS,
     }
 }
@@ -91,9 +106,10 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
     let (by, source, path) = how(holder);
     let mut found =
         FindingBuilder::of_pod(view, cause, VOLUMES, head).link(words::mount(mount), "cannot be unmounted: in use");
+    let mut copy = String::new();
     if holder.copy == CopyKind::Propagated {
+        copy = format!(", in the copy that was propagated to mount namespace {}", holder.mount_ns);
         found = found
-            .link(format!("its copy in mount namespace {}", holder.mount_ns), "propagated from it, and in use")
             .evidence(format!("/proc/{}/mountinfo", holder.pid), "a copy tied to the kubelet's mount by propagation");
     }
     let found = found
@@ -107,7 +123,7 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
             .root(device)
             .finish();
     }
-    let state = format!("{by}; {}, {}", words::state(holder.state), words::owner(&holder.owner));
+    let state = format!("{by}{copy}; {}, {}", words::state(holder.state), words::owner(&holder.owner));
     let unit = match &holder.owner {
         Owner::Unit(unit) => Some(unit.clone()),
         _ => None,
@@ -168,6 +184,37 @@ mod tests {
         assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("exporter"));
         seen.holders[0].holders[0].copy = CopyKind::Propagated;
         assert_eq!(causes(&seen), ["VolumeHeldInOtherNamespace"]);
+    }
+
+    #[test]
+    fn several_holders_are_one_finding_with_a_list() {
+        let mut seen = sample::mounted("ext4");
+        let holder = |pid: u32, copy| Holder {
+            pid,
+            start_ticks: 1,
+            comm: "du".into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/x")),
+            copy,
+            mount_ns: 9,
+            owner: Owner::Host,
+        };
+        seen.holders[0].holders.extend((700..703).map(|pid| holder(pid, CopyKind::Original)));
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        let roots: Vec<&str> = finding.roots().map(|link| link.subject.as_str()).collect();
+        assert_eq!(roots, ["pid 700 du", "pid 701 du", "pid 702 du"]);
+        assert_eq!(finding.root, "VolumeHeldByProcess:700:1+701:1+702:1");
+        let commands: Vec<&String> = finding.remedy.steps.iter().filter_map(|step| step.command.as_ref()).collect();
+        for pid in 700..703 {
+            assert!(commands.iter().any(|command| command.contains(&format!("then kill {pid};"))), "{commands:?}");
+        }
+        assert_eq!(finding.remedy.steps.iter().filter(|step| step.text.starts_with("When the holder")).count(), 1);
+        seen.holders[0].holders.extend((800..840).map(|pid| holder(pid, CopyKind::Propagated)));
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess", "VolumeHeldInOtherNamespace"]);
+        let finding = judge(&seen).pods[0].findings[1].clone();
+        assert_eq!(finding.roots().count(), 13);
+        assert_eq!(finding.chain.last().unwrap().subject, "28 more");
     }
 
     #[test]

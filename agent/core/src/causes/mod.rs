@@ -3,14 +3,19 @@
 
 pub mod api_side;
 pub mod block;
+pub mod block_device;
 pub mod cgroup;
+pub mod completed;
 pub mod container;
 pub mod csi;
 pub mod device_in_use;
+pub mod file_server;
 mod finding_builder;
+pub mod frozen_file_system;
 pub mod fuse;
 pub mod global_mount;
 pub mod holder;
+pub mod in_flight;
 pub mod kill;
 pub mod kubelet;
 pub mod leftover_shim;
@@ -30,6 +35,8 @@ pub mod stray;
 pub mod tracer;
 pub mod uninterruptible;
 pub mod volume;
+pub mod waited_for;
+pub mod waiting;
 mod waits;
 pub mod words;
 

@@ -1,9 +1,9 @@
 //! A task that should end and waits in the kernel: a SIGKILL is pending and the kernel cannot act on it, or it hangs
 //! on its way out. What it waits for is the cause: a FUSE server, an NFS server, a device.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
+use findings::{Confidence, Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, fuse, nfs, words};
+use super::{FindingBuilder, fuse, nfs, waited_for, words};
 use crate::{
     observation::{Mount, Process, Thread},
     view::PodView,
@@ -21,8 +21,13 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
     let mut found: Vec<Finding> = Vec::new();
     for (process, thread) in blocked.filter(waits).filter(stays).filter(|(process, thread)| process.is_ending(thread)) {
         let finding = why(view, process, thread, head, gate);
-        if found.iter().all(|known| known.root != finding.root) {
-            found.push(finding);
+        match found.iter_mut().find(|known| known.root == finding.root) {
+            // The one that proves it tells it.
+            Some(known) if finding.confidence == Confidence::Proven && known.confidence != finding.confidence => {
+                *known = finding;
+            }
+            Some(_) => {}
+            None => found.push(finding),
         }
     }
     found
@@ -49,6 +54,13 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
             findings::duration(process.age_ms / 1000)
         ),
     ));
+    if let Some(holder) = waited_for::memory_holder(process, thread) {
+        head.push(Link::new(words::task(process, holder), "has the lock of the same memory"));
+        return why(view, process, holder, &head, gate);
+    }
+    if let Some(found) = waited_for::find(view, process, thread, &head, gate) {
+        return found;
+    }
     match waits_on(view, process, thread) {
         WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate).finish(),
         WaitsOn::PerhapsFuse(mounts) => {
@@ -89,8 +101,10 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
     // Where a path was given, which cannot be read safely, the connections with unanswered requests
     // among the mounts the task can see are the candidates.
     let with_requests = || {
-        let waiting =
-            mounts.iter().copied().filter(|mount| mount.fuse_connection().is_some_and(|number| waits_at(view, number)));
+        let waiting = mounts.iter().copied().filter(|mount| {
+            let connection = mount.fuse_connection().and_then(|number| view.fuse(number));
+            connection.is_some_and(|connection| connection.may_have_requests())
+        });
         let mut waiting: Vec<&Mount> = waiting.collect();
         waiting.sort_by_key(|mount| mount.dev);
         waiting.dedup_by_key(|mount| mount.dev);
@@ -103,7 +117,12 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
         return WaitsOn::Fuse(exact.into_iter().collect());
     }
     if thread.is_untold() {
-        let candidates = with_requests();
+        let mut candidates = with_requests();
+        let is_counted = |mount: &&Mount| {
+            let connection = mount.fuse_connection().and_then(|number| view.fuse(number));
+            connection.is_some_and(|connection| connection.waiting.get().is_some())
+        };
+        candidates.retain(is_counted);
         return if candidates.is_empty() { WaitsOn::Unknown } else { WaitsOn::PerhapsFuse(candidates) };
     }
     if in_kernel_function(thread, nfs::is_nfs_function) {
@@ -125,11 +144,13 @@ fn in_kernel_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
 fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
+    let call = words::call(thread).unwrap_or_else(|| "no system call is told".to_owned());
     let says = if thread.is_untold() { UNTOLD } else { function };
     FindingBuilder::of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), format!("state {}", thread.state))
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
+        .evidence(format!("/proc/{}/task/{}/syscall", process.pid, thread.tid), call)
         .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm)

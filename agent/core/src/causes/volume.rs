@@ -3,8 +3,8 @@
 use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 
 use super::{
-    FindingBuilder, block, csi, finding_builder::VOLUMES, fuse, holder, mount_copy, mounts, multipath, nfs, stray,
-    words,
+    FindingBuilder, block, csi, finding_builder::VOLUMES, fuse, holder, in_flight, mount_copy, mounts, multipath, nfs,
+    stray, words,
 };
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
@@ -132,6 +132,9 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
     let nobody = view.sees_every_holder()
         && searched.is_some_and(|search| search.holders.is_empty() && search.behind_unread_tables == 0);
     if view.is_overdue_by(UNMOUNT_RETRY_MS) && nobody {
+        if let Some(found) = in_flight::find(view, mount, head) {
+            return Some(found);
+        }
         let known =
             csi::left_mounted(view, volume, mount, head).or_else(|| not_reconstructed(view, volume, mount, head));
         if known.is_some() {

@@ -5,6 +5,7 @@ use findings::{Link, Placeholder, Subject, Thing, clean, duration};
 use super::FindingBuilder;
 use crate::{
     observation::{Container, HostPath, Mount, MountCopy, Owner, Process, Thread},
+    parse,
     view::PodView,
 };
 
@@ -41,6 +42,21 @@ pub fn waiting(process: &Process, thread: &Thread) -> String {
         words.push_str(", exiting");
     }
     words
+}
+
+/// The system call a task is in, with the file it works on: `write on /data/x (descriptor 5)`.
+pub fn call(thread: &Thread) -> Option<String> {
+    let call = thread.syscall.get()?;
+    let name = call.name.clone().unwrap_or_else(|| format!("system call {}", call.number));
+    Some(match &thread.works_on {
+        Some(file) => format!("{name} on {} (descriptor {})", path(&file.path), file.fd),
+        None => name,
+    })
+}
+
+/// Whether the system call it is in changes files.
+pub fn writes(thread: &Thread) -> bool {
+    thread.syscall.get().and_then(|call| call.name.as_deref()).is_some_and(parse::writes)
 }
 
 /// A state letter with its name.

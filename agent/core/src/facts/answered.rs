@@ -41,12 +41,14 @@ impl Question {
                 seen.mounts.kubelet.get().is_some_and(|table| table.mounts.iter().any(|m| m.is_rootfs_of(container)))
             }
             Holders(path) => seen.holders.iter().any(|search| search.mount_point == *path),
+            InFlight => !seen.in_flight.is_empty(),
             UnmountedDevices => !seen.unmounted_devices.is_empty(),
             FuseConnection(number) => seen.fuse.iter().any(|connection| connection.number == *number),
             FuseAnswer { connection, .. } => {
                 seen.fuse.iter().any(|known| known.number == *connection && known.probe != Seen::NotAsked)
             }
             CsiDrivers => seen.csi != Seen::NotAsked,
+            BlockStack(dev) => seen.block_stacks.iter().any(|stack| stack.mounted == *dev),
             MultipathMap(dev) => seen.multipath.iter().any(|map| map.mounted == *dev),
             Shims(sandbox) => seen.shims.iter().any(|shim| shim.sandbox == *sandbox),
             PersistentVolume(name) => {

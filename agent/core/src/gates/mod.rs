@@ -12,6 +12,7 @@ use findings::{NodeFinding, NodeReport, Unknown, Verdict};
 
 use crate::{
     causes::{cgroup, runtime},
+    counterfactual,
     facts::Facts,
     observation::{Observation, Seen},
     view::{PodView, candidates_by, kubelet_minor},
@@ -33,6 +34,11 @@ pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
     let reports = views.iter().map(|view| pod::judge(view, &lacking));
     let mut pods: Vec<_> = reports.filter(|report| report.verdict != Verdict::Clear).collect();
     let node::Judged { findings: mut node_findings, not_looked_for, notes } = node::judge(seen, &mut pods);
+    if !seen.is_recording() {
+        counterfactual::weigh(seen, &candidates, kubelet, &mut pods, |view| {
+            pod::judge(view, &missing_rights::lacking(view.seen))
+        });
+    }
     pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
     let mut unknown = lacking.told.clone();
     unknown.extend(unknowns(seen, &lacking));

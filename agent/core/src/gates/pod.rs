@@ -5,6 +5,7 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 use super::missing_rights::Lacking;
 use crate::{
     causes::{api_side, cgroup, container, network, orphan, sandbox, volume},
+    force,
     observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
@@ -29,8 +30,8 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         status(view),
         object(view),
     ];
-    if view.why == Why::NotInApi {
-        // There is no object that could wait for anything.
+    if matches!(view.why, Why::NotInApi | Why::Completed { .. }) {
+        // There is no object that could wait for anything, or it rightly stays.
         checks.retain(|check| check.gate < Gate::StatusReported);
     }
     if view.api.is_some_and(|pod| pod.mirror) {
@@ -87,6 +88,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         overdue_seconds: view.overdue_ms().map(|ms| ms / 1000),
         gates,
         unknown: unknowns(view, lacking),
+        force: if verdict == Verdict::Stuck { force::cost(view) } else { None },
         findings,
     }
 }
@@ -113,6 +115,7 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
     let proven = findings.iter().any(|finding| finding.confidence == Confidence::Proven);
     match blocked {
         _ if in_time(view) => Verdict::Progressing,
+        None if matches!(view.why, Why::Completed { .. }) => Verdict::Clear,
         None if view.api.is_none() => Verdict::Clear,
         None => Verdict::CannotTell,
         Some(GateState::Unknown) => Verdict::CannotTell,
@@ -143,6 +146,10 @@ fn gone_because(view: &PodView) -> String {
                 Ok(overdue) => format!("deadline passed {} ago, grace was {grace}", findings::duration(overdue)),
                 Err(_) => format!("deadline in {}, grace is {grace}", findings::duration(overdue.unsigned_abs())),
             }
+        }
+        Why::Completed { .. } => {
+            let ended = u64::try_from(view.overdue_ms().unwrap_or(0) / 1000).unwrap_or(0);
+            format!("it ended {} ago, and nobody has deleted it", findings::duration(ended))
         }
         Why::NotInApi => "the API server does not know it any more".to_owned(),
         Why::BeingKilled => {

@@ -66,6 +66,9 @@ pub struct ApiPod {
     pub deletion: Option<Deletion>,
     /// `status.phase`; empty when the object was too long for more than its metadata to be read.
     pub phase: String,
+    /// When the last of its containers ended, of a pod whose containers have all ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_ms: Option<u64>,
     /// What must be removed before the object can go.
     pub finalizers: Vec<String>,
     /// Whether it mirrors a static pod; the kubelet removes those in another way.

@@ -26,6 +26,10 @@ pub struct CgroupDir {
     /// `cpu.weight` 1 or `cpu.shares` 2: the kubelet has begun to clean the pod up
     /// (`ReduceCPULimits`). A BestEffort pod has that all its life.
     pub cpu_at_minimum: Option<bool>,
+    /// What its tasks have written to files and is not on disk yet (`file_dirty`; `total_dirty` of v1), where this
+    /// hierarchy tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_bytes: Option<u64>,
     /// Itself and everything below it.
     pub tree: Seen<Vec<CgroupNode>>,
 }

@@ -3,7 +3,7 @@
 use findings::ProcessId;
 use serde::{Deserialize, Serialize};
 
-use super::{Dev, HostPath, Owner, Seen};
+use super::{Dev, FaultKind, HostPath, Owner, Seen};
 
 /// The search for the holders of one mount.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +53,26 @@ impl Holder {
     pub fn id(&self) -> ProcessId {
         ProcessId { pid: self.pid, start_ticks: self.start_ticks }
     }
+}
+
+/// A process with a unix socket to which descriptors were sent that it has not received. They keep their files open
+/// and stand in no descriptor table; what they are nobody tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InFlight {
+    /// Its pid.
+    pub pid: u32,
+    /// Clock ticks after boot.
+    pub start_ticks: u64,
+    /// Its name.
+    pub comm: String,
+    /// Its state letter.
+    pub state: char,
+    /// The socket's descriptor.
+    pub fd: u32,
+    /// How many wait there.
+    pub count: u32,
+    /// Whom it belongs to.
+    pub owner: Owner,
 }
 
 /// By what a mount is held.
@@ -110,6 +130,18 @@ pub struct FuseConnection {
     pub exact: bool,
     /// How it answers a plain `stat` in the disposable child.
     pub probe: Seen<FuseProbe>,
+}
+
+impl FuseConnection {
+    /// Whether somebody waits for its server, or nobody can count who does: fusectl is not mounted everywhere.
+    pub fn may_have_requests(&self) -> bool {
+        self.waiting.get().map_or(self.waiting.fault().is_some(), |waiting| *waiting > 0)
+    }
+
+    /// Whether its requests cannot be counted, and it cannot be aborted, before fusectl is mounted.
+    pub fn lacks_fusectl(&self) -> bool {
+        self.waiting.fault().is_some_and(|fault| fault.kind == FaultKind::Gone)
+    }
 }
 
 /// A process that serves FUSE.

@@ -4,6 +4,7 @@
 //! again on another machine. It holds no command line and no environment of any process.
 
 mod api;
+mod block_stack;
 mod cgroup;
 mod csi;
 mod fault;
@@ -30,6 +31,7 @@ use findings::PodUid;
 use serde::{Deserialize, Serialize};
 
 pub use api::*;
+pub use block_stack::*;
 pub use cgroup::*;
 pub use csi::*;
 pub use fault::{Fault, FaultKind, Reason, Source};
@@ -83,10 +85,16 @@ pub struct Observation {
     /// The multipath maps below suspects' volumes.
     #[serde(default)]
     pub multipath: Vec<MultipathMap>,
+    /// The devices below mounts that tasks wait on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub block_stacks: Vec<BlockStack>,
     /// FUSE file systems that matter.
     pub fuse: Vec<FuseConnection>,
     /// One search per mount that should be gone.
     pub holders: Vec<HolderSearch>,
+    /// Descriptors on their way between processes; looked for only where a volume is held by nobody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_flight: Vec<InFlight>,
     /// Mounts in other mount namespaces of what should be gone here; looked for only where such a
     /// copy matters.
     #[serde(default, alias = "elsewhere")]

@@ -107,6 +107,11 @@ pub struct MountTables {
 }
 
 impl MountTables {
+    /// The same without the table of the kubelet, which may be long.
+    pub(crate) fn clone_without_kubelet(&self) -> Self {
+        MountTables { kubelet: Seen::Missing, init: self.init.clone(), others: self.others.clone() }
+    }
+
     /// The table of a namespace, if it was read.
     pub fn table(&self, ns: u64) -> Option<&MountTable> {
         let all = self.kubelet.get().into_iter().chain(self.init.get()).chain(&self.others);

@@ -145,12 +145,15 @@ fn is_wait_for_server(function: &str) -> bool {
 }
 
 /// A system call in progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Syscall {
     /// Its number on this architecture.
     pub number: i64,
     /// Its first argument.
     pub first_argument: u64,
+    /// Its name, of those that wait for files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// An open descriptor, known without touching the file.

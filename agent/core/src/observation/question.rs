@@ -53,6 +53,8 @@ pub enum Question {
     RootFileSystem(String),
     /// Who holds the mount at this path.
     Holders(HostPath),
+    /// Which processes have been sent descriptors that they have not received.
+    InFlight,
     /// Mounts in other mount namespaces whose mount point ends like this.
     MountCopies(String),
     /// Which block devices have a living file system and no mount here.
@@ -68,6 +70,8 @@ pub enum Question {
     },
     /// Which CSI drivers are registered with the kubelet.
     CsiDrivers,
+    /// The devices below this one, and whether they finish anything.
+    BlockStack(Dev),
     /// The multipath map below this device.
     MultipathMap(Dev),
     /// The shims of this sandbox that live on.
@@ -147,8 +151,8 @@ impl Question {
             PidNamespace(_) => Cost::Read,
             // One table; that of the kubelet's namespace is in memory.
             MountTable { .. } | RootFileSystem(_) => Cost::Read,
-            Holders(_) | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
-            WaitingThreads(_) | FuseAnswer { .. } => Cost::Wait,
+            Holders(_) | InFlight | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
+            WaitingThreads(_) | FuseAnswer { .. } | BlockStack(_) => Cost::Wait,
         }
     }
 
@@ -166,9 +170,11 @@ impl Question {
             | WaitingThreads(_)
             | MountTable { .. }
             | RootFileSystem(_)
+            | InFlight
             | MountCopies(_)
             | UnmountedDevices
             | FuseConnection(_)
+            | BlockStack(_)
             | MultipathMap(_)
             | Shims(_) => Hazard::Direct,
             // The kubelet's own directory; no path on a file system that needs a server is touched.

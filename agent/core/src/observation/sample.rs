@@ -78,8 +78,10 @@ pub fn node() -> Observation {
         processes: Vec::new(),
         shims: Vec::new(),
         multipath: Vec::new(),
+        block_stacks: Vec::new(),
         fuse: Vec::new(),
         holders: Vec::new(),
+        in_flight: Vec::new(),
         mount_copies: Vec::new(),
         csi: Seen::Missing,
         staging: Vec::new(),
@@ -100,6 +102,7 @@ pub fn deleted() -> Observation {
         uid: PodUid::parse(UID).unwrap(),
         deletion: Some(Deletion { deadline_ms: NOW - 3_600_000, grace_s: 30 }),
         phase: "Failed".into(),
+        finished_ms: None,
         finalizers: Vec::new(),
         mirror: false,
         claims: Vec::new(),
@@ -308,6 +311,7 @@ pub fn cgroup(procs: &[u32]) -> Seen<Vec<PodCgroup>> {
         hierarchy: "v2".into(),
         known_to_runtime: true,
         cpu_at_minimum: None,
+        dirty_bytes: None,
         tree: Seen::Seen(vec![node]),
     };
     Seen::Seen(vec![PodCgroup { uid: pod().uid, dirs: vec![dir] }])

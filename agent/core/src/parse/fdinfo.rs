@@ -10,6 +10,8 @@ pub struct Fdinfo {
     /// On a descriptor of `/dev/fuse`: the connection it serves. Seen on Linux 6.18; older
     /// kernels do not tell.
     pub fuse_connection: Option<u32>,
+    /// On a unix socket: how many descriptors were sent to it and not yet received (Linux ≥ 5.12).
+    pub scm_fds: Option<u32>,
 }
 
 /// Parses the file; a field that is absent or odd stays `None`.
@@ -21,6 +23,7 @@ pub fn fdinfo(bytes: &[u8]) -> Fdinfo {
         match &line[..colon] {
             b"flags" => parsed.flags = u32::from_str_radix(value, 8).ok(),
             b"mnt_id" => parsed.mount_id = value.parse().ok(),
+            b"scm_fds" => parsed.scm_fds = value.parse().ok(),
             b"fuse_connection" => parsed.fuse_connection = value.parse().ok(),
             _ => {}
         }
@@ -46,6 +49,11 @@ mod tests {
             fdinfo(b"pos:\t0\nflags:\t02\nmnt_id:\t9\nino:\t7\neventfd-count:                0\nlock:\t1: POSIX\n");
         assert_eq!((parsed.mount_id, parsed.fuse_connection), (Some(9), None));
         assert_eq!(fdinfo(b""), Fdinfo::default());
+    }
+
+    #[test]
+    fn reads_a_recorded_socket() {
+        assert_eq!(fdinfo(b"pos:\t0\nflags:\t02\nmnt_id:\t9\nino:\t7\nscm_fds: 1\n").scm_fds, Some(1));
     }
 
     proptest! {

@@ -15,5 +15,5 @@ pub use fdinfo::{Fdinfo, fdinfo};
 pub use kubelet::{KubeletConfig, KubeletFlags, kubelet_config, kubelet_flags};
 pub use stat::{Stat, stat};
 pub use status::{Status, ids, status};
-pub use syscall::{descriptor, stack, syscall};
+pub use syscall::{descriptor, stack, syscall, writes};
 pub use vol_data::vol_data;

@@ -33,7 +33,7 @@ fn lists(whole: &Observation) -> Observation {
     }
     if let Seen::Seen(cgroups) = &mut seen.cgroups {
         for dir in cgroups.iter_mut().flat_map(|cgroup| &mut cgroup.dirs) {
-            (dir.tree, dir.cpu_at_minimum) = (Seen::NotAsked, None);
+            (dir.tree, dir.cpu_at_minimum, dir.dirty_bytes) = (Seen::NotAsked, None, None);
         }
     }
     if let Seen::Seen(dirs) = &mut seen.pod_dirs {
@@ -46,8 +46,10 @@ fn lists(whole: &Observation) -> Observation {
     seen.processes.clear();
     seen.shims.clear();
     seen.multipath.clear();
+    seen.block_stacks.clear();
     seen.fuse.clear();
     seen.holders.clear();
+    seen.in_flight.clear();
     seen.mount_copies.clear();
     seen.unmounted_devices.clear();
     seen
@@ -153,6 +155,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
         MountCopies(end) => copy_all(&whole.mount_copies, &mut seen.mount_copies, |copy| {
             copy.mount.mount_point.as_path().ends_with(end)
         }),
+        InFlight => seen.in_flight = whole.in_flight.clone(),
         UnmountedDevices => seen.unmounted_devices = whole.unmounted_devices.clone(),
         FuseConnection(number) => {
             let from = whole.fuse.iter().filter(|connection| connection.number == *number).cloned();
@@ -164,6 +167,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
             seen.fuse.iter_mut().find(|known| known.number == *connection).unwrap().probe = from.probe.clone();
         }
         CsiDrivers => seen.csi = whole.csi.clone(),
+        BlockStack(dev) => copy_all(&whole.block_stacks, &mut seen.block_stacks, |stack| stack.mounted == *dev),
         MultipathMap(dev) => copy_all(&whole.multipath, &mut seen.multipath, |map| map.mounted == *dev),
         Shims(id) => copy_all(&whole.shims, &mut seen.shims, |shim| shim.sandbox == *id),
         PersistentVolume(name) => {

@@ -1,12 +1,13 @@
 //! Which pods should be gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use findings::{PodRef, PodUid};
 
 use crate::{
     facts::Facts,
-    observation::{Container, ContainerState, Deletion, Observation, Owner, Process, Question, Thread},
+    observation::{ApiPod, Container, ContainerState, Deletion, Observation, Owner, Process, Question, Thread},
+    view::RETRY_WINDOW_MS,
 };
 
 /// A pod that should be gone, and how that is known.
@@ -23,6 +24,12 @@ pub struct Candidate {
 pub enum Why {
     /// The API server has a deletion request.
     DeletionRequested(Deletion),
+    /// Its containers ended then, nobody has deleted it, and it still has a volume mounted here: whoever waits for
+    /// that volume waits for it.
+    Completed {
+        /// When the last container ended.
+        finished_ms: u64,
+    },
     /// The API server does not know it any more, and it still has something here: it was deleted
     /// by force, or the kubelet could not clean up after it.
     NotInApi,
@@ -58,10 +65,39 @@ pub(crate) fn candidates_by(seen: &Facts<'_>) -> Vec<Candidate> {
             };
             let superseded = superseded(seen).into_iter().filter(|pod| !known(&pod.uid));
             let killed = superseded.filter_map(|pod| being_killed(seen, pod));
+            let requested = requested.chain(completed(seen, &api.pods));
             requested.chain(unknown.filter_map(|(_, pod)| forgotten(pod))).chain(killed).collect()
         }
         None => local.into_values().filter_map(|pod| without_api(seen, pod)).collect(),
     }
+}
+
+/// Pods that have ended some time ago and still have volumes mounted. The kubelet unmounts them at once, and it takes
+/// a moment.
+fn completed<'a>(seen: &'a Observation, pods: &'a [ApiPod]) -> impl Iterator<Item = Candidate> + 'a {
+    let ended = |pod: &'a ApiPod| {
+        let is_over = pod.deletion.is_none() && !pod.mirror && matches!(pod.phase.as_str(), "Succeeded" | "Failed");
+        let finished_ms = pod.finished_ms.filter(|_| is_over)?;
+        (seen.at_ms.saturating_sub(finished_ms) >= RETRY_WINDOW_MS).then_some((pod, finished_ms))
+    };
+    let ended: Vec<(&ApiPod, u64)> = pods.iter().filter_map(ended).collect();
+    let mounted = if ended.is_empty() { BTreeSet::new() } else { pods_with_volumes(seen) };
+    let left = ended.into_iter().filter(move |(pod, _)| mounted.contains(pod.uid.as_str()));
+    left.map(|(pod, finished_ms)| Candidate { pod: pod.to_ref(), why: Why::Completed { finished_ms } })
+}
+
+/// The uids below which a volume is mounted.
+fn pods_with_volumes(seen: &Observation) -> BTreeSet<&str> {
+    let mounts = seen.mounts.kubelet.get().into_iter().flat_map(|table| &table.mounts);
+    let uid = |path: &'_ str| -> Option<(usize, usize)> {
+        let start = path.find("/pods/")? + "/pods/".len();
+        let length = path.get(start..)?.find("/volume")?;
+        Some((start, start + length))
+    };
+    mounts
+        .filter_map(|mount| mount.mount_point.as_str())
+        .filter_map(|path| uid(path).and_then(|(a, b)| path.get(a..b)))
+        .collect()
 }
 
 /// Every pod that has left a trace on this node.

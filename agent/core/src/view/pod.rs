@@ -116,19 +116,21 @@ impl<'a> PodView<'a> {
 
     /// Milliseconds since its deadline; negative before it, `None` when nobody told it.
     pub fn overdue_ms(&self) -> Option<i64> {
+        let since =
+            |ms: u64| i64::try_from(self.seen.at_ms).unwrap_or(i64::MAX) - i64::try_from(ms).unwrap_or(i64::MAX);
         match self.why {
             // The deadline is by the server's clock.
-            Why::DeletionRequested(deletion) => Some(
-                i64::try_from(self.seen.at_ms).unwrap_or(i64::MAX).saturating_add(server_ahead_ms(self.seen))
-                    - i64::try_from(deletion.deadline_ms).unwrap_or(i64::MAX),
-            ),
+            Why::DeletionRequested(deletion) => {
+                Some(since(deletion.deadline_ms).saturating_add(server_ahead_ms(self.seen)))
+            }
+            // It had no deadline: from its end on the kubelet has nothing to wait for.
+            Why::Completed { finished_ms } => Some(since(finished_ms)),
             // What runs of a pod that was deleted by force has its whole grace period.
             Why::NotInApi if self.runs() => {
                 let since_ms = self.seen.api.get()?.forgotten.get(self.uid())?;
                 let grace_ms =
                     self.containers.iter().filter_map(|container| container.grace_s).max().unwrap_or(30) * 1000;
-                let ms = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);
-                Some(ms(self.seen.at_ms).saturating_sub(ms(since_ms.saturating_add(grace_ms))))
+                Some(since(since_ms.saturating_add(grace_ms)))
             }
             _ => None,
         }

@@ -19,7 +19,7 @@ use super::{
     index::{Change, Index, WatchEvent},
     rate_limit::TokenBucket,
     schedule::Schedule,
-    tracker::{ExistingEvent, Key, Kind, Snapshot, Tracker, Transition, Write},
+    tracker::{ExistingEvent, Key, Kind, RestsOn, Snapshot, Tracker, Transition, Write},
 };
 pub use types::{Command, Input, OwnEvent, Scan, WriteOutcome};
 
@@ -28,6 +28,10 @@ pub use types::{Command, Input, OwnEvent, Scan, WriteOutcome};
 const NODE_FRESH: Duration = Duration::from_secs(600);
 /// While a scan hangs, nothing is gained by looking at the clock all the time.
 const NOT_AT_ONCE: Duration = Duration::from_secs(10);
+/// What is proven of single pods waits for this part of the spread, so that it is known 25 s after the deadline.
+const LASTING_SHARE: u32 = 4;
+/// The same of what had to be seen twice.
+const PASSING_SHARE: u32 = 8;
 /// What the API server refuses is tried again after this.
 const POSTPONED: Duration = Duration::from_secs(900);
 /// A scan that takes longer hangs: a local disk or /proc does not answer.
@@ -313,6 +317,7 @@ impl Reconciler {
         self.confirmed.retain(|uid| of_interest.contains(uid));
         let snapshot = Snapshot { at: scanned.at, report: &scanned.report, complete: scanned.complete };
         self.transitions.extend(self.tracker.take(&snapshot));
+        self.tracker.to_confirm().for_each(|uid| self.schedule.confirm(uid, now));
     }
 
     fn wrote(&mut self, wrote: WriteOutcome, now: Instant) {
@@ -409,7 +414,14 @@ impl Reconciler {
             self.held_until = None;
             return false;
         }
-        let until = self.held_until.get_or_insert_with(|| now.steady + self.spread.mul_f64(self.random.f64()));
+        // What was looked at twice has less time left.
+        let spread = match self.tracker.proven_news() {
+            Some(RestsOn::Lasting) => self.spread / LASTING_SHARE,
+            Some(RestsOn::Passing | RestsOn::Uninterruptible) => self.spread / PASSING_SHARE,
+            None => self.spread,
+        };
+        let until = self.held_until.get_or_insert_with(|| now.steady + spread.mul_f64(self.random.f64()));
+        *until = (*until).min(now.steady + spread);
         now.steady < *until
     }
 

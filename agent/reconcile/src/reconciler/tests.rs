@@ -14,6 +14,7 @@ use crate::{
 };
 
 mod names;
+mod soon;
 
 /// A node, an API server and what goes wrong with them.
 struct World {
@@ -329,7 +330,9 @@ fn what_was_sent_and_never_answered_is_the_same_event_again_and_is_ended() {
     world.until(160);
     world.api = Api::Up;
     world.until(500);
-    assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
+    // The end too may be sent again, as the same Event.
+    let ends = world.stored.iter().filter(|draft| !draft.warning).map(|draft| draft.name.clone());
+    assert_eq!(ends.collect::<BTreeSet<_>>().len(), 1);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::{
 };
 
 use findings::{
-    Finding, PodRef,
+    Confidence, Finding, PodRef,
     event::{Carried, EventName},
 };
 
@@ -27,6 +27,8 @@ use super::Instant;
 
 /// Scans that follow one another more closely count as one.
 const APART: Duration = Duration::from_secs(10);
+/// Of what is proven and rests on no task in D: a holder of a moment is gone by then.
+const PROVEN_APART: Duration = Duration::from_secs(3);
 
 /// How often something must be seen, and how often it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,11 +99,12 @@ impl Tracker {
                 continue;
             }
             let needed = self.needed(&finding);
+            let apart = if is_known_soon(&finding) { PROVEN_APART } else { APART };
             let entry =
                 self.entries.entry(key).or_insert_with(|| Entry::first(finding.clone(), pods.clone(), snapshot.at));
             (entry.finding, entry.pods, entry.seen) = (finding, pods, snapshot.at);
             if let Stage::Suspected { scans, counted } = &mut entry.stage {
-                if *scans == 0 || snapshot.at.since(*counted) >= APART {
+                if *scans == 0 || snapshot.at.since(*counted) >= apart {
                     (*scans, *counted) = (*scans + 1, snapshot.at);
                 }
                 if *scans >= needed {
@@ -204,6 +207,21 @@ impl Tracker {
         self.entries.values().filter(|entry| entry.holds())
     }
 
+    /// Pods of which something is proven that only has to be seen once more.
+    pub fn to_confirm(&self) -> impl Iterator<Item = &findings::PodUid> {
+        let waits = |entry: &&Entry| !entry.holds() && is_known_soon(&entry.finding);
+        self.entries.values().filter(waits).flat_map(|entry| &entry.pods).map(|pod| &pod.uid)
+    }
+
+    /// What is new and proven of single pods, if anything is: on what the most momentary of it rests. What holds many
+    /// pods of this node may well hold those of many nodes.
+    pub fn proven_news(&self) -> Option<RestsOn> {
+        let is_new = |entry: &&Entry| matches!(entry.stage, Stage::Holds { written: None }) && entry.pods.len() == 1;
+        let news = self.entries.values().filter(is_new).filter(|entry| is_known_soon(&entry.finding));
+        let rests: Vec<RestsOn> = news.map(|entry| RestsOn::of(&entry.finding)).collect();
+        rests.iter().copied().find(|rests| *rests == RestsOn::Passing).or(rests.first().copied())
+    }
+
     /// Whether this pod is reported of.
     pub fn reports(&self, uid: &findings::PodUid) -> bool {
         self.holding().any(|entry| entry.pods.iter().any(|pod| pod.uid == *uid))
@@ -213,6 +231,11 @@ impl Tracker {
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
+}
+
+/// What does not pass by itself within moments is not waited for: nobody is helped by knowing it later.
+fn is_known_soon(finding: &Finding) -> bool {
+    finding.confidence == Confidence::Proven && RestsOn::of(finding) != RestsOn::Uninterruptible
 }
 
 /// Who an Event is about, when it is about one pod.

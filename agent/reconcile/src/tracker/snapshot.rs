@@ -62,7 +62,9 @@ impl<'a> Snapshot<'a> {
         for (key, held) in &by_root {
             if held.len() > fan_in || entries.contains_key(key) {
                 let pods = held.iter().map(|(pod, _)| (*pod).clone()).collect();
-                found.insert(key.clone(), (held[0].1.clone(), pods));
+                // What must end beside it is another thing for each pod.
+                let finding = Finding { must_end_too: None, ..held[0].1.clone() };
+                found.insert(key.clone(), (finding, pods));
             } else {
                 let single = held
                     .iter()

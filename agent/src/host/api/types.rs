@@ -103,9 +103,37 @@ struct Named {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct PodStatus {
     phase: String,
+    container_statuses: Vec<ContainerStatus>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerStatus {
+    state: ContainerState,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerState {
+    terminated: Option<Terminated>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Terminated {
+    finished_at: Option<Timestamp>,
+}
+
+impl PodStatus {
+    /// When the last container ended; none while one has not.
+    fn finished_ms(&self) -> Option<u64> {
+        let ends = self.container_statuses.iter().map(|status| status.state.terminated.as_ref()?.finished_at);
+        let last = ends.collect::<Option<Vec<Timestamp>>>()?.into_iter().max()?;
+        u64::try_from(last.as_millisecond()).ok()
+    }
 }
 
 impl Pod {
@@ -132,6 +160,7 @@ impl Pod {
             mirror: mirrored.is_some(),
             namespace: metadata.namespace,
             name: metadata.name,
+            finished_ms: status.finished_ms(),
             phase: status.phase,
             finalizers: bounded(metadata.finalizers),
             claims: names(spec.resource_claims),

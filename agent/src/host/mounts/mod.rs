@@ -79,6 +79,12 @@ impl MountReader {
         self.filtered(pid, false, |mount| devs.contains(&mount.dev) || mount.needs_server())
     }
 
+    /// Of the namespace of a task that waits: what [`MountReader::other`] keeps, the file systems on block devices,
+    /// and the mounts of these ids.
+    pub fn of_task(&mut self, tid: u32, ids: &[u32]) -> Seen<MountTable> {
+        self.filtered(tid, false, |mount| mount.needs_server() || mount.dev.major != 0 || ids.contains(&mount.id))
+    }
+
     /// The root file systems of these containers, as the runtime mounts them.
     pub fn rootfs(&mut self, pid: u32, containers: &[String]) -> Seen<Vec<Mount>> {
         let ends: Vec<String> = containers.iter().map(|id| format!("/{id}/rootfs")).collect();

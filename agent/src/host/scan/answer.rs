@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::Scan;
 use crate::{
     host::{
-        census::Census, cgroups, csi, fuse, holders, mount_copies, multipath, netns, processes, runtime, shims,
-        superblocks, volumes,
+        block_stack, census::Census, cgroups, csi, fuse, holders, in_flight, mount_copies, multipath, netns, processes,
+        runtime, shims, superblocks, volumes,
     },
     observation::*,
     sys, view,
@@ -21,6 +21,8 @@ use crate::{
 const MAX_FUSE_ANSWERS: usize = 3;
 /// More PersistentVolumes than this are not asked for in one round.
 const MAX_VOLUMES: usize = 16;
+/// The sockets of a node with many connections are not all looked at.
+const MOST_IN_FLIGHT: Duration = Duration::from_millis(800);
 /// Between two looks at a task that waits.
 const MOMENT: Duration = Duration::from_millis(250);
 /// `dra_manager_state` of a node with many claims.
@@ -39,6 +41,7 @@ struct Together {
     fuse: Vec<u32>,
     shims: Vec<String>,
     waiting: Vec<u32>,
+    block_stacks: Vec<Dev>,
     deadline: Duration,
 }
 
@@ -88,16 +91,18 @@ impl Scan<'_> {
                     processes::children(*pid).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
                 }
                 Question::WaitingThreads(pid) => together.waiting.push(*pid),
-                Question::MountTable { tid, .. } => self.mount_table(*tid, seen),
+                Question::MountTable { ns, tid } => self.mount_table(*ns, *tid, seen),
                 Question::RootFileSystem(container) => together.root_file_systems.push(container.clone()),
                 Question::Holders(path) => together.held.push(path.clone()),
                 Question::MountCopies(end) => together.copies.push(end.clone()),
+                Question::InFlight => seen.in_flight = in_flight::owners(self.census(), MOST_IN_FLIGHT),
                 Question::UnmountedDevices => self.unmounted_devices(seen),
                 Question::FuseConnection(number) => together.fuse.push(*number),
                 Question::FuseAnswer { connection, mount_point } => {
                     self.fuse_answer(*connection, mount_point, question.deadline(), seen);
                 }
                 Question::CsiDrivers => self.csi_drivers(question.deadline(), seen).await,
+                Question::BlockStack(dev) => together.block_stacks.push(*dev),
                 Question::MultipathMap(dev) => seen.multipath.extend(multipath::maps(&self.host, &[*dev])),
                 Question::Shims(sandbox) => together.shims.push(sandbox.clone()),
                 Question::PersistentVolume(name) => together.persistent_volumes.push(name.clone()),
@@ -129,6 +134,8 @@ impl Scan<'_> {
             seen.shims.extend(shims::of_sandboxes(&asked.shims, self.census()));
         }
         // Those that wait come last, when a part of their moment has passed.
+        let stacks = block_stack::read(&self.host, &asked.block_stacks);
+        let began = Instant::now();
         if !asked.states.is_empty()
             && let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &self.runtime)
         {
@@ -137,6 +144,10 @@ impl Scan<'_> {
         }
         if !asked.waiting.is_empty() {
             self.waiting_threads(&asked.waiting, seen).await;
+        }
+        if !stacks.is_empty() {
+            tokio::time::sleep_until(began + MOMENT).await;
+            seen.block_stacks.extend(stacks.into_iter().map(|stack| block_stack::read_again(&self.host, stack)));
         }
     }
 
@@ -252,8 +263,11 @@ impl Scan<'_> {
         waiting.for_each(processes::read_again);
     }
 
-    fn mount_table(&mut self, tid: u32, seen: &mut Observation) {
-        match self.reader.other(tid, &[]) {
+    fn mount_table(&mut self, ns: u64, tid: u32, seen: &mut Observation) {
+        let there = seen.processes.iter().filter(|process| process.mount_ns == Some(ns));
+        let files = there.flat_map(|process| &process.threads).filter_map(|thread| thread.works_on.as_ref());
+        let ids: Vec<u32> = files.filter_map(|file| file.mount_id).collect();
+        match self.reader.of_task(tid, &ids) {
             Seen::Seen(table) => seen.mounts.others.push(table),
             Seen::Failed(fault) => seen.faults.push(fault),
             Seen::Missing | Seen::NotAsked => {}

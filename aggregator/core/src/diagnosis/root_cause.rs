@@ -271,6 +271,7 @@ impl RootCause {
                 None => Remedy { values: Values::new(), ..self.remedy() },
             },
             root: self.root.clone(),
+            must_end_too: None,
         }
     }
 }

@@ -38,6 +38,7 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
         chain: vec![last.clone()],
         evidence: vec![Evidence { source: "x".to_owned(), says: "y".to_owned() }],
         remedy: Remedy::fill(cause, &Values::new()),
+        must_end_too: None,
     };
     let victim = |name: &&str| {
         let held = Held { thing: pod(name), verdict, overdue_seconds: Some(1), words: String::new() };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{Known, ObjectRef, known};
 use findings::event::NAMESPACE;
-use findings::{Link, Thing, Verdict};
+use findings::{Finding, Link, Remedy, Thing, Values, Verdict};
 use incidents::Incident;
 
 use super::review::{Access, NotReviewed, Reviews, User};
@@ -140,10 +140,7 @@ impl Rights {
         }
         hidden += self.chain(&mut seen.finding.chain, known);
         if hidden > 0 || (root.told_by.is_some() && !self.may_see_nodes()) {
-            // Words, keys and commands name what the links named.
-            seen.finding.evidence.clear();
-            seen.finding.remedy.steps.clear();
-            seen.finding.root = HIDDEN.to_owned();
+            seen.finding = unnamed(seen.finding);
             seen.told_by = None;
             seen.look_on = None;
             for victim in &mut seen.victims {
@@ -193,9 +190,26 @@ impl Rights {
     }
 }
 
+/// The finding without its words, keys and commands, which name what the links named. Each field is listed, so that a
+/// new one is thought of here.
+fn unnamed(finding: Finding) -> Finding {
+    let Finding { cause, gate, confidence, missing: _, chain, evidence: _, remedy, root: _, must_end_too: _ } = finding;
+    Finding {
+        cause,
+        gate,
+        confidence,
+        missing: None,
+        chain,
+        evidence: Vec::new(),
+        remedy: Remedy { steps: Vec::new(), values: Values::new(), ..remedy },
+        root: HIDDEN.to_owned(),
+        must_end_too: None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use findings::{CauseRef, Confidence, Finding, Remedy, Values, cause};
+    use findings::{CauseRef, Confidence, cause};
 
     use super::*;
 
@@ -212,7 +226,8 @@ mod tests {
             cause: CauseRef(cause),
             gate: None,
             confidence: Confidence::Probable,
-            missing: None,
+            missing: Some("whether node-b still runs it".to_owned()),
+            must_end_too: Some(vec!["pid 1 of node-b".to_owned()]),
             chain: vec![link(&pod), link(&node)],
             evidence: Vec::new(),
             remedy: Remedy::fill(cause, &Values::new()),

@@ -73,6 +73,7 @@ pub fn fuse_server(comm: &str) -> Value {
         gate: Some(Gate::ContainersStopped),
         confidence: Confidence::Proven,
         missing: None,
+        must_end_too: None,
         chain,
         evidence: vec![Evidence { source: "/proc/22717/wchan".to_owned(), says: "request_wait_answer".to_owned() }],
         remedy: Remedy::fill(cause, &Values::new()),

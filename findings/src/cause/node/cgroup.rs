@@ -24,6 +24,7 @@ causes! {
         ))
         .sources(&["kubernetes#123766", "containerd#8102", "kubernetes#84595"])
         .event_reason("PodCgroupBusy")
+        .followed()
         .diagnosis(Proven::Observation);
 
     /// A zombie leader with a live thread sits in the pod's cgroup.
@@ -44,6 +45,7 @@ causes! {
         ))
         .sources(&["reference: experiment with a zombie leader and a live thread"])
         .event_reason("PodCgroupBusy")
+        .followed()
         .diagnosis(Proven::Observation);
 
     /// Child cgroups below the pod's cgroup stay.
@@ -89,6 +91,7 @@ causes! {
         ))
         .sources(&["reference: kubelet tryKillingCgroupProcesses"])
         .event_reason("PodCgroupBusy")
+        .followed()
         .diagnosis(Proven::Observation);
 
     /// A cgroup v1 hierarchy that the kubelet does not know keeps the pod's cgroup.
@@ -153,6 +156,7 @@ causes! {
         ))
         .sources(&["runc#3217", "runc#3081", "runc#2105", "kubernetes#104280"])
         .event_reason("PodCgroupFrozen")
+        .followed()
         .diagnosis(Proven::Lab("frozen-v1"));
 
     /// The kubelet remembers a volume of which nothing is left on disk.

@@ -15,12 +15,15 @@ causes! {
             kernel drops a SIGKILL sent to a task that exits, and it may wait in S), and has not run between two looks \
             at least a quarter of a second apart; the mount comes from the descriptor of its system call, else from \
             the one mount it can see whose /sys/fs/fuse/connections/<number>/waiting is above 0. For a volume: its \
-            server is stopped (T), or a stat in a disposable child gets no answer. Several possible mounts, or a \
-            holder that is not being killed, make it only probable.")
+            server is stopped (T), or a stat in a disposable child gets no answer. Several possible mounts, a \
+            holder that is not being killed, a task that waits for another one's look into the same directory, or a \
+            node without fusectl, make it only probable.")
         .safe(&[
             step("If {server} (pid {server_pid}) is only stopped (state T), let it run again")
                 .run("kill -CONT {server_pid}").if_known(),
             step("Make the FUSE server answer: restore what it waits for (its network, its storage) or restart it"),
+            step("The requests of a connection can be counted and aborted only when fusectl is mounted; mount it")
+                .run("mount -t fusectl fusectl {fusectl}").lab("fuse-without-fusectl").if_known(),
             step("If it cannot answer any more, abort FUSE connection {connection}: every waiting request fails, every \
                 user of its mount gets errors, and writes the server has not stored are lost")
                 .run("echo 1 > /sys/fs/fuse/connections/{connection}/abort").lab("dstate-fuse").if_known(),
@@ -36,6 +39,7 @@ causes! {
         ])
         .event_reason("PodProcessUninterruptible")
         .outranked_by(&[&crate::cause::CSI_DRIVER_NOT_REGISTERED])
+        .followed()
         .diagnosis(Proven::Lab("dstate-fuse"));
 
     /// The FUSE server of a volume has died.

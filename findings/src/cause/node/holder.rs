@@ -49,6 +49,7 @@ causes! {
         ))
         .sources(&["reference: kubelet umount \"target is busy\"", "kubernetes#89181"])
         .event_reason("PodVolumeBusy")
+        .followed()
         .diagnosis(Proven::Lab("open-fd"));
 
     /// A process has a file of the volume mapped, although its fd is closed.
@@ -72,6 +73,7 @@ causes! {
         ))
         .sources(&["reference: kubelet umount \"target is busy\"", "reference: holders in /proc/<pid>/map_files"])
         .event_reason("PodVolumeBusy")
+        .followed()
         .diagnosis(Proven::Lab("mapped-file"));
 
     /// A loop device has its backing file on the volume.
@@ -115,6 +117,7 @@ causes! {
         ))
         .sources(&["dell-csm#146", "blob-csi-driver#474", "reference: experiment, open fd in a slave copy"])
         .event_reason("PodVolumeBusy")
+        .followed()
         .diagnosis(Proven::Lab("propagated-copy"));
 
     /// A subPath bind mount is in use.
@@ -137,5 +140,6 @@ causes! {
         ))
         .sources(&["kubernetes#89181", "dell-csm#146"])
         .event_reason("PodVolumeBusy")
+        .followed()
         .diagnosis(Proven::Lab("subpath-busy"));
 }

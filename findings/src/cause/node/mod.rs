@@ -2,13 +2,18 @@
 
 mod api_side;
 mod block;
+mod block_device;
 mod cgroup;
+mod completed;
 mod container;
 mod csi;
 mod device_in_use;
+mod file_server;
+mod frozen_file_system;
 mod fuse;
 mod global_mount;
 mod holder;
+mod in_flight;
 mod kubelet;
 mod leftover_shim;
 mod mount_copy;
@@ -30,13 +35,18 @@ mod volume;
 
 pub use api_side::*;
 pub use block::*;
+pub use block_device::*;
 pub use cgroup::*;
+pub use completed::*;
 pub use container::*;
 pub use csi::*;
 pub use device_in_use::*;
+pub use file_server::*;
+pub use frozen_file_system::*;
 pub use fuse::*;
 pub use global_mount::*;
 pub use holder::*;
+pub use in_flight::*;
 pub use kubelet::*;
 pub use leftover_shim::*;
 pub use mount_copy::*;
@@ -65,6 +75,9 @@ pub(super) static ALL: &[&[&Cause]] = &[
     tracer::ALL,
     fuse::ALL,
     nfs::ALL,
+    file_server::ALL,
+    frozen_file_system::ALL,
+    block_device::ALL,
     uninterruptible::ALL,
     pid_namespace::ALL,
     leftover_shim::ALL,
@@ -74,6 +87,8 @@ pub(super) static ALL: &[&[&Cause]] = &[
     netns::ALL,
     api_side::ALL,
     holder::ALL,
+    completed::ALL,
+    in_flight::ALL,
     mount_copy::ALL,
     device_in_use::ALL,
     mounts::ALL,

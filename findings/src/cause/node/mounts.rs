@@ -32,6 +32,7 @@ causes! {
         ))
         .sources(&["kubernetes#115054", "kubernetes#137143"])
         .event_reason("PodVolumeNestedMount")
+        .followed()
         .diagnosis(Proven::Lab("nested-mount"));
 
     /// Something is mounted below a subPath bind mount.

@@ -29,5 +29,6 @@ causes! {
             "kubernetes#72048", "kubernetes#123960", "kubernetes#16104", "rook#6327", "cri-o#9256", "concourse#4477",
         ])
         .event_reason("PodProcessUninterruptible")
+        .followed()
         .diagnosis(Proven::Observation);
 }

@@ -30,5 +30,6 @@ causes! {
             "cri-o#9256", "cri-o#7736", "concourse#4477", "reference: CRI-O \"blocked in uninterruptible sleep\"",
         ])
         .event_reason("PodProcessUninterruptible")
+        .followed()
         .diagnosis(Proven::Observation);
 }

@@ -39,9 +39,11 @@ pub fn pods(node: usize, count: usize, deadline: Option<Instant>) -> anyhow::Res
             deletion: deadline.map(|at| Deletion { deadline_ms: at.wall_ms, grace_s: GRACE.as_secs() }),
             phase: "Running".to_owned(),
             finalizers: Vec::new(),
+            finished_ms: None,
             mirror: false,
             claims: Vec::new(),
             volumes: vec![format!("pvc-{node}-{number}")],
+            volume_claims: Vec::new(),
         })
     };
     (0..count).map(pod).collect()
@@ -71,6 +73,7 @@ fn held(pod: &ApiPod) -> PodReport {
         overdue_seconds: None,
         gates: Vec::new(),
         findings: vec![finding(pod)],
+        force: None,
         unknown: Vec::new(),
     }
 }
@@ -97,6 +100,7 @@ fn finding(pod: &ApiPod) -> Finding {
             says("/var/lib/kubelet/plugins_registry".to_owned(), "no driver is registered".to_owned()),
         ],
         remedy: Remedy::fill(cause, &values),
+        must_end_too: None,
         root: format!("{}:{DRIVER}", cause.id),
     }
 }

@@ -124,8 +124,12 @@ impl Worker {
     }
 
     fn delete_object(&self) -> anyhow::Result<()> {
-        let pod = &self.record.pod;
-        apiserver::Store::new(self.layout.api()).remove_pod(&pod.namespace, &pod.name)?;
+        let (pod, store) = (&self.record.pod, apiserver::Store::new(self.layout.api()));
+        // A pod that has only ended keeps its object.
+        let is_deleted = |object: &serde_json::Value| !object["metadata"]["deletionTimestamp"].is_null();
+        if store.pod(&pod.namespace, &pod.name)?.is_none_or(|object| is_deleted(&object)) {
+            store.remove_pod(&pod.namespace, &pod.name)?;
+        }
         Ok(())
     }
 }

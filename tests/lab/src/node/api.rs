@@ -112,8 +112,16 @@ pub fn mark_deleted(object: &mut Value, grace: Duration, deadline: jiff::Timesta
 
 /// What the kubelet reports once no container runs any more.
 pub fn mark_terminal(object: &mut Value) {
-    object["status"]["phase"] = json!("Failed");
-    let now = stamp(jiff::Timestamp::now());
+    mark_ended(object, "Failed", jiff::Timestamp::now());
+}
+
+/// What the kubelet reports of containers that ended then. What it has reported before stays.
+pub fn mark_ended(object: &mut Value, phase: &str, at: jiff::Timestamp) {
+    if matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed")) {
+        return;
+    }
+    object["status"]["phase"] = json!(phase);
+    let now = stamp(at);
     for status in object["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
         status["ready"] = json!(false);
         status["started"] = json!(false);

@@ -27,6 +27,7 @@ pub fn remove(layout: &Layout) -> anyhow::Result<()> {
         }
     };
     attempt("abort FUSE connections", abort_fuse(layout));
+    attempt("thaw file systems", thaw_file_systems(layout));
     attempt("thaw cgroups", cgroup::thaw(cgroup::PODS));
     attempt("end processes", end_processes(layout));
     attempt("detach loop devices", detach_loops(layout));
@@ -51,8 +52,21 @@ fn abort_fuse(layout: &Layout) -> anyhow::Result<()> {
         seen.extend(foreign.into_iter().filter(|mount| mount.target.starts_with(layout.dir())));
     }
     let connections: BTreeSet<u32> = seen.iter().filter_map(mounts::Mount::fuse_connection).collect();
+    if !connections.is_empty() {
+        fusectl::provide(layout)?;
+    }
     for connection in connections {
         fusectl::abort(&connection.to_string());
+    }
+    Ok(())
+}
+
+/// Ends every wait for a frozen file system of the lab. Of one that is not frozen `fsfreeze` says so, and fails.
+fn thaw_file_systems(layout: &Layout) -> anyhow::Result<()> {
+    for mount in mounts::below(layout.dir())?.into_iter().filter(|mount| mount.kind == "ext4") {
+        let mut thaw = Command::new("fsfreeze");
+        thaw.arg("-u").arg(&mount.target).stdin(Stdio::null()).stderr(Stdio::null());
+        let _ = thaw.status().context("run fsfreeze (util-linux)")?;
     }
     Ok(())
 }

@@ -40,6 +40,21 @@ fn import_images(layout: &Layout, client: &RuntimeClient) -> anyhow::Result<()> 
     wait_image(client, image::PAUSE)
 }
 
+/// Starts a program in a running container and does not wait for it, as a kubelet starts a hook.
+pub fn start_in(layout: &Layout, container: &str, name: &str, command: &[&str]) -> anyhow::Result<()> {
+    let output = Command::new("ctr")
+        .arg("--address")
+        .arg(layout.socket())
+        .args(["--namespace", "k8s.io", "tasks", "exec", "--detach", "--exec-id", name, container])
+        .args(command)
+        .stdin(Stdio::null())
+        .output()
+        .context("run ctr, which comes with containerd")?;
+    let why = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "ctr could not start {command:?}: {why}");
+    Ok(())
+}
+
 /// Gives the runtime the images of an archive, as one would by hand.
 pub fn import(layout: &Layout, archive: &Path) -> anyhow::Result<()> {
     let output = Command::new("ctr")

@@ -10,6 +10,11 @@ use nix::mount::{MsFlags, mount};
 use super::Layout;
 use crate::mounts;
 
+/// Whether somebody has mounted it.
+pub fn is_mounted() -> bool {
+    mounts::is_mounted(Path::new(PLACE)).unwrap_or(false)
+}
+
 const PLACE: &str = "/sys/fs/fuse/connections";
 
 /// Mounts it, unless it is mounted.

@@ -5,7 +5,7 @@ use std::{fs, path::Path, time::Duration};
 use anyhow::Context as _;
 
 use super::{Scenario, Staged, leftovers::losetup, support};
-use crate::{Gate, Node, PodSpec, process, wait_for};
+use crate::{Gate, Launch, Node, PodSpec, process, wait_for};
 
 /// The container's init itself waits.
 pub const DSTATE_FUSE: Scenario = Scenario {
@@ -42,6 +42,24 @@ pub const DSTATE_FUSEBLK: Scenario = Scenario {
     stage: dstate_fuseblk,
 };
 
+/// Two tasks look up the same name: the first waits for the server, the second for the first.
+pub const FUSE_LOOKUP: Scenario = Scenario {
+    name: "fuse-lookup",
+    about: "the container's process looks for a file that another process looks for, which waits for a FUSE server",
+    stage: fuse_lookup,
+};
+
+/// Nobody has mounted fusectl, so the kernel's counters of requests cannot be read.
+pub const FUSE_WITHOUT_FUSECTL: Scenario = Scenario {
+    name: "fuse-without-fusectl",
+    about: "the container's process waits for a FUSE server on a node where fusectl is not mounted",
+    stage: |node| {
+        let staged = dstate_fuse(node)?;
+        node.withdraw_fusectl()?;
+        Ok(staged)
+    },
+};
+
 const CAUSE: &str = "FuseServerNotResponding";
 
 fn dstate_fuse(node: &Node) -> anyhow::Result<Staged> {
@@ -66,6 +84,22 @@ fn dstate_fuseblk(node: &Node) -> anyhow::Result<Staged> {
     node.delete_until(&spec, Gate::ContainersStopped)?;
     process::wait_state(task, "D")?;
     let names = vec![task.to_string(), fuse.server.to_string(), format!("connections/{}/abort", fuse.connection)];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
+fn fuse_lookup(node: &Node) -> anyhow::Result<Staged> {
+    let media = node.layout().mnt("media");
+    let fuse = support::fuse_mount(node, "s3fs", &media)?;
+    // Of the host, and not killed: what it waits for is nothing that the pod's own tasks show.
+    let first = node.launch(Launch::stand_in("reader").args(["stand-in", "hold", "--read"]).arg(media.join("lost")))?;
+    support::wait_fuse_wait(first)?;
+    let spec = PodSpec::new("fuse-lookup").container(&["/bin/cat", "/media/lost"]).mount(&media, "/media");
+    let task = node.run(&spec)?.app()?.pid;
+    process::wait_state(task, "D")?;
+    support::wait_stack(task, "d_alloc_parallel")?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    support::wait_killed(task)?;
+    let names = vec![task.to_string(), fuse.server.to_string()];
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
 }
 

@@ -41,6 +41,36 @@ pub const MAPPED_FILE: Scenario = Scenario {
     },
 };
 
+/// It was sent an open file, and has not received it.
+pub const FD_IN_FLIGHT: Scenario = Scenario {
+    name: "fd-in-flight",
+    about: "a file of an emptyDir of the pod is open nowhere but on its way over a unix socket",
+    stage: |node| {
+        hold(
+            node,
+            "fd-in-flight",
+            "VolumeHeldInFlight",
+            "--send",
+            |volume| volume.join("data"),
+            |pid, _| support::wait_in_flight(pid),
+        )
+    },
+};
+
+/// A job is done, and somebody stands in its volume.
+pub const COMPLETED_POD: Scenario = Scenario {
+    name: "completed-pod",
+    about: "a pod has ended by itself, and a process of the host has its working directory in its emptyDir",
+    stage: completed_pod,
+};
+
+/// Several processes hold one volume.
+pub const SEVERAL_HOLDERS: Scenario = Scenario {
+    name: "several-holders",
+    about: "three processes of the host use an emptyDir of the pod: one finding, and all must go",
+    stage: several_holders,
+};
+
 /// It stands in a subPath.
 pub const SUBPATH_BUSY: Scenario = Scenario {
     name: "subpath-busy",
@@ -65,6 +95,38 @@ fn hold(
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
     let names = vec![holder.to_string(), volume.display().to_string()];
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, cause, names).cured_by(format!("kill {holder}")))
+}
+
+fn completed_pod(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("completed-pod");
+    let volume = node.empty_dir(&mut spec, "scratch", true)?;
+    node.run(&spec)?;
+    let holder = node.launch(Launch::stand_in("backup").args(["stand-in", "hold", "--cwd"]).arg(&volume))?;
+    support::wait_link(&format!("/proc/{holder}/cwd"), &volume)?;
+    node.complete(&spec)?;
+    node.wait_held(&spec.pod, Gate::VolumesUnmounted)?;
+    let names = vec![holder.to_string(), volume.display().to_string()];
+    let mut staged = Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CompletedPodVolumeBusy", names)
+        .cured_by(format!("kill {holder}"));
+    // Its object stays, and rightly so.
+    staged.pods.clear();
+    Ok(staged)
+}
+
+fn several_holders(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("several-holders");
+    let volume = node.empty_dir(&mut spec, "scratch", true)?;
+    node.run(&spec)?;
+    let mut names = vec![volume.display().to_string()];
+    let mut kills = Vec::new();
+    for name in ["backup", "scanner", "shell"] {
+        let holder = node.launch(Launch::stand_in(name).args(["stand-in", "hold", "--cwd"]).arg(&volume))?;
+        support::wait_link(&format!("/proc/{holder}/cwd"), &volume)?;
+        names.push(holder.to_string());
+        kills.push(format!("kill {holder}"));
+    }
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeHeldByProcess", names).cured_by(kills.join(" && ")))
 }
 
 fn subpath_busy(node: &Node) -> anyhow::Result<Staged> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Cure, Expect, Repair, Scenario, Staged, support};
-use crate::{Gate, Node, PodSpec};
+use crate::{Gate, Node, PodSpec, process, wait_for};
 
 /// A running pod, and one that ended as it should.
 pub const HEALTHY: Scenario = Scenario {
@@ -15,6 +15,13 @@ pub const HEALTHY: Scenario = Scenario {
 /// A pod that is asked to end and takes its time.
 pub const GRACE: Scenario =
     Scenario { name: "grace", about: "the pod was deleted a moment ago and is inside its grace period", stage: grace };
+
+/// A pod that is asked to end and whose preStop hook takes its time.
+pub const PRE_STOP_HOOK: Scenario = Scenario {
+    name: "pre-stop-hook",
+    about: "the pod was deleted a moment ago, and its preStop hook runs beside its container's process",
+    stage: pre_stop_hook,
+};
 
 /// A container whose pod was deleted by force.
 pub const FORCE_DELETED: Scenario = Scenario {
@@ -41,6 +48,27 @@ fn grace(node: &Node) -> anyhow::Result<Staged> {
     node.delete_with_deadline(&spec, jiff::Timestamp::now() + patience)?;
     node.wait_held(&spec.pod, Gate::ContainersStopped)?;
     let mut staged = Staged::stuck(spec.pod, Gate::ContainersStopped, "GracePeriodRunning", Vec::new());
+    staged.expect.iter_mut().for_each(|expect| expect.verdict = "Progressing");
+    staged.cure = Cure::None;
+    staged.ends = false;
+    Ok(staged)
+}
+
+fn pre_stop_hook(node: &Node) -> anyhow::Result<Staged> {
+    let patience = Duration::from_secs(600);
+    let spec = PodSpec::new("pre-stop-hook").container(&["/bin/sleep", "2147483647"]).grace(patience);
+    let pod = node.run(&spec)?;
+    let app = pod.app()?;
+    let shim = process::parent(app.pid)?;
+    let before = process::children(shim);
+    node.delete_with_deadline(&spec, jiff::Timestamp::now() + patience)?;
+    node.start_in(&app.id, "hook", &["/bin/sleep", "600"])?;
+    let hook = wait_for("the hook runs", Duration::from_secs(5), || {
+        Ok(process::children(shim).into_iter().find(|pid| !before.contains(pid)))
+    })?;
+    node.wait_held(&spec.pod, Gate::ContainersStopped)?;
+    let names = vec![hook.to_string(), "sleep".to_owned()];
+    let mut staged = Staged::stuck(spec.pod, Gate::ContainersStopped, "GracePeriodRunning", names);
     staged.expect.iter_mut().for_each(|expect| expect.verdict = "Progressing");
     staged.cure = Cure::None;
     staged.ends = false;

@@ -16,6 +16,13 @@ pub const PROPAGATED_COPY: Scenario = Scenario {
     stage: propagated_copy,
 };
 
+/// The volume itself and a copy of it are used: two causes, and neither's end is enough.
+pub const HELD_TWICE: Scenario = Scenario {
+    name: "held-twice",
+    about: "one process uses the volume, another its copy in another mount namespace: both must end",
+    stage: held_twice,
+};
+
 /// A copy that does not follow the host: nobody's fault.
 pub const PRIVATE_COPY: Scenario = Scenario {
     name: "private-copy",
@@ -42,6 +49,27 @@ fn propagated_copy(node: &Node) -> anyhow::Result<Staged> {
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeHeldInOtherNamespace", vec![holder.to_string()])
         .cured_by(format!("kill {holder}")))
+}
+
+fn held_twice(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("held-twice");
+    let volume = node.empty_dir(&mut spec, "scratch", true)?;
+    node.run(&spec)?;
+    let file = volume.join("data");
+    let there = Launch::stand_in("exporter").args(["stand-in", "hold", "--namespace", "slave", "--open"]);
+    let there = node.launch(there.arg(&file))?;
+    support::wait_open(there, &file)?;
+    let here = node.launch(Launch::stand_in("backup").args(["stand-in", "hold", "--cwd"]).arg(&volume))?;
+    support::wait_link(&format!("/proc/{here}/cwd"), &volume)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    // Each names the other.
+    let names = vec![format!("pid {here} backup"), format!("pid {there} exporter")];
+    let mut staged = Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeHeldByProcess", names)
+        .cured_by(format!("kill {here} && kill {there}"));
+    let mut other = staged.expect.clone();
+    other.iter_mut().for_each(|expect| expect.cause = Some("VolumeHeldInOtherNamespace"));
+    staged.expect.append(&mut other);
+    Ok(staged)
 }
 
 fn private_copy(node: &Node) -> anyhow::Result<Staged> {

@@ -74,6 +74,15 @@ pub fn wait_open(pid: i32, file: &Path) -> anyhow::Result<()> {
     })
 }
 
+/// Waits until a socket of a process has descriptors that nobody has received.
+pub fn wait_in_flight(pid: i32) -> anyhow::Result<()> {
+    wait_for(&format!("descriptors are on their way to process {pid}"), LIMIT, || {
+        let infos = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
+        let mut texts = infos.filter_map(|info| fs::read_to_string(info.path()).ok());
+        Ok(texts.any(|text| text.contains("scm_fds: 1")).then_some(()))
+    })
+}
+
 /// Waits until a process has a file mapped and not open.
 pub fn wait_mapped(pid: i32, file: &Path) -> anyhow::Result<()> {
     let path = file.display().to_string();
@@ -94,6 +103,16 @@ pub fn wait_stack(pid: i32, function: &str) -> anyhow::Result<()> {
     wait_for(&format!("process {pid} sleeps in {function}"), LIMIT, || {
         let stack = fs::read_to_string(format!("/proc/{pid}/stack")).unwrap_or_default();
         Ok(stack.contains(function).then_some(()))
+    })
+}
+
+/// Waits until a process has been killed, and cannot die: SIGKILL is bit 8 of what is pending for all of it.
+pub fn wait_killed(pid: i32) -> anyhow::Result<()> {
+    wait_for(&format!("a SIGKILL is pending for process {pid}"), LIMIT, || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+        let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        Ok(pending.is_some_and(|mask| mask & 1 << 8 != 0).then_some(()))
     })
 }
 

@@ -26,6 +26,7 @@ use protocol::{Inode, Operation, Request, attributes, entry, init, opened};
 const BUFFER: usize = 1 << 20;
 
 /// Serves the files `ok`, which can be read, `hang`, whose readers wait forever, and `flush`, which nobody can close.
+/// Whoever looks for `lost` waits forever too.
 #[derive(Debug, clap::Args)]
 pub struct HangFs {
     /// Where to mount.
@@ -90,6 +91,7 @@ enum Answer {
 fn answer(request: &Request<'_>) -> Answer {
     match request.operation {
         Operation::Init => Answer::Data(init(request)),
+        Operation::Lookup if request.argument.starts_with(b"lost\0") => Answer::Never,
         Operation::Lookup => match Inode::named(request.argument) {
             Some(inode) => Answer::Data(entry(inode)),
             None => Answer::Error(Errno::ENOENT),

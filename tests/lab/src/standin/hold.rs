@@ -2,11 +2,16 @@
 
 use std::{
     fs::{self, File},
-    path::PathBuf,
+    io::IoSlice,
+    os::{fd::AsRawFd as _, unix::net::UnixStream},
+    path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
-use nix::mount::MsFlags;
+use nix::{
+    mount::MsFlags,
+    sys::socket::{ControlMessage, MsgFlags, sendmsg},
+};
 
 use crate::mounts;
 
@@ -25,6 +30,9 @@ pub struct Hold {
     /// Map this file and close it.
     #[arg(long)]
     map: Option<PathBuf>,
+    /// Send this file over a socket, receive nothing, and close it.
+    #[arg(long)]
+    send: Option<PathBuf>,
     /// Read this file.
     #[arg(long)]
     read: Option<PathBuf>,
@@ -58,6 +66,10 @@ impl Hold {
         if let Some(path) = &self.map {
             map(path)?;
         }
+        let _sockets = match &self.send {
+            Some(path) => Some(send(path)?),
+            None => None,
+        };
         if let Some(path) = &self.read {
             fs::read(path).with_context(|| format!("read {}", path.display()))?;
         }
@@ -65,10 +77,20 @@ impl Hold {
     }
 }
 
+/// A file that is open nowhere but in the queue of the second socket.
+fn send(path: &Path) -> anyhow::Result<(UnixStream, UnixStream)> {
+    let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
+    let (here, there) = UnixStream::pair().context("make two sockets")?;
+    let sent = [file.as_raw_fd()];
+    let message = [ControlMessage::ScmRights(&sent)];
+    sendmsg::<()>(here.as_raw_fd(), &[IoSlice::new(b"x")], &message, MsgFlags::empty(), None)
+        .context("send a descriptor")?;
+    Ok((here, there))
+}
+
 /// The mapping stays when the file descriptor is closed at the end.
 #[expect(unsafe_code, reason = "mmap has no safe form; nothing ever reads or writes through this mapping")]
 fn map(path: &PathBuf) -> anyhow::Result<()> {
-    use std::os::fd::AsRawFd as _;
     let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
     // SAFETY: a new mapping at an address of the kernel's choice overlaps with nothing, the file
     // descriptor is open, and the address is thrown away.

@@ -238,6 +238,7 @@ pub(super) mod tests {
             gate: None,
             confidence: Confidence::Proven,
             missing: None,
+            must_end_too: None,
             chain: chain(chains[0]),
             evidence: Vec::new(),
             remedy: Remedy::fill(cause, &Values::new()),

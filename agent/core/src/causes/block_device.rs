@@ -1,0 +1,187 @@
+//! A block device below a mount that does not finish what it was given.
+
+use findings::{Finding, Placeholder, Subject, Thing, cause, clean};
+
+use super::{
+    FindingBuilder,
+    waiting::{Sure, Waiting},
+    words,
+};
+use crate::{
+    observation::{BlockDevice, BlockKind, BlockStack, Mount, Question},
+    view::PodView,
+};
+
+/// The devices below a mount, where it stands on one whose number tells.
+pub fn stack<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a BlockStack> {
+    if mount.dev.major == 0 || !view.seen.is_settled(Question::BlockStack(mount.dev)) {
+        return None;
+    }
+    view.seen.block_stacks.iter().find(|stack| stack.mounted == mount.dev)
+}
+
+/// A task waits for a device-mapper device that somebody has suspended.
+pub fn suspended(view: &PodView, waiting: &Waiting, mount: &Mount, stack: &BlockStack, sure: Sure) -> Option<Finding> {
+    let (device, name) = stack.suspended()?;
+    let found = begin(view, &cause::BLOCK_DEVICE_SUSPENDED, waiting, mount);
+    let found = stack
+        .devices
+        .iter()
+        .take_while(|above| above.name != device.name)
+        .fold(found, |found, above| found.link(subject(above), state(above)))
+        .blame(subject(device), "suspended: all that is sent to it waits")
+        .evidence(format!("/sys/block/{}/dm/suspended", device.name), "1")
+        .name(Placeholder::Map, name)
+        .root(&device.name);
+    Some(if sure == Sure::Yes { found } else { found.probable() }.finish())
+}
+
+/// A task waits for the device below this mount.
+pub fn not_responding(
+    view: &PodView,
+    waiting: &Waiting,
+    mount: &Mount,
+    stack: Option<&BlockStack>,
+    sure: Sure,
+) -> Finding {
+    let mut found = begin(view, &cause::BLOCK_DEVICE_NOT_RESPONDING, waiting, mount);
+    let devices = stack.map(|stack| stack.devices.as_slice()).unwrap_or_default();
+    let failing = stack.and_then(BlockStack::failing);
+    let blamed = failing.or(devices.last());
+    for device in devices.iter().filter(|device| Some(&device.name) != blamed.map(|blamed| &blamed.name)) {
+        found = found.link(subject(device), state(device));
+    }
+    let found = match blamed {
+        Some(device) => found
+            .blame(subject(device), state(device))
+            .evidence(format!("/sys/class/block/{}/{{stat,device/state}}", device.name), state(device))
+            .name(Placeholder::Device, format!("/dev/{}", device.name))
+            .root(&device.name),
+        None => found.blame("the device below it", "could not be looked at").root(mount.dev),
+    };
+    // That it finishes nothing in a moment proves little; that its driver has given it up does.
+    let is_dead = failing.is_some_and(BlockDevice::is_dead);
+    if sure == Sure::Yes && is_dead { found } else { found.probable() }.finish()
+}
+
+fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &Waiting, mount: &Mount) -> FindingBuilder {
+    FindingBuilder::of_pod(view, cause, waiting.gate, waiting.head)
+        .link(words::mount(mount), format!("{} waits for its device", waiting.call()))
+        .evidence(waiting.wchan(), waiting.function)
+        .evidence(waiting.syscall(), waiting.call())
+        .name(Placeholder::Pid, waiting.process.id())
+        .name(Placeholder::Tid, waiting.thread.tid)
+}
+
+fn subject(device: &BlockDevice) -> Subject {
+    let words = match &device.kind {
+        BlockKind::Mapper { name, user, .. } => {
+            format!("device {} ({}, {name})", device.name, user.as_deref().unwrap_or("device-mapper"))
+        }
+        BlockKind::Loop { file } => format!("loop device {} on {}", device.name, words::path(file)),
+        BlockKind::Raid { .. } => format!("RAID {}", device.name),
+        BlockKind::Disk { .. } => format!("disk {}", device.name),
+    };
+    Subject::new(clean(&words, 160), Thing::device(&format!("/dev/{}", device.name)))
+}
+
+/// `offline, 3 requests in flight, none finished between two looks`.
+fn state(device: &BlockDevice) -> String {
+    let mut words = Vec::new();
+    match &device.kind {
+        BlockKind::Mapper { suspended: Some(true), .. } => words.push("suspended".to_owned()),
+        BlockKind::Raid { state } => words.push(state.clone()),
+        BlockKind::Disk { state: Some(state) } => words.push(state.clone()),
+        _ => {}
+    }
+    if let Some(count) = device.in_flight {
+        words
+            .push(format!("{} in flight", words::count(count.try_into().unwrap_or(usize::MAX), "request", "requests")));
+    }
+    if device.stands_still() {
+        words.push("none finished between two looks".to_owned());
+    }
+    if words.is_empty() { "the kernel tells nothing of it".to_owned() } else { clean(&words.join(", "), 160) }
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::Confidence;
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, causes, container_table, mount},
+            *,
+        },
+    };
+
+    const DEV: Dev = Dev { major: 253, minor: 4 };
+
+    fn device(name: &str, kind: BlockKind) -> BlockDevice {
+        BlockDevice { name: name.into(), kind, in_flight: Some(0), finished: [Some(7), Some(7)] }
+    }
+
+    fn mapper(name: &str, suspended: bool) -> BlockDevice {
+        let kind = BlockKind::Mapper { name: "vg-data".into(), user: Some("LVM".into()), suspended: Some(suspended) };
+        device(name, kind)
+    }
+
+    fn disk(state: &str, in_flight: u64) -> BlockDevice {
+        BlockDevice { in_flight: Some(in_flight), ..device("sdb", BlockKind::Disk { state: Some(state.into()) }) }
+    }
+
+    /// Init writes to xfs on a logical volume on a disk.
+    fn writing(wchan: &str, devices: Vec<BlockDevice>) -> Observation {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, wchan);
+        let thread = &mut seen.processes[0].threads[0];
+        thread.syscall = Seen::Seen(Syscall { number: 74, first_argument: 5, name: Some("fsync".into()) });
+        thread.works_on = Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) });
+        container_table(&mut seen, vec![mount(9, "253:4", "/data", "xfs"), mount(10, "254:0", "/etc/hosts", "ext4")]);
+        seen.block_stacks = vec![BlockStack { mounted: DEV, devices }];
+        seen
+    }
+
+    #[test]
+    fn the_chain_goes_on_below_the_mount() {
+        let seen = writing("xlog_wait_on_iclog", vec![mapper("dm-4", false), disk("offline", 3)]);
+        assert_eq!(causes(&seen), ["BlockDeviceNotResponding"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Proven);
+        let chain: Vec<String> = finding.chain.iter().map(|l| format!("{}: {}", l.subject, l.state)).collect();
+        assert_eq!(
+            chain[2..],
+            [
+                "mount /data (253:4, xfs): fsync on /data/x (descriptor 5) waits for its device",
+                "device dm-4 (LVM, vg-data): 0 requests in flight",
+                "disk sdb: offline, 3 requests in flight, none finished between two looks",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_disk_that_only_is_slow_is_no_proof() {
+        let seen = writing("folio_wait_bit_common", vec![mapper("dm-4", false), disk("running", 3)]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("BlockDeviceNotResponding", Confidence::Probable));
+        assert_eq!(finding.root, "BlockDeviceNotResponding:sdb");
+    }
+
+    #[test]
+    fn a_suspended_device_is_the_root_whatever_is_waited_in() {
+        for wchan in ["percpu_rwsem_wait", "folio_wait_bit_common", "xfs_buf_lock"] {
+            let seen = writing(wchan, vec![mapper("dm-4", true), disk("running", 0)]);
+            assert_eq!(causes(&seen), ["BlockDeviceSuspended"], "{wchan}");
+            let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
+            assert!(text.contains("dmsetup resume vg-data"), "{text}");
+        }
+    }
+
+    #[test]
+    fn of_several_disks_none_is_guessed() {
+        let mut seen = writing("folio_wait_bit_common", vec![disk("running", 3)]);
+        seen.processes[0].threads[0].works_on = None;
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+    }
+}

@@ -1,0 +1,81 @@
+//! A pod that has ended, and whose volume stays mounted because somebody uses it. Nobody has deleted the pod, so
+//! nothing is called Terminating; whoever waits for the volume waits for it.
+
+use findings::{Cause, cause};
+
+use crate::view::{PodView, Why};
+
+/// What it is called that somebody uses a volume of a pod which has ended and which nobody has deleted.
+pub fn volume_busy(view: &PodView) -> Option<&'static Cause> {
+    matches!(view.why, Why::Completed { .. }).then_some(&cause::COMPLETED_POD_VOLUME_BUSY)
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::{Confidence, Verdict};
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, NOW, causes, verdict},
+            *,
+        },
+        view::candidates,
+    };
+
+    /// A job that ended an hour ago, with a volume in which somebody stands.
+    fn job() -> Observation {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        (api.pods[0].deletion, api.pods[0].finished_ms) = (None, Some(NOW - 3_600_000));
+        api.pods[0].phase = "Succeeded".into();
+        seen.holders[0].holders.push(Holder {
+            pid: 700,
+            start_ticks: 1,
+            comm: "backup".into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/x")),
+            copy: CopyKind::Original,
+            mount_ns: 1,
+            owner: Owner::Host,
+        });
+        seen
+    }
+
+    #[test]
+    fn a_job_whose_volume_is_busy_is_found_though_nobody_has_deleted_it() {
+        let seen = job();
+        assert_eq!(causes(&seen), ["CompletedPodVolumeBusy"]);
+        assert_eq!(verdict(&seen), Verdict::Stuck);
+        let report = judge(&seen);
+        let finding = report.pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Proven);
+        assert!(finding.roots().next().unwrap().subject.contains("pid 700 backup"), "{finding:?}");
+        assert_eq!(report.pods[0].gone_because, "it ended 1h ago, and nobody has deleted it");
+    }
+
+    #[test]
+    fn one_that_has_just_ended_runs_or_has_nothing_mounted_is_left_alone() {
+        let set = |change: fn(&mut ApiPod)| {
+            let mut seen = job();
+            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+            change(&mut api.pods[0]);
+            seen
+        };
+        assert_eq!(candidates(&set(|pod| pod.finished_ms = Some(NOW - 5_000))), []);
+        assert_eq!(candidates(&set(|pod| pod.phase = "Running".into())), []);
+        assert_eq!(candidates(&set(|pod| pod.finished_ms = None)), []);
+        let mut seen = job();
+        sample::table(&mut seen).clear();
+        assert_eq!(candidates(&seen), []);
+    }
+
+    #[test]
+    fn what_nobody_holds_is_at_first_only_on_its_way() {
+        let mut seen = job();
+        seen.holders[0].holders.clear();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].finished_ms = Some(NOW - 60_000);
+        assert_eq!(verdict(&seen), Verdict::Progressing);
+    }
+}

@@ -1,0 +1,99 @@
+//! Servers of network file systems beside NFS and FUSE that do not answer.
+
+use findings::{Finding, Placeholder, cause};
+
+use super::{
+    FindingBuilder,
+    waiting::{Waiting, on_host},
+    words,
+};
+use crate::{observation::Mount, view::PodView};
+
+/// A task waits for the server of one of these mounts.
+pub fn not_responding(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> Finding {
+    let Waiting { process, thread, function, head, gate } = waiting;
+    let found = FindingBuilder::of_pod(view, &cause::FILE_SERVER_NOT_RESPONDING, *gate, head)
+        .evidence(waiting.wchan(), function)
+        .evidence(waiting.syscall(), waiting.call())
+        .name(Placeholder::Pid, process.id())
+        .name(Placeholder::Tid, thread.tid);
+    match mounts {
+        [mount] => found
+            .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
+            .evidence("mountinfo of the task", format!("{} of {}", mount.source.show(), mount.fs_type))
+            .name_if(Placeholder::Mount, on_host(view, mount))
+            .root(mount.source.show())
+            .finish(),
+        several => {
+            let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
+            let found =
+                several.iter().fold(found.probable(), |found, mount| found.link(words::mount(mount), one_of(mount)));
+            found.blame("a file server", "which of these does not answer cannot be told").root(function).finish()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::Confidence;
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, causes, container_table, mount},
+            *,
+        },
+    };
+
+    fn of(fs_type: &str, source: &str, wchan: &str) -> Observation {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, wchan);
+        container_table(
+            &mut seen,
+            vec![
+                Mount { source: HostPath::from(source), ..mount(9, "0:60", "/data", fs_type) },
+                mount(10, "254:0", "/etc/hosts", "ext4"),
+            ],
+        );
+        seen
+    }
+
+    #[test]
+    fn each_network_file_system_is_named_with_its_server() {
+        for (fs_type, source, wchan) in [
+            ("cifs", "//files.corp/share", "wait_for_response"),
+            ("ceph", "10.0.0.7:6789:/volumes/a", "ceph_mdsc_wait_request"),
+            ("9p", "hostshare", "p9_client_rpc"),
+            ("lustre", "10.0.0.8@tcp:/scratch", "ptlrpc_set_wait"),
+            ("gpfs", "gpfs0", "cxiWaitEventWait"),
+            ("virtiofs", "vfs0", "request_wait_answer"),
+        ] {
+            let mut seen = of(fs_type, source, wchan);
+            for file in [None, Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) })] {
+                seen.processes[0].threads[0].works_on = file;
+                assert_eq!(causes(&seen), ["FileServerNotResponding"], "{fs_type}");
+                let finding = judge(&seen).pods[0].findings[0].clone();
+                assert_eq!(finding.confidence, Confidence::Proven, "{fs_type}");
+                let root = finding.chain.last().unwrap();
+                assert!(root.subject.contains("/data") && root.state.contains(source), "{root:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_descriptor_tells_it_though_the_function_is_not_known() {
+        let mut seen = of("ceph", "mon:/a", "schedule_something_new");
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+        seen.processes[0].threads[0].works_on =
+            Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) });
+        assert_eq!(causes(&seen), ["FileServerNotResponding"]);
+    }
+
+    #[test]
+    fn of_two_shares_neither_is_accused() {
+        let mut seen = of("cifs", "//a/b", "wait_for_response");
+        seen.mounts.others[0].mounts.push(mount(11, "0:61", "/other", "cifs"));
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("FileServerNotResponding", Confidence::Probable));
+    }
+}

@@ -1,0 +1,66 @@
+//! A file system that somebody has frozen: whoever writes waits until it is thawed.
+
+use findings::{Finding, Placeholder, cause};
+
+use super::{
+    FindingBuilder,
+    waiting::{Sure, Waiting, path_to},
+    words,
+};
+use crate::{observation::Mount, view::PodView};
+
+/// A task waits for the thaw of this mount's file system.
+pub fn frozen(view: &PodView, waiting: &Waiting, mount: &Mount, sure: Sure) -> Finding {
+    let Waiting { process, thread, function, head, gate } = waiting;
+    let found = FindingBuilder::of_pod(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
+        .blame(words::mount(mount), format!("frozen: {} waits for the thaw", waiting.call()))
+        .evidence(waiting.wchan(), function)
+        .evidence(waiting.syscall(), waiting.call())
+        .evidence("mountinfo of the task", format!("{} of {}", mount.fs_type, mount.source.show()))
+        .name(Placeholder::Pid, process.id())
+        .name(Placeholder::Tid, thread.tid)
+        .name_if(Placeholder::Mount, path_to(view, waiting, mount))
+        .root(mount.dev);
+    // That lock has other users; beside a call that writes on this very mount there is no other.
+    let writes = words::writes(thread);
+    if sure == Sure::Yes && writes { found } else { found.probable() }.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::Confidence;
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, causes, container_table, mount},
+            *,
+        },
+    };
+
+    #[test]
+    fn a_writer_on_a_frozen_file_system() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "percpu_rwsem_wait");
+        container_table(&mut seen, vec![mount(9, "7:0", "/data", "ext4"), mount(10, "254:0", "/etc/hosts", "ext4")]);
+        assert_eq!(causes(&seen), ["UninterruptibleTask"], "which of the two cannot be told");
+        let thread = &mut seen.processes[0].threads[0];
+        thread.syscall = Seen::Seen(Syscall { number: 1, first_argument: 5, name: Some("write".into()) });
+        thread.works_on = Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) });
+        assert_eq!(causes(&seen), ["FileSystemFrozen"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Proven);
+        let text = serde_json::to_string(&finding).unwrap();
+        assert!(text.contains(&format!("fsfreeze -u /proc/{INIT}/root/data")), "{text}");
+        assert!(text.contains("write on /data/x (descriptor 5)"), "{text}");
+    }
+
+    #[test]
+    fn without_a_descriptor_the_only_file_system_that_can_be_frozen_is_likely() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "percpu_rwsem_wait");
+        container_table(&mut seen, vec![mount(9, "7:0", "/data", "ext4"), mount(10, "0:44", "/x", "tmpfs")]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("FileSystemFrozen", Confidence::Probable));
+    }
+}

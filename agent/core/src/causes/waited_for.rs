@@ -1,0 +1,118 @@
+//! What a task in D waits for, beside FUSE and NFS: from the kernel function and the descriptor of its system call
+//! to the mount, and from the mount to the device below.
+
+use findings::{Finding, Gate, Link};
+
+use super::{
+    block_device, file_server, frozen_file_system, fuse,
+    waiting::{Sure, Waiting},
+};
+use crate::{
+    kernel::{self, Known, Subsystem},
+    observation::{Mount, Process, Thread},
+    view::PodView,
+};
+
+/// What a task waits for. None when its function and its descriptor tell too little, and for FUSE and NFS, whose
+/// clients tell more.
+pub fn find(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
+    let known = kernel::known(thread);
+    let mounts: Vec<&Mount> = view.table(process, thread)?.mounts.iter().collect();
+    let function = known.map(|known| known.function).or(thread.wchan.get().map(String::as_str)).unwrap_or_default();
+    let waiting = Waiting { process, thread, function, head, gate };
+    let file = thread.works_on.as_ref();
+    let exact = file.and_then(|file| mounts.iter().copied().find(|mount| Some(mount.id) == file.mount_id));
+    match exact {
+        Some(mount) if mount.fuse_connection().is_some() || mount.is_nfs() => None,
+        Some(mount) if mount.needs_server() => Some(file_server::not_responding(view, &waiting, &[mount])),
+        Some(mount) if kernel::is_on_device(mount) => on_device(view, &waiting, known?.subsystem, mount, Sure::Yes),
+        _ => among(view, &waiting, known, &mounts),
+    }
+}
+
+/// The call names a path, or none at all: what it waits on is one of the mounts the task can see.
+fn among(view: &PodView, waiting: &Waiting, known: Option<Known>, mounts: &[&Mount]) -> Option<Finding> {
+    let Waiting { process, thread, head, gate, .. } = waiting;
+    let Some(Known { subsystem, .. }) = known else { return virtual_fuse(view, waiting, mounts) };
+    let mut candidates: Vec<&Mount> = mounts.iter().copied().filter(|mount| subsystem.may_be(mount)).collect();
+    candidates.sort_by_key(|mount| mount.dev);
+    candidates.dedup_by_key(|mount| mount.dev);
+    match subsystem {
+        Subsystem::Served(_) if candidates.is_empty() => None,
+        Subsystem::Served(_) => Some(file_server::not_responding(view, waiting, &candidates)),
+        Subsystem::Directory => {
+            // Whoever has the lock waits for the server; so this file system has a request that waits.
+            let waits = |mount: &&Mount| {
+                let connection = mount.fuse_connection().and_then(|number| view.fuse(number));
+                connection.is_some_and(|connection| connection.waiting.get().is_some_and(|waiting| *waiting > 0))
+            };
+            candidates.retain(waits);
+            let [mount] = candidates.as_slice() else { return None };
+            Some(fuse::not_responding(view, &[mount], thread, process, head, *gate).probable().finish())
+        }
+        Subsystem::Memory => None,
+        Subsystem::Freeze | Subsystem::Journal(_) | Subsystem::Device | Subsystem::Page | Subsystem::Writeback => {
+            let [mount] = candidates.as_slice() else { return None };
+            if mount.needs_server() { None } else { on_device(view, waiting, subsystem, mount, Sure::Perhaps) }
+        }
+    }
+}
+
+/// virtiofs waits in the functions of FUSE, and its server is the machine that runs this one.
+fn virtual_fuse(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> Option<Finding> {
+    let is_fuse = waiting.thread.wchan.get().is_some_and(|wchan| fuse::is_fuse_function(wchan));
+    let has_other = mounts.iter().any(|mount| mount.fuse_connection().is_some());
+    let found: Vec<&Mount> = mounts.iter().copied().filter(|mount| mount.fs_type == "virtiofs").collect();
+    let is_it = is_fuse && !has_other && !found.is_empty();
+    is_it.then(|| file_server::not_responding(view, waiting, &found))
+}
+
+fn on_device(view: &PodView, waiting: &Waiting, subsystem: Subsystem, mount: &Mount, sure: Sure) -> Option<Finding> {
+    let stack = block_device::stack(view, mount);
+    if let Some(stack) = stack.filter(|stack| stack.suspended().is_some()) {
+        return block_device::suspended(view, waiting, mount, stack, sure);
+    }
+    match subsystem {
+        Subsystem::Freeze => Some(frozen_file_system::frozen(view, waiting, mount, sure)),
+        Subsystem::Directory | Subsystem::Memory | Subsystem::Served(_) => None,
+        _ => Some(block_device::not_responding(view, waiting, mount, stack, sure)),
+    }
+}
+
+/// Whoever has the lock of the memory that this thread waits for: another thread of its process that waits for
+/// something else.
+pub fn memory_holder<'a>(process: &'a Process, thread: &Thread) -> Option<&'a Thread> {
+    let waits_for_memory =
+        |thread: &Thread| kernel::known(thread).is_some_and(|known| known.subsystem == Subsystem::Memory);
+    let is_other = |other: &&Thread| other.tid != thread.tid && other.state == 'D' && !waits_for_memory(other);
+    waits_for_memory(thread).then(|| process.threads.iter().find(is_other)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, causes, container_table, mount},
+            *,
+        },
+    };
+
+    /// One thread reads through a mapping, the other wants to map more.
+    #[test]
+    fn a_thread_that_waits_for_the_memory_waits_for_what_its_holder_waits_for() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "vm_mmap_pgoff");
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+        let mut holder = seen.processes[0].threads[0].clone();
+        (holder.tid, holder.wchan) = (INIT + 1, Seen::Seen("wait_for_response".into()));
+        seen.processes[0].threads.push(holder);
+        seen.processes[0].thread_count = 2;
+        container_table(
+            &mut seen,
+            vec![Mount { source: HostPath::from("//files/share"), ..mount(9, "0:60", "/data", "cifs") }],
+        );
+        assert_eq!(causes(&seen), ["FileServerNotResponding"]);
+        assert_eq!(judge(&seen).pods[0].findings.len(), 1);
+    }
+}

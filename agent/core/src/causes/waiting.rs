@@ -1,0 +1,63 @@
+//! A task that waits, and how people reach what it waits on.
+
+use findings::{Gate, Link};
+
+use super::words;
+use crate::{
+    observation::{Mount, Process, Thread},
+    view::PodView,
+};
+
+/// A task that waits, where it was found, and what is known of its place in the kernel.
+pub struct Waiting<'a> {
+    /// Its process.
+    pub process: &'a Process,
+    /// The task itself.
+    pub thread: &'a Thread,
+    /// The kernel function, in words.
+    pub function: &'a str,
+    /// The chain above the task, and the task.
+    pub head: &'a [Link],
+    /// The gate that waits for it.
+    pub gate: Option<Gate>,
+}
+
+impl Waiting<'_> {
+    /// `write on /data/x (descriptor 5)`, of a call that is known.
+    pub fn call(&self) -> String {
+        words::call(self.thread).unwrap_or_else(|| "its system call".to_owned())
+    }
+
+    /// The file that tells the function.
+    pub fn wchan(&self) -> String {
+        format!("/proc/{}/task/{}/{{wchan,stack}}", self.process.pid, self.thread.tid)
+    }
+
+    /// The file that tells the call.
+    pub fn syscall(&self) -> String {
+        format!("/proc/{}/task/{}/syscall", self.process.pid, self.thread.tid)
+    }
+}
+
+/// How it is known which mount a task waits on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sure {
+    /// Its descriptor, or its function and its mounts, leave no other.
+    Yes,
+    /// It is one of the mounts that the task can see.
+    Perhaps,
+}
+
+/// Where the kubelet has this file system mounted: there it can be unmounted.
+pub fn on_host(view: &PodView, mount: &Mount) -> Option<String> {
+    let same = |other: &&Mount| other.dev == mount.dev && other.root.as_bytes() == b"/";
+    view.kubelet_mounts().iter().find(same)?.mount_point.as_str().map(str::to_owned)
+}
+
+/// A path to this file system, through the task itself where the kubelet has none.
+pub fn path_to(view: &PodView, waiting: &Waiting, mount: &Mount) -> Option<String> {
+    on_host(view, mount).or_else(|| {
+        let inside = mount.mount_point.as_str()?.trim_end_matches('/');
+        Some(format!("/proc/{}/root{inside}", waiting.process.pid))
+    })
+}

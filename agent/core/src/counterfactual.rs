@@ -1,0 +1,338 @@
+//! Whether the end of one root would be enough: the pod is judged again without what that root does.
+//!
+//! What follows from an end by itself is followed too: a task that was killed dies when nothing holds it any more, a
+//! container without tasks ends, a volume that nobody holds is unmounted. What nobody has looked at yet, such as the
+//! volumes of a pod whose containers still run, is not claimed: the answer is about the gate that the pod is at.
+
+use std::collections::BTreeSet;
+
+use findings::{Finding, Gate, PodReport, Thing, Verdict};
+
+use crate::{
+    causes::uninterruptible,
+    facts::Facts,
+    observation::{ContainerState, Freezer, HostPath, Observation, Process, Seen},
+    view::{Candidate, KubeletMinor, PodView},
+};
+
+/// Of so many pods of a node it is judged.
+const MOST_PODS: usize = 16;
+/// More of what must end too is not named.
+const MOST_OTHERS: usize = 5;
+
+/// Says of the findings of stuck pods what must end beside them.
+pub fn weigh(
+    seen: &Facts<'_>,
+    candidates: &[Candidate],
+    kubelet: KubeletMinor,
+    reports: &mut [PodReport],
+    judge: impl Fn(&PodView<'_>) -> PodReport,
+) {
+    let stuck = reports.iter_mut().filter(|report| report.verdict == Verdict::Stuck && !report.findings.is_empty());
+    for report in stuck.take(MOST_PODS) {
+        let candidate = candidates.iter().find(|candidate| candidate.pod.uid == report.pod.uid);
+        if let Some(candidate) = candidate {
+            let alone = share(seen, candidate);
+            let others = report.findings.iter().map(|finding| besides(&alone, candidate, kubelet, finding, &judge));
+            let others: Vec<Option<Vec<String>>> = others.collect();
+            report.findings.iter_mut().zip(others).for_each(|(finding, others)| finding.must_end_too = others);
+        }
+    }
+}
+
+/// What holds the same gate when this root has ended; none when that cannot be told.
+fn besides(
+    alone: &Observation,
+    candidate: &Candidate,
+    kubelet: KubeletMinor,
+    finding: &Finding,
+    judge: impl Fn(&PodView<'_>) -> PodReport,
+) -> Option<Vec<String>> {
+    if !finding.cause.followed {
+        return None;
+    }
+    let without = end(alone, candidate, kubelet, finding);
+    let facts = Facts::complete(&without);
+    let after = judge(&PodView::new(&facts, candidate, kubelet));
+    let is_other = |other: &&Finding| {
+        other.gate == finding.gate && other.root != finding.root && other.cause.patience.ms().is_some()
+    };
+    let mut names: Vec<String> = Vec::new();
+    for root in after.findings.iter().filter(is_other).flat_map(Finding::roots) {
+        if !names.contains(&root.subject) {
+            names.push(root.subject.clone());
+        }
+    }
+    names.truncate(MOST_OTHERS);
+    Some(names)
+}
+
+/// What was seen of this pod and of those it depends on.
+fn share(seen: &Observation, candidate: &Candidate) -> Observation {
+    let uid = &candidate.pod.uid;
+    let of_pod = |path: &HostPath| path.show().contains(uid.as_str());
+    let mut mounts = seen.mounts.clone_without_kubelet();
+    mounts.kubelet = match &seen.mounts.kubelet {
+        Seen::Seen(table) => {
+            let kept = table.mounts.iter().filter(|mount| of_pod(&mount.mount_point) || mount.needs_server());
+            Seen::Seen(crate::observation::MountTable { mounts: kept.cloned().collect(), ..*table })
+        }
+        other => other.clone(),
+    };
+    let own = |list: &Seen<Vec<crate::observation::PodDir>>| match list {
+        Seen::Seen(dirs) => Seen::Seen(dirs.iter().filter(|dir| dir.uid == *uid).cloned().collect()),
+        other => other.clone(),
+    };
+    let cgroups = match &seen.cgroups {
+        Seen::Seen(all) => Seen::Seen(all.iter().filter(|cgroup| cgroup.uid == *uid).cloned().collect()),
+        other => other.clone(),
+    };
+    Observation {
+        schema: seen.schema,
+        agent_version: String::new(),
+        at_ms: seen.at_ms,
+        uptime_ms: seen.uptime_ms,
+        rights: seen.rights.clone(),
+        node: seen.node.clone(),
+        api: seen.api.clone(),
+        runtime: seen.runtime.clone(),
+        pod_dirs: own(&seen.pod_dirs),
+        cgroups,
+        mounts,
+        looked_into: vec![uid.clone()],
+        processes: seen.processes.clone(),
+        shims: seen.shims.clone(),
+        multipath: seen.multipath.clone(),
+        block_stacks: seen.block_stacks.clone(),
+        fuse: seen.fuse.clone(),
+        holders: seen.holders.iter().filter(|search| of_pod(&search.mount_point)).cloned().collect(),
+        in_flight: seen.in_flight.clone(),
+        mount_copies: seen.mount_copies.clone(),
+        csi: seen.csi.clone(),
+        staging: Vec::new(),
+        unstaged: Vec::new(),
+        unmounted_devices: Vec::new(),
+        loops: seen.loops.clone(),
+        asked: BTreeSet::new(),
+        faults: seen.faults.clone(),
+    }
+}
+
+/// The node as it would be when the roots of this finding have ended, and what follows from it.
+fn end(alone: &Observation, candidate: &Candidate, kubelet: KubeletMinor, finding: &Finding) -> Observation {
+    let mut after = alone.clone();
+    let mut ended: BTreeSet<u32> = BTreeSet::new();
+    for what in finding.roots().filter_map(|link| link.what.as_ref()) {
+        match what {
+            Thing::Process { pid, .. } => _ = ended.insert(*pid),
+            Thing::Cgroup { path } => thaw(&mut after, path),
+            Thing::Mount { path, .. } if finding.gate == Some(Gate::VolumesUnmounted) => unmount(&mut after, path),
+            _ => {}
+        }
+    }
+    ended.extend(waiting_for(alone, candidate, kubelet, finding));
+    remove(&mut after, &ended);
+    let dead = settle(&after, candidate, kubelet);
+    remove(&mut after, &dead);
+    end_containers(&mut after, candidate, kubelet);
+    unmount_free(alone, &mut after);
+    after
+}
+
+/// Who was killed and cannot die because of this root, or holds a volume because it waits for it.
+fn waiting_for(alone: &Observation, candidate: &Candidate, kubelet: KubeletMinor, finding: &Finding) -> BTreeSet<u32> {
+    let facts = Facts::complete(alone);
+    let view = PodView::new(&facts, candidate, kubelet);
+    let waits = |process: &&Process| {
+        let mut threads = process.threads.iter().filter(|thread| thread.waits() && thread.steady);
+        threads.any(|thread| uninterruptible::why(&view, process, thread, &[], finding.gate).root == finding.root)
+    };
+    alone.processes.iter().filter(waits).map(|process| process.pid).collect()
+}
+
+/// Killed tasks that nothing holds any more.
+fn settle(after: &Observation, candidate: &Candidate, kubelet: KubeletMinor) -> BTreeSet<u32> {
+    let facts = Facts::complete(after);
+    let view = PodView::new(&facts, candidate, kubelet);
+    let processes = view.processes();
+    let is_held = |process: &&Process| process.threads.iter().any(|thread| thread.state == 'D');
+    let frozen = view.cgroup_nodes().filter(|(dir, node)| dir.hierarchy != "v2" && node.freezer != Freezer::Thawed);
+    let frozen: BTreeSet<u32> = frozen.flat_map(|(_, node)| node.procs.iter().copied()).collect();
+    let lives = |process: &&Process| frozen.contains(&process.pid) || is_held(process) || !process.is_dying();
+    let living: Vec<&&Process> = processes.iter().filter(|process| lives(process)).collect();
+    // The init of a pid namespace waits for its last member.
+    let has_members = |init: &Process| {
+        let is_init = init.ns_pids.len() > 1 && init.ns_pids.last() == Some(&1);
+        is_init && living.iter().any(|process| process.pid != init.pid && process.pid_ns == init.pid_ns)
+    };
+    let dies = |process: &&&Process| !lives(process) && !has_members(process);
+    processes.iter().filter(dies).map(|process| process.pid).collect()
+}
+
+fn remove(after: &mut Observation, ended: &BTreeSet<u32>) {
+    after.processes.retain(|process| !ended.contains(&process.pid));
+    after.holders.iter_mut().for_each(|search| search.holders.retain(|holder| !ended.contains(&holder.pid)));
+    after.in_flight.retain(|owner| !ended.contains(&owner.pid));
+    if let Seen::Seen(cgroups) = &mut after.cgroups {
+        for dir in cgroups.iter_mut().flat_map(|cgroup| &mut cgroup.dirs) {
+            if let Seen::Seen(tree) = &mut dir.tree {
+                tree.iter_mut().for_each(|node| node.procs.retain(|pid| !ended.contains(pid)));
+            }
+        }
+    }
+}
+
+/// A container whose last task has ended is EXITED for the runtime.
+fn end_containers(after: &mut Observation, candidate: &Candidate, kubelet: KubeletMinor) {
+    let facts = Facts::complete(after);
+    let view = PodView::new(&facts, candidate, kubelet);
+    let is_empty = |id: &String| {
+        let container = view.containers.iter().find(|container| container.id == *id);
+        container.is_some_and(|container| view.processes_of(container).is_empty())
+    };
+    let ids: Vec<String> =
+        view.containers.iter().map(|container| container.id.clone()).filter(|id| is_empty(id)).collect();
+    if let Seen::Seen(runtime) = &mut after.runtime {
+        let ended = runtime.containers.iter_mut().filter(|container| ids.contains(&container.id));
+        ended.for_each(|container| container.state = ContainerState::Exited);
+    }
+}
+
+/// What was held and is free now is unmounted by the kubelet's next try.
+fn unmount_free(before: &Observation, after: &mut Observation) {
+    let held = before.holders.iter().filter(|search| !search.holders.is_empty());
+    let is_free =
+        |path: &&HostPath| after.holders.iter().any(|search| search.mount_point == **path && search.holders.is_empty());
+    let free: Vec<HostPath> = held.map(|search| &search.mount_point).filter(is_free).cloned().collect();
+    free.iter().for_each(|path| unmount(after, &path.show()));
+}
+
+fn unmount(after: &mut Observation, path: &str) {
+    let is_it = |at: &HostPath| at.as_str() == Some(path);
+    if let Seen::Seen(table) = &mut after.mounts.kubelet {
+        table.mounts.retain(|mount| !is_it(&mount.mount_point));
+    }
+    let Seen::Seen(dirs) = &mut after.pod_dirs else { return };
+    for dir in dirs {
+        dir.sub_paths.retain(|sub_path| !is_it(&sub_path.path));
+        if let Seen::Seen(volumes) = &mut dir.volumes {
+            volumes.retain(|volume| !is_it(volume.target.get().unwrap_or(&volume.path)));
+        }
+    }
+}
+
+fn thaw(after: &mut Observation, path: &str) {
+    let Seen::Seen(cgroups) = &mut after.cgroups else { return };
+    let mut thawed = BTreeSet::new();
+    for dir in cgroups.iter_mut().flat_map(|cgroup| &mut cgroup.dirs) {
+        let top = dir.path.clone();
+        let Seen::Seen(tree) = &mut dir.tree else { continue };
+        for node in tree {
+            let at = if node.below.as_bytes().is_empty() { top.clone() } else { top.join(node.below.as_path()) };
+            if at.is_within(&HostPath::from(path)) {
+                node.freezer = Freezer::Thawed;
+                thawed.extend(node.procs.iter().copied());
+            }
+        }
+    }
+    // A frozen task shows D.
+    let is_frozen = |wchan: &String| wchan.is_empty() || wchan.contains("refrigerator") || wchan.contains("freez");
+    for process in after.processes.iter_mut().filter(|process| thawed.contains(&process.pid)) {
+        let frozen = process.threads.iter_mut().filter(|thread| thread.wchan.get().is_none_or(is_frozen));
+        frozen.for_each(|thread| thread.state = if thread.state == 'D' { 'S' } else { thread.state });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, INIT, block, container_table, mount, process},
+            *,
+        },
+    };
+
+    fn holder(pid: u32, copy: CopyKind) -> Holder {
+        Holder {
+            pid,
+            start_ticks: 1,
+            comm: "du".into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/x")),
+            copy,
+            mount_ns: 9,
+            owner: Owner::Host,
+        }
+    }
+
+    fn told(seen: &Observation) -> Vec<Option<Vec<String>>> {
+        judge(seen).pods[0].findings.iter().map(|finding| finding.must_end_too.clone()).collect()
+    }
+
+    #[test]
+    fn one_holder_alone_is_enough_and_of_two_kinds_both_must_go() {
+        let mut seen = sample::mounted("ext4");
+        seen.holders[0].holders.push(holder(700, CopyKind::Original));
+        assert_eq!(told(&seen), [Some(Vec::new())]);
+        seen.holders[0].holders.push(holder(701, CopyKind::Propagated));
+        assert_eq!(told(&seen), [Some(vec!["pid 701 du".to_owned()]), Some(vec!["pid 700 du".to_owned()])]);
+    }
+
+    /// What a frozen cgroup hides is found when it is thought away.
+    #[test]
+    fn a_task_behind_a_freezer_must_go_too() {
+        let mut seen = sample::running();
+        let mut child = process(INIT + 1, "cat", 'S', INIT);
+        (child.ns_pids, child.pid_ns, child.mount_ns) = (vec![INIT + 1, 2], Some(500), Some(600));
+        child.owner = seen.processes[0].owner.clone();
+        seen.processes.push(child);
+        seen.processes[0].kill_pending = true;
+        seen.processes[0].threads[0].kill_pending = true;
+        seen.cgroups = sample::cgroup(&[INIT, INIT + 1]);
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        cgroups[0].dirs[0].hierarchy = "freezer".into();
+        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
+        tree[0].freezer = Freezer::Frozen;
+        seen.processes[1].kill_pending = true;
+        seen.processes[1].threads[0].kill_pending = true;
+        assert_eq!(told(&seen), [Some(Vec::new())]);
+        block(&mut seen, INIT + 1, "wait_for_response");
+        container_table(
+            &mut seen,
+            vec![Mount { source: HostPath::from("//files/share"), ..mount(9, "0:60", "/data", "cifs") }],
+        );
+        assert_eq!(told(&seen)[0], Some(vec!["mount /data (0:60, cifs)".to_owned()]));
+    }
+
+    #[test]
+    fn what_is_not_followed_is_not_claimed() {
+        assert_eq!(told(&sample::running()), [None], "nobody has killed it");
+    }
+
+    proptest! {
+        /// Whatever holds a volume: when a finding and all that it says must end too have ended, nothing is left.
+        #[test]
+        fn what_is_said_to_be_enough_is_enough(copies in proptest::collection::vec(0..3u8, 1..6)) {
+            let mut seen = sample::mounted("ext4");
+            for (at, copy) in copies.iter().enumerate() {
+                let copy = [CopyKind::Original, CopyKind::Propagated, CopyKind::Private][usize::from(*copy)];
+                seen.holders[0].holders.push(holder(700 + u32::try_from(at).unwrap(), copy));
+            }
+            let report = judge(&seen);
+            for finding in report.pods[0].findings.iter() {
+                let Some(others) = &finding.must_end_too else { continue };
+                let mut gone = seen.clone();
+                let named = |holder: &Holder| {
+                    let name = format!("pid {} {}", holder.pid, holder.comm);
+                    finding.roots().any(|root| root.subject == name) || others.contains(&name)
+                };
+                gone.holders[0].holders.retain(|holder| !named(holder));
+                let left = judge(&gone).pods[0].findings.iter().flat_map(|f| f.roots().map(|r| r.subject.clone()).collect::<Vec<_>>()).collect::<Vec<String>>();
+                prop_assert!(left.iter().all(|subject| !subject.starts_with("pid ")), "{left:?}");
+            }
+        }
+    }
+}

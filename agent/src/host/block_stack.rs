@@ -1,0 +1,147 @@
+//! The block devices below a mounted one, from `/sys`: nothing is asked of a device.
+
+use std::path::Path;
+
+use super::{HostRoot, multipath::line};
+use crate::{
+    observation::{BlockDevice, BlockKind, BlockStack, Dev, HostPath},
+    sys,
+};
+
+/// A file system on a partition of a logical volume on a RAID of multipath maps is still below this.
+const MAX_DEVICES: usize = 64;
+
+/// What is below each of these devices, each looked at once.
+pub fn read(host: &HostRoot, devices: &[Dev]) -> Vec<BlockStack> {
+    let sysfs = host.at(&"/sys".into());
+    devices.iter().filter_map(|dev| stack(&sysfs, *dev)).collect()
+}
+
+/// The same, with the counters of a second look.
+pub fn read_again(host: &HostRoot, mut stack: BlockStack) -> BlockStack {
+    let sysfs = host.at(&"/sys".into());
+    for device in &mut stack.devices {
+        let counters = counters(&sysfs.join("class/block").join(&device.name));
+        (device.in_flight, device.finished[1]) = (counters.in_flight, counters.finished);
+    }
+    stack
+}
+
+fn stack(sysfs: &Path, mounted: Dev) -> Option<BlockStack> {
+    let mut names = vec![name_at(&sysfs.join("dev/block").join(mounted.to_string()))?];
+    let mut devices = Vec::new();
+    let mut at = 0;
+    while let Some(name) = names.get(at).cloned().filter(|_| at < MAX_DEVICES) {
+        let of = sysfs.join("class/block").join(&name);
+        let below = below(&of);
+        names.extend(below.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        let counters = counters(&of);
+        let (in_flight, finished) = (counters.in_flight, [counters.finished, None]);
+        devices.push(BlockDevice { kind: kind(&of), name, in_flight, finished });
+        at += 1;
+    }
+    Some(BlockStack { mounted, devices })
+}
+
+/// The last part of where a link leads.
+fn name_at(link: &Path) -> Option<String> {
+    String::from_utf8(sys::read_link(link).ok()?.rsplit(|b| *b == b'/').next()?.to_vec()).ok()
+}
+
+/// What a device is built on: the whole of a partition, else what it has taken.
+fn below(device: &Path) -> Vec<String> {
+    if line(&device.join("partition")).is_some() {
+        let target = sys::read_link(device).ok().and_then(|target| String::from_utf8(target).ok());
+        return target.and_then(|target| target.rsplit('/').nth(1).map(str::to_owned)).into_iter().collect();
+    }
+    let entries = sys::list_capped(&device.join("slaves"), MAX_DEVICES).unwrap_or_default();
+    let mut names: Vec<String> = entries.iter().filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect();
+    names.sort();
+    names
+}
+
+fn kind(device: &Path) -> BlockKind {
+    if let Some(name) = line(&device.join("dm/name")) {
+        let uuid = line(&device.join("dm/uuid"));
+        let user = uuid.and_then(|uuid| uuid.split_once('-').map(|(user, _)| user.to_owned()));
+        let suspended = line(&device.join("dm/suspended")).map(|suspended| suspended == "1");
+        return BlockKind::Mapper { name, user, suspended };
+    }
+    if let Some(file) = line(&device.join("loop/backing_file")) {
+        return BlockKind::Loop { file: HostPath::from(file.as_str()) };
+    }
+    match line(&device.join("md/array_state")) {
+        Some(state) => BlockKind::Raid { state },
+        None => BlockKind::Disk { state: line(&device.join("device/state")) },
+    }
+}
+
+struct Counters {
+    in_flight: Option<u64>,
+    finished: Option<u64>,
+}
+
+/// Of `stat` (Documentation/block/stat.rst): the first, fifth, twelfth and sixteenth number count what was finished,
+/// the ninth what is in flight. Older kernels have fewer.
+fn counters(device: &Path) -> Counters {
+    let numbers: Vec<u64> = line(&device.join("stat"))
+        .map(|line| line.split_whitespace().filter_map(|number| number.parse().ok()).collect())
+        .unwrap_or_default();
+    let finished = (numbers.len() > 8).then(|| [0, 4, 11, 15].iter().filter_map(|at| numbers.get(*at)).sum());
+    Counters { in_flight: numbers.get(8).copied(), finished }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, os::unix::fs::symlink};
+
+    const DEV: Dev = Dev { major: 253, minor: 4 };
+
+    /// `/sys` with a suspended logical volume (253:4) on a partition of a disk that is offline.
+    fn sysfs() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join("sys").join(path);
+        let put = |path: &str, text: &str| {
+            fs::create_dir_all(at(path).parent().unwrap()).unwrap();
+            fs::write(at(path), text).unwrap();
+        };
+        put("devices/dm-4/dm/uuid", "LVM-abc\n");
+        put("devices/dm-4/dm/name", "vg-data\n");
+        put("devices/dm-4/dm/suspended", "1\n");
+        put("devices/dm-4/stat", " 1 0 0 0 2 0 0 0 0 0 0\n");
+        put("devices/dm-4/slaves/sdb1", "");
+        put("devices/sdb/sdb1/partition", "1\n");
+        put("devices/sdb/device/state", "offline\n");
+        put("devices/sdb/stat", "10 0 0 0 20 0 0 0 3 0 0 5 0 0 0 7 0\n");
+        fs::create_dir_all(at("class/block")).unwrap();
+        fs::create_dir_all(at("dev/block")).unwrap();
+        symlink("../../devices/dm-4", at("dev/block/253:4")).unwrap();
+        for (name, target) in [("dm-4", "dm-4"), ("sdb", "sdb"), ("sdb1", "sdb/sdb1")] {
+            symlink(format!("../../devices/{target}"), at("class/block").join(name)).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn a_volume_on_a_partition_of_a_disk() {
+        let dir = sysfs();
+        let host = HostRoot::new(dir.path());
+        let [stack] = &read(&host, &[DEV])[..] else { panic!("no stack") };
+        let names: Vec<&str> = stack.devices.iter().map(|device| device.name.as_str()).collect();
+        assert_eq!(names, ["dm-4", "sdb1", "sdb"]);
+        assert_eq!(stack.suspended().unwrap().1, "vg-data");
+        assert_eq!(stack.devices[2].in_flight, Some(3));
+        assert!(!stack.devices[2].stands_still(), "one look proves nothing");
+        let again = read_again(&host, stack.clone());
+        assert_eq!(again.devices[2].finished, [Some(42), Some(42)]);
+        assert!(again.devices[2].stands_still() && again.devices[2].is_dead());
+        fs::write(dir.path().join("sys/devices/sdb/stat"), "11 0 0 0 20 0 0 0 3 0 0 5 0 0 0 7 0\n").unwrap();
+        assert!(!read_again(&host, stack.clone()).devices[2].stands_still());
+    }
+
+    #[test]
+    fn what_is_no_device_has_no_stack() {
+        assert_eq!(read(&HostRoot::default(), &[Dev { major: 4000, minor: 1 }]), []);
+    }
+}

@@ -1,0 +1,73 @@
+//! Descriptors that were sent over a unix socket and not received: `fdinfo` of the receiving socket counts them.
+
+use std::time::{Duration, Instant};
+
+use super::{census::Census, holders::each_descriptor, mounts::living, processes::owner};
+use crate::{
+    observation::InFlight,
+    parse,
+    sys::{
+        ProcDir,
+        limits::{FDINFO, LINE},
+    },
+};
+
+/// More owners are not named.
+const MOST: usize = 32;
+
+/// Whose sockets have some, as far as the time reaches: every socket of the node is looked at.
+pub fn owners(census: &Census, deadline: Duration) -> Vec<InFlight> {
+    let began = Instant::now();
+    let mut found = Vec::new();
+    for pid in census.by_mount_ns().pids.values().flatten() {
+        if began.elapsed() > deadline || found.len() >= MOST {
+            break;
+        }
+        let Ok((dir, _)) = living(*pid) else { continue };
+        let mut waiting: Option<(u32, u32)> = None;
+        each_descriptor(&dir, |fd, link| {
+            if link.starts_with(b"socket:") && waiting.is_none() {
+                waiting = in_flight(&dir, fd).map(|count| (fd, count));
+            }
+        });
+        found.extend(waiting.and_then(|(fd, count)| of(*pid, &dir, fd, count)));
+    }
+    found
+}
+
+fn in_flight(dir: &ProcDir, fd: u32) -> Option<u32> {
+    parse::fdinfo(&dir.read(&format!("fdinfo/{fd}"), FDINFO).ok()?).scm_fds.filter(|count| *count > 0)
+}
+
+fn of(pid: u32, dir: &ProcDir, fd: u32, count: u32) -> Option<InFlight> {
+    let stat = parse::stat(&dir.read("stat", LINE).ok()?)?;
+    let owner = owner(dir, stat.exiting());
+    Some(InFlight { pid, start_ticks: stat.start_ticks, state: stat.state, fd, count, owner, comm: stat.comm })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        io::IoSlice,
+        os::{fd::AsRawFd, unix::net::UnixStream},
+    };
+
+    use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+
+    #[test]
+    fn a_socket_that_was_sent_a_descriptor() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let me = std::process::id();
+        let (dir, _) = living(me).unwrap();
+        let fd = |socket: &UnixStream| u32::try_from(socket.as_raw_fd()).unwrap();
+        assert_eq!(in_flight(&dir, fd(&there)), None);
+        let sent = [here.as_raw_fd()];
+        let message = [ControlMessage::ScmRights(&sent)];
+        sendmsg::<()>(here.as_raw_fd(), &[IoSlice::new(b"x")], &message, MsgFlags::empty(), None).unwrap();
+        let told = in_flight(&dir, fd(&there));
+        assert_eq!((told, in_flight(&dir, fd(&here))), (Some(1), None));
+        let owner = of(me, &dir, fd(&there), 1).unwrap();
+        assert_eq!((owner.pid, owner.fd), (me, fd(&there)));
+    }
+}

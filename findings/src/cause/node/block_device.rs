@@ -1,0 +1,56 @@
+//! A block device below a mount that does not finish what it was given.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// A device-mapper device is suspended.
+    BLOCK_DEVICE_SUSPENDED = Cause::at(Gate::ContainersStopped, "BlockDeviceSuspended")
+        .title("A device-mapper device is suspended")
+        .meaning("The device below the file system (a logical volume, a multipath map, an encrypted volume) is \
+            suspended: somebody has stopped it to change its table, and it was not resumed. All that is written to it \
+            waits, and so do the tasks that write, in state D without acting on SIGKILL.")
+        .proof("A thread is D with SIGKILL pending, and has not run between two looks at least a quarter of a second \
+            apart; the descriptor of its system call is on a mount whose device is, or is built on, one with \
+            /sys/block/dm-N/dm/suspended = 1. Where the call has a path, the only file system on a device that it can \
+            see is probable.")
+        .safe(&[
+            step("See whether a program still changes it (lvconvert, pvmove, multipathd): it resumes the device"),
+            step("Look at its table").run("dmsetup info {map}"),
+            step("Resume it; what waits is then written").run("dmsetup resume {map}"),
+        ])
+        .danger(Danger::new(
+            "dmsetup remove --force",
+            "It replaces the table by one that fails everything: what waits to be written is lost.",
+        ))
+        .sources(&["reference: drivers/md/dm.c dm_suspend, drivers/md/dm-sysfs.c"])
+        .event_reason("PodProcessUninterruptible")
+        .followed()
+        .diagnosis(Proven::Observation);
+
+    /// A block device does not finish its requests.
+    BLOCK_DEVICE_NOT_RESPONDING = Cause::at(Gate::ContainersStopped, "BlockDeviceNotResponding")
+        .title("A block device does not answer")
+        .meaning("A task waits in state D for the device below a file system, and does not act on SIGKILL before the \
+            device answers or its driver gives up. The chain goes from the mount down to the disk that has requests in \
+            flight and finishes none, or whose driver says that it does not work.")
+        .proof("A thread is D with SIGKILL pending in a function of the file system's journal, the page cache or the \
+            block layer, and has not run between two looks at least a quarter of a second apart; the descriptor of its \
+            system call is on a mount whose device, or one below it, is not running. Requests in flight of which none \
+            is finished between two looks make it probable.")
+        .safe(&[
+            step("Look for messages of the disk and its driver, and repair what they name").run("dmesg -T"),
+            step("See what the device is built on").run("lsblk -s {device}").if_known(),
+            step("Bring the storage or the path to it back: what waits is then written and the tasks end"),
+            step("If it will not come back, drain the node and reboot it; what was not written is lost"),
+        ])
+        .danger(Danger::new(
+            "Removing the device from the kernel, or kubectl delete pod --force",
+            "What waits to be written is lost, and the tasks may stay. After the forced delete a replacement can use \
+                the same volume.",
+        ))
+        .sources(&["cri-o#7736", "concourse#4477", "reference: block/genhd.c (stat, inflight)"])
+        .event_reason("PodProcessUninterruptible")
+        .followed()
+        .diagnosis(Proven::Observation);
+}

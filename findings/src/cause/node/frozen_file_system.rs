@@ -1,0 +1,31 @@
+//! A file system that somebody has frozen: whoever writes waits until it is thawed.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// A task writes to a file system that is frozen.
+    FILE_SYSTEM_FROZEN = Cause::at(Gate::ContainersStopped, "FileSystemFrozen")
+        .title("A file system is frozen and has not been thawed")
+        .meaning("Somebody has frozen the file system, as is done for the moment of a snapshot or a backup (fsfreeze, \
+            a hook of a backup program, a guest agent), and has not thawed it. Whoever writes to it waits in state D \
+            and does not act on SIGKILL. It can also not be unmounted.")
+        .proof("A thread is D with SIGKILL pending in the wait for a superblock's freeze protection \
+            (percpu_rwsem_wait), and has not run between two looks at least a quarter of a second apart; its system \
+            call writes, and the call's descriptor is on this mount. Where the call has a path, the only file system \
+            on a device that it can see is probable.")
+        .safe(&[
+            step("See what has frozen it: a backup or snapshot that still runs ends the freeze by itself"),
+            step("Thaw it; if it says \"Invalid argument\" it was not frozen").run("fsfreeze -u {mount}")
+                .lab("frozen-file-system").if_known(),
+            step("Repair the hook that thaws it after the snapshot, and take the snapshot again"),
+        ])
+        .danger(Danger::new(
+            "kubectl delete pod --force",
+            "The processes stay, and write to the volume as soon as it is thawed, beside those of a replacement.",
+        ))
+        .sources(&["velero#2113", "azure-linux-extensions#951", "reference: fs/super.c freeze_super, include/linux/fs.h sb_start_write"])
+        .event_reason("PodProcessUninterruptible")
+        .followed()
+        .diagnosis(Proven::Lab("frozen-file-system"));
+}

@@ -1,0 +1,31 @@
+//! A volume that nobody holds, and descriptors that are on their way between processes: one of them may hold it.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// A file of the volume was sent over a unix socket and not received.
+    VOLUME_HELD_IN_FLIGHT = Cause::at(Gate::VolumesUnmounted, "VolumeHeldInFlight")
+        .title("A file descriptor on its way between two processes may hold the volume")
+        .meaning("The volume is mounted and no process holds it, but descriptors were sent to a process over a unix \
+            socket (SCM_RIGHTS) and it has not received them. Such a descriptor keeps its file open and the mount in \
+            use, and stands in no descriptor table: neither lsof nor fuser finds it.")
+        .proof("The mount is in the kubelet's mountinfo, a search of all processes found no holder, and \
+            /proc/<pid>/fdinfo of a unix socket says scm_fds above 0. Which file was sent nobody tells, so it is only \
+            probable.")
+        .safe(&[
+            step("End or restart {comm} (pid {pid}), which does not receive what it was sent")
+                .run("kill {pid}").lab("fd-in-flight").if_known(),
+            step("The process belongs to {owner}: restart that instead, if it would start it again").if_known(),
+            step("When it has gone, or has received them and closed them, wait: the kubelet's next try unmounts the \
+                volume"),
+        ])
+        .danger(Danger::new(
+            "umount -l of the volume",
+            "Whoever receives the descriptor goes on writing to a volume that looks free: data can be damaged once it \
+                is attached elsewhere.",
+        ))
+        .sources(&["reference: net/unix/af_unix.c unix_show_fdinfo"])
+        .event_reason("PodVolumeBusy")
+        .diagnosis(Proven::Lab("fd-in-flight"));
+}

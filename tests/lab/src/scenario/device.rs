@@ -1,0 +1,35 @@
+//! A task of the pod waits for a file system on a local device.
+
+use std::fs;
+
+use anyhow::Context as _;
+
+use super::{Scenario, Staged, support};
+use crate::{Gate, Node, PodSpec, process};
+
+/// It writes, and the file system is frozen.
+pub const FROZEN_FILE_SYSTEM: Scenario = Scenario {
+    name: "frozen-file-system",
+    about: "the container's process writes to an ext4 that somebody has frozen for a snapshot",
+    stage: frozen_file_system,
+};
+
+fn frozen_file_system(node: &Node) -> anyhow::Result<Staged> {
+    let disk = node.layout().mnt("data.img");
+    let data = node.layout().mnt("data");
+    fs::create_dir_all(&data).context("create a mount point")?;
+    fs::File::create(&disk).and_then(|file| file.set_len(16 << 20)).context("create the image of a disk")?;
+    support::shell(&format!("mkfs.ext4 -q {0} && mount -o loop {0} {1}", disk.display(), data.display()))?;
+    let command = ["/bin/sh", "-c", "exec 3> /data/log; while true; do echo on >&3; sleep 1; done"];
+    let spec = PodSpec::new("frozen-file-system").container(&command).mount(&data, "/data");
+    let task = node.run(&spec)?.app()?.pid;
+    support::wait_exists(&data.join("log"))?;
+    support::shell(&format!("fsfreeze -f {}", data.display()))?;
+    support::wait_stack(task, "percpu_rwsem_wait")?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    support::wait_killed(task)?;
+    process::wait_state(task, "D")?;
+    let names = vec![task.to_string(), "/data".to_owned(), "fsfreeze -u".to_owned()];
+    let cure = format!("fsfreeze -u {}", data.display());
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "FileSystemFrozen", names).cured_by(cure))
+}
