@@ -12,8 +12,7 @@ use agent_core::{gates, observation::Observation};
 use findings::{Finding, NodeReport};
 
 /// Situation, and what is right.
-const KNOWN_WRONG: &[(&str, &str)] =
-    &[("MS-sidecar-waits", "ordered termination of sidecars"), ("X-cifs", "the share and its server")];
+const KNOWN_WRONG: &[(&str, &str)] = &[("X-cifs", "the share and its server")];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/adversary")

@@ -17,7 +17,14 @@ pub fn running<'a>(view: &PodView<'a>) -> Vec<&'a Container> {
 
 /// What holds the pod's running containers.
 pub fn find(view: &PodView) -> Vec<Finding> {
-    running(view).into_iter().flat_map(|container| of_container(view, container)).collect()
+    let mut found: Vec<Finding> =
+        running(view).into_iter().flat_map(|container| of_container(view, container)).collect();
+    // A sidecar is stopped only when the other containers have ended, so while one of them is held nobody kills it.
+    let is_unkilled = |finding: &Finding| finding.cause.id == cause::KILL_NOT_ATTEMPTED.id;
+    if found.iter().any(|finding| !is_unkilled(finding)) {
+        found.retain(|finding| !is_unkilled(finding));
+    }
+    found
 }
 
 fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
@@ -142,6 +149,11 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     Some(found.finish())
 }
 
+/// Whether nothing is found but a grace period that the kubelet grants anew.
+pub fn is_granted(findings: &[Finding]) -> bool {
+    !findings.is_empty() && findings.iter().all(|finding| finding.cause.id == cause::GRACE_PERIOD_RUNNING.id)
+}
+
 /// A kubelet that learns of a deletion later, because it was started again or was cut off, grants the whole grace
 /// period from then on.
 fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
@@ -255,6 +267,21 @@ mod tests {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.server_ahead_ms = Some(-1500);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn a_sidecar_waits_for_the_others() {
+        let mut seen = sample::running();
+        let mut proxy = runtime(&mut seen).containers[0].clone();
+        (proxy.id, proxy.name, proxy.pid) = ("9".repeat(64), "proxy".into(), Seen::Seen(400));
+        let mut envoy = sample::process(400, "envoy", 'S', sample::SHIM);
+        (envoy.ns_pids, envoy.pid_ns) = (vec![400, 1], Some(501));
+        envoy.owner = Owner::Pod { uid: sample::pod().uid, container: Some(proxy.id.clone()) };
+        runtime(&mut seen).containers.push(proxy);
+        seen.processes.push(envoy);
+        assert_eq!(causes(&seen), ["KillNotAttempted", "KillNotAttempted"]);
+        sample::block(&mut seen, INIT, "io_schedule");
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
     }
 
     #[test]

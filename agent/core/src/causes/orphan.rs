@@ -223,6 +223,11 @@ mod tests {
         assert_eq!(told(&seen), (Progressing, Probable, false));
         forgotten(&mut seen, 700_000);
         assert_eq!(told(&seen), (Stuck, Proven, true));
+        // It was gone already when the agent began to listen.
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.forgotten.clear();
+        api.heard_since_ms = Some(sample::NOW - 700_000);
+        assert_eq!(told(&seen), (Stuck, Proven, true));
     }
 
     /// The file may be moved only when nobody will ask for it again.

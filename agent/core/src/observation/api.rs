@@ -22,6 +22,10 @@ pub struct ApiFacts {
     /// the eyes of this agent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub forgotten: BTreeMap<PodUid, u64>,
+    /// Since when this agent hears of every pod, in milliseconds: what it does not know and has not seen go was
+    /// forgotten before.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub heard_since_ms: Option<u64>,
     /// Since when the Node is Ready, in milliseconds by the node's clock: before that the kubelet may have been cut
     /// off, and have learnt of nothing.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -124,7 +124,8 @@ impl<'a> PodView<'a> {
             ),
             // What runs of a pod that was deleted by force has its whole grace period.
             Why::NotInApi if self.runs() => {
-                let since_ms = self.seen.api.get()?.forgotten.get(self.uid())?;
+                let api = self.seen.api.get()?;
+                let since_ms = api.forgotten.get(self.uid()).copied().or(api.heard_since_ms)?;
                 let grace_ms =
                     self.containers.iter().filter_map(|container| container.grace_s).max().unwrap_or(30) * 1000;
                 let ms = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);

@@ -74,6 +74,7 @@ async fn facts(server: &Server, name: &str, only: Option<&PodFilter>) -> Result<
         server_ahead_ms,
         volumes: Vec::new(),
         forgotten: Default::default(),
+        heard_since_ms: None,
         stale: None,
     })
 }
