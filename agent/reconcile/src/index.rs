@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use findings::PodUid;
 
 use super::Instant;
-use agent_core::observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Seen, Source};
+use agent_core::observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Heard, Seen, Source};
 
 /// A watch that is broken for so long is no word of now.
 const FRESH: Duration = Duration::from_secs(20);
@@ -206,11 +206,13 @@ impl Index {
             pods: pods.collect(),
             kubelet_version: node.as_ref().and_then(|node| node.kubelet_version.clone()),
             boot_id: node.as_ref().and_then(|node| node.boot_id.clone()),
-            ready_since_ms: node.as_ref().and_then(|node| node.ready_since_ms),
-            server_ahead_ms: node.and_then(|node| node.server_ahead_ms),
             volumes: Vec::new(),
-            forgotten: self.forgotten.clone(),
-            heard_since_ms: self.heard_since_ms,
+            heard: Box::new(Heard {
+                forgotten: self.forgotten.clone(),
+                since_ms: self.heard_since_ms,
+                ready_since_ms: node.as_ref().and_then(|node| node.ready_since_ms),
+                server_ahead_ms: node.and_then(|node| node.server_ahead_ms),
+            }),
             stale,
         })
     }
@@ -280,8 +282,8 @@ mod tests {
         let (mut index, _) = listed(vec![pod(None)], at(0));
         let forgotten = |index: &Index| {
             let Seen::Seen(facts) = index.facts(at(90)) else { unreachable!() };
-            assert_eq!(facts.heard_since_ms, Some(at(0).wall_ms));
-            facts.forgotten.get(&uid).copied()
+            assert_eq!(facts.heard.since_ms, Some(at(0).wall_ms));
+            facts.heard.forgotten.get(&uid).copied()
         };
         assert_eq!(forgotten(&index), None);
         index.take(WatchEvent::Delete(uid.clone()), at(10));

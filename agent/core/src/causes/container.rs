@@ -160,7 +160,7 @@ fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option
     let Why::DeletionRequested(deletion) = view.why else { return None };
     let at_ms = view.seen.at_ms;
     let started = view.seen.node.kubelet.get().map(|kubelet| at_ms.saturating_sub(kubelet.age_ms));
-    let ready = view.seen.api.get().and_then(|api| api.ready_since_ms);
+    let ready = view.seen.api.get().and_then(|api| api.heard.ready_since_ms);
     let grace_s = deletion.grace_s.max(container.grace_s.unwrap_or(0));
     let learnt_ms = started.max(ready).filter(|learnt_ms| *learnt_ms <= at_ms)?;
     let until_ms = learnt_ms + grace_s * 1000 + RETRY_WINDOW_MS;
@@ -237,12 +237,12 @@ mod tests {
         let mut seen = sample::running();
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 3_600_000, grace_s: 600 });
-        api.ready_since_ms = Some(sample::NOW - 60_000);
+        api.heard.ready_since_ms = Some(sample::NOW - 60_000);
         assert_eq!(causes(&seen), ["GracePeriodRunning"]);
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
         let set = |seen: &mut Observation, ready_ms, age_ms| {
             let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-            api.ready_since_ms = ready_ms;
+            api.heard.ready_since_ms = ready_ms;
             let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
             kubelet.age_ms = age_ms;
         };
@@ -260,12 +260,12 @@ mod tests {
         let mut seen = sample::running();
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
-        api.server_ahead_ms = Some(-90_000);
+        api.heard.server_ahead_ms = Some(-90_000);
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
         let notes = crate::gates::judge(&seen).notes;
         assert!(notes[0].contains("1m30s behind this node's"), "{notes:?}");
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.server_ahead_ms = Some(-1500);
+        api.heard.server_ahead_ms = Some(-1500);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
     }
 

@@ -61,10 +61,7 @@ pub fn node() -> Observation {
             kubelet_version: Some("v1.36.2".into()),
             boot_id: None,
             volumes: Vec::new(),
-            forgotten: Default::default(),
-            heard_since_ms: None,
-            ready_since_ms: None,
-            server_ahead_ms: None,
+            heard: Default::default(),
             stale: None,
         }),
         runtime: Seen::Seen(RuntimeFacts { name: "containerd".into(), version: "2.1.0".into(), ..Default::default() }),
@@ -111,10 +108,7 @@ pub fn deleted() -> Observation {
         kubelet_version: Some("v1.36.2".into()),
         boot_id: None,
         volumes: Vec::new(),
-        forgotten: Default::default(),
-        heard_since_ms: None,
-        ready_since_ms: None,
-        server_ahead_ms: None,
+        heard: Default::default(),
         stale: None,
     });
     seen

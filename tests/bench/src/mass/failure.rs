@@ -41,6 +41,7 @@ pub fn pods(node: usize, count: usize, deadline: Option<Instant>) -> anyhow::Res
             finalizers: Vec::new(),
             mirror: false,
             claims: Vec::new(),
+            volume_claims: Vec::new(),
             volumes: vec![format!("pvc-{node}-{number}")],
         })
     };

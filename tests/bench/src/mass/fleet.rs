@@ -175,7 +175,7 @@ fn deadline(at: Duration) -> Option<Instant> {
 }
 
 fn node_word(node: usize) -> NodeInfo {
-    NodeInfo { uid: failure::node_uid(node), kubelet_version: Some("v1.36.2".to_owned()), boot_id: None }
+    NodeInfo { uid: failure::node_uid(node), kubelet_version: Some("v1.36.2".to_owned()), ..NodeInfo::default() }
 }
 
 /// A point in virtual time, on machines that have been up for a while.
