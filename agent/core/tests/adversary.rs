@@ -12,7 +12,7 @@ use agent_core::{gates, observation::Observation};
 use findings::{Finding, NodeReport};
 
 /// Situation, and what is right.
-const KNOWN_WRONG: &[(&str, &str)] = &[("MS-sidecar-waits", "ordered termination of sidecars")];
+const KNOWN_WRONG: &[(&str, &str)] = &[];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/adversary")

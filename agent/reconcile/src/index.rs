@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use findings::PodUid;
 
 use super::Instant;
-use agent_core::observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Seen, Source};
+use agent_core::observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Heard, Seen, Source};
 
 /// A watch that is broken for so long is no word of now.
 const FRESH: Duration = Duration::from_secs(20);
@@ -46,6 +46,8 @@ pub struct Index {
     node: Option<NodeInfo>,
     /// When the last of the pods that are gone was gone, by the wall.
     forgotten: BTreeMap<PodUid, u64>,
+    /// When the first list was complete, by the wall.
+    heard_since_ms: Option<u64>,
 }
 
 /// Of more pods that are gone it is not remembered when; nothing of most is left here.
@@ -144,6 +146,7 @@ impl Index {
         changes.extend(listed.values().filter_map(|known| change(self.pods.get(&known.pod.uid), known)));
         self.pods = listed;
         self.synced = true;
+        self.heard_since_ms.get_or_insert(now.wall_ms);
         changes
     }
 
@@ -207,10 +210,13 @@ impl Index {
             boot_id: node.as_ref().and_then(|node| node.boot_id.clone()),
             // The Node is not watched, and what it said then may be over.
             not_ready: None,
-            ready_since_ms: node.as_ref().and_then(|node| node.ready_since_ms),
-            server_ahead_ms: node.and_then(|node| node.server_ahead_ms),
             volumes: Vec::new(),
-            forgotten: self.forgotten.clone(),
+            heard: Box::new(Heard {
+                forgotten: self.forgotten.clone(),
+                since_ms: self.heard_since_ms,
+                ready_since_ms: node.as_ref().and_then(|node| node.ready_since_ms),
+                server_ahead_ms: node.and_then(|node| node.server_ahead_ms),
+            }),
             stale,
         })
     }
@@ -272,6 +278,29 @@ mod tests {
         let failed = ApiPod { phase: "Succeeded".into(), ..terminating };
         assert_eq!(index.take(WatchEvent::Apply(failed), at(2)), [Change::Updated(uid.clone())]);
         assert_eq!(index.take(WatchEvent::Delete(uid.clone()), at(3)), [Change::Deleted(uid)]);
+    }
+
+    #[test]
+    fn it_is_remembered_since_when_a_pod_is_gone() {
+        let uid = pod(None).uid;
+        let (mut index, _) = listed(vec![pod(None)], at(0));
+        let forgotten = |index: &Index| {
+            let Seen::Seen(facts) = index.facts(at(90)) else { unreachable!() };
+            assert_eq!(facts.heard.since_ms, Some(at(0).wall_ms));
+            facts.heard.forgotten.get(&uid).copied()
+        };
+        assert_eq!(forgotten(&index), None);
+        index.take(WatchEvent::Delete(uid.clone()), at(10));
+        assert_eq!(forgotten(&index), Some(at(10).wall_ms));
+        index.take(WatchEvent::Apply(pod(None)), at(20));
+        assert_eq!(forgotten(&index), None);
+        index.listed(Vec::new(), at(30));
+        assert_eq!(forgotten(&index), Some(at(30).wall_ms));
+        for number in 0..MOST_FORGOTTEN {
+            let other = PodUid::parse(&format!("96fb425e-919e-44f9-8b42-{number:012}")).unwrap();
+            index.take(WatchEvent::Delete(other), at(40));
+        }
+        assert_eq!(forgotten(&index), None, "it was the first");
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 mod verification;
 
-use std::path::Path;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use super::{
     HostRoot, Sockets,
@@ -19,6 +22,8 @@ use crate::{
 };
 
 const MAX_CONFIG: usize = 1 << 20;
+/// More files of `--config-dir` are not listed.
+const MAX_DROP_INS: usize = 256;
 
 /// A kubelet that was found, before it is asked anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,9 +66,10 @@ impl Search {
 /// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
 pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober) -> Search {
     let mut refused = Vec::new();
-    let mut units =
-        cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, host));
-    if let Some(found) = units.find_map(|pid| kubelet(pid, prober, &mut refused)) {
+    let units = cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, host));
+    let mut met = BTreeSet::new();
+    let named: Vec<u32> = units.filter(|pid| met.insert(*pid) && has_name(*pid)).collect();
+    if let Some(found) = first_of(&named, prober, &mut refused) {
         return Search { kubelet: Seen::Seen(found), refused };
     }
     // They are met again.
@@ -72,9 +78,23 @@ pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober) -> 
         Ok(pids) => pids,
         Err(error) => return Search { kubelet: Seen::Failed(Fault::new("/proc", error)), refused },
     };
-    let kubelet = pids.into_iter().filter(|pid| has_name(*pid)).find_map(|pid| kubelet(pid, prober, &mut refused));
-    let kubelet = kubelet.map_or_else(|| none_found(&refused), Seen::Seen);
+    let named: Vec<u32> = pids.into_iter().filter(|pid| has_name(*pid)).collect();
+    let kubelet = first_of(&named, prober, &mut refused).map_or_else(|| none_found(&refused), Seen::Seen);
     Search { kubelet, refused }
+}
+
+/// The first that is believed. Others that could be are told of: their pods are not those of this one.
+fn first_of(pids: &[u32], prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option<KubeletProcess> {
+    let mut believed = pids.iter().filter_map(|pid| kubelet(*pid, prober, refused)).collect::<Vec<_>>().into_iter();
+    let first = believed.next()?;
+    // What a kubelet starts is called like it until it becomes another program.
+    let others = believed.filter(|other| other.age_ms > 10_000).map(|other| FalseKubelet {
+        pid: other.pid,
+        comm: other.comm,
+        why: Disbelief::AnotherIsJudged(first.pid),
+    });
+    refused.extend(others);
+    Some(first)
 }
 
 /// A process of a pod is never the node's kubelet; of any other that is not believed it cannot be told.
@@ -199,12 +219,26 @@ pub fn settings(found: &KubeletProcess, host: &HostRoot, prober: &Prober, faults
         }
         Seen::Missing | Seen::NotAsked => KubeletFlags::default(),
     };
-    let config = match &flags.config {
-        Some(path) => read_config(&host.at(&HostPath::from(path.as_str())), faults),
-        None => KubeletConfig::default(),
-    };
+    let at = |path: &str| host.at(&HostPath::from(path));
+    let file = flags.config.as_deref().map(at).into_iter();
+    let drop_ins = flags.config_dir.as_deref().map(|dir| drop_ins(&at(dir), faults)).unwrap_or_default();
+    let files: Vec<PathBuf> = file.chain(drop_ins).collect();
+    let config =
+        files.iter().map(|path| read_config(path, faults)).fold(KubeletConfig::default(), KubeletConfig::overridden_by);
     let distribution = Distribution::of(Some(&found.comm), found.unit.as_deref(), None);
     Settings { distribution, flags, config }
+}
+
+/// The files of `--config-dir` that the kubelet reads, in its order: those that end with `.conf`, by name.
+fn drop_ins(dir: &Path, faults: &mut Vec<Fault>) -> Vec<PathBuf> {
+    let entries = sys::list_capped(dir, MAX_DROP_INS).unwrap_or_else(|error| {
+        faults.push(Fault::new(format!("kubelet configuration {}", dir.display()), error));
+        Vec::new()
+    });
+    let names = entries.into_iter().map(|entry| PathBuf::from(entry.name));
+    let mut files: Vec<PathBuf> = names.filter(|name| name.extension().is_some_and(|end| end == "conf")).collect();
+    files.sort();
+    files.into_iter().map(|name| dir.join(name)).collect()
 }
 
 fn read_config(path: &Path, faults: &mut Vec<Fault>) -> KubeletConfig {
@@ -255,6 +289,23 @@ mod tests {
         let in_pod = refused(Disbelief::InPod);
         assert_eq!(none_found(&in_pod).fault(), none_found(&[]).fault(), "as if it were not there");
         assert_eq!(Search { kubelet: none_found(&in_pod), refused: in_pod.to_vec() }.pid(), None);
+    }
+
+    #[test]
+    fn drop_ins_win_in_the_order_of_their_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("10-first.conf", "cgroupDriver: cgroupfs\ncgroupRoot: /a\n");
+        write("20-second.conf", "cgroupRoot: /b\n");
+        write("30-no.yaml", "cgroupRoot: /c\n");
+        let mut faults = Vec::new();
+        let files = drop_ins(dir.path(), &mut faults);
+        let configs = files.iter().map(|path| read_config(path, &mut faults));
+        let merged = configs.fold(KubeletConfig::default(), KubeletConfig::overridden_by);
+        assert_eq!((merged.cgroup_driver.as_deref(), merged.cgroup_root.as_deref()), (Some("cgroupfs"), Some("/b")));
+        assert!(faults.is_empty(), "{faults:?}");
+        assert!(drop_ins(&dir.path().join("none"), &mut faults).is_empty());
+        assert_eq!(faults.len(), 1);
     }
 
     #[test]

@@ -17,7 +17,14 @@ pub fn running<'a>(view: &PodView<'a>) -> Vec<&'a Container> {
 
 /// What holds the pod's running containers.
 pub fn find(view: &PodView) -> Vec<Finding> {
-    running(view).into_iter().flat_map(|container| of_container(view, container)).collect()
+    let mut found: Vec<Finding> =
+        running(view).into_iter().flat_map(|container| of_container(view, container)).collect();
+    // A sidecar is stopped only when the other containers have ended, so while one of them is held nobody kills it.
+    let is_unkilled = |finding: &Finding| finding.cause.id == cause::KILL_NOT_ATTEMPTED.id;
+    if found.iter().any(|finding| !is_unkilled(finding)) {
+        found.retain(|finding| !is_unkilled(finding));
+    }
+    found
 }
 
 fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
@@ -147,13 +154,18 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     Some(found.finish())
 }
 
+/// Whether nothing is found but a grace period that the kubelet grants anew.
+pub fn is_granted(findings: &[Finding]) -> bool {
+    !findings.is_empty() && findings.iter().all(|finding| finding.cause.id == cause::GRACE_PERIOD_RUNNING.id)
+}
+
 /// A kubelet that learns of a deletion later, because it was started again or was cut off, grants the whole grace
 /// period from then on.
 fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
     let Why::DeletionRequested(deletion) = view.why else { return None };
     let at_ms = view.seen.at_ms;
     let started = view.seen.node.kubelet.get().map(|kubelet| at_ms.saturating_sub(kubelet.age_ms));
-    let ready = view.seen.api.get().and_then(|api| api.ready_since_ms);
+    let ready = view.seen.api.get().and_then(|api| api.heard.ready_since_ms);
     let grace_s = deletion.grace_s.max(container.grace_s.unwrap_or(0));
     let learnt_ms = started.max(ready).filter(|learnt_ms| *learnt_ms <= at_ms)?;
     let until_ms = learnt_ms + grace_s * 1000 + RETRY_WINDOW_MS;
@@ -299,12 +311,12 @@ mod tests {
         let mut seen = sample::running();
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 3_600_000, grace_s: 600 });
-        api.ready_since_ms = Some(sample::NOW - 60_000);
+        api.heard.ready_since_ms = Some(sample::NOW - 60_000);
         assert_eq!(causes(&seen), ["GracePeriodRunning"]);
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
         let set = |seen: &mut Observation, ready_ms, age_ms| {
             let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-            api.ready_since_ms = ready_ms;
+            api.heard.ready_since_ms = ready_ms;
             let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
             kubelet.age_ms = age_ms;
         };
@@ -322,13 +334,28 @@ mod tests {
         let mut seen = sample::running();
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
-        api.server_ahead_ms = Some(-90_000);
+        api.heard.server_ahead_ms = Some(-90_000);
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
         let notes = crate::gates::judge(&seen).notes;
         assert!(notes[0].contains("1m30s behind this node's"), "{notes:?}");
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.server_ahead_ms = Some(-1500);
+        api.heard.server_ahead_ms = Some(-1500);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn a_sidecar_waits_for_the_others() {
+        let mut seen = sample::running();
+        let mut proxy = runtime(&mut seen).containers[0].clone();
+        (proxy.id, proxy.name, proxy.pid) = ("9".repeat(64), "proxy".into(), Seen::Seen(400));
+        let mut envoy = sample::process(400, "envoy", 'S', sample::SHIM);
+        (envoy.ns_pids, envoy.pid_ns) = (vec![400, 1], Some(501));
+        envoy.owner = Owner::Pod { uid: sample::pod().uid, container: Some(proxy.id.clone()) };
+        runtime(&mut seen).containers.push(proxy);
+        seen.processes.push(envoy);
+        assert_eq!(causes(&seen), ["KillNotAttempted", "KillNotAttempted"]);
+        sample::block(&mut seen, INIT, "io_schedule");
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
     }
 
     #[test]

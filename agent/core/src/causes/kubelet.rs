@@ -3,6 +3,7 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{FindingBuilder, words};
+use crate::distribution;
 use crate::messages;
 use crate::observation::{Disbelief, FalseKubelet, Healthz, Observation, Seen};
 
@@ -11,9 +12,11 @@ pub fn not_running(seen: &Observation) -> Option<Finding> {
     if seen.node.kubelet != Seen::Missing {
         return None;
     }
+    let mut names: Vec<&str> = distribution::kubelets().map(|kubelet| kubelet.comm).collect();
+    names.dedup();
     let found = FindingBuilder::of_node(seen, &cause::KUBELET_NOT_RUNNING, None)
         .blame("kubelet", "no process of it was found")
-        .evidence("/proc/*/comm", "no kubelet, k3s, rke2 or kubelite outside of pods")
+        .evidence("/proc/*/comm", format!("none of {} outside of pods", names.join(", ")))
         .root("kubelet");
     Some(found.finish())
 }
@@ -38,12 +41,20 @@ pub fn not_believed(seen: &Observation) -> Vec<String> {
 
 fn refusal(refused: &FalseKubelet) -> String {
     let FalseKubelet { pid, comm, why } = refused;
+    if let Disbelief::AnotherIsJudged(judged) = why {
+        let note = format!(
+            "pid {pid} ({comm}) is a kubelet too; the pods of pid {judged} were judged. For those of pid {pid} give its \
+             --kubelet-root, --cri-endpoint and --node-name"
+        );
+        return findings::clean(&note, 300);
+    }
     let why = match why {
         Disbelief::InPod => "belongs to a pod".to_owned(),
         Disbelief::NotRoot(id) => format!("is not root's alone: one of its user or group ids is {id}"),
         Disbelief::OtherUserNamespace => "is in another user namespace than the agent".to_owned(),
         Disbelief::ExecutableOf(owner) => format!("its program belongs to uid {owner}, not to root"),
         Disbelief::ExecutableWritable => "others than root may write its program".to_owned(),
+        Disbelief::AnotherIsJudged(judged) => format!("pid {judged} was judged"),
         Disbelief::ExecutableServed => "its program lies on a FUSE or network file system".to_owned(),
         Disbelief::Untold(fault) => format!("could not be looked at ({fault})"),
     };
@@ -134,6 +145,18 @@ mod tests {
         kubelet.start_ticks = None;
         let steps = serde_json::to_string(&judge(&seen).node_findings[0].finding.remedy.steps).unwrap();
         assert!(!steps.contains("-CONT"), "{steps}");
+    }
+
+    #[test]
+    fn a_second_kubelet_is_told_of() {
+        let mut seen = sample::node();
+        let why = Disbelief::AnotherIsJudged(77);
+        seen.node.false_kubelets = vec![FalseKubelet { pid: 812, comm: "kubelet".into(), why }];
+        let notes = judge(&seen).notes;
+        assert!(
+            notes[0].starts_with("pid 812 (kubelet) is a kubelet too; the pods of pid 77 were judged"),
+            "{notes:?}"
+        );
     }
 
     #[test]

@@ -217,11 +217,16 @@ mod tests {
         assert_eq!(told(&seen), (Stuck, Probable, false), "nobody saw when");
         let forgotten = |seen: &mut Observation, ago_ms| {
             let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-            api.forgotten.insert(sample::pod().uid, sample::NOW - ago_ms);
+            api.heard.forgotten.insert(sample::pod().uid, sample::NOW - ago_ms);
         };
         forgotten(&mut seen, 60_000);
         assert_eq!(told(&seen), (Progressing, Probable, false));
         forgotten(&mut seen, 700_000);
+        assert_eq!(told(&seen), (Stuck, Proven, true));
+        // It was gone already when the agent began to listen.
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.heard.forgotten.clear();
+        api.heard.since_ms = Some(sample::NOW - 700_000);
         assert_eq!(told(&seen), (Stuck, Proven, true));
     }
 

@@ -1,6 +1,6 @@
 //! One pod through the gates.
 
-use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodReport, Unknown, Verdict, cause};
+use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodReport, Unknown, Verdict};
 
 use super::missing_rights::Lacking;
 use crate::{
@@ -121,7 +121,7 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
         Some(GateState::Unknown) => Verdict::CannotTell,
         // The kubelet tries again within this time; what is seen may be gone with its next try.
         Some(_) if !view.is_overdue_by(RETRY_WINDOW_MS) => Verdict::Progressing,
-        Some(_) if is_granted(findings) => Verdict::Progressing,
+        Some(_) if container::is_granted(findings) => Verdict::Progressing,
         Some(_) if proven => Verdict::Stuck,
         // What is only probable gets the time of the slowest retry.
         Some(_) if !view.is_overdue_by(UNMOUNT_RETRY_MS) => Verdict::Progressing,
@@ -130,11 +130,6 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
         Some(_) if findings.iter().any(|finding| finding.cause.patience != Patience::NextTry) => Verdict::Stuck,
         Some(_) => Verdict::CannotTell,
     }
-}
-
-/// Nothing is found but a grace period that the kubelet grants anew.
-fn is_granted(findings: &[Finding]) -> bool {
-    !findings.is_empty() && findings.iter().all(|finding| finding.cause.id == cause::GRACE_PERIOD_RUNNING.id)
 }
 
 fn gone_because(view: &PodView) -> String {

@@ -21,21 +21,34 @@ pub struct ApiFacts {
     /// The message of the Node's Ready condition, when that was read just now and is False.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub not_ready: Option<String>,
-    /// Since when the server does not know these pods any more, in milliseconds: those that it has forgotten before
-    /// the eyes of this agent.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-    pub forgotten: BTreeMap<PodUid, u64>,
-    /// Since when the Node is Ready, in milliseconds by the node's clock: before that the kubelet may have been cut
-    /// off, and have learnt of nothing.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ready_since_ms: Option<u64>,
-    /// How far the server's clock is ahead of the node's, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub server_ahead_ms: Option<i64>,
+    /// What was heard of time.
+    #[serde(skip_serializing_if = "is_silent", default)]
+    pub heard: Box<Heard>,
     /// Why this is not the server's word of now. Then a deletion request still stands, but a pod
     /// that is missing here proves nothing, and a status may have changed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stale: Option<Fault>,
+}
+
+/// Since when things are as they are, and by which clock.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Heard {
+    /// Since when the server does not know these pods any more, in milliseconds: those that it has forgotten before
+    /// the eyes of this agent.
+    pub forgotten: BTreeMap<PodUid, u64>,
+    /// Since when this agent hears of every pod, in milliseconds: what the server does not know and this agent has not
+    /// seen go was forgotten before.
+    pub since_ms: Option<u64>,
+    /// Since when the Node is Ready, in milliseconds by the node's clock: before that the kubelet may have been cut
+    /// off, and have learnt of nothing.
+    pub ready_since_ms: Option<u64>,
+    /// How far the server's clock is ahead of the node's, in milliseconds.
+    pub server_ahead_ms: Option<i64>,
+}
+
+fn is_silent(heard: &Heard) -> bool {
+    *heard == Heard::default()
 }
 
 /// The CSI part of a PersistentVolume.

@@ -98,6 +98,8 @@ pub enum Disbelief {
     ExecutableWritable,
     /// A server decides what its program is, and whether it answers.
     ExecutableServed,
+    /// It may well be one, but the pods of another one, with this pid, were judged.
+    AnotherIsJudged(u32),
     /// The kernel did not tell enough.
     Untold(Fault),
 }

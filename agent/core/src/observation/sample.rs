@@ -62,9 +62,7 @@ pub fn node() -> Observation {
             boot_id: None,
             not_ready: None,
             volumes: Vec::new(),
-            forgotten: Default::default(),
-            ready_since_ms: None,
-            server_ahead_ms: None,
+            heard: Default::default(),
             stale: None,
         }),
         runtime: Seen::Seen(RuntimeFacts { name: "containerd".into(), version: "2.1.0".into(), ..Default::default() }),
@@ -115,9 +113,7 @@ pub fn deleted() -> Observation {
         boot_id: None,
         not_ready: None,
         volumes: Vec::new(),
-        forgotten: Default::default(),
-        ready_since_ms: None,
-        server_ahead_ms: None,
+        heard: Default::default(),
         stale: None,
     });
     seen

@@ -9,6 +9,8 @@ pub struct KubeletFlags {
     pub root_dir: Option<String>,
     /// `--config`.
     pub config: Option<String>,
+    /// `--config-dir`: more files, which win over that one.
+    pub config_dir: Option<String>,
     /// `--container-runtime-endpoint`, also a setting of the file.
     pub runtime_endpoint: Option<String>,
     /// `--cgroup-root`, also a setting of the file.
@@ -43,6 +45,7 @@ pub fn kubelet_flags(arguments: &[String]) -> KubeletFlags {
     KubeletFlags {
         root_dir: value("root-dir"),
         config: value("config"),
+        config_dir: value("config-dir"),
         runtime_endpoint: value("container-runtime-endpoint"),
         cgroup_root: value("cgroup-root"),
         cgroup_driver: value("cgroup-driver"),
@@ -66,6 +69,18 @@ pub struct KubeletConfig {
     pub healthz_port: Option<u16>,
 }
 
+impl KubeletConfig {
+    /// What a later file sets takes the place of what an earlier one has set.
+    pub fn overridden_by(self, later: KubeletConfig) -> KubeletConfig {
+        KubeletConfig {
+            container_runtime_endpoint: later.container_runtime_endpoint.or(self.container_runtime_endpoint),
+            cgroup_root: later.cgroup_root.or(self.cgroup_root),
+            cgroup_driver: later.cgroup_driver.or(self.cgroup_driver),
+            healthz_port: later.healthz_port.or(self.healthz_port),
+        }
+    }
+}
+
 /// Parses the configuration file, YAML or JSON.
 pub fn kubelet_config(text: &str) -> Result<KubeletConfig, String> {
     serde_saphyr::from_str(text).map_err(|error| findings::clean(&error.to_string(), 200))
@@ -84,12 +99,14 @@ mod tests {
             "--config",
             "/etc/k.yaml",
             "--root-dir-x=no",
+            "--config-dir=/etc/kubernetes/kubelet.conf.d",
             "-v=2",
             "--config",
         ];
         let flags = kubelet_flags(&line.map(str::to_owned));
         assert_eq!(flags.root_dir.as_deref(), Some("/data/kubelet"));
         assert_eq!(flags.config.as_deref(), None, "the last --config has no value");
+        assert_eq!(flags.config_dir.as_deref(), Some("/etc/kubernetes/kubelet.conf.d"));
     }
 
     #[test]

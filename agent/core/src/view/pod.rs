@@ -15,7 +15,7 @@ pub const UNMOUNT_RETRY_MS: u64 = 122_000;
 
 /// How far the API server's clock is ahead of the node's. It is known to the second only, so less than two is nothing.
 pub fn server_ahead_ms(seen: &Observation) -> i64 {
-    let told = seen.api.get().and_then(|api| api.server_ahead_ms);
+    let told = seen.api.get().and_then(|api| api.heard.server_ahead_ms);
     told.filter(|ahead| ahead.unsigned_abs() >= 2000).unwrap_or(0)
 }
 
@@ -86,7 +86,7 @@ impl<'a> PodView<'a> {
     pub fn is_reported_ended(&self) -> Option<bool> {
         let told = self.api.filter(|pod| !pod.mirror && !pod.phase.is_empty())?;
         let tells = !self.is_stale() && !self.kubelet.tests_together();
-        tells.then(|| matches!(told.phase.as_str(), "Succeeded" | "Failed"))
+        tells.then_some(matches!(told.phase.as_str(), "Succeeded" | "Failed"))
     }
 
     /// Whether the kubelet has removed its cgroup, and so, since 1.27, has passed every gate before that. A reboot
@@ -127,7 +127,8 @@ impl<'a> PodView<'a> {
             Why::Completed { finished_ms } => Some(since(finished_ms)),
             // What runs of a pod that was deleted by force has its whole grace period.
             Why::NotInApi if self.runs() => {
-                let since_ms = self.seen.api.get()?.forgotten.get(self.uid())?;
+                let api = self.seen.api.get()?;
+                let since_ms = api.heard.forgotten.get(self.uid()).copied().or(api.heard.since_ms)?;
                 let grace_ms =
                     self.containers.iter().filter_map(|container| container.grace_s).max().unwrap_or(30) * 1000;
                 Some(since(since_ms.saturating_add(grace_ms)))

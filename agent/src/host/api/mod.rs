@@ -22,7 +22,7 @@ use reconcile::index::NodeInfo;
 use types::Volume;
 
 use super::pod_filter::PodFilter;
-use crate::observation::{ApiFacts, Fault, PersistentVolume, Seen, Source};
+use crate::observation::{ApiFacts, Fault, Heard, PersistentVolume, Seen, Source};
 
 impl Conversation {
     /// Asks for the pods of `node`, or with a name in `only` for the one that is called so there.
@@ -71,10 +71,8 @@ async fn facts(server: &Server, name: &str, only: Option<&PodFilter>) -> Result<
         kubelet_version,
         boot_id,
         not_ready,
-        ready_since_ms,
-        server_ahead_ms,
+        heard: Box::new(Heard { ready_since_ms, server_ahead_ms, ..Heard::default() }),
         volumes: Vec::new(),
-        forgotten: Default::default(),
         stale: None,
     })
 }

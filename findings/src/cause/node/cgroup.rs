@@ -1,5 +1,6 @@
 //! Gate `CgroupRemoved`: why `rmdir` of the pod's cgroup fails.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
@@ -131,6 +132,7 @@ causes! {
         .danger(Danger::new("systemctl stop of kubepods.slice", "Every pod of the node is killed."))
         .sources(&["kubernetes#97497", "kubernetes#108891"])
         .event_reason("PodCgroupBusy")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The freezer holds the pod's tasks.
@@ -182,5 +184,6 @@ causes! {
         .sources(&["reference: kubelet HasPossiblyMountedVolumesForPod, ReduceCPULimits"])
         .event_reason("PodVolumeRemembered")
         .patience(Patience::NextTry)
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 }

@@ -123,6 +123,7 @@ causes! {
         .sources(&["cri-o#6699", "cri-o#9754", "cri-o#6865"])
         .event_reason("PodRuntimeStopStuck")
         .patience(Patience::Seconds(180))
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// conmon and the container process are both gone.

@@ -12,8 +12,8 @@ causes! {
         .title("The kubelet does not run")
         .meaning("No kubelet process was found on this node. Nobody stops containers, unmounts volumes or reports a \
             status, so every terminating pod here stays as it is. The containers themselves may run on.")
-        .proof("The scan of /proc was complete, saw the host's processes, and found no kubelet (nor a k3s, rke2, k0s \
-            or microk8s process that contains one) outside of pods.")
+        .proof("The scan of /proc was complete, saw the host's processes, and found no kubelet (nor a process of \
+            k3s, RKE2, k0s, microk8s, MicroShift or KubeEdge that is or contains one) outside of pods.")
         .safe(&[
             step("Read why it ended").run("journalctl -u {kubelet_unit} --since -1h --no-pager"),
             step("Start the kubelet; running containers are not touched").run("systemctl start {kubelet_unit}"),

@@ -44,6 +44,7 @@ causes! {
             step("If a thread of it is in state D, look again in a minute, and if it is still there see what it waits \
                 for: repair that disk or file system")
                 .run("cat /proc/{pid}/task/{tid}/stack").if_known(),
+            step("Look at load, memory and disk of the node; a shim that is only slow recovers"),
             step("Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends \
                 at once, without its grace period")
                 .run("kill -9 {shim_pid}").if_known(),

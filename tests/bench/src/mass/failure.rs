@@ -42,6 +42,7 @@ pub fn pods(node: usize, count: usize, deadline: Option<Instant>) -> anyhow::Res
             finished_ms: None,
             mirror: false,
             claims: Vec::new(),
+            volume_claims: Vec::new(),
             volumes: vec![format!("pvc-{node}-{number}")],
             volume_claims: Vec::new(),
         })
