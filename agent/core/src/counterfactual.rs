@@ -11,7 +11,7 @@ use findings::{Finding, Gate, PodReport, Thing, Verdict};
 use crate::{
     causes::uninterruptible,
     facts::Facts,
-    observation::{ContainerState, Freezer, HostPath, Observation, Process, Seen},
+    observation::{ApiFacts, ContainerState, Freezer, HostPath, MountTable, Observation, Process, RuntimeFacts, Seen},
     view::{Candidate, KubeletMinor, PodView},
 };
 
@@ -72,21 +72,15 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
     let uid = &candidate.pod.uid;
     let of_pod = |path: &HostPath| path.show().contains(uid.as_str());
     let mut mounts = seen.mounts.clone_without_kubelet();
-    mounts.kubelet = match &seen.mounts.kubelet {
-        Seen::Seen(table) => {
-            let kept = table.mounts.iter().filter(|mount| of_pod(&mount.mount_point) || mount.needs_server());
-            Seen::Seen(crate::observation::MountTable { mounts: kept.cloned().collect(), ..*table })
-        }
-        other => other.clone(),
-    };
-    let own = |list: &Seen<Vec<crate::observation::PodDir>>| match list {
-        Seen::Seen(dirs) => Seen::Seen(dirs.iter().filter(|dir| dir.uid == *uid).cloned().collect()),
-        other => other.clone(),
-    };
-    let cgroups = match &seen.cgroups {
-        Seen::Seen(all) => Seen::Seen(all.iter().filter(|cgroup| cgroup.uid == *uid).cloned().collect()),
-        other => other.clone(),
-    };
+    mounts.kubelet = pick(&seen.mounts.kubelet, |table| MountTable {
+        mounts: table
+            .mounts
+            .iter()
+            .filter(|mount| of_pod(&mount.mount_point) || mount.needs_server())
+            .cloned()
+            .collect(),
+        ..*table
+    });
     Observation {
         schema: seen.schema,
         agent_version: String::new(),
@@ -94,10 +88,23 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         uptime_ms: seen.uptime_ms,
         rights: seen.rights.clone(),
         node: seen.node.clone(),
-        api: seen.api.clone(),
-        runtime: seen.runtime.clone(),
-        pod_dirs: own(&seen.pod_dirs),
-        cgroups,
+        api: pick(&seen.api, |api| ApiFacts {
+            pods: api.pods.iter().filter(|pod| pod.uid == *uid).cloned().collect(),
+            volumes: api.volumes.clone(),
+            kubelet_version: api.kubelet_version.clone(),
+            boot_id: api.boot_id.clone(),
+            stale: api.stale.clone(),
+        }),
+        runtime: pick(&seen.runtime, |runtime| RuntimeFacts {
+            name: runtime.name.clone(),
+            version: runtime.version.clone(),
+            cgroup_driver: runtime.cgroup_driver,
+            unready: runtime.unready.clone(),
+            sandboxes: runtime.sandboxes.iter().filter(|sandbox| sandbox.pod.uid == *uid).cloned().collect(),
+            containers: runtime.containers.iter().filter(|container| container.pod.uid == *uid).cloned().collect(),
+        }),
+        pod_dirs: pick(&seen.pod_dirs, |dirs| dirs.iter().filter(|dir| dir.uid == *uid).cloned().collect()),
+        cgroups: pick(&seen.cgroups, |all| all.iter().filter(|cgroup| cgroup.uid == *uid).cloned().collect()),
         mounts,
         looked_into: vec![uid.clone()],
         processes: seen.processes.clone(),
@@ -115,6 +122,13 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         loops: seen.loops.clone(),
         asked: BTreeSet::new(),
         faults: seen.faults.clone(),
+    }
+}
+
+fn pick<T: Clone>(seen: &Seen<T>, part: impl FnOnce(&T) -> T) -> Seen<T> {
+    match seen {
+        Seen::Seen(all) => Seen::Seen(part(all)),
+        other => other.clone(),
     }
 }
 

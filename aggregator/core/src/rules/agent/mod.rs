@@ -7,7 +7,7 @@ mod link;
 mod silence;
 mod writer;
 
-use findings::{Confidence, Evidence};
+use findings::{Confidence, Evidence, Link};
 use jiff::Timestamp;
 
 use self::claims::{Claim, Heard};
@@ -127,7 +127,12 @@ fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
         .step(Step::about(target, words))
         .step(Step::about(&ObjectRef::node(node), format!("{ready}; its agent says what follows")));
     let (root, above): (Vec<_>, Vec<_>) = finding.chain.iter().partition(|link| link.root);
-    for link in above.into_iter().take(MOST_LINKS).chain(root.into_iter().take(1)) {
+    // Several roots stand side by side, and each has to end; the agent's own answer names them all.
+    let told = root.first().map(|first| match root.len() {
+        1 => (*first).clone(),
+        all => Link { state: format!("{}; and {} more", first.state, all - 1), ..(*first).clone() },
+    });
+    for link in above.into_iter().take(MOST_LINKS).chain(&told) {
         found = found.step(link::step(link));
     }
     if finding.chain.is_empty() {
