@@ -93,6 +93,8 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
             volumes: api.volumes.clone(),
             kubelet_version: api.kubelet_version.clone(),
             boot_id: api.boot_id.clone(),
+            not_ready: api.not_ready.clone(),
+            heard: api.heard.clone(),
             stale: api.stale.clone(),
         }),
         runtime: pick(&seen.runtime, |runtime| RuntimeFacts {

@@ -22,6 +22,8 @@ const LEASES: Duration = Duration::from_secs(15);
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
 /// What no judgement has asked for during so long is dropped.
 const FORGET: Duration = Duration::from_secs(120);
+/// Objects of one list that are kept: what agents say of 5,000 nodes, twice.
+pub const MOST_OBJECTS: usize = 12_000;
 /// A watch that has failed for so long is not believed any more.
 const BLIND: Duration = Duration::from_secs(60);
 
@@ -102,9 +104,14 @@ impl Judge {
         self.asked.iter().any(|(question, asked)| asked.pending && !self.state.answers.contains_key(question))
     }
 
-    /// Whether every watch is believed and has listed all there is.
+    /// Whether every watch is believed and has listed all there is. Of Events too many may have been written to stop
+    /// us: those of a node that holds something are asked for alone then.
     pub fn sees_all(&self) -> bool {
-        let is_whole = |answered: &Answered| !answered.cut && !matches!(answered.answer, Answer::Failed(_));
+        let is_cut = |answered: &Answered| match &answered.question {
+            Question::Objects { resource, .. } => answered.cut && *resource != known::AGENT_EVENTS.into(),
+            _ => answered.cut,
+        };
+        let is_whole = |answered: &Answered| !is_cut(answered) && !matches!(answered.answer, Answer::Failed(_));
         watched().iter().all(|question| self.state.answers.get(question).is_some_and(is_whole))
     }
 
@@ -120,7 +127,11 @@ impl Judge {
                     let (namespace, name) = (meta.namespace.clone(), meta.name.clone());
                     self.nearby(namespace.as_deref(), &name, now);
                 }
-                if let Some(known) = self.watched_facts(&question) {
+                if !self.has_room(&question, &facts) {
+                    if let Some(answered) = self.state.answers.get_mut(&question) {
+                        answered.cut = true;
+                    }
+                } else if let Some(known) = self.watched_facts(&question) {
                     known.upsert(facts);
                 }
             }
@@ -136,11 +147,19 @@ impl Judge {
             }
             Change::Failed(question, fault) => {
                 let (since, _) = self.failing.entry(question.clone()).or_insert((now, fault.clone()));
+                *since = (*since).min(now);
                 if later(*since, BLIND) <= now {
                     self.state.add(Answered { question, answer: Answer::Failed(fault), cut: false });
                 }
             }
         }
+    }
+
+    /// Whether objects are known, or one more can be kept. What is left out is missed: the list is cut.
+    fn has_room(&self, question: &Question, facts: &Facts) -> bool {
+        let answered = self.state.answers.get(question).and_then(|answered| answered.answer.as_ref().seen());
+        let known = answered.map(Facts::metas).unwrap_or_default();
+        known.len() < MOST_OBJECTS || facts.metas().iter().all(|one| known.iter().any(|before| before.uid == one.uid))
     }
 
     fn watched_facts(&mut self, question: &Question) -> Option<&mut Facts> {
@@ -184,7 +203,7 @@ impl Judge {
             |fault: &Fault| matches!(fault.kind, FaultKind::TimedOut | FaultKind::Refused | FaultKind::Failed);
         let lost_since = match &answered.answer {
             Answer::Failed(fault) if is_known && is_lost(fault) => {
-                asked.and_then(|asked| asked.lost_since).or(Some(now))
+                asked.and_then(|asked| asked.lost_since).filter(|since| *since <= now).or(Some(now))
             }
             _ => None,
         };
@@ -203,7 +222,9 @@ impl Judge {
                 !watched().contains(question) && !self.asked.get(question).is_some_and(|asked| asked.pending)
             })
             .collect();
-        let due = self.asked.iter().filter(|(_, asked)| !asked.pending && asked.due <= now);
+        // What was asked in a time that has not come yet was asked before the clock was set back.
+        let is_due = |asked: &Asked| asked.due <= now || asked.at > now;
+        let due = self.asked.iter().filter(|(_, asked)| !asked.pending && is_due(asked));
         let mut due: Vec<(Timestamp, Question)> = due.map(|(question, asked)| (asked.due, question.clone())).collect();
         due.sort();
         let all: Vec<Question> = new.into_iter().chain(due.into_iter().map(|(_, question)| question)).collect();
@@ -282,6 +303,57 @@ mod tests {
         assert!(!judge.sees_all(), "some were left out");
         judge.changed(listed(&pods, false), later(start, BLIND));
         assert!(judge.sees_all());
+    }
+
+    #[test]
+    fn what_is_watched_does_not_grow_without_end() {
+        let start = Timestamp::UNIX_EPOCH;
+        let mut judge = Judge::new(start);
+        watched().iter().for_each(|question| judge.changed(listed(question, false), start));
+        let pods = watched()[1].clone();
+        let pod = |n: usize| format!(r#"{{"metadata":{{"name":"p{n}","namespace":"a","uid":"{n}"}}}}"#);
+        let items: Vec<String> = (0..MOST_OBJECTS).map(pod).collect();
+        let list = format!(r#"{{"metadata":{{}},"items":[{}]}}"#, items.join(","));
+        let answer = Answer::Seen(Page::read(&pods, list.as_bytes()).unwrap().facts);
+        let known = answer.clone();
+        judge.changed(Change::Listed(Answered { question: pods.clone(), answer, cut: false }), start);
+        let apply = |judge: &mut Judge, n| {
+            judge.changed(Change::Applied(pods.clone(), Facts::object(&pods, pod(n).as_bytes()).unwrap()), start);
+        };
+        apply(&mut judge, 0);
+        assert!(judge.sees_all(), "it was known");
+        apply(&mut judge, MOST_OBJECTS);
+        assert!(!judge.sees_all(), "one was left out");
+        judge.changed(listed(&pods, false), start);
+        judge.changed(listed(&watched()[4], true), start);
+        assert!(judge.sees_all(), "whoever writes Events by the thousand stops no recording");
+        judge.changed(Change::Listed(Answered { question: pods.clone(), answer: known, cut: false }), start);
+        apply(&mut judge, MOST_OBJECTS);
+        let Answer::Seen(facts) = &judge.state().answers[&pods].answer else { panic!() };
+        assert_eq!(facts.metas().len(), MOST_OBJECTS);
+    }
+
+    /// A clock that was an hour ahead is set back: nothing waits for that hour to come again.
+    #[test]
+    fn a_clock_that_jumps_back_stops_nothing() {
+        let ahead = later(Timestamp::UNIX_EPOCH, Duration::from_secs(3600));
+        let back = later(Timestamp::UNIX_EPOCH, Duration::from_secs(10));
+        let mut judge = Judge::new(ahead);
+        watched().iter().for_each(|question| judge.changed(listed(question, false), ahead));
+        let asked = judge.questions(ahead);
+        for question in asked.clone() {
+            judge.answered(Answered { question, answer: Answer::Missing, cut: false }, ahead);
+        }
+        judge.questions(ahead);
+        let again = judge.questions(back);
+        assert!(asked.iter().all(|question| again.contains(question)), "{again:?}");
+        let fail = |judge: &mut Judge, at| {
+            judge.changed(Change::Failed(watched()[1].clone(), Fault::new(FaultKind::Refused, "")), at);
+        };
+        fail(&mut judge, ahead);
+        fail(&mut judge, back);
+        fail(&mut judge, later(back, BLIND));
+        assert!(!judge.sees_all());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use aggregator_core::state::{AgentEvent, Answer, Answered, Kind as _, ObjectRef,
 use findings::event::Phase;
 use incidents::{Going, LeftBehind, Recorder, Snapshot};
 use jiff::Timestamp;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
 use crate::judge::{Change, Judge, watched};
 use crate::published::{Nodes, Published};
@@ -24,8 +24,8 @@ const IDLE: Duration = Duration::from_secs(10);
 /// What the thread hears.
 #[derive(Debug)]
 pub enum Input {
-    /// A watch.
-    Change(Change),
+    /// A watch, and its place in the queue.
+    Change(Change, OwnedSemaphorePermit),
     /// An answer.
     Answered(Answered),
 }
@@ -80,7 +80,10 @@ impl Judging {
     fn take(&self, judge: &mut Judge, input: Input) {
         let now = self.clock.now();
         match input {
-            Input::Change(change) => judge.changed(change, now),
+            Input::Change(change, place) => {
+                judge.changed(change, now);
+                drop(place);
+            }
             Input::Answered(answered) => judge.answered(answered, now),
         }
     }

@@ -89,5 +89,5 @@ fn run(args: Serve) -> anyhow::Result<()> {
         names_in_metrics: args.names_in_metrics,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(service::serve(settings, |address| tracing::info!(%address, "listening")))
+    runtime.block_on(service::serve(settings, |_| {}))
 }

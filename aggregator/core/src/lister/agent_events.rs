@@ -12,10 +12,11 @@ const HANDFUL: usize = 4;
 /// The labels of the agents' pods, as `deploy/` sets them.
 pub const LABELS: &str = "app.kubernetes.io/name=why-terminating,app.kubernetes.io/component=agent";
 
-/// What to ask to hear of these nodes.
-pub fn questions(nodes: &BTreeSet<String>) -> Vec<Question> {
+/// What to ask to hear of these nodes. When there are more Events than are kept of one list, each is asked for alone.
+pub fn questions(nodes: &BTreeSet<String>, all_are_cut: bool) -> Vec<Question> {
     match nodes.len() {
         0..=HANDFUL => nodes.iter().map(|node| question(Some(node))).collect(),
+        _ if all_are_cut => nodes.iter().map(|node| question(Some(node))).collect(),
         _ => vec![question(None)],
     }
 }

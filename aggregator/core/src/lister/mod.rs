@@ -50,8 +50,10 @@ impl<'a> Lister<'a> {
 
     /// What came up, and which of the answers that were used are not whole.
     pub fn finish(self) -> (BTreeSet<Question>, BTreeSet<String>) {
+        let all = self.state.answers.get(&agent_events::question(None));
+        let all_are_cut = all.is_some_and(|answered| answered.cut);
         let mut questions = self.questions.into_inner();
-        questions.extend(agent_events::questions(&self.silent_nodes.into_inner()));
+        questions.extend(agent_events::questions(&self.silent_nodes.into_inner(), all_are_cut));
         (questions, self.cut.into_inner())
     }
 
@@ -170,14 +172,20 @@ impl<'a> Lister<'a> {
 
     /// The Events that regard this node and call themselves an agent's.
     pub fn agent_events(&self, node: &str) -> Answer<Vec<&'a AgentEvent>> {
-        let is_asked = |question: &Question| self.state.answers.contains_key(question);
-        let asked = [agent_events::question(None), agent_events::question(Some(node))].into_iter().find(is_asked);
+        let of_all = Some(agent_events::question(None)).filter(|all| self.is_whole(all));
+        let of_one = agent_events::question(Some(node));
+        let asked = of_all.or(Some(of_one).filter(|one| self.state.answers.contains_key(one)));
         let Some(question) = asked else {
             self.silent_nodes.borrow_mut().insert(node.to_owned());
             return Answer::Unasked;
         };
         let all = self.facts(question).and_then(of_kind::<AgentEvent>);
         all.map(|events| events.into_iter().filter(|event| event.regarding.name == node).collect())
+    }
+
+    /// Whether a list was asked for and is not cut.
+    fn is_whole(&self, question: &Question) -> bool {
+        self.state.answers.get(question).is_some_and(|answered| !answered.cut)
     }
 
     /// The agents' own pods.

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use aggregator::client::{Bounds, Connection, connect};
 use anyhow::Context as _;
 use incidents::{Limits, Recorder};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 pub use lease::{Leader, LeaseName};
 
 use crate::clock::Clock;
 use crate::http::{self, Certificate};
+use crate::judge::MOST_OBJECTS;
 use crate::judging::Judging;
 use crate::published::Published;
 use crate::requests::Requests;
@@ -46,7 +47,8 @@ pub struct Settings {
 pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let tls = http::Tls::new(settings.certificate.clone())?;
     let (client, _) = connect(&settings.connection).await.context("connect to the API server")?;
-    let bounds = Bounds { request_timeout: settings.connection.request_timeout, ..Bounds::default() };
+    let request_timeout = settings.connection.request_timeout;
+    let bounds = Bounds { request_timeout, objects: MOST_OBJECTS, ..Bounds::default() };
     let clock = Arc::new(Clock::default());
     let (inputs, heard) = std::sync::mpsc::channel();
     let (questions, asked) = mpsc::channel(64);
@@ -60,8 +62,10 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         questions::ask(client.clone(), bounds, asked, inputs.clone(), Arc::clone(&clock), Arc::clone(&requests));
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(asker);
+    let places = Arc::new(Semaphore::new(watches::MOST_WAITING));
     for question in crate::judge::watched() {
-        tasks.spawn(watches::follow(client.clone(), question, bounds, inputs.clone()));
+        let tell = watches::Tell { inputs: inputs.clone(), places: Arc::clone(&places) };
+        tasks.spawn(watches::follow(client.clone(), question, bounds, tell));
     }
     drop(inputs);
     if let Some(file) = settings.incidents.clone() {
@@ -84,6 +88,7 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     }
     let state = http::Shared::new(client, bounds, published, requests, leader, settings.names_in_metrics);
     let (listener, address) = http::bind(settings.listen).await.context("listen")?;
+    tracing::info!(%address, "listening");
     ready(address);
     tasks.spawn(http::serve(listener, tls.acceptor(), state));
     tasks.spawn(tls.follow());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use apiserver::Store;
+use apiserver::{Faults, Prepared, Store};
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
@@ -66,11 +66,21 @@ async fn access_review(State(people): State<People>, Json(review): Json<Value>) 
     Json(json!({"status": {"allowed": allowed}}))
 }
 
+/// A runtime in a thread of its own.
+fn driven() -> (Handle, oneshot::Sender<()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (handle, (driven, ended)) = (runtime.handle().clone(), oneshot::channel::<()>());
+    std::thread::spawn(move || runtime.block_on(ended));
+    (handle, driven)
+}
+
 /// It runs until it is dropped.
 pub struct Api {
     pub runtime: Handle,
-    /// Ends the thread that drives the runtime.
-    _driven: oneshot::Sender<()>,
+    /// For those who ask: they are not to wait while the server works.
+    pub clients: Handle,
+    /// Ends the threads that drive the runtimes.
+    _driven: [oneshot::Sender<()>; 2],
     pub dir: tempfile::TempDir,
     pub store: Store,
     pub people: People,
@@ -89,15 +99,27 @@ impl Api {
 
     /// Known by its address, but not there yet.
     pub fn away(name: &str) -> Api {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (handle, (driven, ended)) = (runtime.handle().clone(), oneshot::channel::<()>());
-        std::thread::spawn(move || runtime.block_on(ended));
+        Api::away_with(name, Vec::new())
+    }
+
+    /// The same, with objects that are too many for files.
+    pub fn away_with(name: &str, prepared: Vec<Prepared>) -> Api {
+        let [(runtime, server_driven), (clients, clients_driven)] = [driven(), driven()];
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::new(dir.path().join("api")).with_recording(recording(name));
+        let store = Store::new(dir.path().join("api")).with_recording(recording(name)).with_prepared(prepared);
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         std::fs::write(dir.path().join("kubeconfig"), apiserver::kubeconfig(&free.to_string(), None)).unwrap();
         let people = People::default();
-        Api { runtime: handle, _driven: driven, dir, store, people, address: free, server: None }
+        Api {
+            runtime,
+            clients,
+            _driven: [server_driven, clients_driven],
+            dir,
+            store,
+            people,
+            address: free,
+            server: None,
+        }
     }
 
     pub fn kubeconfig(&self) -> PathBuf {
@@ -121,6 +143,10 @@ impl Api {
         let task = self.server.take().unwrap();
         task.abort();
         let _ = self.runtime.block_on(task);
+    }
+
+    pub fn set_faults(&self, faults: impl Into<Faults>) {
+        self.store.set_faults(&faults.into()).unwrap();
     }
 
     pub fn remove_pod(&self, namespace: &str, name: &str) {

@@ -50,7 +50,7 @@ fn a_log_tells_no_token() {
     let own = kubeconfig.replace("\"user\": {}", "\"user\": {\"token\": \"own-hunter2hunter2\"}");
     assert_ne!(own, kubeconfig);
     std::fs::write(api.kubeconfig(), own).unwrap();
-    let service = Process::start(&api, &[]);
+    let service = Process::logging("trace", &api, &[]);
     service.until_ready();
     for token in [format!("admin-{secret}"), format!("nobody-{secret}")] {
         for path in ["/api/v1/stuck", "/metrics", "/api/v1/stream-that-is-not", "/"] {

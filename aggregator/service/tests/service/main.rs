@@ -10,6 +10,8 @@ mod client;
 #[cfg(test)]
 mod cluster;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod guards;
 #[cfg(test)]
 mod page;

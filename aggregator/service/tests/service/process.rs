@@ -29,20 +29,26 @@ impl Deref for Process {
 }
 
 impl Process {
-    /// Starts one that asks `api`, logs all there is to log, and waits until it listens.
+    /// Starts one that asks `api`, and waits until it listens.
     pub fn start(api: &Api, arguments: &[&str]) -> Process {
+        Process::logging("service=debug", api, arguments)
+    }
+
+    /// The same, which logs as much as this.
+    pub fn logging(level: &str, api: &Api, arguments: &[&str]) -> Process {
         let pair = Pair::new();
         let dir = tempfile::tempdir_in(api.dir.path()).unwrap().keep();
         pair.put(&dir);
         let mut child = Command::new(env!("CARGO_BIN_EXE_why-terminating-aggregator"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--request-timeout", "5", "--kubeconfig"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--kubeconfig"])
             .arg(api.kubeconfig())
             .arg("--tls-cert")
             .arg(dir.join("tls/tls.crt"))
             .arg("--tls-key")
             .arg(dir.join("tls/tls.key"))
+            .args(if arguments.contains(&"--request-timeout") { &[][..] } else { &["--request-timeout", "5"] })
             .args(arguments)
-            .env("RUST_LOG", "trace")
+            .env("RUST_LOG", level)
             .env("NO_COLOR", "1")
             .stderr(Stdio::piped())
             .spawn()
@@ -63,7 +69,7 @@ impl Process {
             address = line.and_then(|line| line.rsplit("address=").next()?.trim().parse().ok());
             address.is_some()
         });
-        let client = Client { runtime: api.runtime.clone(), address: address.unwrap(), believes: pair.certificate };
+        let client = Client { runtime: api.clients.clone(), address: address.unwrap(), believes: pair.certificate };
         Process { child, client, log }
     }
 
@@ -79,6 +85,13 @@ impl Process {
         kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
     }
 
+    /// The most memory it has had, in MiB.
+    pub fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+    }
+
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -86,6 +99,11 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = self.log();
+            let last: Vec<&str> = log.lines().rev().take(12).collect();
+            eprintln!("exit: {:?}, and the last it said:\n{last:#?}", self.child.try_wait());
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -70,23 +70,44 @@ fn stuck_and_told(api: &Api, namespace: &str) {
     until(Duration::from_secs(40), || !told_of(api, namespace).is_empty());
 }
 
+/// Pauses a leader that knows of a namespace and has not told it yet: it would tell it first thing.
+fn pause_before_it_tells(api: &Api, leader: &Process) -> String {
+    for attempt in 0..5 {
+        // It has just written, and writes again ten seconds later.
+        stuck_and_told(api, &format!("told-{attempt}"));
+        let pending = format!("pending-{attempt}");
+        stuck_namespace(&api.store, &pending, "held", "");
+        until(Duration::from_secs(30), || {
+            std::thread::sleep(Duration::from_millis(200));
+            let (_, incidents) = leader.json("/api/v1/incidents", "admin");
+            let is_known = |one: &Value| one["object"]["name"] == pending.as_str() && one["holds"][0].is_object();
+            incidents["incidents"].as_array().is_some_and(|all| all.iter().any(is_known))
+        });
+        leader.signal(Signal::SIGSTOP);
+        if told_of(api, &pending).is_empty() {
+            return pending;
+        }
+        leader.signal(Signal::SIGCONT);
+    }
+    panic!("it always told before it could be paused");
+}
+
 #[test]
 fn who_was_paused_does_not_write_as_leader() {
     let api = Api::start("finalizer-and-webhook", |_| {});
     let leader = Process::start(&api, &LEASE);
     leader.until_ready();
-    until(Duration::from_secs(30), || told_of(&api, "team-widgets").len() == 1);
+    until(Duration::from_secs(30), || leads(&leader));
     let other = Process::start(&api, &LEASE);
     other.until_ready();
-    leader.signal(Signal::SIGSTOP);
+    let pending = pause_before_it_tells(&api, &leader);
     until(Duration::from_secs(15), || leads(&other));
-    stuck_and_told(&api, "meanwhile");
-    // Both have looked again by now, and there is nothing left to tell.
+    until(Duration::from_secs(40), || !told_of(&api, &pending).is_empty());
+    // The other has looked again by now, and there is nothing left to tell.
     std::thread::sleep(Duration::from_secs(11));
     let before = writes(&api);
     leader.signal(Signal::SIGCONT);
-    until(Duration::from_secs(20), || leader.get("/api/v1/stuck", "admin").1.contains("meanwhile"));
-    std::thread::sleep(Duration::from_secs(12));
+    std::thread::sleep(Duration::from_secs(13));
     assert_eq!(writes(&api), before, "{:#?}", events(&api));
     assert!(!leads(&leader) && leads(&other));
 }

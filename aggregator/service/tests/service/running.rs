@@ -63,7 +63,7 @@ impl Running {
             eprintln!("the service has ended: {ended:?}");
         });
         let address = address.recv_timeout(Duration::from_secs(10)).unwrap();
-        let client = Client { runtime: api.runtime.clone(), address, believes: pair.certificate };
+        let client = Client { runtime: api.clients.clone(), address, believes: pair.certificate };
         Running { api, client }
     }
 
