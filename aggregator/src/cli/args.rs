@@ -79,6 +79,10 @@ pub struct Flags {
     /// Look at every kind that the server serves, by its metadata (not at Secrets and Events)
     #[arg(long)]
     pub all_kinds: bool,
+    /// Ask kubelets through the API server what they logged about a pod that they do not finish (NodeLogQuery; takes
+    /// your right to get nodes/proxy, which is root on the node: nobody should be given it for this)
+    #[arg(long)]
+    pub kubelet_log: bool,
     /// Say what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
     #[arg(long, conflicts_with = "watch")]
     pub before: bool,

@@ -90,6 +90,7 @@ async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
 /// Asks until the judgement has all it needs.
 pub async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
     let mut state = State::new(subject.clone(), Timestamp::now());
+    state.kubelet_log = flags.kubelet_log;
     let bounds = Bounds { request_timeout: flags.request_timeout, ..Bounds::default() };
     let started = Instant::now();
     reach(client, &mut state, bounds).await?;

@@ -10,7 +10,7 @@ use kube::Client;
 
 use super::list::readable;
 use super::server::{Bounds, Server, ask};
-use super::{discovery, objects};
+use super::{discovery, kubelet_log, objects};
 
 /// Asks until the judgement has all it needs. `progress` hears how many questions each round has.
 pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress: impl Fn(usize, usize)) {
@@ -35,6 +35,7 @@ pub async fn answer(server: &Server<'_>, question: Question) -> Answered {
     let (answer, cut) = match &question {
         Question::Version => (version(server).await, false),
         Question::Discovery => (discovery::ask(server).await, false),
+        Question::KubeletLog { node, uid } => (kubelet_log::ask(server, node, uid).await, false),
         Question::Objects { .. } => objects::ask(server, &question).await,
     };
     Answered { question, answer, cut }

@@ -5,6 +5,7 @@ mod discovery;
 mod exec;
 mod follow;
 mod gather;
+mod kubelet_log;
 mod list;
 mod objects;
 mod pages;

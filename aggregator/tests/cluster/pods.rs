@@ -177,3 +177,40 @@ fn a_node_that_may_not_be_seen_leaves_the_answer_probable() {
     assert_eq!(looked.report.roots[0].finding.confidence, findings::Confidence::Probable);
     assert_eq!(looked.report.unknown.len(), 1, "{:#?}", looked.report.unknown);
 }
+
+/// Nothing but the kubelet knows, and it is asked only when somebody wants that.
+#[test]
+fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {
+    let uid = "ee7644fa-c649-4025-9178-81dc31cad0c6";
+    let subject = || object("pod", "exam-dstate", "p");
+    let log = |text: &str| recording("dstate-fuse").refuse("/api/v1/nodes/node-a/proxy/logs/", 200, text);
+    let line =
+        |words: &str| format!("Nov 20 20:21:50 node-a kubelet[812]: {words} pod=\"exam-dstate/p\" podUID=\"{uid}\"\n");
+    let text = line("first") + &line("E1120 failed to kill: \u{1b}[8m DeadlineExceeded") + "of another pod\n";
+    let looked = look_with(log(&text), subject(), |state| state.kubelet_log = true);
+    assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.starts_with("kubelet log of node-a: \"Nov 20") && root.contains("DeadlineExceeded"), "{root}");
+    assert!(!root.contains('\u{1b}') && !format!("{:?}", looked.report).contains("of another pod"));
+    let asked = |looked: &Looked| looked.requests.iter().filter(|path| path.contains("/proxy/")).count();
+    assert_eq!(asked(&looked), 1, "{:#?}", looked.requests);
+    assert!(looked.requests.iter().any(|path| path.contains(&format!("pattern={uid}&tailLines=50"))));
+    // A kubelet without it lists its files; a caller without the right is told.
+    let listing =
+        look_with(log("<pre><a href=\"syslog\">syslog</a></pre>"), subject(), |state| state.kubelet_log = true);
+    assert!(
+        listing.report.notes.iter().any(|note| note.contains("has no NodeLogQuery")),
+        "{:#?}",
+        listing.report.notes
+    );
+    let words = "nodes \"node-a\" is forbidden: User \"jane\" cannot get resource \"nodes/proxy\"";
+    let denied = recording("dstate-fuse").refuse("/api/v1/nodes/node-a/proxy/logs/", 403, words);
+    let denied = look_with(denied, subject(), |state| state.kubelet_log = true);
+    assert_eq!(denied.causes(), ["PodContainersNotStopped"]);
+    assert!(
+        denied.report.notes.iter().any(|note| note.contains("kubelet log of node-a")),
+        "{:#?}",
+        denied.report.notes
+    );
+    assert_eq!(asked(&look(recording("dstate-fuse"), subject())), 0);
+}

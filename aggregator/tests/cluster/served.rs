@@ -286,8 +286,6 @@ fn held(server: &Server) -> Vec<String> {
     names
 }
 
-const GOING: [&str; 3] = ["pod/p0003 -n crowd", "pod/p0700 -n crowd", "pod/p0999 -n crowd"];
-
 #[test]
 fn of_many_pods_those_that_go_are_found_by_their_rows() {
     let server = crowded();

@@ -102,6 +102,12 @@ impl Selection {
         self.fields.is_empty() && self.labels.is_empty()
     }
 
+    /// Whether it only leaves out objects that have words in them which are nowhere in this one.
+    pub(crate) fn excludes_only(&self, is_lacking: impl Fn(&str) -> bool) -> bool {
+        let leaves_out = |term: &FieldTerm| !term.wanted && term.value != term.field.2 && is_lacking(&term.value);
+        self.namespace.is_none() && self.labels.is_empty() && self.fields.iter().all(leaves_out)
+    }
+
     /// Words that the text of every object that is meant has in it.
     pub(crate) fn words(&self) -> Vec<&str> {
         let fields = self.fields.iter().filter(|term| term.wanted && term.value != term.field.2);

@@ -127,7 +127,9 @@ impl World {
         let namespace = selection.namespace.as_deref();
         let words = selection.words();
         let is_meant = move |object: &Object| {
-            selection.is_everything() || (object.may_hold(&words) && selection.matches(&object.glance()))
+            selection.is_everything()
+                || selection.excludes_only(|word| object.lacks(word))
+                || (object.may_hold(&words) && selection.matches(&object.glance()))
         };
         self.objects[self.catalog.home(resource)]
             .range((first, std::ops::Bound::Unbounded))

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use findings::FaultKind;
 use jiff::Timestamp;
 
+use crate::messages::Message;
 use crate::state::{
     AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Meta, Namespace, Node, Object, ObjectRef, Pod,
     Question, Resource, Scope, Select, State, Subject, Version, known,
@@ -69,6 +70,18 @@ impl<'a> Lister<'a> {
     pub fn discovery(&self) -> Answer<&'a Discovery> {
         self.facts(Question::Discovery).and_then(|facts| match facts {
             Facts::Discovery(discovery) => Answer::Seen(discovery),
+            _ => Answer::Missing,
+        })
+    }
+
+    /// What a kubelet has written about a pod; missing where nobody wants to ask it.
+    pub fn kubelet_log(&self, node: &str, uid: &str) -> Answer<&'a [Message]> {
+        let is_uid = uid.len() == 36 && uid.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if !self.state.kubelet_log || !is_uid {
+            return Answer::Missing;
+        }
+        self.facts(Question::KubeletLog { node: node.to_owned(), uid: uid.to_owned() }).and_then(|facts| match facts {
+            Facts::KubeletLog(lines) => Answer::Seen(lines.as_slice()),
             _ => Answer::Missing,
         })
     }

@@ -96,7 +96,7 @@ fn unavailable(
             diagnosis.causes.push(found);
         }
         Backend::Ready { node } => {
-            let found = by_message(lister, diagnosis, target, available, node, &base, &shown, &service.spec.ca_bundle);
+            let found = by_message(lister, diagnosis, target, (service, available), node, &base, &shown);
             diagnosis.causes.push(found);
         }
         Backend::External => {
@@ -116,13 +116,12 @@ fn by_message(
     lister: &Lister,
     diagnosis: &mut Diagnosis,
     target: &ObjectRef,
-    available: &Condition,
+    (api, available): (&ApiService, &Condition),
     on: Option<String>,
     base: &dyn Fn(&'static findings::Cause) -> RootCause,
     service: &ObjectRef,
-    bundle: &CaBundle,
 ) -> RootCause {
-    let expired = ca_bundle::expired(lister, bundle).map(|(_, words)| words);
+    let expired = ca_bundle::expired(lister, &api.spec.ca_bundle).map(|(_, words)| words);
     let message = &available.message;
     let here = |cause| base(cause).at_itself(target, format!("not available: {message}"));
     if available.reason == "ServicePortError" {

@@ -35,6 +35,9 @@ impl Case<'_> {
     }
 }
 
+/// More lines of a kubelet's log are not kept as evidence.
+const MOST_LINES: usize = 5;
+
 /// Explains a pod.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
@@ -318,7 +321,23 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
         .found(by_phase(pod), format!("{words}; node {name} is Ready"))
         .evidence(target.to_string(), format!("phase {}, {}", pod.status.phase, diagnosis.words))
         .evidence(format!("Node {name}"), "Ready=True");
+    let found = with_log(lister, case, found, diagnosis);
     diagnosis.causes.push(found);
+}
+
+/// The kubelet's own words, if they were asked for: the latest is nearest to why the pod stays.
+fn with_log(lister: &Lister, case: &Case, found: RootCause, diagnosis: &mut Diagnosis) -> RootCause {
+    let name = case.pod.spec.node_name.as_str();
+    let source = format!("kubelet log of {name}");
+    let answer = lister.kubelet_log(name, &case.pod.metadata.uid);
+    let Some(lines) = diagnosis.optional(&source, "what the kubelet says of the pod", answer) else { return found };
+    let Some(last) = lines.last() else {
+        diagnosis.note(format!("The {source} has no line about {}, or its kubelet has no NodeLogQuery.", case.target));
+        return found;
+    };
+    let shown = lines.iter().rev().take(MOST_LINES);
+    let found = shown.fold(found, |found, line| found.evidence(&source, quoted(line, 400)));
+    found.step(Step::named(&source, quoted(last, 300)))
 }
 
 /// What the kubelet has not finished, as far as the pod shows it.

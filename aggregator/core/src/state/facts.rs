@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::discovery::{Discovery, Version};
 use super::kinds::*;
+use crate::messages::Message;
+
 use super::{Detail, Meta, Question, Resource, or_default};
 
 /// A resource that the rules know by its fields.
@@ -77,6 +79,8 @@ macro_rules! kinds {
             Version(Version),
             /// What it serves.
             Discovery(Discovery),
+            /// Lines of a kubelet's log.
+            KubeletLog(Vec<Message>),
             /// Objects of any other kind.
             Objects(Vec<Object>),
             $(#[doc = concat!("Objects of kind `", stringify!($kind), "`.")] $variant(Vec<$kind>),)*
@@ -105,7 +109,7 @@ macro_rules! kinds {
             /// How many objects it holds.
             pub fn count(&self) -> usize {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) => 1,
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => 1,
                     Facts::Objects(objects) => objects.len(),
                     $(Facts::$variant(objects) => objects.len(),)*
                 }
@@ -114,7 +118,7 @@ macro_rules! kinds {
             /// Drops what is not being deleted.
             pub fn keep_terminating(&mut self) {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) => {}
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => {}
                     Facts::Objects(objects) => keep_terminating(objects),
                     $(Facts::$variant(objects) => keep_terminating(objects),)*
                 }
@@ -132,7 +136,7 @@ macro_rules! kinds {
             /// Takes the object with this uid out.
             pub fn remove(&mut self, uid: &str) {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) => {}
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => {}
                     Facts::Objects(objects) => remove(objects, uid),
                     $(Facts::$variant(objects) => remove(objects, uid),)*
                 }
@@ -141,7 +145,7 @@ macro_rules! kinds {
             /// Changes the metadata of each object.
             pub fn for_each_meta(&mut self, mut change: impl FnMut(&mut Meta)) {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) => {}
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => {}
                     Facts::Objects(objects) => objects.iter_mut().for_each(|object| change(&mut object.metadata)),
                     $(Facts::$variant(objects) => objects.iter_mut().for_each(|object| change(&mut object.metadata)),)*
                 }
@@ -150,7 +154,7 @@ macro_rules! kinds {
             /// The metadata of each object.
             pub fn metas(&self) -> Vec<&Meta> {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) => Vec::new(),
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => Vec::new(),
                     Facts::Objects(objects) => objects.iter().map(Kind::meta).collect(),
                     $(Facts::$variant(objects) => objects.iter().map(Kind::meta).collect(),)*
                 }

@@ -88,6 +88,9 @@ pub struct State {
     pub at: Timestamp,
     /// What the user asked about.
     pub subject: Subject,
+    /// Whether kubelets may be asked for their log: that takes a strong right.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub kubelet_log: bool,
     /// Every answer.
     #[serde(with = "as_list")]
     pub answers: BTreeMap<Question, Answered>,
@@ -99,7 +102,7 @@ impl State {
 
     /// Nothing is known yet.
     pub fn new(subject: Subject, at: Timestamp) -> Self {
-        State { schema: State::SCHEMA, at, subject, answers: BTreeMap::new() }
+        State { schema: State::SCHEMA, at, subject, kubelet_log: false, answers: BTreeMap::new() }
     }
 
     /// Adds an answer.

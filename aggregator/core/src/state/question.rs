@@ -106,6 +106,13 @@ pub enum Question {
     Version,
     /// Which groups and resources it serves, and which of them are dead.
     Discovery,
+    /// What a kubelet has written about a pod.
+    KubeletLog {
+        /// Whose.
+        node: String,
+        /// About which pod.
+        uid: String,
+    },
     /// Objects.
     Objects {
         /// Of which kind.
@@ -121,8 +128,11 @@ pub enum Question {
 
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Question::Objects { resource, scope, select, .. } = self else {
-            return f.write_str(if *self == Question::Version { "version" } else { "API discovery" });
+        let (resource, scope, select) = match self {
+            Question::Version => return f.write_str("version"),
+            Question::Discovery => return f.write_str("API discovery"),
+            Question::KubeletLog { node, uid } => return write!(f, "kubelet log of {node} about {uid}"),
+            Question::Objects { resource, scope, select, .. } => (resource, scope, select),
         };
         write!(f, "{resource}")?;
         match scope {

@@ -64,8 +64,14 @@ pub fn look(world: World, subject: Subject) -> Looked {
 
 /// The same in a cluster whose names may have characters that no command takes.
 pub fn look_at_anything(world: World, subject: Subject) -> Looked {
+    look_with(world, subject, |_| {})
+}
+
+/// The same, after the state was changed.
+pub fn look_with(world: World, subject: Subject, change: impl FnOnce(&mut State)) -> Looked {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut state = State::new(subject, world.at);
+    change(&mut state);
     let dir = tempfile::tempdir().unwrap();
     world.write(dir.path());
     let store = Store::new(dir.path()).with_recording(dir.path());

@@ -2,6 +2,7 @@
 
 mod api_service;
 mod attachment;
+mod before;
 mod circle;
 mod claim;
 mod control_plane;
@@ -20,6 +21,7 @@ mod webhook;
 
 pub use api_service::*;
 pub use attachment::*;
+pub use before::*;
 pub use circle::*;
 pub use claim::*;
 pub use control_plane::*;
@@ -44,6 +46,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     namespace::pointers::ALL,
     namespace::finish::ALL,
     namespace::unseen::ALL,
+    before::ALL,
     webhook::ALL,
     crd::ALL,
     object::ALL,

@@ -89,6 +89,7 @@ causes! {
             PodDisruptionBudget that selects it allows 0 disruptions. That an eviction was never asked for is inferred.")
         .safe(&[
             step("See who drains it, and what that says").run("kubectl describe node {node}").typed(),
+            step("If other pods go at this moment, wait: Karpenter evicts in groups, those of critical pods last"),
             step("If nobody does: drain it").run("kubectl drain {node} --ignore-daemonsets --dry-run=server"),
         ])
         .danger(AROUND)

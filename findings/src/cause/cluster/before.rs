@@ -1,0 +1,25 @@
+//! What would hold a deletion that nobody has asked for yet, beside what holds others.
+
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+causes! {
+    /// An aggregated API is served from it.
+    NAMESPACE_SERVES_API = Cause::in_cluster(ClusterArea::Namespace, "NamespaceServesApi")
+        .title("An aggregated API is served from the namespace that would be deleted")
+        .meaning("A namespace goes when every group of the API can be listed. The pods of this namespace go first, and with \
+            them the server behind an APIService: from then on this namespace and every other one that is deleted waits \
+            for an API that nobody can bring back there.")
+        .proof("The namespace is not deleted yet, and the spec.service of an APIService lies in it.")
+        .safe(&[
+            step("See which APIs these are").run("kubectl get apiservices -o wide"),
+            step("Uninstall what serves it in the order of its own uninstaller: the APIService {apiservice} first, then the \
+                namespace"),
+        ])
+        .danger(Danger::new(
+            "Deleting the namespace first",
+            "Every namespace deletion of the cluster then hangs until the APIService is gone or served again.",
+        ))
+        .sources(&["kubernetes#60807", "reference: metrics-server gone"])
+        .event_reason("NamespaceServesApi")
+        .diagnosis(Proven::Observation);
+}
