@@ -44,7 +44,6 @@ pub fn pods(node: usize, count: usize, deadline: Option<Instant>) -> anyhow::Res
             claims: Vec::new(),
             volume_claims: Vec::new(),
             volumes: vec![format!("pvc-{node}-{number}")],
-            volume_claims: Vec::new(),
         })
     };
     (0..count).map(pod).collect()
