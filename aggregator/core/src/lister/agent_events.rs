@@ -34,3 +34,17 @@ pub fn question(node: Option<&str>) -> Question {
         detail: Detail::Full,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_not_all_are_kept_each_node_is_asked_for_alone() {
+        let nodes: BTreeSet<String> = (0..=HANDFUL).map(|n| format!("node-{n}")).collect();
+        assert_eq!(questions(&nodes, false), [question(None)]);
+        let alone = questions(&nodes, true);
+        assert_eq!(alone.len(), nodes.len());
+        assert!(!alone.contains(&question(None)), "it was asked, and told too little");
+    }
+}
