@@ -31,16 +31,16 @@ by the time it is typed, its pid may be another's (`{start}` is field 22 of its 
 ";
 
 /// Each page and what it should say.
-fn pages(root: &Path) -> Result<Vec<(&'static str, String)>> {
+fn pages() -> Result<Vec<(&'static str, String)>> {
     let api = serde_json::to_string_pretty(&service::openapi())? + "\n";
     let mut pages = vec![(PAGE, page()?), (finalizers::PAGE, finalizers::page()?), (API, api)];
-    pages.extend(outputs::pages(root)?);
+    pages.extend(outputs::pages(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")))?);
     Ok(pages)
 }
 
 /// Writes the pages.
 pub fn write(root: &Path) -> Result<()> {
-    for (name, page) in pages(root)? {
+    for (name, page) in pages()? {
         let path = root.join(name);
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
@@ -52,7 +52,7 @@ pub fn write(root: &Path) -> Result<()> {
 
 /// Fails when a page is not what its registry says.
 pub fn check(root: &Path) -> Result<()> {
-    for (name, page) in pages(root)? {
+    for (name, page) in pages()? {
         let path = root.join(name);
         let stored = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         if stored != page {

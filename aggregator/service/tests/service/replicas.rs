@@ -169,7 +169,7 @@ fn no_event_is_written_where_none_is_wanted() {
 /// What the shipped policy compares with is what the service writes and the account that docs/service.md gives it.
 #[test]
 fn the_policy_lets_only_the_service_speak_for_itself() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/event-policy/aggregator-policy.yaml");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/aggregator/event-policy.yaml");
     let objects: Vec<Value> = serde_saphyr::from_multiple(&std::fs::read_to_string(file).unwrap()).unwrap();
     let [policy, binding] = objects.as_slice() else { panic!("{objects:?}") };
     assert_eq!(policy["spec"]["failurePolicy"], "Fail");
@@ -184,6 +184,6 @@ fn the_policy_lets_only_the_service_speak_for_itself() {
     let who = policy["spec"]["validations"][0]["expression"].as_str().unwrap();
     assert!(who.ends_with("== 'system:serviceaccount:why-terminating:why-terminating-aggregator'"), "{who}");
     let parts =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/event-policy/kustomization.yaml"));
-    assert!(parts.unwrap().contains("aggregator-policy.yaml"));
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/aggregator/kustomization.yaml"));
+    assert!(parts.unwrap().contains("- event-policy.yaml"));
 }
