@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Finding, Gate, PodReport, Thing, Verdict};
+use findings::{Confidence, Finding, Gate, PodReport, Thing, Verdict};
 
 use crate::{
     causes::uninterruptible,
@@ -54,8 +54,10 @@ fn besides(
     let without = end(alone, candidate, kubelet, finding);
     let facts = Facts::complete(&without);
     let after = judge(&PodView::new(&facts, candidate, kubelet));
+    // What is only likely, and is none of the causes that are followed here, is what the kubelet has left to do.
+    let holds = |other: &Finding| other.cause.followed || other.confidence == Confidence::Proven;
     let is_other = |other: &&Finding| {
-        other.gate == finding.gate && other.root != finding.root && other.cause.patience.ms().is_some()
+        other.gate == finding.gate && other.root != finding.root && other.cause.patience.ms().is_some() && holds(other)
     };
     let mut names: Vec<String> = Vec::new();
     for root in after.findings.iter().filter(is_other).flat_map(Finding::roots) {
@@ -141,7 +143,13 @@ fn end(alone: &Observation, candidate: &Candidate, kubelet: KubeletMinor, findin
     for what in finding.roots().filter_map(|link| link.what.as_ref()) {
         match what {
             Thing::Process { pid, .. } => _ = ended.insert(*pid),
-            Thing::Cgroup { path } => thaw(&mut after, path),
+            Thing::Cgroup { path } => {
+                let thawed = thaw(&mut after, path);
+                // At this gate the kubelet kills what lives in the pod's cgroups (`tryKillingCgroupProcesses`).
+                if finding.gate == Some(Gate::CgroupRemoved) {
+                    ended.extend(thawed);
+                }
+            }
             Thing::Mount { path, .. } if finding.gate == Some(Gate::VolumesUnmounted) => unmount(&mut after, path),
             _ => {}
         }
@@ -237,9 +245,10 @@ fn unmount(after: &mut Observation, path: &str) {
     }
 }
 
-fn thaw(after: &mut Observation, path: &str) {
-    let Seen::Seen(cgroups) = &mut after.cgroups else { return };
+/// Thaws it, and says whose tasks then run on.
+fn thaw(after: &mut Observation, path: &str) -> BTreeSet<u32> {
     let mut thawed = BTreeSet::new();
+    let Seen::Seen(cgroups) = &mut after.cgroups else { return thawed };
     for dir in cgroups.iter_mut().flat_map(|cgroup| &mut cgroup.dirs) {
         let top = dir.path.clone();
         let Seen::Seen(tree) = &mut dir.tree else { continue };
@@ -257,6 +266,7 @@ fn thaw(after: &mut Observation, path: &str) {
         let frozen = process.threads.iter_mut().filter(|thread| thread.wchan.get().is_none_or(is_frozen));
         frozen.for_each(|thread| thread.state = if thread.state == 'D' { 'S' } else { thread.state });
     }
+    thawed
 }
 
 #[cfg(test)]

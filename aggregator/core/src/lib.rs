@@ -8,7 +8,6 @@
 //! The rules ask a [`lister::Lister`] for what they need. What the state does not have yet becomes the next
 //! [`state::Question`]s, so that the plan of what to ask and the judgement are the same code.
 
-pub mod chain;
 mod circle;
 pub mod diagnosis;
 pub mod engine;
@@ -16,6 +15,7 @@ mod graph;
 pub mod lister;
 pub mod messages;
 pub mod report;
+pub mod roots;
 mod rules;
 pub mod state;
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use aggregator_core::chain::judge;
 use aggregator_core::engine::next_questions;
 use aggregator_core::report::ClusterReport;
+use aggregator_core::roots::judge;
 use aggregator_core::state::{Answer, Answered, Detail, Facts, Fault, Question, Scope, Select, State, Subject, known};
 use findings::FaultKind;
 use findings::event::{CONTROLLER, NAMESPACE};

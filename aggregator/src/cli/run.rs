@@ -14,8 +14,8 @@ use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
 use super::{complete, watch};
 use crate::client::{Bounds, Unreachable, connect, gather, reach, words};
 use crate::report;
-use aggregator_core::chain::judge;
 use aggregator_core::report::ClusterReport;
+use aggregator_core::roots::judge;
 use aggregator_core::state::{State, Subject};
 
 /// Longer lines are hard to read.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use aggregator::client::{Bounds, gather, reach};
-use aggregator_core::chain::judge;
+use aggregator_core::roots::judge;
 use aggregator_core::state::State;
 use findings::{FaultKind, Verdict};
 use kube::Client;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use aggregator::report::{dot, mermaid, name, screen, table, tree, yaml};
-use aggregator_core::chain::judge;
+use aggregator_core::roots::judge;
 use aggregator_core::state::State;
 use findings::is_visible;
 use findings::render::{self, Detail, Style};

@@ -1,7 +1,7 @@
 //! No cluster makes the judgement loop or panic, and what was not seen is never "nothing is stuck".
 
 use aggregator::report::{dot, mermaid, name, screen, table, tree};
-use aggregator_core::chain::judge;
+use aggregator_core::roots::judge;
 use aggregator_core::state::{Answer, State};
 use findings::render::{Detail, Style};
 use findings::{FaultKind, Verdict};

@@ -3,6 +3,8 @@
 //! The agent's expressions, with two more variables that nothing used, were tried on an API server of Kubernetes 1.36;
 //! these are the situations of that trial.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use cel::{Context, Program, Value};
 use serde_json::{Value as Json, json};
 

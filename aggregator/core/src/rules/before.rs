@@ -7,7 +7,7 @@ use findings::{Cause, Placeholder, Verdict, cause};
 
 use super::webhook::{self, Request};
 use super::words::{some, within};
-use super::{control_plane, finalizer, victims};
+use super::{control_plane, finalizer, subject};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -66,7 +66,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
         _ if target.is(known::PODS) => pod(lister, target),
         _ => look(lister, target),
     };
-    if victims::is_named(lister, target) {
+    if subject::is_named(lister, target) {
         let answer = lister.object(&target.resource, target.namespace.as_deref(), &target.name);
         if let Some(object) = diagnosis.silently(answer).filter(|_| !target.is(known::NODES)) {
             webhook::refuses(lister, &mut diagnosis, &[Request::about(target, &object.metadata, "DELETE")]);

@@ -19,14 +19,14 @@ mod owner;
 mod pod;
 mod said;
 mod sidecar;
-mod victims;
+mod subject;
 mod volume;
 mod webhook;
 mod words;
 mod youth;
 
 pub use finalizer::{KnownFinalizer, known as known_finalizers};
-pub use victims::{looked_at, victims};
+pub use subject::{looked_at, victims};
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;

@@ -3,7 +3,7 @@
 use findings::{Placeholder, cause};
 
 use super::words::{overdue, terminating};
-use super::{finalizer, invalid_owner, node, victims};
+use super::{finalizer, invalid_owner, node, subject};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
 use crate::state::*;
@@ -25,7 +25,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         invalid_owner::of_live(lister, target, meta, &mut diagnosis);
         return diagnosis;
     }
-    if victims::is_named(lister, target) {
+    if subject::is_named(lister, target) {
         invalid_owner::of_terminating(lister, target, meta, &mut diagnosis);
     }
     diagnosis.terminating = true;

@@ -10,8 +10,8 @@ mod world;
 use std::path::{Path, PathBuf};
 
 use aggregator::client::{Bounds, gather};
-use aggregator_core::chain::judge;
 use aggregator_core::report::ClusterReport;
+use aggregator_core::roots::judge;
 use aggregator_core::state::{State, Subject};
 use apiserver::Store;
 use kube::Client;

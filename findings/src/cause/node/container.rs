@@ -26,6 +26,7 @@ causes! {
                 at the same time.",
         ))
         .sources(&["kubernetes#127339", "reference: kubelet killPod, calculateEffectiveGracePeriod"])
+        .patience(Patience::NextTry)
         .event_reason("PodInGracePeriod")
         .diagnosis(Proven::Lab("grace"));
 

@@ -7,7 +7,7 @@ use findings::{Cause, Placeholder, cause};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::said;
-use crate::rules::victims::pods_on;
+use crate::rules::subject::pods_on;
 use crate::rules::words::{count, lasting, some, within};
 use crate::rules::youth::YOUNG;
 use crate::state::*;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use findings::{Placeholder, cause};
 
 use super::words::{age, said};
-use super::{agent, control_plane, finalizer, victims};
+use super::{agent, control_plane, finalizer, subject};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::taint::{OUT_OF_SERVICE, SHUT_DOWN, UNREACHABLE};
@@ -69,7 +69,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.overdue = super::words::overdue(lister, &node.metadata);
         diagnosis.words = format!("{}; {}", super::object::words(lister, &node.metadata), diagnosis.words);
     }
-    if diagnosis.terminating || victims::is_named(lister, target) {
+    if diagnosis.terminating || subject::is_named(lister, target) {
         let drained = drain::look(lister, target, node, &mut diagnosis);
         diagnosis.causes.extend(drained.into_iter().map(RootCause::in_place_of_own));
     }
@@ -235,9 +235,9 @@ fn timeline(lister: &Lister, node: &Node) -> Vec<String> {
 /// pod that is being deleted, else beside the point.
 fn not_evicted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     let Some(suspended) = suspended(lister, case.node, diagnosis) else { return };
-    let is_asked = victims::is_named(lister, case.target);
+    let is_asked = subject::is_named(lister, case.target);
     let going = is_asked
-        .then(|| victims::pods_on(lister, &case.target.name).seen())
+        .then(|| subject::pods_on(lister, &case.target.name).seen())
         .flatten()
         .map(|pods| pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_some()).count());
     if going == Some(0) {
@@ -259,7 +259,7 @@ const MOST_CLAIMS: usize = 20;
 /// `None` when all volumes of the node count, or these are too many to be asked for one by one.
 fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a str, String)>> {
     if matches!(lister.state.subject, Subject::Everything { .. } | Subject::Kind { .. })
-        || victims::is_named(lister, node)
+        || subject::is_named(lister, node)
     {
         return None;
     }
