@@ -15,6 +15,7 @@ mod election;
 mod http;
 mod judge;
 mod judging;
+mod leader;
 mod published;
 mod requests;
 mod serve;

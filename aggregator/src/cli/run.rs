@@ -1,25 +1,20 @@
 //! Looks at the cluster, judges, answers.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{CommandFactory as _, Parser as _};
-use findings::render::{self, Detail, Style};
-use jiff::Timestamp;
+use findings::render::{self, Style};
 
-use super::args::{AnswerFlags, Args, Colour, Command, Flags, Output};
+use super::answer::{print, respond};
+use super::args::{Args, Command, Flags};
+use super::ask::ask;
 use super::{complete, watch};
-use crate::client::{Bounds, Unreachable, connect, gather, reach, words};
-use crate::report;
-use aggregator_core::report::ClusterReport;
+use crate::client::{connect, words};
 use aggregator_core::roots::judge;
 use aggregator_core::state::{State, Subject};
-
-/// Longer lines are hard to read.
-const WIDEST: usize = 120;
 
 /// Runs the plugin.
 pub async fn main() -> ExitCode {
@@ -87,22 +82,6 @@ async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
     respond(&judge(&state), flags.answer)
 }
 
-/// Asks until the judgement has all it needs.
-pub async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
-    let mut state = State::new(subject.clone(), Timestamp::now());
-    state.kubelet_log = flags.kubelet_log;
-    let bounds = Bounds { request_timeout: flags.request_timeout, ..Bounds::default() };
-    let started = Instant::now();
-    reach(client, &mut state, bounds).await?;
-    gather(client, &mut state, bounds, |round, questions| {
-        if started.elapsed().as_secs() >= 1 && std::io::stderr().is_terminal() {
-            eprintln!("round {}: {questions} questions to the API server", round + 1);
-        }
-    })
-    .await;
-    Ok(state)
-}
-
 fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
     let (word, name) = match object {
         [] if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
@@ -149,58 +128,4 @@ fn save(state: &State, file: &Path) -> Result<()> {
         opened.write_all(&text)
     };
     write().with_context(|| format!("writing {}", file.display()))
-}
-
-/// Writes the answer.
-pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
-    if let Some(refusal) = &report.refused {
-        bail!("{refusal}");
-    }
-    let style = style(flags.color);
-    let terminal = width().unwrap_or(100);
-    let width = terminal.min(WIDEST);
-    let form = flags.output.unwrap_or(match report.subject {
-        Subject::Object { .. } | Subject::Before { .. } => Output::Tree,
-        Subject::Everything { .. } | Subject::Kind { .. } => Output::Screen,
-    });
-    let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };
-    let text = match (flags.explain, form) {
-        (Some(number), Output::Screen | Output::Tree | Output::Wide) => {
-            let causes = report.roots.len();
-            report::explain(report, number, detail, width, style).with_context(|| {
-                format!("there is no root cause {number}; {causes} were found, and the first has number 1")
-            })?
-        }
-        (Some(_), _) => bail!("--explain answers as a tree: leave -o out, or give -o wide"),
-        (None, Output::Screen) => report::screen(report, terminal, style),
-        (None, Output::Tree | Output::Wide) => report::tree(report, detail, width, style),
-        (None, Output::Table) => report::table(report, !flags.no_headers, style),
-        (None, Output::Json) => render::json(report)?,
-        (None, Output::Yaml) => report::yaml(report)?,
-        (None, Output::Name) => report::name(report),
-        (None, Output::Dot) => report::dot(report),
-        (None, Output::Mermaid) => report::mermaid(report),
-    };
-    print(&text, style)?;
-    Ok(ExitCode::from(render::exit_code(report.verdict)))
-}
-
-/// The columns of the terminal, if there is one.
-fn width() -> Option<usize> {
-    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
-}
-
-fn style(colour: Colour) -> Style {
-    match colour {
-        Colour::Always => Style::Coloured,
-        Colour::Auto if anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never => {
-            Style::Coloured
-        }
-        Colour::Auto | Colour::Never => Style::Plain,
-    }
-}
-
-/// Writes to the terminal.
-pub fn print(text: &str, style: Style) -> Result<()> {
-    render::print(text, style, std::io::stdout()).context("writing the answer")
 }

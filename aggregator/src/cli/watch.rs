@@ -13,8 +13,9 @@ use findings::render::{self, Style};
 use kube::Client;
 use tokio::time::Instant;
 
+use super::answer::{print, respond};
 use super::args::Flags;
-use super::run::{ask, print, respond};
+use super::ask::ask;
 use crate::client::{Bounds, changed, followed, versions};
 
 /// Between two looks where nothing can be followed.

@@ -87,7 +87,15 @@ mod tests {
             let mut command = Command::new(&program);
             command.arg("1000");
             prepare(&mut command, &program);
-            False { child: command.spawn().unwrap(), _dir: dir }
+            // A child that another test forks meanwhile holds the copy open for writing until it runs its program.
+            let busy = |error: &std::io::Error| error.kind() == std::io::ErrorKind::ExecutableFileBusy;
+            let child = loop {
+                match command.spawn() {
+                    Err(error) if busy(&error) => std::thread::sleep(std::time::Duration::from_millis(10)),
+                    spawned => break spawned.unwrap(),
+                }
+            };
+            False { child, _dir: dir }
         }
 
         fn disbelief(&self) -> Option<Disbelief> {

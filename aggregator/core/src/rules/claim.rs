@@ -2,7 +2,7 @@
 
 use findings::{Cause, Placeholder, cause};
 
-use super::object::words;
+use super::words::held_by;
 use super::words::{overdue, some, within};
 use super::{control_plane, finalizer, invalid_owner};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -33,7 +33,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &claim.metadata);
-    diagnosis.words = words(lister, &claim.metadata);
+    diagnosis.words = held_by(lister, &claim.metadata);
     for finalizer in claim.metadata.each_finalizer() {
         match finalizer {
             PROTECTION => protection(lister, target, claim, &mut diagnosis),

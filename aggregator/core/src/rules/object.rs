@@ -2,7 +2,7 @@
 
 use findings::{Placeholder, cause};
 
-use super::words::{overdue, terminating};
+use super::words::{held_by, overdue};
 use super::{finalizer, invalid_owner, node, subject};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
@@ -30,7 +30,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, meta);
-    diagnosis.words = words(lister, meta);
+    diagnosis.words = held_by(lister, meta);
     if let Some(found) = without_namespace(lister, target, &mut diagnosis) {
         diagnosis.causes.push(found);
         return diagnosis;
@@ -57,16 +57,6 @@ fn drains(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> boo
     let causes = node::drain::look(lister, &on, found, diagnosis);
     diagnosis.causes.extend(causes);
     diagnosis.is_explained() || diagnosis.pending
-}
-
-/// `Terminating for 2h, held by finalizer example.com/hold`.
-pub fn words(lister: &Lister, meta: &Meta) -> String {
-    let terminating = terminating(lister, meta);
-    match meta.finalizers.as_slice() {
-        [] => format!("{terminating}, no finalizer left"),
-        [one] => format!("{terminating}, held by finalizer {one}"),
-        several => format!("{terminating}, held by finalizers {}", several.join(", ")),
-    }
 }
 
 /// Nobody can change an object whose namespace does not exist.

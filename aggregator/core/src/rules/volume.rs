@@ -2,9 +2,9 @@
 
 use findings::{Placeholder, cause};
 
-use super::object::words;
 use super::said::quoted;
 use super::sidecar::{self, Sidecar};
+use super::words::held_by;
 use super::words::{overdue, within};
 use super::{control_plane, finalizer, invalid_owner};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -37,7 +37,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &volume.metadata);
-    diagnosis.words = format!("{}; phase {}", words(lister, &volume.metadata), volume.status.phase);
+    diagnosis.words = format!("{}; phase {}", held_by(lister, &volume.metadata), volume.status.phase);
     for finalizer in &volume.metadata.finalizers {
         match finalizer.as_str() {
             PROTECTION => protection(lister, target, volume, &mut diagnosis),

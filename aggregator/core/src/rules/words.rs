@@ -55,3 +55,13 @@ pub fn some(names: &[String], most: usize) -> String {
 pub fn within(namespace: &str) -> Scope {
     Scope::Namespace(namespace.to_owned())
 }
+
+/// `Terminating for 2h, held by finalizer example.com/hold`.
+pub fn held_by(lister: &Lister, meta: &Meta) -> String {
+    let terminating = terminating(lister, meta);
+    match meta.finalizers.as_slice() {
+        [] => format!("{terminating}, no finalizer left"),
+        [one] => format!("{terminating}, held by finalizer {one}"),
+        several => format!("{terminating}, held by finalizers {}", several.join(", ")),
+    }
+}

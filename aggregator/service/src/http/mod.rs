@@ -23,9 +23,9 @@ use axum::routing::get;
 use kube::Client;
 use tokio::sync::watch::Receiver;
 
+use crate::leader::Leader;
 use crate::published::Published;
 use crate::requests::Requests;
-use crate::serve::Leader;
 
 pub use openapi::document;
 pub use server::{bind, serve};

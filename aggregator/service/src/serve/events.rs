@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use super::lease::Leader;
 use crate::announce::{ACTION, Announcer, CONTROLLER, Note};
 use crate::clock::Clock;
+use crate::leader::Leader;
 use crate::published::Published;
 
 /// Between two rounds.

@@ -1,7 +1,5 @@
 //! Holds the Lease, or waits for it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,9 +7,9 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use nix::time::{ClockId, clock_gettime};
 
 use crate::election::{Election, LEASE, RETRY, Record, Step};
+use crate::leader::{Leader, since_start};
 
 /// Where the Lease is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,29 +36,6 @@ impl std::str::FromStr for LeaseName {
     }
 }
 
-/// Whether this replica may write now.
-#[derive(Clone, Debug)]
-pub struct Leader(Arc<AtomicU64>);
-
-impl Leader {
-    /// The only replica there is.
-    pub fn alone() -> Self {
-        Leader(Arc::new(AtomicU64::new(u64::MAX)))
-    }
-
-    /// For how long from now it may; none when it may not. It is asked right before each write, because a process may
-    /// be paused anywhere.
-    pub fn remaining(&self) -> Option<Duration> {
-        let until = Duration::from_millis(self.0.load(Ordering::SeqCst));
-        until.checked_sub(since_start()).filter(|left| !left.is_zero())
-    }
-}
-
-/// Since the machine was started: no clock that somebody sets, and one that goes on while we are paused.
-fn since_start() -> Duration {
-    clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or(Duration::MAX)
-}
-
 /// Waits for a Lease and renews it.
 pub struct Candidate {
     api: Api<Lease>,
@@ -78,7 +53,7 @@ impl Candidate {
         let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
         // Two processes of one host are two.
         let identity = format!("{host}_{:016x}", fastrand::u64(..));
-        let leader = Leader(Arc::default());
+        let leader = Leader::waiting();
         let candidate = Candidate {
             api: Api::namespaced(client, &lease.namespace),
             name: lease.name,
@@ -153,8 +128,7 @@ impl Candidate {
     }
 
     fn publish(&self) {
-        let until = u64::try_from(self.election.writes_until().as_millis()).unwrap_or(0);
-        self.leader.0.store(until, Ordering::SeqCst);
+        self.leader.extend_to(self.election.writes_until());
     }
 }
 

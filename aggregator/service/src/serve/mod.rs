@@ -15,12 +15,13 @@ use anyhow::Context as _;
 use incidents::{Limits, Recorder};
 use tokio::sync::{Semaphore, mpsc, watch};
 
-pub use lease::{Leader, LeaseName};
+pub use lease::LeaseName;
 
 use crate::clock::Clock;
 use crate::http::{self, Certificate};
 use crate::judge::MOST_OBJECTS;
 use crate::judging::Judging;
+use crate::leader::Leader;
 use crate::published::Published;
 use crate::requests::Requests;
 

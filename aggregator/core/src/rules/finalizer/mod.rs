@@ -23,7 +23,6 @@ use findings::cause;
 use controller_manager::by_controller_manager;
 pub use held::refused;
 pub use registry::{KnownFinalizer, all as known};
-pub use runner::WORKLOADS;
 
 use super::owner;
 use crate::diagnosis::Diagnosis;

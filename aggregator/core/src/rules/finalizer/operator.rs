@@ -168,7 +168,7 @@ fn workloads<'a>(
     says: &Says,
 ) -> Vec<Linked<'a>> {
     let mut found = Vec::new();
-    for known in super::runner::WORKLOADS {
+    for known in crate::state::WORKLOADS {
         let answer = lister.list::<Workload>(known, within(namespace));
         let source = format!("{} of {namespace}", known.plural);
         for one in diagnosis.optional(source, "whether the controller runs", answer).unwrap_or_default() {

@@ -6,9 +6,6 @@ use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
 
-/// What has pod templates of its own.
-pub const WORKLOADS: [Known; 3] = [known::DEPLOYMENTS, known::STATEFUL_SETS, known::DAEMON_SETS];
-
 /// More namespaces than these are cheaper to list all at once.
 const MOST_NAMESPACES: usize = 5;
 

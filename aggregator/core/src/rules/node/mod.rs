@@ -67,7 +67,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if node.metadata.deletion_timestamp.is_some() {
         diagnosis.terminating = true;
         diagnosis.overdue = super::words::overdue(lister, &node.metadata);
-        diagnosis.words = format!("{}; {}", super::object::words(lister, &node.metadata), diagnosis.words);
+        diagnosis.words = format!("{}; {}", super::words::held_by(lister, &node.metadata), diagnosis.words);
     }
     if diagnosis.terminating || subject::is_named(lister, target) {
         let drained = drain::look(lister, target, node, &mut diagnosis);

@@ -14,8 +14,6 @@ use crate::messages::Message;
 use crate::state::*;
 use condition::weigh;
 
-use super::finalizer::WORKLOADS;
-
 /// How near words are to why the object stays, the nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {

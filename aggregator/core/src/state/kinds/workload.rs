@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Condition, Conditions, Meta, Selector, Series, lite, or_default};
 use crate::messages::Message;
+use crate::state::{Known, known};
+
+/// What has pod templates of its own.
+pub const WORKLOADS: [Known; 3] = [known::DEPLOYMENTS, known::STATEFUL_SETS, known::DAEMON_SETS];
 
 lite! {
     /// A Deployment, StatefulSet or DaemonSet.

@@ -1,0 +1,68 @@
+//! Writes the answer in the form that was asked for.
+
+use std::process::ExitCode;
+
+use aggregator_core::report::ClusterReport;
+use aggregator_core::state::Subject;
+use anyhow::{Context as _, Result, bail};
+use findings::render::{self, Detail, Style};
+
+use super::args::{AnswerFlags, Colour, Output};
+use crate::report;
+
+/// Longer lines are hard to read.
+const WIDEST: usize = 120;
+
+/// Writes the answer.
+pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
+    if let Some(refusal) = &report.refused {
+        bail!("{refusal}");
+    }
+    let style = style(flags.color);
+    let terminal = width().unwrap_or(100);
+    let width = terminal.min(WIDEST);
+    let form = flags.output.unwrap_or(match report.subject {
+        Subject::Object { .. } | Subject::Before { .. } => Output::Tree,
+        Subject::Everything { .. } | Subject::Kind { .. } => Output::Screen,
+    });
+    let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };
+    let text = match (flags.explain, form) {
+        (Some(number), Output::Screen | Output::Tree | Output::Wide) => {
+            let causes = report.roots.len();
+            report::explain(report, number, detail, width, style).with_context(|| {
+                format!("there is no root cause {number}; {causes} were found, and the first has number 1")
+            })?
+        }
+        (Some(_), _) => bail!("--explain answers as a tree: leave -o out, or give -o wide"),
+        (None, Output::Screen) => report::screen(report, terminal, style),
+        (None, Output::Tree | Output::Wide) => report::tree(report, detail, width, style),
+        (None, Output::Table) => report::table(report, !flags.no_headers, style),
+        (None, Output::Json) => render::json(report)?,
+        (None, Output::Yaml) => report::yaml(report)?,
+        (None, Output::Name) => report::name(report),
+        (None, Output::Dot) => report::dot(report),
+        (None, Output::Mermaid) => report::mermaid(report),
+    };
+    print(&text, style)?;
+    Ok(ExitCode::from(render::exit_code(report.verdict)))
+}
+
+/// The columns of the terminal, if there is one.
+fn width() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
+}
+
+fn style(colour: Colour) -> Style {
+    match colour {
+        Colour::Always => Style::Coloured,
+        Colour::Auto if anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never => {
+            Style::Coloured
+        }
+        Colour::Auto | Colour::Never => Style::Plain,
+    }
+}
+
+/// Writes to the terminal.
+pub fn print(text: &str, style: Style) -> Result<()> {
+    render::print(text, style, std::io::stdout()).context("writing the answer")
+}
