@@ -20,5 +20,5 @@ mod published;
 mod requests;
 mod serve;
 
-pub use http::{Certificate, document as openapi};
+pub use http::{Certificate, openapi};
 pub use serve::{LeaseName, Settings, serve};

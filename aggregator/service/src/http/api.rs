@@ -4,64 +4,20 @@ use std::sync::Arc;
 
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::ObjectRef;
+use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Json, routing::get};
 use findings::{Verdict, cause};
 use incidents::{Incident, markdown};
 use jiff::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
 use super::caller::Caller;
-use super::openapi::{Answers, Route};
 use super::review::User;
 use super::visible::Rights;
-
-/// The routes.
-pub fn routes() -> Vec<Route> {
-    let json = |path, summary, schema, handler| {
-        let answers = Answers::Json(schema);
-        Route { path, summary, query: &[], is_open: false, answers, handler }
-    };
-    let (incident, root) = ("/incidents/{id}", "The roots, again whenever they differ");
-    vec![
-        json("/stuck", "What the plugin tells, as JSON", schema::<Answer<ClusterReport>>, get(stuck)),
-        json("/roots", "One line for each root cause", schema::<Answer<Roots>>, get(roots)),
-        json(
-            "/objects/{group}/{kind}/{namespace}/{name}",
-            "What holds one object; `-` for the core group and for no namespace",
-            schema::<Answer<ObjectAnswer>>,
-            get(object),
-        ),
-        json("/nodes/{name}", "What is held on one node", schema::<Answer<NodeAnswer>>, get(node)),
-        json("/incidents", "What was stuck, and is", schema::<Answer<Incidents>>, get(all_incidents)),
-        Route {
-            query: &[("format", "`md` for a post-mortem in Markdown")],
-            ..json(incident, "One incident", schema::<Incident>, get(one_incident))
-        },
-        Route { is_open: true, ..json("/causes", "The cause registry", schema::<Vec<CauseLine>>, get(causes)) },
-        Route {
-            answers: Answers::Stream(schema::<Answer<Roots>>),
-            ..json("/stream", root, schema::<()>, get(super::stream::stream))
-        },
-        Route {
-            answers: Answers::Description,
-            is_open: true,
-            ..json("/openapi.json", "This description", schema::<()>, get(description))
-        },
-    ]
-}
-
-fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
-}
-
-async fn description(headers: HeaderMap) -> Response {
-    tagged(&headers, &super::openapi::document())
-}
 
 /// What could not be answered. Whoever may not see something hears what they hear of what is not there.
 pub enum Refusal {
@@ -137,7 +93,7 @@ pub struct Answer<T> {
     content: T,
 }
 
-async fn stuck(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
+pub async fn stuck(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
     let content = seen.report();
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
@@ -189,19 +145,19 @@ pub async fn roots_of(shared: &Shared, user: &User) -> Result<Answer<Roots>, Ref
     Ok(Answer { silent_since: seen.silent_since, content })
 }
 
-async fn roots(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
+pub async fn roots(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
     Ok(tagged(&headers, &roots_of(&shared, &caller.user).await?))
 }
 
 #[derive(Serialize, JsonSchema)]
-struct ObjectAnswer {
+pub struct ObjectAnswer {
     object: ObjectRef,
     roots: Vec<Root>,
     unexplained: Vec<Held>,
 }
 
 /// `-` stands for the core group and for no namespace.
-async fn object(
+pub async fn object(
     State(shared): State<Shared>,
     headers: HeaderMap,
     caller: Caller,
@@ -238,12 +194,12 @@ async fn object(
 }
 
 #[derive(Serialize, JsonSchema)]
-struct NodeAnswer {
+pub struct NodeAnswer {
     node: String,
     roots: Vec<Root>,
 }
 
-async fn node(
+pub async fn node(
     State(shared): State<Shared>,
     headers: HeaderMap,
     caller: Caller,
@@ -264,22 +220,26 @@ async fn node(
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Incidents {
+pub struct Incidents {
     incidents: Vec<Incident>,
 }
 
-async fn all_incidents(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
+pub async fn all_incidents(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    caller: Caller,
+) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
     let content = Incidents { incidents: seen.visible_incidents() };
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
 }
 
 #[derive(Deserialize)]
-struct Format {
+pub struct Format {
     format: Option<String>,
 }
 
-async fn one_incident(
+pub async fn one_incident(
     State(shared): State<Shared>,
     headers: HeaderMap,
     caller: Caller,
@@ -298,7 +258,7 @@ async fn one_incident(
 }
 
 #[derive(Serialize, JsonSchema)]
-struct CauseLine {
+pub struct CauseLine {
     id: &'static str,
     title: &'static str,
     meaning: &'static str,
@@ -306,7 +266,7 @@ struct CauseLine {
 }
 
 /// The registry is no secret.
-async fn causes(headers: HeaderMap) -> Response {
+pub async fn causes(headers: HeaderMap) -> Response {
     let line = |cause: &'static findings::Cause| CauseLine {
         id: cause.id,
         title: cause.title,
@@ -317,7 +277,7 @@ async fn causes(headers: HeaderMap) -> Response {
 }
 
 /// JSON with a tag: who has it already is told so in a few bytes.
-fn tagged(headers: &HeaderMap, content: &impl Serialize) -> Response {
+pub fn tagged(headers: &HeaderMap, content: &impl Serialize) -> Response {
     let Ok(body) = serde_json::to_vec(content) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     super::answer::answer(headers, "application/json", body)
 }

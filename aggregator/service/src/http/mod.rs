@@ -9,6 +9,7 @@ mod page;
 mod places;
 mod rate;
 mod review;
+mod routes;
 mod server;
 mod stream;
 mod tls;
@@ -27,7 +28,6 @@ use crate::leader::Leader;
 use crate::published::Published;
 use crate::requests::Requests;
 
-pub use openapi::document;
 pub use server::{bind, serve};
 pub use tls::{Certificate, Tls};
 
@@ -59,8 +59,13 @@ impl Shared {
     }
 }
 
+/// The description of the API: OpenAPI 3.1.
+pub fn openapi() -> serde_json::Value {
+    openapi::document(&routes::routes())
+}
+
 fn router(shared: Shared) -> Router {
-    let api = api::routes().into_iter().fold(Router::new(), |api, route| api.route(route.path, route.handler));
+    let api = routes::routes().into_iter().fold(Router::new(), |api, route| api.route(route.path, route.handler));
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))

@@ -4,6 +4,7 @@
 let token = "";
 let chosen = "";
 let shown = "";
+let behind = false;
 
 // Where Tab stops in what is shown of one root.
 const STOPS = "[tabindex='0'], button";
@@ -114,8 +115,10 @@ const follow = async () => {
 
 const heard = async (event) => {
   if (event.startsWith("event: unknown")) return say(failed(503));
-  if (!event.startsWith("event: roots")) return;
-  if (await showList() !== 200) return;
+  // What is the same is not told again: a list that could not be had is asked for at the next sign of life.
+  behind ||= event.startsWith("event: roots");
+  if (!behind || await showList() !== 200) return;
+  behind = false;
   await showOne(false);
   say(`Live. ${document.querySelectorAll(".roots li").length} root causes.`);
 };
