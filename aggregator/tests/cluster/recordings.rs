@@ -38,7 +38,7 @@ fn the_same_dead_api_without_conditions() {
     });
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["ApiServiceWithoutEndpoints"], "{:#?}", looked.report);
-    assert!(looked.report.notes.iter().any(|note| note.contains("gives no conditions")), "{:#?}", looked.report.notes);
+    assert!(looked.report.notes.iter().any(|note| note.contains("has no conditions")), "{:#?}", looked.report.notes);
     assert!(looked.requests.len() <= 18, "{:#?}", looked.requests);
 }
 

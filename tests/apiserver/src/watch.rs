@@ -7,7 +7,7 @@ use futures::{Stream, stream};
 use serde_json::json;
 use tokio::{
     sync::mpsc,
-    time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
+    time::{Instant, sleep_until},
 };
 
 use crate::{
@@ -22,8 +22,11 @@ use crate::{
     world::World,
 };
 
-/// A real server says every minute or so how far it is; tests have no minute.
-const BOOKMARKS: Duration = Duration::from_secs(2);
+/// How often a server says how far it is; else a quiet watch is silent (`nextBookmarkTime` in
+/// k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go).
+const BOOKMARKS: Duration = Duration::from_secs(60);
+/// And so long before it ends the watch.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// As long as a real server lets a watch live when it is not told how long.
 const LONGEST: u64 = 1800;
@@ -127,10 +130,9 @@ impl Watch {
         let Self { server, resource, form, backlog, then } = self;
         let following = match then {
             Then::Follow { home, watcher, receiver, bookmarks, timeout } => {
-                let mut ticks = interval_at(Instant::now() + BOOKMARKS, BOOKMARKS);
-                ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
                 let until = Instant::now() + timeout;
-                Some(Following { server, resource, form, home, watcher, receiver, ticks, bookmarks, until })
+                let bookmark = bookmarks.then(|| next_bookmark(until)).flatten();
+                Some(Following { server, resource, form, home, watcher, receiver, bookmark, until })
             }
             Then::End => None,
         };
@@ -167,9 +169,14 @@ struct Following {
     home: usize,
     watcher: u64,
     receiver: mpsc::Receiver<Signal>,
-    ticks: Interval,
-    bookmarks: bool,
+    bookmark: Option<Instant>,
     until: Instant,
+}
+
+fn next_bookmark(until: Instant) -> Option<Instant> {
+    let now = Instant::now();
+    let next = (now + BOOKMARKS).min(until.checked_sub(LAST_BOOKMARK)?);
+    (next > now).then_some(next)
 }
 
 impl Following {
@@ -187,7 +194,8 @@ impl Following {
                     self.write(&mut text, &signal);
                 }
             }
-            _ = self.ticks.tick(), if self.bookmarks => {
+            () = sleep_until(self.bookmark.unwrap_or(self.until)), if self.bookmark.is_some() => {
+                self.bookmark = next_bookmark(self.until);
                 // What happened up to this version is in the queue already.
                 let mut version = self.server.world().version();
                 while let Ok(signal) = self.receiver.try_recv() {

@@ -65,6 +65,10 @@ pub async fn follow(client: Client, question: Question, bounds: Bounds, tell: Te
                 if tell.tell(Change::Failed(question.clone(), fault)).await.is_err() {
                     return;
                 }
+                // What breaks after a while is begun again at once, however often that happens.
+                if begin.elapsed() >= SHORT {
+                    fruitless = 0;
+                }
             }
         }
         let longest = if version.is_none() { LONGEST.0 } else { LONGEST.1 };

@@ -18,6 +18,8 @@ mod page;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
+mod quiet;
+#[cfg(test)]
 mod replicas;
 #[cfg(test)]
 mod running;

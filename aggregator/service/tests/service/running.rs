@@ -10,6 +10,9 @@ use apiserver::Store;
 use crate::api::{Api, until};
 use crate::client::{Client, Pair};
 
+/// No request takes longer.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Both, until it is dropped.
 pub struct Running {
     pub api: Api,
@@ -44,7 +47,7 @@ impl Running {
         let settings = service::Settings {
             connection: Connection {
                 kubeconfig: Some(api.kubeconfig()),
-                request_timeout: Duration::from_secs(5),
+                request_timeout: REQUEST_TIMEOUT,
                 ..Connection::default()
             },
             listen: "127.0.0.1:0".parse().unwrap(),

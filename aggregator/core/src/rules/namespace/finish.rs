@@ -154,8 +154,8 @@ fn dead_apis(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     }
     if any && case.namespace.status.conditions.is_empty() {
         diagnosis.note(
-            "The server gives no conditions (Kubernetes before 1.16, or nobody acts), so what holds the namespace is \
-             derived from the APIs that cannot be listed.",
+            "Some namespace has no conditions: its controller has not ended a first try, or the server is older than \
+             1.16. What holds it is derived from the APIs that cannot be listed.",
         );
     }
 }
