@@ -26,6 +26,8 @@ pub struct Lister<'a> {
     controllers_wrote: OnceCell<Option<(Timestamp, ObjectRef)>>,
     /// Nodes whose agent may have said something that nobody has asked for yet.
     silent_nodes: RefCell<BTreeSet<String>>,
+    /// The questions whose answers were used, where somebody wants to know.
+    used: Option<RefCell<BTreeSet<&'a Question>>>,
 }
 
 /// Where each object of one answer stands, by namespace and name.
@@ -41,6 +43,23 @@ impl<'a> Lister<'a> {
             index: RefCell::default(),
             controllers_wrote: OnceCell::new(),
             silent_nodes: RefCell::default(),
+            used: None,
+        }
+    }
+
+    /// Looks at a state, and remembers which answers it uses.
+    pub fn remembering(state: &'a State) -> Self {
+        Lister { used: Some(RefCell::default()), ..Lister::new(state) }
+    }
+
+    /// The questions whose answers were used.
+    pub fn used(self) -> BTreeSet<&'a Question> {
+        self.used.map(RefCell::into_inner).unwrap_or_default()
+    }
+
+    fn uses(&self, question: &'a Question) {
+        if let Some(used) = &self.used {
+            used.borrow_mut().insert(question);
         }
     }
 
@@ -242,6 +261,7 @@ impl<'a> Lister<'a> {
         let (question, answered) = self.state.answers.get_key_value(question)?;
         let Answer::Seen(facts) = &answered.answer else { return None };
         let objects = K::among(facts)?;
+        self.uses(question);
         let mut indexes = self.index.borrow_mut();
         let index = indexes.entry(question).or_insert_with(|| {
             let key = |object: &'a K| (object.meta().namespace.as_deref(), object.meta().name.as_str());
@@ -274,6 +294,7 @@ impl<'a> Lister<'a> {
     fn facts(&self, question: Question) -> Answer<&'a Facts> {
         match self.state.answers.get(&question) {
             Some(answered) => {
+                self.uses(&answered.question);
                 if answered.cut {
                     self.cut.borrow_mut().insert(answered.question.to_string());
                 }
@@ -293,7 +314,10 @@ impl<'a> Lister<'a> {
 
     fn complete<K: Kind>(&self, question: &Question) -> Option<&'a [K]> {
         match self.state.answers.get(question) {
-            Some(Answered { answer: Answer::Seen(facts), cut: false, .. }) => K::among(facts),
+            Some(Answered { question, answer: Answer::Seen(facts), cut: false }) => {
+                self.uses(question);
+                K::among(facts)
+            }
             _ => None,
         }
     }
