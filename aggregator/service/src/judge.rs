@@ -1,15 +1,15 @@
 //! The plugin's judgement, kept up to date: what is watched changes the state in place, all else is asked for again,
 //! the more rarely the longer it has stayed the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use aggregator_core::engine::{next_questions, rests_on};
 use aggregator_core::report::ClusterReport;
 use aggregator_core::roots::judge;
 use aggregator_core::state::{
-    AgentEvent, Answer, Answered, Detail, Facts, Fault, Kind as _, Meta, ObjectRef, Pod, Question, Scope, Select,
-    State, Subject, known,
+    AgentEvent, Answer, Answered, Detail, Facts, Fault, Kind as _, Known, Meta, ObjectRef, Pod, Question, Scope,
+    Select, State, Subject, known,
 };
 use findings::FaultKind;
 use findings::event::{CONTROLLER, NAMESPACE};
@@ -35,6 +35,7 @@ const BLIND: Duration = Duration::from_secs(60);
 /// What is watched: the answers that thousands of objects' changes would make old at once.
 pub fn watched() -> Vec<Question> {
     let all = |known, select| Question::Objects { resource: known, scope: Scope::All, select, detail: Detail::Full };
+    let going = |known: Known| Question::terminating_metadata(known.into(), Scope::All);
     vec![
         all(known::NAMESPACES.into(), Select::Fields("status.phase=Terminating".to_owned())),
         all(known::PODS.into(), Select::Terminating),
@@ -46,6 +47,9 @@ pub fn watched() -> Vec<Question> {
             select: Select::Fields(format!("reportingController={CONTROLLER}")),
             detail: Detail::Full,
         },
+        going(known::VOLUMES),
+        going(known::ATTACHMENTS),
+        going(known::CRDS),
     ]
 }
 
@@ -81,6 +85,8 @@ pub struct Judge {
     asked: BTreeMap<Question, Asked>,
     /// Since when a watch has failed.
     failing: BTreeMap<Question, (Timestamp, Fault)>,
+    /// The uids of what each watch has told: tens of thousands of Events may come at once.
+    uids: BTreeMap<Question, HashSet<String>>,
     changed: Changed,
 }
 
@@ -115,7 +121,13 @@ impl Judge {
     /// Nothing is known yet.
     pub fn new(now: Timestamp) -> Self {
         let state = State::new(Subject::Everything { namespace: None, all_kinds: false }, now);
-        Judge { state, asked: BTreeMap::new(), failing: BTreeMap::new(), changed: Changed::default() }
+        Judge {
+            state,
+            asked: BTreeMap::new(),
+            failing: BTreeMap::new(),
+            uids: BTreeMap::new(),
+            changed: Changed::default(),
+        }
     }
 
     /// The state.
@@ -149,23 +161,24 @@ impl Judge {
         match change {
             Change::Listed(answered) => {
                 self.failing.remove(&answered.question);
+                let seen = answered.answer.as_ref().seen().map(Facts::metas).unwrap_or_default();
+                let uids = seen.into_iter().map(|meta| meta.uid.clone()).collect();
+                self.uids.insert(answered.question.clone(), uids);
                 self.state.add(answered);
             }
             Change::Applied(question, facts) => {
                 match AgentEvent::among(&facts) {
-                    Some(events) => self.changed.nodes.extend(events.iter().map(|event| event.regarding.name.clone())),
+                    Some(events) if self.changed.nodes.len() < MOST_OBJECTS => {
+                        self.changed.nodes.extend(events.iter().map(|event| event.regarding.name.clone()));
+                    }
+                    Some(_) => {}
                     None => facts.metas().into_iter().for_each(|meta| self.has_changed(&question, meta, now)),
                 }
-                if !self.has_room(&question, &facts) {
-                    if let Some(answered) = self.state.answers.get_mut(&question) {
-                        answered.cut = true;
-                    }
-                } else if let Some(known) = self.watched_facts(&question) {
-                    known.upsert(facts);
-                }
+                self.applied(&question, facts);
             }
             Change::Deleted(question, uid) => {
-                if let Some(known) = self.watched_facts(&question) {
+                let was_known = self.uids.get_mut(&question).is_some_and(|uids| uids.remove(&uid));
+                if let Some(known) = self.watched_facts(&question).filter(|_| was_known) {
                     let gone = known.metas().into_iter().find(|meta| meta.uid == uid).cloned();
                     known.remove(&uid);
                     if let Some(gone) = gone {
@@ -183,11 +196,20 @@ impl Judge {
         }
     }
 
-    /// Whether objects are known, or one more can be kept. What is left out is missed: the list is cut.
-    fn has_room(&self, question: &Question, facts: &Facts) -> bool {
-        let answered = self.state.answers.get(question).and_then(|answered| answered.answer.as_ref().seen());
-        let known = answered.map(Facts::metas).unwrap_or_default();
-        known.len() < MOST_OBJECTS || facts.metas().iter().all(|one| known.iter().any(|before| before.uid == one.uid))
+    /// Keeps an object as it is now. What finds no room is missed: the list is cut.
+    fn applied(&mut self, question: &Question, facts: Facts) {
+        let Some(uid) = facts.metas().first().map(|meta| meta.uid.clone()) else { return };
+        let uids = self.uids.get(question);
+        let (is_known, count) = uids.map_or((false, 0), |uids| (uids.contains(&uid), uids.len()));
+        let Some(known) = self.watched_facts(question) else { return };
+        if is_known {
+            known.upsert(facts);
+        } else if count < MOST_OBJECTS {
+            known.append(facts);
+            self.uids.entry(question.clone()).or_default().insert(uid);
+        } else if let Some(answered) = self.state.answers.get_mut(question) {
+            answered.cut = true;
+        }
     }
 
     fn watched_facts(&mut self, question: &Question) -> Option<&mut Facts> {

@@ -2,6 +2,7 @@
 //! not have becomes a question.
 
 mod agent_events;
+mod one_by_one;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -74,6 +75,7 @@ impl<'a> Lister<'a> {
         let all_are_cut = all.is_some_and(|answered| answered.cut);
         let mut questions = self.questions.into_inner();
         questions.extend(agent_events::questions(&self.silent_nodes.into_inner(), all_are_cut));
+        one_by_one::limit(self.state, &mut questions);
         (questions, self.cut.into_inner())
     }
 
@@ -179,8 +181,13 @@ impl<'a> Lister<'a> {
 
     /// The metadata of all objects of any kind that are being deleted.
     pub fn terminating_metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
-        let (resource, select, detail) = (resource.clone(), Select::Terminating, Detail::Metadata);
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+        self.facts(Question::terminating_metadata(resource.clone(), scope)).and_then(of_kind)
+    }
+
+    /// The same where somebody has asked for it already, as who watches does.
+    pub fn watched(&self, known: Known) -> Option<Answer<Vec<&'a Object>>> {
+        let question = Question::terminating_metadata(known.into(), Scope::All);
+        self.state.answers.contains_key(&question).then(|| self.facts(question).and_then(of_kind))
     }
 
     /// The metadata of all objects of this name, in whichever namespace.
@@ -193,8 +200,7 @@ impl<'a> Lister<'a> {
     /// The metadata of one object of any kind, from a list that has been asked for or by its name.
     pub fn object(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
         for scope in scopes(namespace) {
-            let (resource, select, detail) = (resource.clone(), Select::Terminating, Detail::Metadata);
-            let question = Question::Objects { resource, scope, select, detail };
+            let question = Question::terminating_metadata(resource.clone(), scope);
             if let Some(found) = self.within(&question, namespace, name) {
                 return Answer::Seen(found);
             }
