@@ -9,7 +9,7 @@ use crate::diagnosis::Diagnosis;
 use crate::graph::Graph;
 use crate::lister::Lister;
 use crate::rules;
-use crate::state::{Fault, Question, Scope, State, known};
+use crate::state::{Fault, ObjectRef, Question, Scope, State, known};
 
 /// More than this is not looked into; the report says so.
 const MOST_OBJECTS: usize = 4000;
@@ -19,26 +19,8 @@ pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
     let lister = Lister::new(state);
     let mut about = Diagnosis::default();
     let victims = rules::victims(&lister, &mut about);
-    let mut graph = Graph {
-        victims: victims.clone(),
-        objects: BTreeMap::new(),
-        about,
-        looked_at: rules::looked_at(&lister),
-        cut: false,
-    };
-    let mut waiting = VecDeque::from(victims);
-    while let Some(object) = waiting.pop_front() {
-        if graph.objects.contains_key(&object) {
-            continue;
-        }
-        if graph.objects.len() == MOST_OBJECTS {
-            graph.cut = true;
-            break;
-        }
-        let diagnosis = rules::explain(&lister, &object);
-        waiting.extend(diagnosis.waits_for.iter().cloned());
-        graph.objects.insert(object, diagnosis);
-    }
+    let (objects, cut) = explain(&lister, victims.clone());
+    let mut graph = Graph { victims, objects, about, looked_at: rules::looked_at(&lister), cut };
     circle::mark(&mut graph);
     let (questions, cut) = lister.finish();
     for list in cut {
@@ -46,6 +28,31 @@ pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
         graph.about.hidden(list, fault, "the rest of them");
     }
     (graph, questions)
+}
+
+/// Explains objects and all that they wait for. The second value says that there was more.
+fn explain(lister: &Lister, first: Vec<ObjectRef>) -> (BTreeMap<ObjectRef, Diagnosis>, bool) {
+    let mut objects = BTreeMap::new();
+    let mut waiting = VecDeque::from(first);
+    while let Some(object) = waiting.pop_front() {
+        if objects.contains_key(&object) {
+            continue;
+        }
+        if objects.len() == MOST_OBJECTS {
+            return (objects, true);
+        }
+        let diagnosis = rules::explain(lister, &object);
+        waiting.extend(diagnosis.waits_for.iter().cloned());
+        objects.insert(object, diagnosis);
+    }
+    (objects, false)
+}
+
+/// The questions on whose answers the judgement of these objects rests, down to their roots.
+pub fn rests_on(state: &State, objects: Vec<ObjectRef>) -> BTreeSet<&Question> {
+    let lister = Lister::remembering(state);
+    explain(&lister, objects);
+    lister.used()
 }
 
 /// What to ask next; nothing when the judgement is final.

@@ -1,13 +1,16 @@
 //! The plugin's judgement, kept up to date: what is watched changes the state in place, all else is asked for again,
 //! the more rarely the longer it has stayed the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use aggregator_core::engine::next_questions;
+use aggregator_core::engine::{next_questions, rests_on};
 use aggregator_core::report::ClusterReport;
 use aggregator_core::roots::judge;
-use aggregator_core::state::{Answer, Answered, Detail, Facts, Fault, Question, Scope, Select, State, Subject, known};
+use aggregator_core::state::{
+    AgentEvent, Answer, Answered, Detail, Facts, Fault, Kind as _, Known, Meta, ObjectRef, Pod, Question, Scope,
+    Select, State, Subject, known,
+};
 use findings::FaultKind;
 use findings::event::{CONTROLLER, NAMESPACE};
 use jiff::Timestamp;
@@ -20,6 +23,8 @@ const LATEST: Duration = Duration::from_secs(300);
 const LEASES: Duration = Duration::from_secs(15);
 /// After a change nearby.
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
+/// What takes many requests or much of the server's time is asked for again no sooner, whatever changes.
+const SOONEST_OF_ALL: Duration = Duration::from_secs(30);
 /// What no judgement has asked for during so long is dropped.
 const FORGET: Duration = Duration::from_secs(120);
 /// Objects of one list that are kept: what agents say of 5,000 nodes, twice.
@@ -30,6 +35,7 @@ const BLIND: Duration = Duration::from_secs(60);
 /// What is watched: the answers that thousands of objects' changes would make old at once.
 pub fn watched() -> Vec<Question> {
     let all = |known, select| Question::Objects { resource: known, scope: Scope::All, select, detail: Detail::Full };
+    let going = |known: Known| Question::terminating_metadata(known.into(), Scope::All);
     vec![
         all(known::NAMESPACES.into(), Select::Fields("status.phase=Terminating".to_owned())),
         all(known::PODS.into(), Select::Terminating),
@@ -41,6 +47,9 @@ pub fn watched() -> Vec<Question> {
             select: Select::Fields(format!("reportingController={CONTROLLER}")),
             detail: Detail::Full,
         },
+        going(known::VOLUMES),
+        going(known::ATTACHMENTS),
+        going(known::CRDS),
     ]
 }
 
@@ -76,6 +85,32 @@ pub struct Judge {
     asked: BTreeMap<Question, Asked>,
     /// Since when a watch has failed.
     failing: BTreeMap<Question, (Timestamp, Fault)>,
+    /// The uids of what each watch has told: tens of thousands of Events may come at once.
+    uids: BTreeMap<Question, HashSet<String>>,
+    changed: Changed,
+}
+
+/// What has changed since questions were last looked for.
+#[derive(Debug, Default)]
+struct Changed {
+    /// Objects, those that are gone by the namespace they were in.
+    objects: BTreeSet<ObjectRef>,
+    /// Nodes of which an agent has said something.
+    nodes: BTreeSet<String>,
+}
+
+impl Asked {
+    /// It is asked again soon. One change after the other does not put that off.
+    fn soon(&mut self, question: &Question, now: Timestamp) {
+        let apart = if is_costly(question) { SOONEST_OF_ALL } else { SOONEST };
+        self.interval = apart;
+        self.due = self.due.min(later(self.at, apart).max(later(now, AFTER_CHANGE)));
+    }
+}
+
+/// Whether a question is of the whole cluster.
+fn is_costly(question: &Question) -> bool {
+    matches!(question, Question::Version | Question::Discovery | Question::Objects { scope: Scope::All, .. })
 }
 
 fn later(at: Timestamp, by: Duration) -> Timestamp {
@@ -86,7 +121,13 @@ impl Judge {
     /// Nothing is known yet.
     pub fn new(now: Timestamp) -> Self {
         let state = State::new(Subject::Everything { namespace: None, all_kinds: false }, now);
-        Judge { state, asked: BTreeMap::new(), failing: BTreeMap::new() }
+        Judge {
+            state,
+            asked: BTreeMap::new(),
+            failing: BTreeMap::new(),
+            uids: BTreeMap::new(),
+            changed: Changed::default(),
+        }
     }
 
     /// The state.
@@ -120,28 +161,28 @@ impl Judge {
         match change {
             Change::Listed(answered) => {
                 self.failing.remove(&answered.question);
+                let seen = answered.answer.as_ref().seen().map(Facts::metas).unwrap_or_default();
+                let uids = seen.into_iter().map(|meta| meta.uid.clone()).collect();
+                self.uids.insert(answered.question.clone(), uids);
                 self.state.add(answered);
             }
             Change::Applied(question, facts) => {
-                for meta in facts.metas() {
-                    let (namespace, name) = (meta.namespace.clone(), meta.name.clone());
-                    self.nearby(namespace.as_deref(), &name, now);
-                }
-                if !self.has_room(&question, &facts) {
-                    if let Some(answered) = self.state.answers.get_mut(&question) {
-                        answered.cut = true;
+                match AgentEvent::among(&facts) {
+                    Some(events) if self.changed.nodes.len() < MOST_OBJECTS => {
+                        self.changed.nodes.extend(events.iter().map(|event| event.regarding.name.clone()));
                     }
-                } else if let Some(known) = self.watched_facts(&question) {
-                    known.upsert(facts);
+                    Some(_) => {}
+                    None => facts.metas().into_iter().for_each(|meta| self.has_changed(&question, meta, now)),
                 }
+                self.applied(&question, facts);
             }
             Change::Deleted(question, uid) => {
-                if let Some(known) = self.watched_facts(&question) {
-                    let place = known.metas().into_iter().find(|meta| meta.uid == uid);
-                    let place = place.map(|meta| (meta.namespace.clone(), meta.name.clone()));
+                let was_known = self.uids.get_mut(&question).is_some_and(|uids| uids.remove(&uid));
+                if let Some(known) = self.watched_facts(&question).filter(|_| was_known) {
+                    let gone = known.metas().into_iter().find(|meta| meta.uid == uid).cloned();
                     known.remove(&uid);
-                    if let Some((namespace, name)) = place {
-                        self.nearby(namespace.as_deref(), &name, now);
+                    if let Some(gone) = gone {
+                        self.has_changed(&question, &gone, now);
                     }
                 }
             }
@@ -155,11 +196,20 @@ impl Judge {
         }
     }
 
-    /// Whether objects are known, or one more can be kept. What is left out is missed: the list is cut.
-    fn has_room(&self, question: &Question, facts: &Facts) -> bool {
-        let answered = self.state.answers.get(question).and_then(|answered| answered.answer.as_ref().seen());
-        let known = answered.map(Facts::metas).unwrap_or_default();
-        known.len() < MOST_OBJECTS || facts.metas().iter().all(|one| known.iter().any(|before| before.uid == one.uid))
+    /// Keeps an object as it is now. What finds no room is missed: the list is cut.
+    fn applied(&mut self, question: &Question, facts: Facts) {
+        let Some(uid) = facts.metas().first().map(|meta| meta.uid.clone()) else { return };
+        let uids = self.uids.get(question);
+        let (is_known, count) = uids.map_or((false, 0), |uids| (uids.contains(&uid), uids.len()));
+        let Some(known) = self.watched_facts(question) else { return };
+        if is_known {
+            known.upsert(facts);
+        } else if count < MOST_OBJECTS {
+            known.append(facts);
+            self.uids.entry(question.clone()).or_default().insert(uid);
+        } else if let Some(answered) = self.state.answers.get_mut(question) {
+            answered.cut = true;
+        }
     }
 
     fn watched_facts(&mut self, question: &Question) -> Option<&mut Facts> {
@@ -170,19 +220,51 @@ impl Judge {
         }
     }
 
-    /// What was asked of the same namespace or object is asked again soon.
-    fn nearby(&mut self, namespace: Option<&str>, name: &str, now: Timestamp) {
+    /// What was asked of the same namespace or object is asked again soon, and with the next questions what its
+    /// judgement rests on.
+    fn has_changed(&mut self, question: &Question, meta: &Meta, now: Timestamp) {
+        let Question::Objects { resource, .. } = question else { return };
+        let known = known::ALL.iter().find(|known| known.group == resource.group && known.plural == resource.plural);
+        let namespace = meta.namespace.as_deref();
+        if self.changed.objects.len() < MOST_OBJECTS {
+            let within = namespace.map(|namespace| ObjectRef::cluster_wide(known::NAMESPACES, namespace));
+            let object = known.map(|known| match namespace {
+                Some(namespace) => ObjectRef::namespaced(*known, namespace, &meta.name),
+                None => ObjectRef::cluster_wide(*known, &meta.name),
+            });
+            self.changed.objects.extend(within.into_iter().chain(object));
+        }
         for (question, asked) in &mut self.asked {
             let Question::Objects { scope, .. } = question else { continue };
             let is_near = match scope {
                 Scope::All => false,
-                Scope::Namespace(other) => namespace.or(Some(name)) == Some(other),
-                Scope::Named(other, object) => object == name || (other.is_some() && other.as_deref() == namespace),
+                Scope::Namespace(other) => namespace.unwrap_or(&meta.name) == other,
+                Scope::Named(other, object) => {
+                    *object == meta.name || (other.is_some() && other.as_deref() == namespace)
+                }
             };
             if is_near {
-                asked.interval = SOONEST;
-                asked.due =
-                    asked.due.min(later(asked.at, SOONEST)).min(later(now, SOONEST)).max(later(now, AFTER_CHANGE));
+                asked.soon(question, now);
+            }
+        }
+    }
+
+    /// What the judgement of all that has changed rests on is asked again soon.
+    fn follow_changes(&mut self, now: Timestamp) {
+        let Changed { mut objects, nodes } = std::mem::take(&mut self.changed);
+        if !nodes.is_empty() {
+            let seen = self.state.answers.values().filter_map(|answered| Pod::among(answered.answer.as_ref().seen()?));
+            let said_of = seen.flatten().filter(|pod| nodes.contains(&pod.spec.node_name));
+            objects.extend(
+                said_of.filter_map(|pod| Some(ObjectRef::pod(pod.metadata.namespace.as_deref()?, &pod.metadata.name))),
+            );
+        }
+        if objects.is_empty() {
+            return;
+        }
+        for question in rests_on(&self.state, objects.into_iter().collect()) {
+            if let Some(asked) = self.asked.get_mut(question) {
+                asked.soon(question, now);
             }
         }
     }
@@ -216,6 +298,7 @@ impl Judge {
 
     /// What to ask now, what nobody has asked yet first. Each is to be answered before it comes up again.
     pub fn questions(&mut self, now: Timestamp) -> Vec<Question> {
+        self.follow_changes(now);
         let new: Vec<Question> = next_questions(&self.state)
             .into_iter()
             .filter(|question| {
@@ -354,6 +437,89 @@ mod tests {
         fail(&mut judge, back);
         fail(&mut judge, later(back, BLIND));
         assert!(!judge.sees_all());
+    }
+
+    fn seconds(seconds: u64) -> Timestamp {
+        later(Timestamp::UNIX_EPOCH, Duration::from_secs(seconds))
+    }
+
+    fn pod(name: &str) -> Facts {
+        let pod = format!(
+            r#"{{"metadata":{{"name":"{name}","namespace":"a","uid":"{name}","finalizers":["example.com/never"],
+            "creationTimestamp":"1970-01-01T00:00:00Z","deletionTimestamp":"1970-01-01T00:00:00Z"}}}}"#
+        );
+        Facts::object(&watched()[1], pod.as_bytes()).unwrap()
+    }
+
+    /// Nothing is in any list, and nothing that has a name is there.
+    fn nothing(question: Question) -> Answered {
+        let answer = match &question {
+            Question::Objects { scope: Scope::Named(..), .. } | Question::Version => Answer::Missing,
+            Question::Discovery => Answer::Seen(Facts::Discovery(Default::default())),
+            _ => Answer::Seen(Page::read(&question, br#"{"metadata":{},"items":[]}"#).unwrap().facts),
+        };
+        Answered { question, answer, cut: false }
+    }
+
+    /// Asks and answers what is due at this time.
+    fn ask(judge: &mut Judge, now: Timestamp) -> Vec<Question> {
+        let mut asked = Vec::new();
+        loop {
+            let questions = judge.questions(now);
+            if questions.is_empty() {
+                return asked;
+            }
+            questions.iter().for_each(|question| judge.answered(nothing(question.clone()), now));
+            asked.extend(questions);
+        }
+    }
+
+    /// A pod that a finalizer holds, and every answer the same for an hour.
+    fn settled() -> Judge {
+        let mut judge = Judge::new(seconds(0));
+        watched().iter().for_each(|question| judge.changed(listed(question, false), seconds(0)));
+        judge.changed(Change::Applied(watched()[1].clone(), pod("held")), seconds(0));
+        (0..3600).step_by(10).for_each(|second| drop(ask(&mut judge, seconds(second))));
+        judge
+    }
+
+    #[test]
+    fn after_a_change_all_that_its_judgement_rests_on_is_asked_again() {
+        let mut judge = settled();
+        let rests: BTreeSet<Question> =
+            rests_on(judge.state(), vec![ObjectRef::pod("a", "held")]).into_iter().cloned().collect();
+        let rests: BTreeSet<&Question> = rests.iter().filter(|question| judge.asked.contains_key(question)).collect();
+        let of_all = rests.iter().filter(|question| is_costly(question)).count();
+        assert!(of_all > 0 && of_all < rests.len(), "{rests:#?}");
+        let asked_at: Vec<Timestamp> = rests.iter().map(|question| judge.asked[*question].at).collect();
+        let change = asked_at.iter().max().map(|at| later(*at, Duration::from_secs(1))).unwrap();
+        judge.changed(Change::Applied(watched()[1].clone(), pod("held")), change);
+        ask(&mut judge, change);
+        let end = later(change, SOONEST_OF_ALL);
+        let mut again = BTreeSet::new();
+        for second in 0..=SOONEST_OF_ALL.as_secs() {
+            again.extend(ask(&mut judge, later(change, Duration::from_secs(second))));
+        }
+        let late: Vec<_> = rests.iter().filter(|question| !again.contains(**question)).collect();
+        assert!(late.is_empty(), "not asked again until {end}: {late:#?}");
+    }
+
+    #[test]
+    fn changes_without_end_put_nothing_off_and_cost_no_more() {
+        let mut judge = settled();
+        let (mut asked, begin) = (BTreeMap::<Question, u64>::new(), 4000);
+        ask(&mut judge, seconds(begin));
+        let minutes = 5;
+        for tick in 0..minutes * 60 * 10 {
+            let now = later(seconds(begin), Duration::from_millis(tick * 100));
+            judge.changed(Change::Applied(watched()[1].clone(), pod("held")), now);
+            ask(&mut judge, now).into_iter().for_each(|question| *asked.entry(question).or_default() += 1);
+        }
+        assert!(asked.keys().any(is_costly) && !asked.keys().all(is_costly), "{asked:#?}");
+        for (question, times) in &asked {
+            let a_minute = if is_costly(question) { 1..=2 } else { 5..=6 };
+            assert!(a_minute.contains(&(times / minutes)), "{question}: {times} times in {minutes} minutes");
+        }
     }
 
     #[test]

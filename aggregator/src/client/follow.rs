@@ -109,6 +109,7 @@ async fn one(
         while let Some(change) = watch.next().await.map_err(|_| Failed)? {
             match change {
                 Change::Deleted { uid } if !seen.contains(&uid) => {}
+                Change::Listed => {}
                 Change::Deleted { .. } | Change::Applied(_) => return Ok(()),
             }
         }

@@ -1,6 +1,7 @@
 //! One request at a time, bounded in time and size; what fails is a value.
 
 use std::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aggregator_core::state::{Answer, Fault};
@@ -46,12 +47,18 @@ pub struct Server<'a> {
     /// What is asked for at most.
     pub bounds: Bounds,
     free: Semaphore,
+    requests: AtomicU64,
 }
 
 impl<'a> Server<'a> {
     /// All that may be asked for is free.
     pub fn new(client: &'a Client, bounds: Bounds) -> Self {
-        Server { client, bounds, free: Semaphore::new(bounds.in_flight) }
+        Server { client, bounds, free: Semaphore::new(bounds.in_flight), requests: AtomicU64::new(0) }
+    }
+
+    /// How many requests were made.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// One GET, bounded in time and size.
@@ -59,6 +66,7 @@ impl<'a> Server<'a> {
         let Ok(_one) = self.free.acquire().await else {
             return Answer::failed(FaultKind::NotAsked, "the client ends");
         };
+        self.requests.fetch_add(1, Ordering::Relaxed);
         ask(self.client, path, accept, self.bounds).await.map(|response| response.body)
     }
 }

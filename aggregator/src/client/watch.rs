@@ -21,6 +21,8 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 const LONGEST: usize = 4 << 20;
 /// So long a server lets a watch live, in seconds: client-go asks for no more.
 const LIVES: u32 = 290;
+/// Ends what there was when a watch began (kubernetes: `InitialEventsAnnotationKey`).
+const LISTED: &[u8] = b"\"k8s.io/initial-events-end\"";
 /// A watch whose end is not heard of is half open.
 const OVERDUE: Duration = Duration::from_secs(310);
 
@@ -34,12 +36,16 @@ pub enum Change {
         /// Its uid.
         uid: String,
     },
+    /// All that there was when the watch began has been told.
+    Listed,
 }
 
 /// What is followed: the objects that a question asks for.
 pub struct Watch {
     body: Body,
     read: Vec<u8>,
+    /// So much of that has been told.
+    told: usize,
     /// Only what is being deleted is read; all else is dropped as it comes.
     is_terminating: bool,
     version: String,
@@ -98,11 +104,24 @@ fn selected(question: &Question) -> String {
 impl Watch {
     /// Begins to follow what has changed since `version`.
     pub async fn begin(client: &Client, question: &Question, version: &str, bounds: Bounds) -> Result<Watch, Fault> {
-        let path = format!(
-            "{}watch=true&allowWatchBookmarks=true&timeoutSeconds={LIVES}&resourceVersion={}",
-            selected(question),
-            part(version)
-        );
+        let from = format!("resourceVersion={}", part(version));
+        Watch::from(client, question, &from, version, bounds).await
+    }
+
+    /// Begins with all there is, told one by one instead of as a list. Servers before 1.32 refuse that, most of them.
+    pub async fn streaming(client: &Client, question: &Question, bounds: Bounds) -> Result<Watch, Fault> {
+        let from = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        Watch::from(client, question, from, "", bounds).await
+    }
+
+    async fn from(
+        client: &Client,
+        question: &Question,
+        from: &str,
+        version: &str,
+        bounds: Bounds,
+    ) -> Result<Watch, Fault> {
+        let path = format!("{}watch=true&allowWatchBookmarks=true&timeoutSeconds={LIVES}&{from}", selected(question));
         let accept = match question {
             Question::Objects { detail: Detail::Metadata, .. } => METADATA,
             _ => "application/json",
@@ -121,7 +140,7 @@ impl Watch {
         }
         let is_terminating = matches!(question, Question::Objects { select: Select::Terminating, .. });
         let end = tokio::time::Instant::now() + OVERDUE;
-        Ok(Watch { body, read: Vec::new(), is_terminating, version: version.to_owned(), end })
+        Ok(Watch { body, read: Vec::new(), told: 0, is_terminating, version: version.to_owned(), end })
     }
 
     /// The version of the last line, from which a new watch goes on.
@@ -140,12 +159,16 @@ impl Watch {
     }
 
     async fn line(&mut self) -> Result<Option<Vec<u8>>, Fault> {
-        let mut searched = 0;
+        let mut searched = self.told;
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.read[searched..]) {
-                let rest = self.read.split_off(searched + at + 1);
-                return Ok(Some(std::mem::replace(&mut self.read, rest)));
+                let end = searched + at + 1;
+                let line = self.read[self.told..end].to_vec();
+                self.told = end;
+                return Ok(Some(line));
             }
+            self.read.drain(..self.told);
+            self.told = 0;
             searched = self.read.len();
             if searched > LONGEST {
                 let says = format!("one object of a watch has more than {LONGEST} bytes");
@@ -173,6 +196,7 @@ impl Watch {
         self.version = metadata.resource_version;
         Ok(match r#type {
             "DELETED" => Some(Change::Deleted { uid: metadata.uid }),
+            "BOOKMARK" if memmem::find(line, LISTED).is_some() => Some(Change::Listed),
             "ADDED" | "MODIFIED" if !self.is_terminating || metadata.deletion_timestamp.is_some() => {
                 Some(Change::Applied(object(line).map_err(malformed)?))
             }

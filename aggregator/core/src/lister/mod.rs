@@ -2,6 +2,7 @@
 //! not have becomes a question.
 
 mod agent_events;
+mod one_by_one;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,6 +27,8 @@ pub struct Lister<'a> {
     controllers_wrote: OnceCell<Option<(Timestamp, ObjectRef)>>,
     /// Nodes whose agent may have said something that nobody has asked for yet.
     silent_nodes: RefCell<BTreeSet<String>>,
+    /// The questions whose answers were used, where somebody wants to know.
+    used: Option<RefCell<BTreeSet<&'a Question>>>,
 }
 
 /// Where each object of one answer stands, by namespace and name.
@@ -41,6 +44,23 @@ impl<'a> Lister<'a> {
             index: RefCell::default(),
             controllers_wrote: OnceCell::new(),
             silent_nodes: RefCell::default(),
+            used: None,
+        }
+    }
+
+    /// Looks at a state, and remembers which answers it uses.
+    pub fn remembering(state: &'a State) -> Self {
+        Lister { used: Some(RefCell::default()), ..Lister::new(state) }
+    }
+
+    /// The questions whose answers were used.
+    pub fn used(self) -> BTreeSet<&'a Question> {
+        self.used.map(RefCell::into_inner).unwrap_or_default()
+    }
+
+    fn uses(&self, question: &'a Question) {
+        if let Some(used) = &self.used {
+            used.borrow_mut().insert(question);
         }
     }
 
@@ -55,6 +75,7 @@ impl<'a> Lister<'a> {
         let all_are_cut = all.is_some_and(|answered| answered.cut);
         let mut questions = self.questions.into_inner();
         questions.extend(agent_events::questions(&self.silent_nodes.into_inner(), all_are_cut));
+        one_by_one::limit(self.state, &mut questions);
         (questions, self.cut.into_inner())
     }
 
@@ -160,8 +181,13 @@ impl<'a> Lister<'a> {
 
     /// The metadata of all objects of any kind that are being deleted.
     pub fn terminating_metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
-        let (resource, select, detail) = (resource.clone(), Select::Terminating, Detail::Metadata);
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+        self.facts(Question::terminating_metadata(resource.clone(), scope)).and_then(of_kind)
+    }
+
+    /// The same where somebody has asked for it already, as who watches does.
+    pub fn watched(&self, known: Known) -> Option<Answer<Vec<&'a Object>>> {
+        let question = Question::terminating_metadata(known.into(), Scope::All);
+        self.state.answers.contains_key(&question).then(|| self.facts(question).and_then(of_kind))
     }
 
     /// The metadata of all objects of this name, in whichever namespace.
@@ -174,8 +200,7 @@ impl<'a> Lister<'a> {
     /// The metadata of one object of any kind, from a list that has been asked for or by its name.
     pub fn object(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
         for scope in scopes(namespace) {
-            let (resource, select, detail) = (resource.clone(), Select::Terminating, Detail::Metadata);
-            let question = Question::Objects { resource, scope, select, detail };
+            let question = Question::terminating_metadata(resource.clone(), scope);
             if let Some(found) = self.within(&question, namespace, name) {
                 return Answer::Seen(found);
             }
@@ -242,6 +267,7 @@ impl<'a> Lister<'a> {
         let (question, answered) = self.state.answers.get_key_value(question)?;
         let Answer::Seen(facts) = &answered.answer else { return None };
         let objects = K::among(facts)?;
+        self.uses(question);
         let mut indexes = self.index.borrow_mut();
         let index = indexes.entry(question).or_insert_with(|| {
             let key = |object: &'a K| (object.meta().namespace.as_deref(), object.meta().name.as_str());
@@ -274,6 +300,7 @@ impl<'a> Lister<'a> {
     fn facts(&self, question: Question) -> Answer<&'a Facts> {
         match self.state.answers.get(&question) {
             Some(answered) => {
+                self.uses(&answered.question);
                 if answered.cut {
                     self.cut.borrow_mut().insert(answered.question.to_string());
                 }
@@ -293,7 +320,10 @@ impl<'a> Lister<'a> {
 
     fn complete<K: Kind>(&self, question: &Question) -> Option<&'a [K]> {
         match self.state.answers.get(question) {
-            Some(Answered { answer: Answer::Seen(facts), cut: false, .. }) => K::among(facts),
+            Some(Answered { question, answer: Answer::Seen(facts), cut: false }) => {
+                self.uses(question);
+                K::among(facts)
+            }
             _ => None,
         }
     }

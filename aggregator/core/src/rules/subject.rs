@@ -156,6 +156,7 @@ fn terminating(lister: &Lister, known: Known, scope: Scope, about: &mut Diagnosi
     let metas: Answer<Vec<&Meta>> = match known {
         known::PODS => metas(lister.select::<Pod>(known, scope, Select::Terminating)),
         known::CLAIMS => metas(lister.select::<Claim>(known, scope, Select::Terminating)),
+        known if let Some(watched) = lister.watched(known).filter(|_| scope == Scope::All) => metas(watched),
         // Other rules need all of these.
         known::VOLUMES => metas(lister.list::<PersistentVolume>(known, scope)),
         known::ATTACHMENTS => metas(lister.list::<Attachment>(known, scope)),

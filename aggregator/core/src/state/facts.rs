@@ -240,6 +240,11 @@ impl Page {
 }
 
 impl Facts {
+    /// No object of the kind that is asked for.
+    pub fn none(question: &Question) -> Result<Facts, serde_json::Error> {
+        Page::read(question, b"{}").map(|page| page.facts)
+    }
+
     /// Reads one object as the API serves it.
     pub fn object(question: &Question, body: &[u8]) -> Result<Facts, serde_json::Error> {
         shaped(question, body, Shape::Object).map(|page| page.facts)

@@ -126,6 +126,13 @@ pub enum Question {
     },
 }
 
+impl Question {
+    /// The metadata of all that is being deleted.
+    pub fn terminating_metadata(resource: Resource, scope: Scope) -> Self {
+        Question::Objects { resource, scope, select: Select::Terminating, detail: Detail::Metadata }
+    }
+}
+
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (resource, scope, select) = match self {

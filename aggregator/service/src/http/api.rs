@@ -67,7 +67,7 @@ impl Seen {
 
     /// The incidents that the caller may see.
     pub fn visible_incidents(&self) -> Vec<Incident> {
-        self.incidents.iter().filter_map(|incident| self.rights.incident(incident, &self.whole)).collect()
+        self.rights.incidents(self.incidents.iter(), &self.whole)
     }
 }
 
@@ -248,8 +248,7 @@ pub async fn one_incident(
 ) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
     let incident = seen.incidents.iter().find(|incident| incident.id == id);
-    let incident = incident.and_then(|incident| seen.rights.incident(incident, &seen.whole));
-    let incident = incident.ok_or(Refusal::NothingToSee)?;
+    let incident = seen.rights.incidents(incident, &seen.whole).pop().ok_or(Refusal::NothingToSee)?;
     if format.as_deref() == Some("md") {
         let text = markdown(&incident, Timestamp::now());
         return Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response());

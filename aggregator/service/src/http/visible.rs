@@ -166,15 +166,20 @@ impl Rights {
         hidden
     }
 
-    /// What of an incident may be seen; none when its object may not.
-    pub fn incident(&self, incident: &Incident, report: &ClusterReport) -> Option<Incident> {
-        if !self.may_see(&incident.object) {
-            return None;
-        }
+    /// What of incidents may be seen, without those of which the object may not.
+    pub fn incidents<'a>(
+        &self,
+        incidents: impl IntoIterator<Item = &'a Incident>,
+        report: &ClusterReport,
+    ) -> Vec<Incident> {
         let known = objects(report);
-        let mut seen = incident.clone();
+        let seen = incidents.into_iter().filter(|incident| self.may_see(&incident.object));
+        seen.map(|incident| self.incident(incident.clone(), &known)).collect()
+    }
+
+    fn incident(&self, mut seen: Incident, known: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> Incident {
         for hold in &mut seen.holds {
-            let hidden = self.chain(&mut hold.chain, &known);
+            let hidden = self.chain(&mut hold.chain, known);
             if hidden > 0 || (hold.told_by.is_some() && !self.may_see_nodes()) {
                 hold.root = HIDDEN.to_owned();
                 hold.told_by = None;
@@ -186,7 +191,7 @@ impl Rights {
                 left.root = Link::new(HIDDEN.to_owned(), "");
             }
         }
-        Some(seen)
+        seen
     }
 }
 

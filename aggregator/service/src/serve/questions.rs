@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::judging::Input;
 use crate::requests::Requests;
 
-/// Questions per second that may be asked for ever, and at once after a rest: the first judgement needs many.
+/// Requests per second that may be made for ever, and at once after a rest: the first judgement needs many.
 const PER_SECOND: f64 = 4.0;
 const BURST: f64 = 200.0;
 /// How often the time is asked for.
@@ -30,16 +30,16 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Waits until one more question may be asked.
-    async fn take(&mut self, requests: &Requests) {
-        let now = Instant::now();
+    fn full(at: Instant) -> Self {
+        Bucket { tokens: BURST, at }
+    }
+
+    /// Takes out what so many requests cost. Returns how long to wait before the next one.
+    fn take(&mut self, requests: u64, now: Instant) -> Duration {
         self.tokens = (self.tokens + (now - self.at).as_secs_f64() * PER_SECOND).min(BURST);
         self.at = now;
-        self.tokens -= 1.0;
-        if self.tokens < 0.0 {
-            requests.throttled.fetch_add(1, Ordering::Relaxed);
-            tokio::time::sleep(Duration::from_secs_f64(-self.tokens / PER_SECOND)).await;
-        }
+        self.tokens -= requests as f64;
+        Duration::from_secs_f64((-self.tokens).max(0.0) / PER_SECOND)
     }
 }
 
@@ -52,7 +52,7 @@ pub async fn ask(
     clock: Arc<Clock>,
     requests: Arc<Requests>,
 ) {
-    let mut bucket = Bucket { tokens: BURST, at: Instant::now() };
+    let mut bucket = Bucket::full(Instant::now());
     let mut time = None::<Instant>;
     while let Some(questions) = asked.recv().await {
         if time.is_none_or(|time| time.elapsed() >= TIME) {
@@ -64,19 +64,31 @@ pub async fn ask(
             }
         }
         let server = Server::new(&client, bounds);
-        let mut allowed = Vec::new();
+        let mut paid = 0;
         let mut answers = futures::stream::FuturesUnordered::new();
         for question in questions {
-            bucket.take(&requests).await;
-            requests.asked.fetch_add(1, Ordering::Relaxed);
-            answers.push(client::answer(&server, question));
-            if answers.len() >= bounds.in_flight {
-                allowed.extend(answers.next().await);
+            // Of a list each page is a request, and they are known only when it has come.
+            let made = server.requests();
+            let wait = bucket.take(made - paid, Instant::now());
+            paid = made;
+            if !wait.is_zero() {
+                requests.throttled.fetch_add(1, Ordering::Relaxed);
             }
-            for answered in allowed.drain(..) {
+            requests.asked.fetch_add(1, Ordering::Relaxed);
+            let until = Instant::now() + wait;
+            // What was sent is heard meanwhile: its own time runs.
+            while let Ok(Some(answered)) = tokio::time::timeout_at(until, answers.next()).await {
                 if inputs.send(Input::Answered(answered)).is_err() {
                     return;
                 }
+            }
+            tokio::time::sleep_until(until).await;
+            answers.push(client::answer(&server, question));
+            if answers.len() >= bounds.in_flight
+                && let Some(answered) = answers.next().await
+                && inputs.send(Input::Answered(answered)).is_err()
+            {
+                return;
             }
         }
         while let Some(answered) = answers.next().await {
@@ -84,5 +96,21 @@ pub async fn ask(
                 return;
             }
         }
+        tokio::time::sleep(bucket.take(server.requests() - paid, Instant::now())).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_requests_as_were_made_are_waited_for() {
+        let start = Instant::now();
+        let mut bucket = Bucket::full(start);
+        assert_eq!(bucket.take(200, start), Duration::ZERO);
+        assert_eq!(bucket.take(8, start), Duration::from_secs(2));
+        assert_eq!(bucket.take(0, start + Duration::from_secs(2)), Duration::ZERO);
+        assert_eq!(bucket.take(4, start + Duration::from_secs(2)), Duration::from_secs(1));
     }
 }

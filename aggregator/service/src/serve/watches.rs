@@ -1,16 +1,17 @@
 //! Follows what a question asks for: lists, then hears of changes, and begins anew when too much was missed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use aggregator::client::{self, Bounds, Server, Watch, version_to_watch_from};
-use aggregator_core::state::{Answer, Facts, Fault, Question};
+use aggregator_core::state::{Answer, Answered, Detail, Facts, Fault, Question, Select};
 use findings::FaultKind;
 use kube::Client;
 use tokio::sync::Semaphore;
 
-use crate::judge::Change;
+use crate::judge::{Change, MOST_OBJECTS};
 use crate::judging::Input;
 
 /// Between the beginnings of two watches: one may be answered and ended at once, as by a proxy without a server behind.
@@ -21,6 +22,9 @@ const SHORT: Duration = Duration::from_secs(5);
 const FRUITLESS: u32 = 3;
 /// At most so long is waited where nothing can be listed, and where lists do what watches should.
 const LONGEST: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
+
+/// What a stream begins with takes no longer: who knows no such streams may say nothing for ever.
+const STREAMED: Duration = Duration::from_secs(60);
 
 /// Changes of all watches that wait to be taken in.
 pub const MOST_WAITING: usize = 2000;
@@ -45,10 +49,10 @@ impl Tell {
 
 /// Follows for ever; ends when nobody listens any more.
 pub async fn follow(client: Client, question: Question, bounds: Bounds, tell: Tell) {
-    let (mut version, mut fruitless) = (None, 0_u32);
+    let (mut known, mut fruitless) = (Known { version: None, streams: is_streamed(&question) }, 0_u32);
     loop {
         let begin = tokio::time::Instant::now();
-        match step(&client, &question, bounds, &mut version, &tell).await {
+        match step(&client, &question, bounds, &mut known, &tell).await {
             Err(Closed) => return,
             Ok(Ok(heard)) if heard || begin.elapsed() >= SHORT => {
                 fruitless = 0;
@@ -60,7 +64,7 @@ pub async fn follow(client: Client, question: Question, bounds: Bounds, tell: Te
                 tracing::warn!(question = %question, fault = %fault, "a watch has failed");
                 // Of what was not understood nobody knows what it has changed.
                 if is_too_old(fault.kind) {
-                    version = None;
+                    known.version = None;
                 }
                 if tell.tell(Change::Failed(question.clone(), fault)).await.is_err() {
                     return;
@@ -71,48 +75,56 @@ pub async fn follow(client: Client, question: Question, bounds: Bounds, tell: Te
                 }
             }
         }
-        let longest = if version.is_none() { LONGEST.0 } else { LONGEST.1 };
+        let longest = if known.version.is_none() { LONGEST.0 } else { LONGEST.1 };
         tokio::time::sleep((APART * 2_u32.pow(fruitless.min(10))).min(longest)).await;
         fruitless = fruitless.saturating_add(1);
         if fruitless >= FRUITLESS {
-            version = None;
+            known.version = None;
         }
     }
+}
+
+/// How a watch begins.
+struct Known {
+    /// From there; from the beginning without.
+    version: Option<String>,
+    /// Whether the server is to stream what there is.
+    streams: bool,
+}
+
+/// Of pods, claims and nodes the few that go are found with a part of the bytes that all of them have (see
+/// `client::terminating`); all else comes whole either way.
+fn is_streamed(question: &Question) -> bool {
+    !matches!(question, Question::Objects { select: Select::Terminating, detail: Detail::Full, .. })
 }
 
 fn is_too_old(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Stale | FaultKind::Gone | FaultKind::TooLarge | FaultKind::Malformed)
 }
 
-/// One list if nothing is known, and one watch until it ends. Returns whether that told anything.
+/// All there is if nothing is known, and one watch until it ends. Returns whether that told anything.
 async fn step(
     client: &Client,
     question: &Question,
     bounds: Bounds,
-    known: &mut Option<String>,
+    known: &mut Known,
     tell: &Tell,
 ) -> Result<Result<bool, Fault>, Closed> {
-    let version = match known {
-        Some(version) => version.clone(),
-        None => match list(client, question, bounds, tell).await? {
-            Ok(version) => known.insert(version).clone(),
-            Err(fault) => return Ok(Err(fault)),
-        },
-    };
-    let mut watch = match Watch::begin(client, question, &version, bounds).await {
+    let mut watch = match begin(client, question, bounds, known, tell).await? {
         Ok(watch) => watch,
         Err(fault) => return Ok(Err(fault)),
     };
+    let version = watch.version().to_owned();
     loop {
         let change = match watch.next().await {
             Ok(Some(change)) => change,
             Ok(None) => {
                 let heard = watch.version() != version;
-                *known = Some(watch.version().to_owned());
+                known.version = Some(watch.version().to_owned());
                 return Ok(Ok(heard));
             }
             Err(fault) => {
-                *known = Some(watch.version().to_owned());
+                known.version = Some(watch.version().to_owned());
                 return Ok(Err(fault));
             }
         };
@@ -122,8 +134,66 @@ async fn step(
                 Ok(facts) => tell.tell(Change::Applied(question.clone(), facts)).await?,
                 Err(error) => return Ok(Err(Fault::new(FaultKind::Malformed, error.to_string()))),
             },
+            client::Change::Listed => {}
         }
     }
+}
+
+async fn begin(
+    client: &Client,
+    question: &Question,
+    bounds: Bounds,
+    known: &mut Known,
+    tell: &Tell,
+) -> Result<Result<Watch, Fault>, Closed> {
+    if known.version.is_none() && known.streams {
+        let streamed = tokio::time::timeout(STREAMED, stream(client, question, bounds)).await;
+        match streamed.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, format!("waited {STREAMED:?}")))) {
+            Ok((answered, watch)) => {
+                known.version = Some(watch.version().to_owned());
+                tell.tell(Change::Listed(answered)).await?;
+                return Ok(Ok(watch));
+            }
+            // A right that is missing is missing for a list as well.
+            Err(fault) if matches!(fault.kind, FaultKind::Denied | FaultKind::Refused) => return Ok(Err(fault)),
+            Err(_) => known.streams = false,
+        }
+    }
+    if known.version.is_none() {
+        match list(client, question, bounds, tell).await? {
+            Ok(version) => known.version = Some(version),
+            Err(fault) => return Ok(Err(fault)),
+        }
+    }
+    Ok(Watch::begin(client, question, known.version.as_deref().unwrap_or_default(), bounds).await)
+}
+
+/// All there is, from a watch that goes on after it.
+async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<(Answered, Watch), Fault> {
+    let malformed = |error: serde_json::Error| Fault::new(FaultKind::Malformed, error.to_string());
+    let mut watch = Watch::streaming(client, question, bounds).await?;
+    let (mut all, mut cut) = (BTreeMap::new(), false);
+    while let Some(change) = watch.next().await? {
+        match change {
+            client::Change::Applied(object) => {
+                let facts = Facts::object(question, &object).map_err(malformed)?;
+                let uid = facts.metas().first().map(|meta| meta.uid.clone()).unwrap_or_default();
+                if all.len() < MOST_OBJECTS || all.contains_key(&uid) {
+                    all.insert(uid, facts);
+                } else {
+                    cut = true;
+                }
+            }
+            client::Change::Deleted { uid } => drop(all.remove(&uid)),
+            client::Change::Listed => {
+                let mut whole = Facts::none(question).map_err(malformed)?;
+                all.into_values().for_each(|facts| whole.append(facts));
+                let answered = Answered { question: question.clone(), answer: Answer::Seen(whole), cut };
+                return Ok((answered, watch));
+            }
+        }
+    }
+    Err(Fault::new(FaultKind::Failed, "the stream ended before all was told"))
 }
 
 /// Lists what there is. The version is of before the list: what happened in between is heard twice, not missed.

@@ -14,7 +14,8 @@ pub fn ago(seconds: i64) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn going(name: &str) -> Value {
+/// The metadata of what was asked to go an hour ago.
+pub fn going(name: &str) -> Value {
     json!({
         "name": name, "uid": format!("uid-of-{name}"), "creationTimestamp": "2026-01-01T00:00:00Z",
         "deletionTimestamp": ago(3600), "deletionGracePeriodSeconds": 0
@@ -23,11 +24,16 @@ fn going(name: &str) -> Value {
 
 /// A pod that a finalizer has held for an hour.
 pub fn stuck_pod(store: &Store, namespace: &str, name: &str) {
+    store.put_pod(namespace, name, &stuck_pod_of(namespace, name)).unwrap();
+}
+
+/// The same, not put anywhere.
+pub fn stuck_pod_of(namespace: &str, name: &str) -> Value {
     let mut pod = json!({"metadata": going(name), "spec": {"containers": []}, "status": {"phase": "Succeeded"}});
     pod["metadata"]["uid"] = json!(format!("uid-of-{namespace}-{name}"));
     pod["metadata"]["namespace"] = json!(namespace);
     pod["metadata"]["finalizers"] = json!(["example.com/never"]);
-    store.put_pod(namespace, name, &pod).unwrap();
+    pod
 }
 
 /// A namespace that such a pod holds. The condition ends with these words.

@@ -1,11 +1,14 @@
 //! The page in a real browser: by keyboard alone, with names that would rather be markup.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use apiserver::Prepared;
 use serde_json::{Value, json};
 
+use crate::api::{Api, until};
 use crate::browser::Browser;
-use crate::cluster::{fuse_server, still_alive, stuck_namespace, stuck_pod};
+use crate::cluster::{fuse_server, still_alive, stuck_namespace, stuck_pod, stuck_pod_of};
 use crate::running::Running;
 
 const SHIFT: u32 = 8;
@@ -144,6 +147,40 @@ fn as_the_documents_show_it() {
     let docs = std::env::var_os("UPDATE_GOLDEN").map(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
     let dir = PathBuf::from(docs.unwrap_or(env!("CARGO_TARGET_TMPDIR")));
     std::fs::write(dir.join("page.webp"), browser.picture()).unwrap();
+}
+
+/// Two thousand victims of fifty roots, and of one. Names are as long as they may be.
+#[test]
+fn two_thousand_victims_are_a_small_page() {
+    for roots in [50, 1] {
+        let mut api = Api::away_with("baseline", victims(2000, roots));
+        api.serve();
+        let running = Running::beside(api);
+        until(Duration::from_secs(90), || running.get("/readyz", "").0 == 200);
+        let of = |path: &str| running.ask(path, "admin", &[]);
+        let packed = |path: &str| running.ask(path, "admin", &[("accept-encoding", "gzip")]).body().len();
+        let list = String::from_utf8(of("/page/roots").body().to_vec()).unwrap();
+        let ids: Vec<&str> = list.split("#root=").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        assert_eq!(ids.len(), roots, "{list}");
+        let one = of(&format!("/page/roots/{}", ids[0])).body().len();
+        let (stuck, small) = (of("/api/v1/stuck").body().len(), packed("/api/v1/stuck"));
+        println!("{roots} roots: list {}, one root {one}, JSON {stuck}, packed {small}", list.len());
+        assert!(list.len() <= 150 << 10 && one <= 150 << 10, "{} and {one} bytes", list.len());
+        assert!(small <= 150 << 10, "{small} bytes");
+    }
+}
+
+fn victims(count: usize, roots: usize) -> Vec<Prepared> {
+    let pod = |n: usize| {
+        let (root, long) = (n % roots, "x".repeat(240));
+        let namespace = format!("{}-{:02}", "n".repeat(60), n % 50);
+        let mut pod = stuck_pod_of(&namespace, &format!("{long}-{n:04}"));
+        pod["metadata"]["finalizers"] = json!([format!("billing-{root}.example.com/account")]);
+        let (metadata, name) = (pod["metadata"].to_string(), pod["metadata"]["name"].as_str().unwrap());
+        let rest = r#""spec":{"containers":[]},"status":{"phase":"Succeeded"}"#;
+        Prepared::new("pods", Some(&namespace), name, &metadata, rest)
+    };
+    (0..count).map(pod).collect()
 }
 
 #[test]

@@ -13,7 +13,10 @@ use nix::unistd::Pid;
 use crate::api::{Api, until};
 use crate::client::{Client, Pair};
 
-/// It is killed when this is dropped.
+/// Whatever is done to it, it takes no more. Of a debug build, which is larger.
+const MOST_MIB: u64 = 128;
+
+/// It is killed when this is dropped, and must not have grown.
 pub struct Process {
     child: Child,
     client: Client,
@@ -104,7 +107,11 @@ impl Drop for Process {
             let last: Vec<&str> = log.lines().rev().take(12).collect();
             eprintln!("exit: {:?}, and the last it said:\n{last:#?}", self.child.try_wait());
         }
+        let peak = self.is_running().then(|| self.peak());
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if !std::thread::panicking() {
+            assert!(peak.is_none_or(|peak| peak <= MOST_MIB), "{peak:?} MiB");
+        }
     }
 }

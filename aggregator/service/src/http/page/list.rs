@@ -8,6 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 /// What is not explained is named so often.
 const MOST: usize = 50;
+/// More roots are counted.
+const MOST_ROOTS: usize = 150;
+/// Bytes of the names by which the filter finds roots, of all together.
+const NAMES: usize = 60_000;
 
 /// Names a root in an address. Made of what the caller sees of it: of what is hidden not even a hash is told.
 pub fn id(root: &Root) -> String {
@@ -25,8 +29,32 @@ pub fn name(root: &Root) -> &str {
     root.finding.chain.last().map(|link| link.subject.as_str()).unwrap_or_default()
 }
 
+/// The names of the first victims, and whether there are more than have room.
+fn names(root: &Root, room: usize) -> (String, bool) {
+    let mut names = String::new();
+    for victim in &root.victims {
+        let name = victim.held.thing.to_string();
+        if names.len() + name.len() >= room {
+            return (names, true);
+        }
+        names.push_str(&name);
+        names.push(' ');
+    }
+    (names, false)
+}
+
 /// The list.
 pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
+    let room = NAMES / report.roots.len().clamp(1, MOST_ROOTS);
+    let roots: Vec<(&Root, String, bool)> = report
+        .roots
+        .iter()
+        .take(MOST_ROOTS)
+        .map(|root| {
+            let (names, more) = names(root, room);
+            (root, names, more)
+        })
+        .collect();
     html! {
         @if let Some(since) = silent_since {
             p.warning { "The API server has not been heard since " (since.strftime("%Y-%m-%d %H:%M:%SZ")) ": this is of before." }
@@ -35,10 +63,10 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
             p { "Nothing that you may see is stuck." }
         }
         ol.roots {
-            @for root in &report.roots {
+            @for (root, names, _) in &roots {
                 li {
-                    @let victims: Vec<String> = root.victims.iter().take(MOST).map(|one| one.held.thing.to_string()).collect();
-                    a href=(format!("#root={}", id(root))) data-root=(id(root)) data-words=(victims.join(" ")) {
+                    @let id = id(root);
+                    a href={ "#root=" (id) } data-root=(id) data-words=(names) {
                         strong.cause { (root.finding.cause.title) }
                         span.name { (name(root)) }
                         span.facts {
@@ -49,6 +77,10 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
                     }
                 }
             }
+        }
+        @if report.roots.len() > MOST_ROOTS { p { (report.roots.len() - MOST_ROOTS) " more root causes: the API and kubectl tell all." } }
+        @if roots.iter().any(|(_, _, more)| *more) {
+            p { "The filter knows the first names of what a root holds; " code { "kubectl why-terminating TYPE/NAME" } " finds each." }
         }
         @if !report.unexplained.is_empty() {
             h2 { "Not explained" }

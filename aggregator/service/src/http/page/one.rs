@@ -1,6 +1,9 @@
 //! One root: its picture, the evidence, what to do and what not, and what has happened.
 
+use std::collections::BTreeSet;
+
 use aggregator_core::report::Root;
+use aggregator_core::state::ObjectRef;
 use findings::duration;
 use incidents::Incident;
 use jiff::Timestamp;
@@ -82,11 +85,11 @@ fn evidence(root: &Root, picture: &Picture) -> Markup {
 /// The latest first.
 fn timeline(root: &Root, incidents: &[Incident]) -> Vec<(Timestamp, String)> {
     let mut lines = Vec::new();
+    let victims = root.victims.iter().map(|victim| &victim.held.thing);
+    let held: BTreeSet<&ObjectRef> = victims.chain(&root.on_the_way).collect();
     let is_held = |incident: &&Incident| {
         incident.holds.iter().any(|hold| hold.root == root.finding.root)
-            && (incident.end.is_some()
-                || root.victims.iter().any(|victim| victim.held.thing == incident.object)
-                || root.on_the_way.contains(&incident.object))
+            && (incident.end.is_some() || held.contains(&incident.object))
     };
     for incident in incidents.iter().filter(is_held) {
         let object = &incident.object;

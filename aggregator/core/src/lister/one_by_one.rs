@@ -1,0 +1,62 @@
+//! Volumes that are asked for by their names: where they are many, a list takes fewer requests.
+
+use std::collections::BTreeSet;
+
+use crate::state::{Detail, Question, Resource, Scope, Select, State, known};
+
+/// More than these are not asked for one by one.
+const MOST: usize = 50;
+
+/// Puts the list of all in the place of too many questions, those that were answered before among them.
+pub fn limit(state: &State, questions: &mut BTreeSet<Question>) {
+    let volumes = Resource::from(known::VOLUMES);
+    let of =
+        |scope| Question::Objects { resource: volumes.clone(), scope, select: Select::Every, detail: Detail::Full };
+    let is_one = |question: &&Question| matches!(question, Question::Objects { resource, scope: Scope::Named(..), .. } if *resource == volumes);
+    let all = of(Scope::All);
+    let wanted = questions.iter().filter(is_one).count();
+    let answered = state.answers.keys().filter(is_one).count();
+    if wanted > 0 && wanted + answered > MOST && !state.answers.contains_key(&all) {
+        questions.retain(|question| !is_one(&question));
+        questions.insert(all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::state::{Answer, Answered, Subject};
+
+    #[test]
+    fn many_volumes_are_asked_for_as_a_list() {
+        let named = |n: usize| Question::Objects {
+            resource: known::VOLUMES.into(),
+            scope: Scope::Named(None, format!("pv-{n}")),
+            select: Select::Every,
+            detail: Detail::Full,
+        };
+        let mut state = State::new(Subject::Everything { namespace: None, all_kinds: false }, Timestamp::UNIX_EPOCH);
+        let limited = |state: &State, numbers: std::ops::Range<usize>| {
+            let mut questions: BTreeSet<Question> = numbers.map(named).collect();
+            limit(state, &mut questions);
+            questions
+        };
+        assert_eq!(limited(&state, 0..MOST).len(), MOST);
+        assert_eq!(limited(&state, 0..MOST + 1).len(), 1);
+        for question in (0..MOST).map(named) {
+            state.add(Answered { question, answer: Answer::Missing, cut: false });
+        }
+        assert_eq!(limited(&state, 0..0).len(), 0, "nothing is asked that nobody needs");
+        let list = limited(&state, MOST..MOST + 1);
+        let [Question::Objects { scope: Scope::All, .. }] = list.iter().collect::<Vec<_>>()[..] else {
+            panic!("{list:?}")
+        };
+        // Of the list too much was left out: the others are asked for by name all the same.
+        for question in list.clone() {
+            state.add(Answered { question, answer: Answer::Missing, cut: true });
+        }
+        assert_eq!(limited(&state, MOST..MOST + 9).len(), 9);
+    }
+}
