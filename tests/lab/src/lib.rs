@@ -14,7 +14,7 @@
 pub mod agent_pod;
 pub mod cgroup;
 mod cri;
-mod image;
+pub mod image;
 mod kubelet;
 mod launch;
 pub mod mounts;

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Acceptance on a real cluster: the one of KUBECONFIG, whose node is this machine, or with KUBE_ASSETS=DIR one of its
+# own. `tests/e2e/run.sh [SITUATION...]`
+set -eu
+cd "$(dirname "$0")/../.."
+export TARGET="${TARGET:-${CARGO_TARGET_DIR:-target}}"
+if [ -n "${KUBE_ASSETS-}" ]; then
+    trap 'tests/e2e/cluster.sh down' EXIT
+    trap 'exit 1' INT TERM
+    exports=$(tests/e2e/cluster.sh up)
+    eval "$exports"
+elif [ -z "${KUBECONFIG-}" ]; then
+    echo "no cluster: set KUBECONFIG to one whose node is this machine, or KUBE_ASSETS to a directory of release binaries" >&2
+    exit 1
+fi
+"$TARGET/debug/e2e" "$@"

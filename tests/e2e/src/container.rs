@@ -1,0 +1,52 @@
+//! A container of the cluster, as this machine's kernel knows it.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use lab::process::parent;
+
+use crate::cluster::Cluster;
+
+/// The first process of the pod's only container.
+pub fn first_process(cluster: &Cluster, namespace: &str, pod: &str) -> anyhow::Result<i32> {
+    let pod = cluster.json(&["get", "pod", "-n", namespace, pod])?;
+    let id = pod["status"]["containerStatuses"][0]["containerID"].as_str().context("the container has no id")?;
+    let id = id.rsplit('/').next().unwrap_or_default();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        if cgroups(pid).is_some_and(|cgroups| cgroups.contains(id)) {
+            found.push(pid);
+        }
+    }
+    found.into_iter().min().with_context(|| format!("no process of container {id} is here"))
+}
+
+/// The containerd-shim of it.
+pub fn shim(cluster: &Cluster, namespace: &str, pod: &str) -> anyhow::Result<i32> {
+    parent(first_process(cluster, namespace, pod)?)
+}
+
+/// Whether the machine has cgroups of version 2 only.
+pub fn is_unified() -> bool {
+    lab::cgroup::is_unified()
+}
+
+/// The file that freezes the cgroup of a process, and the word to write.
+pub fn freezer(pid: i32) -> anyhow::Result<(PathBuf, &'static str)> {
+    let cgroups = cgroups(pid).context("the process has gone")?;
+    let of = |start: &str| {
+        let line = cgroups.lines().find(|line| line.split_once(':').is_some_and(|(_, rest)| rest.starts_with(start)));
+        line.and_then(|line| line.rsplit(':').next()).map(|path| path.trim_start_matches('/').to_owned())
+    };
+    if is_unified() {
+        let path = of(":").context("no cgroup")?;
+        return Ok((PathBuf::from("/sys/fs/cgroup").join(path).join("cgroup.freeze"), "1"));
+    }
+    let path = of("freezer:").context("no freezer")?;
+    Ok((PathBuf::from("/sys/fs/cgroup/freezer").join(path).join("freezer.state"), "FROZEN"))
+}
+
+fn cgroups(pid: i32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()
+}

@@ -1,0 +1,84 @@
+//! What `deploy/` says, on the cluster.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use lab::wait_for;
+use serde_json::json;
+
+use crate::cluster::{Cluster, list, project};
+
+const NAMESPACE: &str = "why-terminating";
+/// Who asks the service.
+const READER: &str = "why-terminating-e2e";
+
+/// Agent and service run; a token that may see everything.
+pub struct Installed {
+    token: String,
+}
+
+/// Loads the images and applies the manifests.
+pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
+    let dir = tempfile::tempdir()?;
+    let busybox = dir.path().join("busybox.tar");
+    lab::image::write_archive(&busybox)?;
+    let target = std::env::var("TARGET").unwrap_or_else(|_| "target".to_owned());
+    let ours = |program| project().join(&target).join(format!("why-terminating-{program}.oci.tar"));
+    for image in [busybox, ours("agent"), ours("aggregator")] {
+        let socket = std::env::var("CRI_SOCK").unwrap_or_else(|_| "/run/containerd/containerd.sock".to_owned());
+        let mut ctr = Command::new("ctr");
+        let output = ctr.args(["-a", &socket, "-n", "k8s.io", "images", "import"]).arg(&image).output()?;
+        let words = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "import {} (make image writes it): {words}", image.display());
+    }
+    for part in ["deploy", "deploy/aggregator"] {
+        cluster.kubectl(&["apply", "-k", &project().join(part).to_string_lossy()])?;
+    }
+    for part in ["daemonset/why-terminating-agent", "deployment/why-terminating-aggregator"] {
+        cluster.kubectl(&["-n", NAMESPACE, "rollout", "status", part, "--timeout=120s"])?;
+    }
+    let subject = json!({"kind": "ServiceAccount", "name": READER, "namespace": NAMESPACE});
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"});
+    cluster.apply(&[
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": READER, "namespace": NAMESPACE}}),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": READER},
+            "subjects": [subject], "roleRef": role
+        }),
+    ])?;
+    let token = cluster.kubectl(&["-n", NAMESPACE, "create", "token", READER, "--duration=2h"])?;
+    Ok(Installed { token: token.trim().to_owned() })
+}
+
+impl Installed {
+    /// Where one replica of the service listens.
+    pub fn service(&self, cluster: &Cluster) -> anyhow::Result<String> {
+        let label = "app.kubernetes.io/component=aggregator";
+        wait_for("the service is ready", Duration::from_secs(60), || {
+            let pods = cluster.json(&["get", "pods", "-n", NAMESPACE, "-l", label])?;
+            let ready = list(&pods).iter().find(|pod| pod["status"]["containerStatuses"][0]["ready"] == true);
+            Ok(ready.and_then(|pod| Some(format!("{}:8443", pod["status"]["podIP"].as_str()?))))
+        })
+    }
+
+    /// The header with the token, for the standard input of a program: no command line shows it.
+    pub fn authorization(&self) -> anyhow::Result<Stdio> {
+        let mut file: File = tempfile::tempfile()?;
+        writeln!(file, "authorization: Bearer {}", self.token)?;
+        std::io::Seek::rewind(&mut file).context("rewind")?;
+        Ok(Stdio::from(file))
+    }
+
+    /// Takes all of it away.
+    pub fn remove(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        cluster.kubectl(&["delete", "clusterrolebinding", READER])?;
+        for part in ["deploy/aggregator", "deploy"] {
+            let part = project().join(part);
+            cluster.kubectl(&["delete", "-k", &part.to_string_lossy(), "--ignore-not-found", "--timeout=120s"])?;
+        }
+        Ok(())
+    }
+}
