@@ -3,7 +3,7 @@
 CARGO ?= $(or $(shell command -v cargo),$(HOME)/.cargo/bin/cargo)
 export TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: demo test deny bench docs image packages kubectl build clean-lab
+.PHONY: demo test accuracy deny bench docs image packages kubectl build clean-lab
 
 ## Stage three stuck pods on this machine, explain them, clean up
 demo: packages
@@ -14,6 +14,11 @@ demo: packages
 test: packages kubectl build
 	$(CARGO) test --workspace --exclude scenarios
 	$(CARGO) test -p scenarios
+
+## Try every two stuck pods on one node, odd nodes, and each alone, and write docs/accuracy.md; takes hours, fewer with
+## ACCURACY_MINUTES
+accuracy: packages build
+	ACCURACY=$(CURDIR)/docs/accuracy.md $(CARGO) test -p scenarios
 
 ## Check what the project depends on: licences, sources, second versions, advisories
 deny:

@@ -30,6 +30,7 @@ SETS = {
         [("ValidatingAdmissionPolicy", 2)],
     ),
     "kernel stacks": ({"agent": {"kernelStacks": True}}, [("DaemonSet", 1)]),
+    "the kubelet's counters": ({"agent": {"kubeletMetrics": True}}, [("DaemonSet", 1)]),
     "OpenShift": ({"openshift": {"scc": True}}, [("SecurityContextConstraints", 1)]),
     "monitored": (
         {
@@ -82,6 +83,7 @@ SETS = {
 REFUSED = [
     {"agnet": {}},
     {"agent": {"kernelStacks": "yes"}},
+    {"agent": {"kubeletMetrics": "yes"}},
     {"agent": {"image": {"repository": "a b"}}},
     {"agent": {"metricsPort": 80}},
     {"agent": {"extraArgs": ["; reboot"]}},

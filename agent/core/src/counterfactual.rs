@@ -120,6 +120,7 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         in_flight: seen.in_flight.clone(),
         mount_copies: seen.mount_copies.clone(),
         csi: seen.csi.clone(),
+        kubelet_counters: seen.kubelet_counters.clone(),
         staging: Vec::new(),
         unstaged: Vec::new(),
         unmounted_devices: Vec::new(),

@@ -1,11 +1,14 @@
 //! Finding the kubelet and its settings.
 
+mod listener;
 mod verification;
 
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
+
+pub use listener::{KubeletListener, listener};
 
 use super::{
     HostRoot, Sockets,

@@ -12,12 +12,15 @@ mod namespaces;
 mod nested;
 mod network;
 mod note;
+mod odd;
+pub mod pair;
 mod pid_namespace;
 mod repair;
 mod runtime;
 mod support;
 
 pub use note::Note;
+pub use odd::ODD;
 pub use repair::Repair;
 
 pub(crate) use network::provide_network;
@@ -187,7 +190,7 @@ pub const ALL: &[Scenario] = &[
 
 /// The scenario of that name.
 pub fn find(name: &str) -> Option<&'static Scenario> {
-    ALL.iter().find(|scenario| scenario.name == name)
+    ALL.iter().chain(ODD).find(|scenario| scenario.name == name)
 }
 
 #[cfg(test)]
@@ -196,9 +199,9 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<_> = ALL.iter().map(|scenario| scenario.name).collect();
+        let mut names: Vec<_> = ALL.iter().chain(ODD).map(|scenario| scenario.name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), ALL.len());
+        assert_eq!(names.len(), ALL.len() + ODD.len());
     }
 }

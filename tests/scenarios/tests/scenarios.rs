@@ -1,6 +1,7 @@
 //! Every scenario of the lab is a test: stage it, ask the real binary, compare, type the remedy as
 //! it was printed, and see that the pod goes and the finding with it.
 
+mod accuracy;
 mod ask;
 mod compare;
 mod container;
@@ -45,6 +46,11 @@ fn main() -> ExitCode {
         trial(scenario.name, move || run(scenario)).with_ignored_flag(why_not.is_some())
     };
     let mut trials: Vec<Trial> = scenario::ALL.iter().map(staged).collect();
+    // Where the whole matrix is asked for, nothing else is.
+    if let Ok(path) = std::env::var("ACCURACY") {
+        trials = vec![trial("accuracy", move || accuracy::all(&path))];
+        return libtest_mimic::run(&arguments, trials).exit_code();
+    }
     trials.push(trial("everything-dead-at-once", together::everything_dead));
     trials.push(trial("not-a-leak-itself", together::not_a_leak));
     trials.push(trial("without-the-api", together::without_api));

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Placeholder, cause};
 
-use super::FindingBuilder;
+use super::{FindingBuilder, tries};
 use crate::view::{PodView, RETRY_WINDOW_MS};
 
 /// The kubelet has not reported the final status: the phase in the API is not terminal.
@@ -85,7 +85,7 @@ pub fn devices(view: &PodView) -> Option<Finding> {
         .evidence("dra_manager_state", "still lists this pod")
         .name_if(Placeholder::Claim, (!claims.is_empty()).then_some(claims))
         .root(view.uid());
-    Some(found.finish())
+    Some(tries::tell(view, tries::unprepare(view).as_ref(), found).finish())
 }
 
 #[cfg(test)]

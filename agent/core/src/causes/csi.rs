@@ -2,7 +2,7 @@
 
 use findings::{Finding, Link, Placeholder, cause};
 
-use super::{FindingBuilder, finding_builder::VOLUMES, words};
+use super::{FindingBuilder, finding_builder::VOLUMES, tries, words};
 use crate::{
     observation::{CsiDriver, Mount, PersistentVolume, Question, VolData, VolumeDir},
     view::PodView,
@@ -134,9 +134,15 @@ fn registered(view: &PodView) -> String {
 }
 
 /// Registered and alive, nothing holds the mount, and it is still there: the driver answered OK
-/// and left it (then nobody will ever try again), or it keeps failing.
+/// and left it (then nobody will ever try again), or it keeps failing, which only the kubelet's counters tell.
 pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
+    let tries = tries::unpublish(view, &data.driver);
+    if tries.as_ref().is_some_and(|tries| tries.failure().is_some()) {
+        let found = FindingBuilder::of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
+            .link(words::mount(mount), "mounted, and nothing holds it");
+        return Some(fails(view, volume, tries.as_ref(), found));
+    }
     let found = FindingBuilder::of_pod(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
         .probable()
         .link(words::mount(mount), "mounted, and nothing holds it")
@@ -147,7 +153,25 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
         .root(mount.mount_point.show());
-    Some(found.finish())
+    Some(tries::tell(view, tries.as_ref(), found).finish())
+}
+
+/// The driver answers with an error, each time as far as is known.
+fn fails(view: &PodView, volume: &VolumeDir, tries: Option<&tries::Tries<'_>>, found: FindingBuilder) -> Finding {
+    let VolData::Read(data) = &volume.vol_data else { return found.finish() };
+    let target = volume.path.join("mount");
+    let state = match tries.and_then(tries::Tries::failure) {
+        Some(code) => format!("answers {} to NodeUnpublishVolume", findings::clean(code, 40)),
+        None => "registered; its target is not mounted, and the volume is still not cleaned up".to_owned(),
+    };
+    let found = found
+        .blame(words::csi_driver(&data.driver), state)
+        .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
+        .name(Placeholder::Driver, &data.driver)
+        .name_if(Placeholder::Path, target.as_str())
+        .root(target.show());
+    let found = if tries.is_some_and(tries::Tries::proves_failure) { found } else { found.probable() };
+    tries::tell(view, tries, found).finish()
 }
 
 /// Not mounted, remembered, its driver registered: the driver keeps failing on a target it has
@@ -155,19 +179,10 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
 pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
     view.csi_drivers()?;
-    let target = volume.path.join("mount");
+    let tries = tries::unpublish(view, &data.driver);
     let found = FindingBuilder::of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
-        .probable()
-        .blame(
-            words::csi_driver(&data.driver),
-            "registered; its target is not mounted, and the volume is still not cleaned up",
-        )
-        .evidence(target.show(), "not a mount point")
-        .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
-        .name(Placeholder::Driver, &data.driver)
-        .name_if(Placeholder::Path, target.as_str())
-        .root(target.show());
-    Some(found.finish())
+        .evidence(volume.path.join("mount").show(), "not a mount point");
+    Some(fails(view, volume, tries.as_ref(), found))
 }
 
 #[cfg(test)]

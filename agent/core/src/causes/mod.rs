@@ -33,6 +33,7 @@ pub mod shim;
 pub mod static_pod;
 pub mod stray;
 pub mod tracer;
+pub mod tries;
 pub mod uninterruptible;
 pub mod volume;
 pub mod waited_for;

@@ -2,11 +2,11 @@
 
 use findings::{FaultKind, Finding, Link, Placeholder, cause};
 
-use super::{FindingBuilder, finding_builder::VOLUMES, words};
+use super::{FindingBuilder, finding_builder::VOLUMES, tries, words};
 use crate::{
     file_system,
     observation::{HostPath, Mount, SubPath, VolData, VolumeDir},
-    view::PodView,
+    view::{PodView, UNMOUNT_RETRY_MS},
 };
 
 /// A mount lies below the volume: neither `umount` of the volume nor `rmdir` can succeed.
@@ -77,7 +77,10 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
         .evidence(target.show(), says)
         .name_if(Placeholder::Path, target.as_str())
         .root(target.show());
-    Some(found.finish())
+    if !view.is_overdue_by(UNMOUNT_RETRY_MS) {
+        return Some(found.finish());
+    }
+    Some(tries::tell(view, tries::unmount(view, volume).as_ref(), found).finish())
 }
 
 /// Two mounts on the very same path: whoever unmounts one meets the other.

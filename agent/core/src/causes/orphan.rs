@@ -2,7 +2,7 @@
 
 use findings::{Cause, Finding, Gate, Placeholder, cause};
 
-use super::{FindingBuilder, container, csi, words};
+use super::{FindingBuilder, container, csi, tries, words};
 use crate::{
     observation::{Container, ContainerState, HostPath, PodDir, Process, Seen, VolData, VolumeDir},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -87,7 +87,7 @@ fn memory<'a>(view: &PodView, dir: &PodDir, volumes: &[&'a VolumeDir]) -> Memory
         Some(volume) if is_younger => {
             Memory::Remembers(volume, "it was started later, read vol_data.json then, and has nobody to ask")
         }
-        Some(_) => Memory::Untold,
+        Some(volume) => told_by_counters(view, volume),
         None if noted.iter().all(|volume| matches!(volume.vol_data, VolData::Unusable(_))) && is_younger => {
             Memory::Forgot
         }
@@ -95,6 +95,17 @@ fn memory<'a>(view: &PodView, dir: &PodDir, volumes: &[&'a VolumeDir]) -> Memory
             Memory::Forgot
         }
         None => Memory::Untold,
+    }
+}
+
+/// A kubelet that remembers a volume tries to unmount it again and again, and counts that.
+fn told_by_counters<'a>(view: &PodView, volume: &'a VolumeDir) -> Memory<'a> {
+    match tries::unmount(view, volume) {
+        Some(tries) if tries.proves_failure() => {
+            Memory::Remembers(volume, "its counters show that it goes on trying to unmount it")
+        }
+        Some(tries) if tries.has_given_up() => Memory::Forgot,
+        _ => Memory::Untold,
     }
 }
 

@@ -4,7 +4,7 @@ use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 
 use super::{
     FindingBuilder, block, csi, finding_builder::VOLUMES, fuse, holder, in_flight, mount_copy, mounts, multipath, nfs,
-    stray, words,
+    stray, tries, words,
 };
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
@@ -148,12 +148,20 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         ),
         None => "no search was made".to_owned(),
     };
+    // Until then the next try may do.
+    let is_late = view.is_overdue_by(UNMOUNT_RETRY_MS);
+    let tries = is_late.then(|| tries::unmount(view, volume)).flatten();
+    let state = match tries.as_ref().and_then(tries::Tries::failure) {
+        Some(_) => "its unmount fails, and nothing was found that holds it",
+        None => "nothing was found that holds it",
+    };
     let found = FindingBuilder::of_pod(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
         .probable()
-        .blame(words::mount(mount), "nothing was found that holds it")
+        .blame(words::mount(mount), state)
         .evidence("search for holders", says)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
+    let found = if is_late { tries::tell(view, tries.as_ref(), found) } else { found };
     Some(found.finish())
 }
 

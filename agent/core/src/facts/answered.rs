@@ -48,6 +48,7 @@ impl Question {
                 seen.fuse.iter().any(|known| known.number == *connection && known.probe != Seen::NotAsked)
             }
             CsiDrivers => seen.csi != Seen::NotAsked,
+            KubeletCounters => seen.kubelet_counters != Seen::NotAsked,
             BlockStack(dev) => seen.block_stacks.iter().any(|stack| stack.mounted == *dev),
             MultipathMap(dev) => seen.multipath.iter().any(|map| map.mounted == *dev),
             Shims(sandbox) => seen.shims.iter().any(|shim| shim.sandbox == *sandbox),

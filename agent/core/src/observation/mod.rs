@@ -9,6 +9,7 @@ mod cgroup;
 mod csi;
 mod fault;
 mod holder;
+mod kubelet_counters;
 mod mount;
 mod mount_copy;
 mod multipath;
@@ -36,6 +37,7 @@ pub use cgroup::*;
 pub use csi::*;
 pub use fault::{Fault, FaultKind, Reason, Source};
 pub use holder::*;
+pub use kubelet_counters::*;
 pub use mount::*;
 pub use mount_copy::*;
 pub use multipath::*;
@@ -101,6 +103,9 @@ pub struct Observation {
     pub mount_copies: Vec<MountCopy>,
     /// The CSI drivers registered with the kubelet.
     pub csi: Seen<Vec<CsiDriver>>,
+    /// What the kubelet counts; asked only where a volume or a device is otherwise unexplained.
+    #[serde(default)]
+    pub kubelet_counters: Seen<KubeletCounters>,
     /// CSI staging mounts (`globalmount`).
     pub staging: Vec<StagingMount>,
     /// Staging directories in which nothing is mounted.

@@ -76,6 +76,8 @@ pub enum Question {
     MultipathMap(Dev),
     /// The shims of this sandbox that live on.
     Shims(String),
+    /// What the kubelet counts of its own work, of the kubelet.
+    KubeletCounters,
     /// This PersistentVolume, of the API server.
     PersistentVolume(String),
 }
@@ -152,6 +154,8 @@ impl Question {
             // One table; that of the kubelet's namespace is in memory.
             MountTable { .. } | RootFileSystem(_) => Cost::Read,
             Holders(_) | InFlight | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
+            // A list of thousands of lines, and only where all else has explained nothing.
+            KubeletCounters => Cost::Search,
             WaitingThreads(_) | FuseAnswer { .. } | BlockStack(_) => Cost::Wait,
         }
     }
@@ -180,7 +184,7 @@ impl Question {
             // The kubelet's own directory; no path on a file system that needs a server is touched.
             PodVolumes(_) | DraState => Hazard::Direct,
             ContainerStatus(_) | SandboxStatus(_) => Hazard::Conversation(STATUS),
-            ContainerState(_) | RuntimeConditions | PersistentVolume(_) => Hazard::Conversation(CALL),
+            ContainerState(_) | RuntimeConditions | PersistentVolume(_) | KubeletCounters => Hazard::Conversation(CALL),
             CsiDrivers => Hazard::Conversation(REGISTRATION),
             // Mappings take the lock of the process's memory, which a task in D may hold.
             Holders(_) => Hazard::Child(HOLDERS),

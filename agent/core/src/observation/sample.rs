@@ -82,6 +82,7 @@ pub fn node() -> Observation {
         in_flight: Vec::new(),
         mount_copies: Vec::new(),
         csi: Seen::Missing,
+        kubelet_counters: Seen::Missing,
         staging: Vec::new(),
         unstaged: Vec::new(),
         unmounted_devices: Vec::new(),

@@ -21,6 +21,12 @@ pub struct KubeletFlags {
     pub hostname_override: Option<String>,
     /// `--kubeconfig`.
     pub kubeconfig: Option<String>,
+    /// `--port`, also a setting of the file: where it serves its metrics.
+    pub port: Option<u16>,
+    /// `--cert-dir`.
+    pub cert_dir: Option<String>,
+    /// `--tls-cert-file`, also a setting of the file.
+    pub tls_cert_file: Option<String>,
     /// `--healthz-port`, also a setting of the file; 0 switches it off.
     pub healthz_port: Option<u16>,
 }
@@ -51,6 +57,9 @@ pub fn kubelet_flags(arguments: &[String]) -> KubeletFlags {
         cgroup_driver: value("cgroup-driver"),
         hostname_override: value("hostname-override"),
         kubeconfig: value("kubeconfig"),
+        port: value("port").and_then(|port| port.parse().ok()),
+        cert_dir: value("cert-dir"),
+        tls_cert_file: value("tls-cert-file"),
         healthz_port: value("healthz-port").and_then(|port| port.parse().ok()),
     }
 }
@@ -65,6 +74,10 @@ pub struct KubeletConfig {
     pub cgroup_root: Option<String>,
     /// `systemd` or `cgroupfs`.
     pub cgroup_driver: Option<String>,
+    /// Port of `/metrics` and all else, 10250 unless set.
+    pub port: Option<u16>,
+    /// Its serving certificate, where it does not make its own.
+    pub tls_cert_file: Option<String>,
     /// Port of `/healthz` on 127.0.0.1, 10248 unless set; 0 switches it off.
     pub healthz_port: Option<u16>,
 }
@@ -76,6 +89,8 @@ impl KubeletConfig {
             container_runtime_endpoint: later.container_runtime_endpoint.or(self.container_runtime_endpoint),
             cgroup_root: later.cgroup_root.or(self.cgroup_root),
             cgroup_driver: later.cgroup_driver.or(self.cgroup_driver),
+            port: later.port.or(self.port),
+            tls_cert_file: later.tls_cert_file.or(self.tls_cert_file),
             healthz_port: later.healthz_port.or(self.healthz_port),
         }
     }

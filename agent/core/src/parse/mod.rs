@@ -2,6 +2,7 @@
 //! whole because of one line, never panic, and do no I/O.
 
 mod cgroup;
+mod exposition;
 mod fdinfo;
 mod kubelet;
 pub mod mountinfo;
@@ -11,6 +12,7 @@ mod syscall;
 mod vol_data;
 
 pub use cgroup::{CgroupLine, cgroup_lines, owner};
+pub use exposition::{LONGEST_LINE, counter};
 pub use fdinfo::{Fdinfo, fdinfo};
 pub use kubelet::{KubeletConfig, KubeletFlags, kubelet_config, kubelet_flags};
 pub use stat::{Stat, stat};

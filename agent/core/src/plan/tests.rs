@@ -15,6 +15,7 @@ fn lists(whole: &Observation) -> Observation {
     seen.node.runtime_process = Seen::NotAsked;
     seen.node.dra_pods = Seen::NotAsked;
     seen.csi = Seen::NotAsked;
+    seen.kubelet_counters = Seen::NotAsked;
     seen.mounts.others.clear();
     if let Seen::Seen(api) = &mut seen.api {
         api.volumes.clear();
@@ -167,6 +168,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
             seen.fuse.iter_mut().find(|known| known.number == *connection).unwrap().probe = from.probe.clone();
         }
         CsiDrivers => seen.csi = whole.csi.clone(),
+        KubeletCounters => seen.kubelet_counters = whole.kubelet_counters.clone(),
         BlockStack(dev) => copy_all(&whole.block_stacks, &mut seen.block_stacks, |stack| stack.mounted == *dev),
         MultipathMap(dev) => copy_all(&whole.multipath, &mut seen.multipath, |map| map.mounted == *dev),
         Shims(id) => copy_all(&whole.shims, &mut seen.shims, |shim| shim.sandbox == *id),

@@ -293,6 +293,12 @@ impl<'a> PodView<'a> {
         self.seen.csi.get()
     }
 
+    /// What the kubelet counts of its own work.
+    pub fn kubelet_counters(&self) -> &'a Seen<KubeletCounters> {
+        self.seen.is_settled(Question::KubeletCounters);
+        &self.seen.kubelet_counters
+    }
+
     /// The search for holders of the mount at `path`, if one was made.
     pub fn holders(&self, path: &HostPath) -> Option<&'a HolderSearch> {
         self.seen.holders.iter().find(|search| search.mount_point == *path)

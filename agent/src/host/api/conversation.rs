@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use kube::{
-    Client,
+    Client, Config,
     client::{Body, retry::RetryPolicy},
 };
 use tokio::sync::{mpsc, oneshot};
@@ -17,6 +17,8 @@ use crate::observation::{Fault, FaultKind, Seen, Source};
 pub(super) struct Server {
     /// Its address, for messages.
     pub url: String,
+    /// With which credentials, and how, it is asked.
+    pub config: Config,
     /// Asks again when the server says that it is busy.
     pub patient: ApiClient,
     /// Asks once.
@@ -87,7 +89,7 @@ async fn answer(credentials: Credentials, mut asked: mpsc::UnboundedReceiver<Que
 async fn connect(credentials: Credentials) -> anyhow::Result<Server> {
     let config = credentials.config(CHECK).await?;
     let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
-    let once = Client::try_from(config)?;
+    let once = Client::try_from(config.clone())?;
     let asking = once.clone();
     let ask = service_fn(move |request: http::Request<Body>| {
         let asking = asking.clone();
@@ -95,5 +97,5 @@ async fn connect(credentials: Credentials) -> anyhow::Result<Server> {
     });
     let retrying = ServiceBuilder::new().layer(RetryLayer::new(RetryPolicy::server_retry())).service(ask);
     let patient = Client::new(retrying, namespace);
-    Ok(Server { url, patient: ApiClient::new(patient, CHECK), once: ApiClient::new(once, CHECK) })
+    Ok(Server { url, config, patient: ApiClient::new(patient, CHECK), once: ApiClient::new(once, CHECK) })
 }

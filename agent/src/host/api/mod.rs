@@ -3,6 +3,7 @@
 mod client;
 mod conversation;
 mod credentials;
+mod kubelet;
 mod kubelet_kubeconfig;
 mod pods;
 mod relay;
@@ -12,6 +13,7 @@ mod types;
 pub use client::{ApiClient, CHECK, Deadlines, LONGEST, RUN, Watch, fault};
 pub use conversation::Conversation;
 pub use credentials::Credentials;
+pub use kubelet::CounterHistory;
 pub use pods::{Freshness, of_node};
 pub use relay::{ApiAnswer, ApiQuestion, Relay, Relayed};
 pub use types::{Pod, Small};
@@ -21,8 +23,8 @@ use findings::FaultKind;
 use reconcile::index::NodeInfo;
 use types::Volume;
 
-use super::pod_filter::PodFilter;
-use crate::observation::{ApiFacts, Fault, Heard, PersistentVolume, Seen, Source};
+use super::{kubelet::KubeletListener, pod_filter::PodFilter};
+use crate::observation::{ApiFacts, CounterRead, Fault, Heard, PersistentVolume, Seen, Source};
 
 impl Conversation {
     /// Asks for the pods of `node`, or with a name in `only` for the one that is called so there.
@@ -47,6 +49,25 @@ impl Conversation {
             Ok(found)
         })
         .await
+    }
+
+    /// What the kubelet of this node counts; asked of the kubelet itself.
+    pub async fn kubelet_counters(&self, node: &str, listener: KubeletListener) -> Result<CounterRead, Fault> {
+        let node = node.to_owned();
+        let asked = self.ask(move |server| async move {
+            let addresses = server.once.get::<kubelet::NodeAddresses>(None, &node).await?;
+            let nowhere =
+                || Fault::new(Source::ApiServer, (FaultKind::Gone, format!("Node {node:?} has no InternalIP")));
+            let address = addresses.and_then(|node| node.internal()).ok_or_else(nowhere)?;
+            kubelet::counters(&server.config, address, &listener, CHECK).await
+        });
+        match asked.await {
+            Seen::Seen(read) => Ok(read),
+            Seen::Failed(fault) => Err(fault),
+            Seen::Missing | Seen::NotAsked => {
+                Err(Fault::new(Source::ApiServer, (FaultKind::NotAsked, "was not asked")))
+            }
+        }
     }
 }
 

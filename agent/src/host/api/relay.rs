@@ -7,8 +7,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::CHECK;
 use crate::{
-    host::PodFilter,
-    observation::{ApiFacts, Fault, FaultKind, PersistentVolume, Seen, Source},
+    host::{PodFilter, kubelet::KubeletListener},
+    observation::{ApiFacts, Fault, FaultKind, KubeletCounters, PersistentVolume, Seen, Source},
 };
 
 /// A question to the API server, of whoever looks at a node.
@@ -18,6 +18,13 @@ pub enum ApiQuestion {
     Pods(Option<PodFilter>),
     /// These PersistentVolumes.
     Volumes(Vec<String>),
+    /// What the kubelet counts, of the kubelet.
+    KubeletCounters {
+        /// Where it is asked, and who answers there.
+        listener: KubeletListener,
+        /// The volumes that are to be unmounted.
+        volumes: Vec<String>,
+    },
 }
 
 /// The answer to one.
@@ -27,6 +34,8 @@ pub enum ApiAnswer {
     Pods(Seen<ApiFacts>),
     /// To [`ApiQuestion::Volumes`].
     Volumes(Seen<Vec<PersistentVolume>>),
+    /// To [`ApiQuestion::KubeletCounters`].
+    KubeletCounters(Seen<KubeletCounters>),
 }
 
 /// A question on its way, and where its answer goes.
@@ -50,7 +59,7 @@ impl Relay {
     pub async fn pods(&self, only: Option<&PodFilter>) -> Seen<ApiFacts> {
         match self.ask(ApiQuestion::Pods(only.cloned())).await {
             Ok(ApiAnswer::Pods(answer)) => answer,
-            Ok(ApiAnswer::Volumes(_)) => Seen::Failed(other_question()),
+            Ok(_) => Seen::Failed(other_question()),
             Err(fault) => Seen::Failed(fault),
         }
     }
@@ -59,7 +68,16 @@ impl Relay {
     pub async fn volumes(&self, names: Vec<String>) -> Seen<Vec<PersistentVolume>> {
         match self.ask(ApiQuestion::Volumes(names)).await {
             Ok(ApiAnswer::Volumes(answer)) => answer,
-            Ok(ApiAnswer::Pods(_)) => Seen::Failed(other_question()),
+            Ok(_) => Seen::Failed(other_question()),
+            Err(fault) => Seen::Failed(fault),
+        }
+    }
+
+    /// What the kubelet counts, now and some minutes before.
+    pub async fn kubelet_counters(&self, listener: KubeletListener, volumes: Vec<String>) -> Seen<KubeletCounters> {
+        match self.ask(ApiQuestion::KubeletCounters { listener, volumes }).await {
+            Ok(ApiAnswer::KubeletCounters(answer)) => answer,
+            Ok(_) => Seen::Failed(other_question()),
             Err(fault) => Seen::Failed(fault),
         }
     }

@@ -3,15 +3,15 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use agent_core::{MAX_ROUNDS, plan};
+use agent_core::{MAX_ROUNDS, causes::tries, plan};
 use findings::PodUid;
 use tokio::time::Instant;
 
 use super::Scan;
 use crate::{
     host::{
-        block_stack, census::Census, cgroups, csi, fuse, holders, in_flight, mount_copies, multipath, netns, processes,
-        runtime, shims, superblocks, volumes,
+        block_stack, census::Census, cgroups, csi, fuse, holders, in_flight, kubelet, mount_copies, multipath, netns,
+        processes, runtime, shims, superblocks, volumes,
     },
     observation::*,
     sys, view,
@@ -102,6 +102,7 @@ impl Scan<'_> {
                     self.fuse_answer(*connection, mount_point, question.deadline(), seen);
                 }
                 Question::CsiDrivers => self.csi_drivers(question.deadline(), seen).await,
+                Question::KubeletCounters => seen.kubelet_counters = self.kubelet_counters(seen).await,
                 Question::BlockStack(dev) => together.block_stacks.push(*dev),
                 Question::MultipathMap(dev) => seen.multipath.extend(multipath::maps(&self.host, &[*dev])),
                 Question::Shims(sandbox) => together.shims.push(sandbox.clone()),
@@ -331,6 +332,26 @@ impl Scan<'_> {
     async fn csi_drivers(&self, deadline: Option<Duration>, seen: &mut Observation) {
         let (Some(table), Some(deadline)) = (seen.mounts.kubelet.get(), deadline) else { return };
         seen.csi = csi::drivers(&self.host, &self.options.sockets, &seen.node.kubelet_root, table, deadline).await;
+    }
+
+    /// Asked by whoever has the credentials; this process says who the kubelet is.
+    async fn kubelet_counters(&self, seen: &Observation) -> Seen<KubeletCounters> {
+        // A kubelet asks the API server who it is that asks.
+        let Some(found) = self.kubelet.as_ref().filter(|_| seen.api.get().is_some()) else { return Seen::Missing };
+        let listener = match kubelet::listener(found, &self.settings, &self.host) {
+            Ok(listener) => listener,
+            Err(fault) => return Seen::Failed(fault),
+        };
+        if let Some(relay) = &self.options.relay {
+            return relay.kubelet_counters(listener, tries::to_be_unmounted(seen)).await;
+        }
+        match self.conversation() {
+            Some(Ok(conversation)) => match conversation.kubelet_counters(&seen.node.name, listener).await {
+                Ok(last) => Seen::Seen(KubeletCounters { last, earlier: None }),
+                Err(fault) => Seen::Failed(fault),
+            },
+            _ => Seen::Missing,
+        }
     }
 
     /// What a lost `vol_data.json` said.

@@ -34,7 +34,9 @@ causes! {
             target is already unmounted and the driver does not accept that. Any error, NotFound too, keeps the volume \
             in the kubelet's memory and the pod in Terminating.")
         .proof("The driver's socket exists, and the kubelet's log says Unmounter.TearDownAt failed: rpc error … for \
-            this volume. The target may be an unmounted directory.")
+            this volume. The target may be an unmounted directory. The kubelet's /metrics count the answers \
+            (csi_operations_seconds, by driver, method and gRPC code); one that grows while no other volume of the \
+            driver is to be unmounted on the node proves it.")
         .safe(&[
             step("Read the log of the CSI driver's node pod: its error names the reason; repair or upgrade the driver"),
             step("See what the kubelet got from {driver}")
@@ -59,7 +61,8 @@ causes! {
             that as done, forgets the volume and never tries again, while its own look at the disk still finds the \
             mount. It waits without end and logs nothing at its default verbosity.")
         .proof("statx says that volumes/kubernetes.io~csi/<volume>/mount is a mount root, nothing holds it, the driver \
-            is registered, and neither an error nor another try for this volume is seen over several minutes.")
+            is registered, and neither an error nor another try for this volume is seen over several minutes, as the \
+            kubelet's /metrics tell where they may be read.")
         .safe(&[
             step("Unmount the target; a plain umount writes everything back and refuses a mount in use")
                 .run("umount {path}").lab("csi-left-mounted"),

@@ -21,7 +21,7 @@ pub const NESTED_CGROUP: Scenario = Scenario {
 };
 
 fn cgroup_dstate(node: &Node) -> anyhow::Result<Staged> {
-    let media = node.layout().mnt("media");
+    let media = node.layout().mnt("media-of-cgroup-dstate");
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
     let spec = PodSpec::sleeping("cgroup-dstate");
     node.run(&spec)?;

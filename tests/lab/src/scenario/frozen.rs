@@ -68,7 +68,7 @@ pub fn freeze_v1(file: &Path) -> anyhow::Result<()> {
 }
 
 /// A process' cgroup in the version 2 hierarchy.
-fn v2_cgroup(pid: i32) -> anyhow::Result<PathBuf> {
+pub(super) fn v2_cgroup(pid: i32) -> anyhow::Result<PathBuf> {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::")).context("this machine has no cgroup v2")?;
     let roots = cgroup::hierarchies()?;

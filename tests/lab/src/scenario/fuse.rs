@@ -75,7 +75,7 @@ fn dstate_fuse(node: &Node) -> anyhow::Result<Staged> {
 }
 
 fn dstate_fuseblk(node: &Node) -> anyhow::Result<Staged> {
-    let (media, disk) = (node.layout().mnt("media"), node.layout().mnt("disk.img"));
+    let (media, disk) = (node.layout().mnt("media-of-dstate-fuseblk"), node.layout().mnt("disk.img"));
     fs::File::create(&disk).and_then(|file| file.set_len(4 << 20)).context("create the image of a disk")?;
     let fuse = support::fuse_block_mount(node, "ntfs", &losetup(&disk)?, &media)?;
     let spec = PodSpec::new("dstate-fuseblk").container(&["/bin/cat", "/media/hang"]).mount(&media, "/media");
@@ -88,7 +88,7 @@ fn dstate_fuseblk(node: &Node) -> anyhow::Result<Staged> {
 }
 
 fn fuse_lookup(node: &Node) -> anyhow::Result<Staged> {
-    let media = node.layout().mnt("media");
+    let media = node.layout().mnt("media-of-fuse-lookup");
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
     // Of the host, and not killed: what it waits for is nothing that the pod's own tasks show.
     let first = node.launch(Launch::stand_in("reader").args(["stand-in", "hold", "--read"]).arg(media.join("lost")))?;
@@ -104,7 +104,7 @@ fn fuse_lookup(node: &Node) -> anyhow::Result<Staged> {
 }
 
 fn pidns_init(node: &Node) -> anyhow::Result<Staged> {
-    let media = node.layout().mnt("media");
+    let media = node.layout().mnt("media-of-pidns-init");
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
     let command = ["/bin/sh", "-c", "cat /media/hang & wait"];
     let spec = PodSpec::new("pidns-init").container(&command).mount(&media, "/media");
@@ -121,7 +121,7 @@ fn pidns_init(node: &Node) -> anyhow::Result<Staged> {
 }
 
 fn exiting_flush(node: &Node) -> anyhow::Result<Staged> {
-    let media = node.layout().mnt("media");
+    let media = node.layout().mnt("media-of-exiting-flush");
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
     // What sleeps has not the file, so it can be killed.
     let command = ["/bin/sh", "-c", "exec 3</media/flush; trap 'exit 0' TERM; sleep 2147483647 3<&- & wait"];
@@ -135,7 +135,7 @@ fn exiting_flush(node: &Node) -> anyhow::Result<Staged> {
 }
 
 fn zombie_leader(node: &Node) -> anyhow::Result<Staged> {
-    let media = node.layout().mnt("media");
+    let media = node.layout().mnt("media-of-zombie-leader");
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
     // The lab's binary is not in the image; it is shown to the container with its libraries.
     let bin = node.layout().binary().with_file_name("");

@@ -50,7 +50,7 @@ fn globalmount_left(node: &Node) -> anyhow::Result<Staged> {
 /// A kubelet in a container without util-linux finds the loop device and cannot run `losetup`.
 fn loop_left(node: &Node) -> anyhow::Result<Staged> {
     let mut spec = PodSpec::sleeping("loop-left");
-    let disk = node.layout().mnt("disk.img");
+    let disk = node.layout().mnt("raw.img");
     fs::File::create(&disk).and_then(|file| file.set_len(4 << 20)).context("create the image of a disk")?;
     let block_device = losetup(&disk)?;
     let published = node.block_volume(&mut spec, "pvc-raw", Path::new(&block_device))?;

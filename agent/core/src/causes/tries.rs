@@ -1,0 +1,331 @@
+//! What the kubelet's own counters tell of its tries to get rid of a volume: what no file shows.
+//!
+//! They name a driver or a plugin and no pod. So one that grows proves something of a volume only while no other
+//! volume of that driver is to be unmounted on the node.
+
+use findings::duration;
+
+use super::FindingBuilder;
+use crate::{
+    observation::{
+        ApiPod, Counter, CounterRead, FaultKind, Observation, Operation, PodDir, Question, Seen, VolData, VolumeDir,
+    },
+    view::{PodView, UNMOUNT_RETRY_MS},
+};
+
+const METRICS: &str = "/metrics of the kubelet";
+/// Between two looks that tell whether it still tries: more than its longest pause.
+pub const WINDOW_MS: u64 = UNMOUNT_RETRY_MS + 28_000;
+
+/// How the kubelet's tries of one kind ended, by its counters.
+pub struct Tries<'a> {
+    what: String,
+    outcomes: Vec<Outcome<'a>>,
+    /// Between the two looks.
+    window_ms: Option<u64>,
+    is_only: bool,
+    /// Since when it counts.
+    age_ms: Option<u64>,
+}
+
+struct Outcome<'a> {
+    name: &'a str,
+    count: u64,
+    /// How often since the earlier look.
+    more: u64,
+}
+
+impl Outcome<'_> {
+    fn is_failure(&self) -> bool {
+        !matches!(self.name, "OK" | "success")
+    }
+}
+
+/// The driver's answers to `NodeUnpublishVolume`. None where the counters are not known.
+pub fn unpublish<'a>(view: &PodView<'a>, driver: &str) -> Option<Tries<'a>> {
+    let is_its = |volume: &VolumeDir| match &volume.vol_data {
+        VolData::Read(data) => data.driver == driver,
+        VolData::NotCsi => false,
+        // It may be.
+        VolData::Missing | VolData::Unusable(_) | VolData::Failed(_) => true,
+    };
+    let is_its_call = |of: &Operation| matches!(of, Operation::Csi { driver: of, method } if of == driver && method.ends_with("/NodeUnpublishVolume"));
+    of(view, format!("NodeUnpublishVolume of {}", findings::clean(driver, 80)), is_its_call, is_its)
+}
+
+/// The kubelet's unmounts of volumes like this one.
+pub fn unmount<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<Tries<'a>> {
+    let plugin = match &volume.vol_data {
+        VolData::Read(data) => format!("{}:{}", volume.plugin, data.driver),
+        _ => volume.plugin.clone(),
+    };
+    let is_its = |other: &VolumeDir| other.plugin == volume.plugin;
+    let is_unmount = |of: &Operation| matches!(of, Operation::Storage { plugin: of, name } if *of == plugin && name == "volume_unmount");
+    of(view, format!("volume_unmount of {}", findings::clean(&plugin, 120)), is_unmount, is_its)
+}
+
+/// The answers of DRA drivers to `NodeUnprepareResources`.
+pub fn unprepare<'a>(view: &PodView<'a>) -> Option<Tries<'a>> {
+    let is_unprepare =
+        |of: &Operation| matches!(of, Operation::Dra { method, .. } if method.ends_with("/NodeUnprepareResources"));
+    of(view, "NodeUnprepareResources".to_owned(), is_unprepare, |_| false)
+}
+
+fn of<'a>(
+    view: &PodView<'a>,
+    what: String,
+    is_meant: impl Fn(&Operation) -> bool,
+    is_like: impl Fn(&VolumeDir) -> bool,
+) -> Option<Tries<'a>> {
+    let is_only = is_only(view, is_like);
+    let read = view.kubelet_counters().get()?;
+    let meant = |read: &'a CounterRead| read.counters.iter().filter(|counter| is_meant(&counter.of));
+    let before = |now: &Counter| {
+        let earlier = read.earlier.iter().flat_map(|earlier| &earlier.counters);
+        let mut same = earlier.filter(|counter| counter.of == now.of && counter.outcome == now.outcome);
+        same.next().map_or(0, |counter| counter.count)
+    };
+    let mut outcomes: Vec<Outcome<'a>> = Vec::new();
+    for counter in meant(&read.last) {
+        let more = counter.count.saturating_sub(before(counter));
+        match outcomes.iter_mut().find(|outcome| outcome.name == counter.outcome) {
+            Some(known) => (known.count, known.more) = (known.count + counter.count, known.more + more),
+            None => outcomes.push(Outcome { name: &counter.outcome, count: counter.count, more }),
+        }
+    }
+    outcomes.sort_by(|a, b| (b.more, b.count).cmp(&(a.more, a.count)).then(a.name.cmp(b.name)));
+    Some(Tries {
+        what,
+        outcomes,
+        window_ms: read.earlier.as_ref().map(|earlier| read.last.at_ms.saturating_sub(earlier.at_ms)),
+        is_only,
+        age_ms: view.seen.node.kubelet.get().map(|kubelet| kubelet.age_ms),
+    })
+}
+
+impl Tries<'_> {
+    /// How it fails, where it does and nothing else of the kind succeeds.
+    pub fn failure(&self) -> Option<&str> {
+        let lately = |outcome: &&Outcome<'_>| self.window_ms.is_none() || outcome.more > 0;
+        let mut ended = self.outcomes.iter().filter(lately);
+        let all_fail = ended.clone().all(Outcome::is_failure);
+        ended.next().filter(|_| all_fail).map(|outcome| outcome.name)
+    }
+
+    /// Whether it is this volume that fails: the counter grows, and there is no other.
+    pub fn proves_failure(&self) -> bool {
+        self.is_only && self.window_ms.is_some() && self.failure().is_some()
+    }
+
+    /// Whether the kubelet has given up, or has forgotten: nothing was tried for longer than it ever waits.
+    pub fn has_given_up(&self) -> bool {
+        self.window_ms.is_some_and(|window| window >= WINDOW_MS)
+            && self.outcomes.iter().all(|outcome| outcome.more == 0)
+    }
+
+    /// `NodeUnpublishVolume of exam.csi: Internal 14 times, OK 1 time since it started 2d ago; Internal 2 more in 3m`.
+    pub fn says(&self) -> String {
+        let mut words = format!("{}: ", self.what);
+        let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+        let listed = |outcomes: &mut dyn Iterator<Item = String>| outcomes.take(5).collect::<Vec<_>>().join(", ");
+        let name = |outcome: &Outcome<'_>| findings::clean(outcome.name, 40);
+        let all =
+            listed(&mut self.outcomes.iter().map(|outcome| format!("{} {}", name(outcome), times(outcome.count))));
+        words.push_str(if all.is_empty() { "never" } else { &all });
+        if let Some(age_ms) = self.age_ms {
+            words.push_str(&format!(" since it started {} ago", duration(age_ms / 1000)));
+        }
+        if let Some(window_ms) = self.window_ms {
+            let grown = self.outcomes.iter().filter(|outcome| outcome.more > 0);
+            let more = listed(&mut grown.map(|outcome| format!("{} {} more", name(outcome), times(outcome.more))));
+            let more = if more.is_empty() { "none".to_owned() } else { more };
+            words.push_str(&format!("; in the last {} {more}", duration(window_ms / 1000)));
+        }
+        words
+    }
+}
+
+/// Adds what the counters say, or why they say nothing.
+pub fn tell(view: &PodView, tries: Option<&Tries<'_>>, found: FindingBuilder) -> FindingBuilder {
+    match (tries, view.kubelet_counters()) {
+        (Some(tries), _) => found.evidence(METRICS, tries.says()),
+        (None, Seen::Failed(fault)) if fault.kind == FaultKind::Denied => {
+            let lacks =
+                "may not be read: with the right to get nodes/metrics the answers of drivers would be known here";
+            found.evidence(METRICS, lacks)
+        }
+        (None, Seen::Failed(fault)) => found.evidence(METRICS, &fault.says),
+        (None, _) => found,
+    }
+}
+
+/// Whether no other volume like this one is to be unmounted on the node.
+fn is_only(view: &PodView, is_like: impl Fn(&VolumeDir) -> bool) -> bool {
+    let Some(dirs) = view.seen.pod_dirs.get() else { return false };
+    let mut like = 0;
+    for dir in dirs.iter().filter(|dir| is_ending(view.seen, dir)) {
+        view.seen.is_settled(Question::PodVolumes(dir.uid.clone()));
+        let Some(volumes) = dir.volumes.get() else { return false };
+        like += volumes.iter().filter(|volume| !volume.is_only_a_husk() && is_like(volume)).count();
+    }
+    like == 1
+}
+
+/// Whether the volumes of its pod are to be unmounted: the pod is deleted, has ended, or is not known any more.
+fn is_ending(seen: &Observation, dir: &PodDir) -> bool {
+    let pod = seen.api.get().and_then(|api| api.pods.iter().find(|pod| pod.uid == dir.uid));
+    let stays = |pod: &ApiPod| pod.deletion.is_none() && !matches!(pod.phase.as_str(), "Succeeded" | "Failed");
+    !pod.is_some_and(stays)
+}
+
+/// The volumes that are to be unmounted on the node, as far as they are known: while these stay the same, what the
+/// counters say at two times is of them.
+pub fn to_be_unmounted(seen: &Observation) -> Vec<String> {
+    let dirs = seen.pod_dirs.get().into_iter().flatten().filter(|dir| is_ending(seen, dir));
+    let volumes = dirs.flat_map(|dir| dir.volumes.get().into_iter().flatten().map(move |volume| (dir, volume)));
+    let mut names: Vec<String> =
+        volumes.map(|(dir, volume)| format!("{}/{}/{}", dir.uid, volume.plugin, volume.name)).collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::Confidence;
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, causes, pod_dir, table, volume},
+            *,
+        },
+    };
+
+    const UNPUBLISH: &str = "/csi.v1.Node/NodeUnpublishVolume";
+
+    fn read(at_ms: u64, counters: &[(&str, u64)]) -> CounterRead {
+        let of = Operation::Csi { driver: "exam.csi".into(), method: UNPUBLISH.into() };
+        let counters = counters.iter().map(|(outcome, count)| Counter {
+            of: of.clone(),
+            outcome: (*outcome).into(),
+            count: *count,
+        });
+        CounterRead { at_ms, counters: counters.collect() }
+    }
+
+    fn counted(seen: &mut Observation, earlier: &[(&str, u64)], last: &[(&str, u64)]) {
+        let earlier = Some(read(sample::NOW - 200_000, earlier));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, last), earlier });
+    }
+
+    fn finding(seen: &Observation) -> findings::Finding {
+        judge(seen).pods.remove(0).findings.remove(0)
+    }
+
+    fn says(seen: &Observation) -> String {
+        let finding = finding(seen);
+        let told = finding.evidence.iter().find(|evidence| evidence.source.contains("/metrics"));
+        told.map(|told| told.says.clone()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_driver_that_fails_is_told_from_one_that_says_ok() {
+        let mut seen = sample::mounted("ext4");
+        counted(&mut seen, &[("OK", 1), ("Internal", 12)], &[("OK", 1), ("Internal", 14)]);
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
+        assert_eq!(finding(&seen).confidence, Confidence::Proven);
+        assert_eq!(
+            says(&seen),
+            "NodeUnpublishVolume of exam.csi: Internal 14 times, OK once since it started 10d10h ago; in the last 3m20s \
+             Internal 2 times more"
+        );
+        counted(&mut seen, &[("OK", 9)], &[("OK", 9)]);
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        assert!(says(&seen).ends_with("in the last 3m20s none"), "{}", says(&seen));
+    }
+
+    #[test]
+    fn a_driver_that_fails_on_what_is_not_mounted() {
+        let mut seen = sample::mounted("ext4");
+        table(&mut seen).clear();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        // With its cgroup gone the kubelet would be past this gate.
+        seen.cgroups = Seen::Missing;
+        assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        counted(&mut seen, &[], &[("NotFound", 2)]);
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
+        assert_eq!(finding(&seen).confidence, Confidence::Proven);
+        assert!(finding(&seen).chain.iter().any(|link| link.state.contains("answers NotFound")));
+    }
+
+    /// The counters name no pod.
+    #[test]
+    fn what_another_volume_may_have_counted_is_no_proof() {
+        let mut seen = sample::mounted("ext4");
+        counted(&mut seen, &[("Internal", 12)], &[("Internal", 14)]);
+        let mut other = pod_dir(&mut seen).clone();
+        other.uid = findings::PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba2").unwrap();
+        let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+        dirs.push(other);
+        // Its volumes may be of the same driver.
+        assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+        dirs[1].volumes = Seen::Seen(Vec::new());
+        assert_eq!(finding(&seen).confidence, Confidence::Proven);
+        // Somebody else's has succeeded meanwhile.
+        counted(&mut seen, &[("Internal", 12)], &[("Internal", 14), ("OK", 1)]);
+        assert_eq!((causes(&seen), finding(&seen).confidence), (vec!["CsiUnpublishLeftMount"], Confidence::Probable));
+    }
+
+    #[test]
+    fn one_look_is_no_proof() {
+        let mut seen = sample::mounted("ext4");
+        let last = read(sample::NOW, &[("Internal", 14)]);
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last, earlier: None });
+        assert_eq!((causes(&seen), finding(&seen).confidence), (vec!["CsiUnpublishFails"], Confidence::Probable));
+        let last = read(sample::NOW, &[("Internal", 14), ("OK", 3)]);
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last, earlier: None });
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        assert!(says(&seen).contains("Internal 14 times, OK 3 times"));
+    }
+
+    #[test]
+    fn a_right_that_is_missing_is_said_and_changes_nothing() {
+        let mut seen = sample::mounted("ext4");
+        seen.kubelet_counters = Seen::Failed(Fault::new("kubelet", (FaultKind::Denied, "Forbidden")));
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        assert!(says(&seen).contains("nodes/metrics"));
+        assert!(judge(&seen).unknown.is_empty());
+    }
+
+    /// Which unmount fails is known, and not why.
+    #[test]
+    fn an_empty_dir_that_the_kubelet_cannot_unmount() {
+        let mut seen = sample::mounted("tmpfs");
+        (volume(&mut seen).plugin, volume(&mut seen).vol_data) = ("kubernetes.io/empty-dir".into(), VolData::NotCsi);
+        let of = Operation::Storage { plugin: "kubernetes.io/empty-dir".into(), name: "volume_unmount".into() };
+        let read = |at_ms: u64, count: u64| {
+            let outcome = "fail-unknown".to_owned();
+            CounterRead { at_ms, counters: vec![Counter { of: of.clone(), outcome, count }] }
+        };
+        let earlier = Some(read(sample::NOW - 200_000, 40));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, 42), earlier });
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+        assert!(says(&seen).starts_with("volume_unmount of kubernetes.io/empty-dir: fail-unknown 42 times"));
+        assert!(finding(&seen).chain.iter().any(|link| link.root && link.state.contains("its unmount fails")));
+    }
+
+    #[test]
+    fn a_driver_of_devices_that_answers_with_an_error() {
+        let mut seen = sample::deleted();
+        sample::set_phase(&mut seen, "Running");
+        seen.node.dra_pods = Seen::Seen(vec![sample::pod().uid]);
+        let method = "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources".to_owned();
+        let of = Operation::Dra { driver: "gpu.example.com".into(), method };
+        let last =
+            CounterRead { at_ms: sample::NOW, counters: vec![Counter { of, outcome: "Internal".into(), count: 5 }] };
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last, earlier: None });
+        assert_eq!(causes(&seen), ["DraDriverGone"]);
+        assert!(says(&seen).starts_with("NodeUnprepareResources: Internal 5 times"));
+    }
+}

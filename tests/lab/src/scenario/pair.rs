@@ -1,0 +1,98 @@
+//! Which scenarios can be staged on one node.
+
+use super::{ALL, Scenario};
+
+/// What is alone on its node, and why.
+const ALONE: &[(&str, &str)] = &[
+    (
+        "containerd-stopped",
+        "the runtime answers nothing, so no other pod can be started or judged: it hides the other by design",
+    ),
+    ("shim-killed", "containerd has to be stopped for it, which hides the other by design"),
+    ("kubelet-stopped", "nothing of the other would be done: it hides the other by design"),
+    ("fuse-without-fusectl", "it takes fusectl away, which another FUSE server's answer needs"),
+];
+
+/// Of each of these one is on a node, and why.
+const ONE_OF: &[(&[&str], &str)] = &[
+    (
+        &[
+            "vol-data-missing",
+            "vol-data-empty",
+            "csi-socket-missing",
+            "csi-left-mounted",
+            "mounted-twice",
+            "fuse-dead",
+            "fuse-hung-volume",
+            "orphan-remembered",
+            "orphan-remembered-moved",
+            "orphan-dir",
+        ],
+        "the lab has one CSI driver, and it behaves in one way",
+    ),
+    (
+        &[
+            "mounted-twice",
+            "loop-left",
+            "kubelet-namespace",
+            "orphan-remembered",
+            "orphan-remembered-moved",
+            "orphan-dir",
+        ],
+        "both restart the kubelet, which then does not remember the first as it was",
+    ),
+    (&["cni-del", "cni-config-gone"], "the node has one network"),
+];
+
+/// These restart the kubelet, so they come first.
+const FIRST: &[&str] = ONE_OF[1].0;
+
+/// Why two scenarios cannot be staged on one node; none when they can.
+pub fn conflict(one: &Scenario, other: &Scenario) -> Option<&'static str> {
+    let is_one = |name: &str| name == one.name || name == other.name;
+    let alone = ALONE.iter().find(|(name, _)| is_one(name)).map(|(_, why)| *why);
+    let both = |names: &[&str]| names.contains(&one.name) && names.contains(&other.name);
+    alone.or_else(|| ONE_OF.iter().find(|(names, _)| both(names)).map(|(_, why)| *why))
+}
+
+/// Those that are always alone, and why.
+pub fn alone() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ALONE.iter().copied()
+}
+
+/// The sets of which one is on a node, and why.
+pub fn one_of() -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
+    ONE_OF.iter().copied()
+}
+
+/// Every two that can be staged on one node of this machine, in the order in which they are.
+pub fn pairs() -> Vec<[&'static Scenario; 2]> {
+    let possible: Vec<&Scenario> = ALL.iter().filter(|scenario| scenario.obstacle().is_none()).collect();
+    let mut pairs = Vec::new();
+    for (at, one) in possible.iter().enumerate() {
+        for other in possible.iter().skip(at + 1).filter(|other| conflict(one, other).is_none()) {
+            pairs.push(if FIRST.contains(&other.name) { [*other, *one] } else { [*one, *other] });
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::find;
+
+    #[test]
+    fn every_name_is_a_scenarios() {
+        let names = alone().map(|(name, _)| name).chain(one_of().flat_map(|(names, _)| names.iter().copied()));
+        assert_eq!(names.filter(|name| find(name).is_none()).collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
+    fn whoever_restarts_the_kubelet_comes_first() {
+        for [one, other] in pairs() {
+            assert!(!FIRST.contains(&other.name), "{} after {}", other.name, one.name);
+            assert!(one.name != other.name && conflict(one, other).is_none());
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What is said, beside what is so: every two scenarios that fit on one node, healthy nodes on which something is odd,
+//! and, where it is asked for, every scenario alone; as a matrix.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+use findings::NodeReport;
+use lab::{
+    Node,
+    scenario::{self, Cure, Expect, Scenario, Staged, pair},
+};
+
+use super::{ask, compare};
+
+/// Of one expected cause: how often it was to be found, and what was said of its pod.
+#[derive(Default)]
+struct Row {
+    staged: usize,
+    found: usize,
+    /// Other causes, said of the same pod.
+    others: BTreeMap<String, usize>,
+}
+
+/// All that was tried.
+#[derive(Default)]
+struct Matrix {
+    rows: BTreeMap<String, Row>,
+    wrong: Vec<String>,
+}
+
+/// Everything, written to `docs/accuracy.md`. Only when it is asked for: it takes hours.
+pub fn all(path: &str) -> anyhow::Result<()> {
+    let minutes = number("ACCURACY_MINUTES")?.map_or(Duration::MAX, |minutes| Duration::from_secs(60 * minutes));
+    let seed = number("ACCURACY_SEED")?.unwrap_or_else(today);
+    let possible = || scenario::ALL.iter().filter(|scenario| scenario.obstacle().is_none());
+    let (mut alone, mut odd, mut pairs) = (Matrix::default(), Matrix::default(), Matrix::default());
+    possible().for_each(|scenario| alone.note(&[scenario]));
+    scenario::ODD.iter().for_each(|scenario| odd.note(&[scenario]));
+    let (count, of) = some_pairs(&mut pairs, seed, minutes);
+    let mut text = format!(
+        "# Accuracy\n\n\
+         What `check` says, beside what is so, on a lab node whose pods are really stuck. Written by `make accuracy`, on \
+         Linux {}.\n\n\
+         | | tried | right |\n|---|---|---|\n\
+         | scenarios, each alone | {} | {} |\n| pairs on one node (of {of} that fit; seed {seed}) | {count} | {} |\n\
+         | healthy nodes on which something is odd | {} | {} |\n",
+        kernel(),
+        possible().count(),
+        possible().count() - alone.wrong.len(),
+        count - pairs.wrong.len(),
+        scenario::ODD.len(),
+        scenario::ODD.len() - odd.wrong.len(),
+    );
+    for (title, matrix) in [("Each alone", &alone), ("In pairs", &pairs)] {
+        write!(text, "\n## {title}\n\n{}", matrix.table())?;
+    }
+    text.push_str("\n## Healthy and odd\n\nNothing is to be said of these.\n\n");
+    scenario::ODD.iter().try_for_each(|odd| writeln!(text, "* `{}`: {}", odd.name, odd.about))?;
+    text.push_str("\n## Not in pairs\n\n");
+    pair::alone().try_for_each(|(name, why)| writeln!(text, "* `{name}`: {why}"))?;
+    for (names, why) in pair::one_of() {
+        writeln!(text, "* one of `{}`: {why}", names.join("`, `"))?;
+    }
+    for scenario in scenario::ALL {
+        if let Some(why) = scenario.obstacle() {
+            writeln!(text, "* `{}`, on this machine: {why}", scenario.name)?;
+        }
+    }
+    let wrong: Vec<&String> = alone.wrong.iter().chain(&odd.wrong).chain(&pairs.wrong).collect();
+    if !wrong.is_empty() {
+        text.push_str("\n## Wrong\n\n");
+        wrong.iter().try_for_each(|wrong| writeln!(text, "* {}", wrong.lines().next().unwrap_or_default()))?;
+    }
+    fs::write(path, text).with_context(|| format!("write {path}"))?;
+    ensure!(wrong.is_empty(), "{} are wrong: see {path}", wrong.len());
+    Ok(())
+}
+
+/// How many were tried, and of how many.
+fn some_pairs(matrix: &mut Matrix, seed: u64, time: Duration) -> (usize, usize) {
+    let begun = Instant::now();
+    let mut pairs = pair::pairs();
+    let all = pairs.len();
+    fastrand::Rng::with_seed(seed).shuffle(&mut pairs);
+    let mut count = 0;
+    for pair in pairs {
+        if begun.elapsed() >= time {
+            break;
+        }
+        matrix.note(&pair);
+        count += 1;
+    }
+    (count, all)
+}
+
+impl Matrix {
+    /// Tries these together, and keeps what was wrong.
+    fn note(&mut self, scenarios: &[&Scenario]) {
+        if let Err(error) = tried(self, scenarios) {
+            let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name).collect();
+            let wrong = format!("{}: {error:#}", names.join(" with "));
+            eprintln!("{wrong}");
+            self.wrong.push(wrong);
+        }
+    }
+
+    /// What was said of each pod of which this is expected.
+    fn count(&mut self, staged: &Staged, report: &NodeReport) {
+        for expect in &staged.expect {
+            let Some(cause) = expect.cause else { continue };
+            let said = said_of(expect, report);
+            let row = self.rows.entry(cause.to_owned()).or_default();
+            row.staged += 1;
+            row.found += usize::from(said.contains(&cause));
+            let meant = |other: &&str| {
+                staged.expect.iter().any(|one| one.pod_uid == expect.pod_uid && one.cause == Some(*other))
+            };
+            for other in said.into_iter().filter(|other| !meant(other)) {
+                *row.others.entry(other.to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    fn table(&self) -> String {
+        let mut text = "| so | staged | said | said beside it |\n|---|---|---|---|\n".to_owned();
+        for (cause, row) in &self.rows {
+            let others: Vec<String> = row.others.iter().map(|(other, count)| format!("{other} {count}")).collect();
+            let others = if others.is_empty() { "–".to_owned() } else { others.join(", ") };
+            text.push_str(&format!("| {cause} | {} | {} | {others} |\n", row.staged, row.found));
+        }
+        text
+    }
+}
+
+fn said_of<'a>(expect: &Expect, report: &'a NodeReport) -> Vec<&'a str> {
+    let of_node = report
+        .node_findings
+        .iter()
+        .filter(|found| expect.pod_uid.as_ref().is_none_or(|uid| found.pods.iter().any(|pod| pod.uid.as_str() == uid)));
+    let of_pod = report.pods.iter().filter(|pod| expect.pod_uid.as_deref() == Some(pod.pod.uid.as_str()));
+    let mut said: Vec<&str> = of_pod.flat_map(|pod| &pod.findings).map(|finding| finding.cause.id).collect();
+    said.extend(of_node.map(|found| found.finding.cause.id));
+    said.sort_unstable();
+    said.dedup();
+    said
+}
+
+/// Stages these on one node, and asks.
+fn tried(matrix: &mut Matrix, scenarios: &[&Scenario]) -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let mut all =
+        Staged { pods: Vec::new(), expect: Vec::new(), cure: Cure::None, known_good: Vec::new(), ends: false };
+    for scenario in scenarios {
+        let staged = (scenario.stage)(&node).with_context(|| format!("stage {}", scenario.name))?;
+        all.pods.extend(staged.pods);
+        all.expect.extend(staged.expect);
+    }
+    let answer = ask::check(&node)?;
+    matrix.count(&all, &answer.report);
+    compare::expected(&all, &answer).with_context(|| format!("the answer was:\n{}", answer.text))?;
+    node.down().context("take the node down")
+}
+
+fn number(name: &str) -> anyhow::Result<Option<u64>> {
+    let value = std::env::var(name).ok();
+    value.map(|value| value.parse().with_context(|| format!("{name} is no number: {value:?}"))).transpose()
+}
+
+fn today() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_second() / 86_400).unwrap_or_default()
+}
+
+fn kernel() -> String {
+    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
