@@ -3,7 +3,11 @@
 CARGO ?= $(or $(shell command -v cargo),$(HOME)/.cargo/bin/cargo)
 export TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: demo test deny bench docs image packages kubectl build clean-lab
+VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$$/\1/p' Cargo.toml)
+ARCH := $(shell uname -m)
+PLUGIN := $(TARGET)/static/$(ARCH)-unknown-linux-gnu/release/kubectl-why_terminating
+
+.PHONY: demo test deny bench docs image release tag packages kubectl build clean-lab
 
 ## Stage three stuck pods on this machine, explain them, clean up
 demo: packages
@@ -39,6 +43,20 @@ docs:
 image:
 	$(CARGO) run -q -p xtask -- image --program agent
 	$(CARGO) run -q -p xtask -- image --program aggregator
+
+## A release of this machine's architecture, with its checksums, in $(TARGET)/release-files
+release: image
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build -q --release --target $(ARCH)-unknown-linux-gnu \
+		--target-dir $(TARGET)/static -p why-terminating-aggregator
+	sh deploy/release.sh $(TARGET)/release-files \
+		linux-$(subst aarch64,arm64,$(subst x86_64,amd64,$(ARCH)))=$(PLUGIN) \
+		-- $(TARGET)/why-terminating-agent.oci.tar $(TARGET)/why-terminating-aggregator.oci.tar
+
+## The signed tag of this version, where its changes are written down and nothing is left to commit
+tag:
+	@grep -q '^## $(VERSION) ' CHANGELOG.md || { echo "CHANGELOG.md has no section '## $(VERSION) (DATE)'" >&2; exit 1; }
+	@[ -z "$$(git status --porcelain)" ] || { echo "something is not committed" >&2; exit 1; }
+	git tag -s v$(VERSION) -m "why-terminating $(VERSION)"
 
 build:
 	$(CARGO) build --workspace
