@@ -3,7 +3,11 @@
 CARGO ?= $(or $(shell command -v cargo),$(HOME)/.cargo/bin/cargo)
 export TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: demo test accuracy deny bench docs image packages kubectl build clean-lab
+VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$$/\1/p' Cargo.toml)
+ARCH := $(shell uname -m)
+PLUGIN := $(TARGET)/static/$(ARCH)-unknown-linux-gnu/release/kubectl-why_terminating
+
+.PHONY: demo test accuracy deny bench docs image release tag packages kubectl build clean-lab e2e
 
 ## Stage three stuck pods on this machine, explain them, clean up
 demo: packages
@@ -19,6 +23,11 @@ test: packages kubectl build
 ## ACCURACY_MINUTES
 accuracy: packages build
 	ACCURACY=$(CURDIR)/docs/accuracy.md $(CARGO) test -p scenarios
+
+## Try it on a real cluster: that of KUBECONFIG, or one made of the binaries in KUBE_ASSETS
+e2e: packages kubectl image
+	$(CARGO) build -q -p e2e -p why-terminating-agent -p why-terminating-aggregator
+	sh tests/e2e/run.sh
 
 ## Check what the project depends on: licences, sources, second versions, advisories
 deny:
@@ -44,6 +53,20 @@ docs:
 image:
 	$(CARGO) run -q -p xtask -- image --program agent
 	$(CARGO) run -q -p xtask -- image --program aggregator
+
+## A release of this machine's architecture, with its checksums, in $(TARGET)/release-files
+release: image
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build -q --release --target $(ARCH)-unknown-linux-gnu \
+		--target-dir $(TARGET)/static -p why-terminating-aggregator
+	sh deploy/release.sh $(TARGET)/release-files \
+		linux-$(subst aarch64,arm64,$(subst x86_64,amd64,$(ARCH)))=$(PLUGIN) \
+		-- $(TARGET)/why-terminating-agent.oci.tar $(TARGET)/why-terminating-aggregator.oci.tar
+
+## The signed tag of this version, where its changes are written down and nothing is left to commit
+tag:
+	@grep -q '^## $(VERSION) ' CHANGELOG.md || { echo "CHANGELOG.md has no section '## $(VERSION) (DATE)'" >&2; exit 1; }
+	@[ -z "$$(git status --porcelain)" ] || { echo "something is not committed" >&2; exit 1; }
+	git tag -s v$(VERSION) -m "why-terminating $(VERSION)"
 
 build:
 	$(CARGO) build --workspace

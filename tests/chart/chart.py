@@ -11,6 +11,9 @@ import subprocess
 import sys
 
 import yaml
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 from helm_python import Chart, HelmError
 from helm_python.chart import lint
 
@@ -36,9 +39,10 @@ SETS = {
         {
             "podMonitor": {"enabled": True, "labels": {"release": "p"}},
             "serviceMonitor": {"enabled": True},
-            "prometheusRule": {"enabled": True, "runbooks": "https://wiki.example.com/causes"},
+            "prometheusRule": {"enabled": True, "runbooks": "https://wiki.example.com/PAGE.html?a=$1"},
+            "dashboard": {"enabled": True, "annotations": {"grafana_folder": "Kubernetes"}},
         },
-        [("PodMonitor", 1), ("ServiceMonitor", 1), ("PrometheusRule", 1)],
+        [("PodMonitor", 1), ("ServiceMonitor", 1), ("PrometheusRule", 1), ("ConfigMap", 1)],
     ),
     "by digest, pull secret, no network policy": (
         {
@@ -92,6 +96,8 @@ REFUSED = [
     {"aggregator": {"rbac": {"groups": [""]}}},
     {"aggregator": {"replicas": 0}},
     {"prometheusRule": {"runbooks": "wiki"}},
+    {"prometheusRule": {"runbooks": "https://wiki.example.com/causes"}},
+    {"dashboard": {"labels": {"grafana_dashboard": 1}}},
     {"networkPolicy": {"scrapersFrom": []}},
 ]
 
@@ -114,6 +120,11 @@ BASE_FILES = {
 }
 # Who installs without Helm is not managed by it.
 ONLY_HELM = re.compile(r"^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n", re.M)
+# Metrics of which neither dashboard nor alerts say anything: they are for whoever looks into the agent itself.
+NOT_SHOWN = {
+    "why_terminating_process_open_fds",
+    "why_terminating_process_start_time_seconds",
+}
 
 
 def render(values):
@@ -188,6 +199,16 @@ def check_details():
     assert "add" not in talker["securityContext"]["capabilities"]
     elsewhere = Chart.load(CHART).render({}, name="x", namespace="elsewhere")
     assert "serviceaccount:elsewhere:why-terminating-agent" in elsewhere[f"{NAME}/templates/agent/event-policy.yaml"]
+    # The service keeps to the Pod Security level "restricted".
+    service = {it["kind"]: it for it in objects(render(SETS["the service alone"][0]))}["Deployment"]
+    pod = service["spec"]["template"]["spec"]
+    assert not {"hostPID", "hostIPC", "hostNetwork"} & set(pod)
+    assert all(set(volume) - {"name"} <= {"emptyDir", "secret", "projected"} for volume in pod["volumes"])
+    assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault"
+    for container in pod["containers"]:
+        context = container["securityContext"]
+        assert context["allowPrivilegeEscalation"] is False and context["capabilities"] == {"drop": ["ALL"]}
+        assert all("hostPort" not in port for port in container["ports"])
     # Selectors cannot be changed by an upgrade.
     assert stacks["spec"]["selector"]["matchLabels"] == {
         "app.kubernetes.io/name": NAME,
@@ -196,17 +217,103 @@ def check_details():
 
 
 def check_alerts():
-    """The rules survive the chart, and name only metrics that are there."""
-    rules = yaml.safe_load((CHART / "files/alerts.yaml").read_text())
+    """The rules survive the chart, and each links to a page that is there."""
+    rules = yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"][0]["rules"]
     [rendered] = [it for it in objects(render(SETS["monitored"][0])) if it["kind"] == "PrometheusRule"]
-    text = json.dumps(rendered["spec"])
-    assert "RUNBOOKS" not in text and "https://wiki.example.com/causes#{{ toLower $labels.cause }}" in text
-    assert len(rendered["spec"]["groups"][0]["rules"]) == len(rules["groups"][0]["rules"])
-    sources = {"why_terminating_cluster": "aggregator/service/src/http/metrics.rs", "why_terminating": "docs/agent.md"}
-    for name in set(re.findall(r"why_terminating_\w+", json.dumps(rules))):
-        prefix = max((it for it in sources if name.startswith(it)), key=len)
-        bare = name.removeprefix(prefix + "_")
-        assert re.search(rf"\b{bare}\b", (ROOT / sources[prefix]).read_text()), f"no metric {name}"
+    [group] = rendered["spec"]["groups"]
+    found = {it["alert"]: it["annotations"]["runbook_url"] for it in group["rules"]}
+    assert len(found) == len(rules)
+    for rule in rules:
+        page, anchor = re.fullmatch(r"RUNBOOK\((.*)\)(#.*)?", rule["annotations"]["runbook_url"]).groups()
+        name = rule["alert"]
+        assert found[name] == f"https://wiki.example.com/{page}.html?a=$1{anchor or ''}", found[name]
+        if page == "causes/{{ $labels.cause }}":
+            # The metric takes the label from the registry, and xtask writes a page for each of it.
+            assert re.search(r"by \([a-z, ]*\bcause\b", rule["expr"]), f"{name}: its expression keeps no cause"
+            continue
+        text = (ROOT / f"docs/{page}.md").read_text()
+        assert anchor and f"\n## {name}\n" in text and anchor == f"#{name.lower()}", f"{name}: no runbook"
+    told = re.findall(r"^## (\w+)$", (ROOT / "docs/alerts.md").read_text(), re.M)
+    assert [it["alert"] for it in rules] == told, "docs/alerts.md tells other alerts than there are, or in another order"
+
+
+def exported():
+    """The labels of each metric that a program exports, as its own test wrote it."""
+    metrics = {}
+    for job, scraped in {"agent": ["node"], "aggregator": ["pod"]}.items():
+        for line in (ROOT / f"tests/chart/metrics/{job}.prom").read_text().splitlines():
+            if sample := re.match(r"(\w+)(?:\{(.*)\})? ", line):
+                labels = re.findall(r'(\w+)="', sample[2] or "")
+                metrics.setdefault(sample[1], {"job", "instance", *scraped}).update(labels)
+    return metrics
+
+
+def check_metrics():
+    """What dashboard and alerts ask for is what a program exports, with labels that it has."""
+    metrics = exported()
+    dashboard = json.loads((CHART / "files/dashboard.json").read_text())
+    targets = [(panel["title"], it) for panel in dashboard["panels"] for it in panel.get("targets", [])]
+    asked = [(f"dashboard, {title}", target["expr"]) for title, target in targets]
+    asked += [("dashboard, variables", it["query"]["query"]) for it in dashboard["templating"]["list"][1:]]
+    for rule in yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"][0]["rules"]:
+        asked += [(rule["alert"], rule["expr"])]
+    for where, query in asked:
+        names = re.findall(r"why_terminating_\w+", query)
+        assert names, f"{where}: asks for no metric: {query}"
+        for name in names:
+            assert name in metrics, f"{where}: no program exports {name}"
+        labels = set().union(*(metrics[name] for name in names))
+        used = re.findall(r"(\w+)\s*=?[=~!]~?\s*\"", query)
+        for listed in re.findall(r"\b(?:by|on|without|ignoring) \(([^)]*)\)", query):
+            used += re.findall(r"\w+", listed)
+        assert set(used) <= labels, f"{where}: no such labels: {set(used) - labels}"
+    shown = {name for _, query in asked for name in re.findall(r"why_terminating_\w+", query)}
+    left = {re.sub(r"_(bucket|sum|count)$", "", it) for it in metrics} - {re.sub(r"_(bucket|sum|count)$", "", it) for it in shown}
+    assert left == NOT_SHOWN, f"metrics that nothing shows: {left - NOT_SHOWN}; shown after all: {NOT_SHOWN - left}"
+    for page, job in {"docs/agent.md": "agent", "docs/service.md": "aggregator"}.items():
+        text = (ROOT / page).read_text()
+        prefix = "why_terminating_cluster_" if job == "aggregator" else "why_terminating_"
+        for name in metrics:
+            if name.startswith("why_terminating_cluster_") == (job == "aggregator"):
+                bare = re.sub(r"_(bucket|sum|count)$", "", name.removeprefix(prefix))
+                assert re.search(rf"`{bare}[`{{]", text), f"{page} does not tell of {name}"
+
+
+def check_dashboard():
+    """Grafana's own types take it, and nothing of it is lost in them; no panel lies on another."""
+    text = (CHART / "files/dashboard.json").read_text()
+    ours = json.loads(text)
+    register_default_plugins()
+    taken = json.loads(JSONEncoder(sort_keys=True).encode(Dashboard.from_json(ours)))
+    lost = list(lost_in(ours, taken, "dashboard"))
+    assert not lost, f"Grafana does not know {lost}"
+    ids = [panel["id"] for panel in ours["panels"]]
+    assert len(set(ids)) == len(ids)
+    covered = set()
+    for panel in ours["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert at["x"] + at["w"] <= 24 and not cells & covered, f"{panel['title']} lies on another"
+        covered |= cells
+        for target in panel.get("targets", []):
+            assert target["datasource"] == panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+    [rendered] = [it for it in objects(render(SETS["monitored"][0])) if it["kind"] == "ConfigMap"]
+    assert rendered["data"] == {"why-terminating.json": text}
+    assert rendered["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+def lost_in(ours, taken, path):
+    if isinstance(ours, dict):
+        for key, value in ours.items():
+            known = isinstance(taken, dict) and key in taken
+            yield from lost_in(value, taken[key], f"{path}.{key}") if known else [f"{path}.{key}"]
+    elif isinstance(ours, list):
+        if len(ours) != len(taken):
+            yield path
+        for at, (value, other) in enumerate(zip(ours, taken)):
+            yield from lost_in(value, other, f"{path}[{at}]")
+    elif ours != taken:
+        yield path
 
 
 def main():
@@ -227,6 +334,8 @@ def main():
     check_rights()
     check_details()
     check_alerts()
+    check_metrics()
+    check_dashboard()
     version = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)[1]
     meta = Chart.load(CHART).metadata
     assert meta["version"] == meta["appVersion"] == version, "Chart.yaml has another version than Cargo.toml"

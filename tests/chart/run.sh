@@ -1,11 +1,15 @@
 #!/bin/sh
-# Checks deploy/chart with Helm's own engine, which PyPI has as a library, and the alert rules with promtool.
+# Checks deploy/chart with Helm's own engine, which PyPI has as a library, the dashboard with Grafana's own types, and the
+# alert rules.
 set -eu
 cd "$(dirname "$0")/../.."
 venv=${TARGET:-${CARGO_TARGET_DIR:-target}}/tools/helm
-if [ ! -x "$venv/bin/python" ]; then
-	python3 -m venv "$venv"
-	"$venv/bin/pip" -q --disable-pip-version-check install 'helm-python-sdk==0.2.2' 'pyyaml>=6'
+wanted='helm-python-sdk==0.2.2 pyyaml>=6 grafana-foundation-sdk==1769699998!10.1.0'
+if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
+	python3 -m venv --clear "$venv"
+	# shellcheck disable=SC2086
+	"$venv/bin/python" -m pip -q --disable-pip-version-check install $wanted
+	echo "$wanted" >"$venv/wanted"
 fi
 "$venv/bin/python" tests/chart/chart.py "$@"
-[ $# -gt 0 ] || sh tests/chart/alerts.sh
+[ $# -gt 0 ] || sh tests/chart/alerts.sh "$venv/bin/python"

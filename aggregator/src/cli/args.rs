@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use super::version::Form;
 use crate::client::{Connection, with_scheme};
 
 /// Says what holds whatever is stuck in Terminating, and what to do about it.
@@ -57,6 +58,18 @@ pub enum Command {
         #[command(flatten)]
         flags: Box<Flags>,
     },
+    /// Say the versions of the plugin, of the API server, and of the agents and the service in the cluster
+    Version {
+        /// Only the plugin's, without a cluster
+        #[arg(long)]
+        client: bool,
+        /// How to say it
+        #[arg(short, long, value_enum, default_value_t)]
+        output: Form,
+        /// How to reach the cluster
+        #[command(flatten)]
+        flags: Box<ConnectionFlags>,
+    },
     /// Judge a saved state, without a cluster
     Judge {
         /// What --save-state wrote
@@ -86,6 +99,23 @@ pub struct Flags {
     /// Say what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
     #[arg(long, conflicts_with = "watch")]
     pub before: bool,
+    /// How to reach the cluster
+    #[command(flatten)]
+    pub connection: ConnectionFlags,
+    /// Follow what was asked about, and answer again when something changed
+    #[arg(short, long, conflicts_with = "save_state")]
+    pub watch: bool,
+    /// Keep what was asked and answered, for `judge`
+    #[arg(long, value_name = "FILE")]
+    pub save_state: Option<PathBuf>,
+    /// How to answer
+    #[command(flatten)]
+    pub answer: AnswerFlags,
+}
+
+/// How to reach the cluster, in kubectl's words.
+#[derive(Debug, clap::Args)]
+pub struct ConnectionFlags {
     /// The kubeconfig's context to use
     #[arg(long)]
     pub context: Option<String>,
@@ -134,15 +164,6 @@ pub struct Flags {
     /// How long one request may take: 10s, 1m30s; 0 for as long as it takes
     #[arg(long, default_value = "10s", value_parser = seconds)]
     pub request_timeout: Duration,
-    /// Follow what was asked about, and answer again when something changed
-    #[arg(short, long, conflicts_with = "save_state")]
-    pub watch: bool,
-    /// Keep what was asked and answered, for `judge`
-    #[arg(long, value_name = "FILE")]
-    pub save_state: Option<PathBuf>,
-    /// How to answer
-    #[command(flatten)]
-    pub answer: AnswerFlags,
 }
 
 /// How to answer.
@@ -229,9 +250,9 @@ fn address(text: &str) -> Result<String, String> {
     }
 }
 
-impl Flags {
+impl ConnectionFlags {
     /// How to reach the cluster.
-    pub fn connection(&self) -> Connection {
+    pub fn given(&self) -> Connection {
         Connection {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),

@@ -12,7 +12,7 @@ use clap::{ArgAction, CommandFactory as _, Parser as _};
 use findings::{cause, clean};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 
-use super::args::{Args, Flags};
+use super::args::Args;
 use crate::client::{Connection, connect};
 
 /// The name by which kubectl calls it.
@@ -154,7 +154,7 @@ async fn names(before: &[String], of: Type) -> Vec<String> {
     let typed = std::iter::once("kubectl").chain(before.iter().map(String::as_str));
     // A flag that waits for its value is no mistake yet.
     let flags = Args::try_parse_from(typed).map(|args| args.flags).ok();
-    let given = flags.as_ref().map(Flags::connection).unwrap_or_default();
+    let given = flags.as_ref().map(|flags| flags.connection.given()).unwrap_or_default();
     let connection = Connection { request_timeout: PATIENCE, ..given };
     let namespace = flags.and_then(|flags| flags.namespace);
     tokio::time::timeout(PATIENCE, list(&connection, namespace, of)).await.unwrap_or_default()

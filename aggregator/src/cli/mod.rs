@@ -5,6 +5,8 @@ mod args;
 mod ask;
 mod complete;
 mod run;
+mod version;
 mod watch;
 
+pub use args::Args;
 pub use run::main;

@@ -11,6 +11,7 @@ use findings::render::{self, Style};
 use super::answer::{print, respond};
 use super::args::{Args, Command, Flags};
 use super::ask::ask;
+use super::version::version;
 use super::{complete, watch};
 use crate::client::{connect, words};
 use aggregator_core::roots::judge;
@@ -49,6 +50,7 @@ async fn run(args: Args) -> Result<ExitCode> {
             clap_complete::generate(shell, &mut Args::command(), "kubectl-why_terminating", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)
         }
+        Some(Command::Version { client, output, flags }) => version(&flags, client, output).await,
         Some(Command::Judge { file, answer }) => {
             let text = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
             let state: State =
@@ -56,7 +58,7 @@ async fn run(args: Args) -> Result<ExitCode> {
             respond(&judge(&state), answer)
         }
         Some(Command::Wait { object, timeout, flags }) => {
-            let (client, own) = connect(&flags.connection()).await?;
+            let (client, own) = connect(&flags.connection.given()).await?;
             let namespace = flags.namespace.clone().unwrap_or(own);
             watch::wait(&client, &subject(&object, namespace, &flags)?, &flags, timeout).await
         }
@@ -65,7 +67,7 @@ async fn run(args: Args) -> Result<ExitCode> {
 }
 
 async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
-    let (client, own) = connect(&flags.connection()).await?;
+    let (client, own) = connect(&flags.connection.given()).await?;
     let namespace = flags.namespace.clone().unwrap_or_else(|| own.clone());
     let mut subject = subject(object, namespace, flags)?;
     if flags.watch {

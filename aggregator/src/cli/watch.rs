@@ -69,7 +69,7 @@ impl<'a> Looking<'a> {
     }
 
     fn bounds(&self) -> Bounds {
-        Bounds { request_timeout: self.flags.request_timeout, ..Bounds::default() }
+        Bounds { request_timeout: self.flags.connection.request_timeout, ..Bounds::default() }
     }
 }
 

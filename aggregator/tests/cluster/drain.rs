@@ -87,6 +87,24 @@ fn a_budget_that_allows_none_says_why() {
     assert_eq!(asked(hidden).report.verdict, Verdict::CannotTell);
 }
 
+/// What docs/answers/drain.md shows.
+#[test]
+fn the_answer_in_the_documents() {
+    let sick =
+        |pod: &mut Value| pod["status"]["conditions"][0]["message"] = "containers with unready status: [web]".into();
+    let world = cordoned(shop())
+        .with(budget("web", 0, 1, 2, 3))
+        .with(pod("web-0", "True", |_| {}))
+        .with(pod("web-1", "False", sick));
+    let text = aggregator::report::tree(
+        &asked(world).report,
+        findings::render::Detail::Short,
+        80,
+        findings::render::Style::Plain,
+    );
+    crate::golden::assert_golden("drain-budget.80.txt", &text);
+}
+
 #[test]
 fn pods_that_kubectl_drain_stops_at() {
     for (change, words) in [

@@ -316,3 +316,113 @@ fn a_list_that_expires_on_the_way_is_told_as_cut() {
     let report: Value = serde_json::from_slice(&answer.stdout).unwrap();
     assert!(report["unknown"].to_string().contains("there is more than is kept"), "{report:#}");
 }
+
+fn versions(server: &Server, arguments: &[&str]) -> Output {
+    let mut command = Command::new(PLUGIN);
+    command.arg("version").arg("--kubeconfig").arg(server.kubeconfig.path()).args(arguments);
+    command.env_remove("KUBECONFIG").output().unwrap()
+}
+
+#[test]
+fn versions_of_both_sides() {
+    let server = Server::start("baseline");
+    let bare = text(&versions(&server, &[]).stdout);
+    assert!(bare.starts_with(&format!("Client Version: {}\nServer Version: v", env!("CARGO_PKG_VERSION"))), "{bare}");
+    assert!(bare.ends_with("In the cluster: no agent and no service\n"), "{bare}");
+    for (name, component, tag, ready) in [
+        ("agent-a", "agent", "0.1.0", "True"),
+        ("agent-b", "agent", "0.1.0", "False"),
+        ("agent-c", "agent", "0.0.9", "True"),
+        ("aggregator-0", "aggregator", "0.1.0", "True"),
+    ] {
+        let labels = json!({"app.kubernetes.io/name": "why-terminating", "app.kubernetes.io/component": component});
+        let image = format!("registry.example.com/{component}:{tag}");
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "why-terminating", "uid": name, "labels": labels},
+            "spec": {"containers": [{"name": "reader", "image": image}, {"name": "talker", "image": image}]},
+            "status": {"conditions": [{"type": "Ready", "status": ready}]}
+        });
+        server.store().put("pods", Some("why-terminating"), name, &pod).unwrap();
+    }
+    let said = text(&versions(&server, &[]).stdout);
+    let installed: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("In the cluster: ")).collect();
+    assert_eq!(
+        installed,
+        [
+            "agent: registry.example.com/agent:0.0.9, 1 of 1 pods ready",
+            "agent: registry.example.com/agent:0.1.0, 1 of 2 pods ready",
+            "aggregator: registry.example.com/aggregator:0.1.0, 1 of 1 pods ready",
+        ]
+    );
+    let json: Value = serde_json::from_slice(&versions(&server, &["-o", "json"]).stdout).unwrap();
+    assert_eq!(json["clientVersion"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(json["server"]["installed"]["seen"][0]["ready"], 1, "{json}");
+    assert_eq!(server.requests().iter().filter(|asked| asked.contains("secrets")).count(), 0);
+}
+
+#[test]
+fn a_version_that_cannot_be_asked_for_is_said_and_fails() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let ask = |arguments: &[&str]| Command::new(PLUGIN).args(arguments).env_remove("KUBECONFIG").output().unwrap();
+    let away = ask(&["version", "--server", &format!("http://{nobody}"), "--request-timeout", "2s"]);
+    let said = text(&away.stdout);
+    assert!(said.contains("Client Version: ") && said.contains("Server Version: not seen: "), "{said}");
+    assert_eq!(away.status.code(), Some(1));
+    let alone = ask(&["version", "--client"]);
+    assert_eq!((text(&alone.stdout).lines().count(), alone.status.code()), (1, Some(0)));
+    // A right that is missing is not an empty cluster.
+    let server = Server::start("baseline");
+    server.store().set_faults(&Faults::from(Rule::new(Fault::Forbidden).path("/api/v1/pods"))).unwrap();
+    let said = text(&versions(&server, &[]).stdout);
+    assert!(
+        said.contains("Server Version: v") && said.contains("In the cluster: not seen: pods is forbidden: "),
+        "{said}"
+    );
+}
+
+/// What k9s puts in for these, in the arguments of the plugin file that is shipped.
+fn k9s(server: &Server, [resource, version, group, name, namespace]: [&str; 5]) -> Output {
+    let file = include_str!("../../../deploy/k9s/plugins.yaml");
+    let file: Value = serde_saphyr::from_str(file).unwrap();
+    let plugin = &file["plugins"]["why-terminating"];
+    assert_eq!((&plugin["command"], &plugin["args"][0]), (&json!("kubectl"), &json!("why-terminating")), "no shell");
+    let config: Value = serde_json::from_slice(&std::fs::read(server.kubeconfig.path()).unwrap()).unwrap();
+    let put_in = |argument: &Value| {
+        let context = config["current-context"].as_str().unwrap();
+        let values = [
+            ("$RESOURCE_NAME", resource),
+            ("$RESOURCE_VERSION", version),
+            ("$RESOURCE_GROUP", group),
+            ("$NAMESPACE", namespace),
+            ("$CONTEXT", context),
+            ("$NAME", name),
+        ];
+        let text = argument.as_str().unwrap().to_owned();
+        values.iter().fold(text, |text, (name, value)| text.replace(name, value))
+    };
+    let arguments: Vec<String> = plugin["args"].as_array().unwrap()[1..].iter().map(put_in).collect();
+    let (follow, arguments) = arguments.split_last().unwrap();
+    assert_eq!(follow, "--watch", "or nothing would stay on the screen");
+    assert!(arguments.iter().all(|argument| !argument.contains('$')), "{arguments:?}");
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).chain(["-o", "json"]).collect();
+    server.ask(&arguments)
+}
+
+#[test]
+fn the_k9s_plugin_asks_about_what_is_selected() {
+    let server = Server::start("finalizer-and-webhook");
+    for (selected, cause) in [
+        (["widgets", "v1", "example.com", "w1", "team-widgets"], "FinalizerControllerGone"),
+        (["namespaces", "v1", "", "team-webhook", "-"], "WebhookUnavailable"),
+    ] {
+        let answer = k9s(&server, selected);
+        let report: Value =
+            serde_json::from_slice(&answer.stdout).unwrap_or_else(|_| panic!("{}", text(&answer.stderr)));
+        assert_eq!(report["roots"][0]["finding"]["cause"], cause, "{report:#}");
+    }
+    let server = Server::start("dstate-fuse");
+    let answer = k9s(&server, ["pods", "v1", "", "p", "exam-dstate"]);
+    let report: Value = serde_json::from_slice(&answer.stdout).unwrap_or_else(|_| panic!("{}", text(&answer.stderr)));
+    assert_eq!(report["roots"][0]["victims"][0]["thing"]["kind"], "Pod", "{report:#}");
+}

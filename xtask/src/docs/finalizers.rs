@@ -38,13 +38,12 @@ pub fn page() -> Result<String> {
         let (repository, path) = known.source.split_once(": ").unwrap_or((known.source, ""));
         writeln!(
             page,
-            "| {} | {} | {} | {} | {} | [{id}](causes.md#{}) | {} {} |",
+            "| {} | {} | {} | {} | {} | [{id}](causes/{id}.md) | {} {} |",
             names.join(", "),
             cell(known.on),
             cell(&owner),
             cell(known.when),
             cell(known.lost),
-            id.to_lowercase(),
             cell(repository),
             code(path)
         )?;

@@ -4,15 +4,24 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use super::Page;
+
 /// The pages with such output; a page that has some is listed here.
-const PAGES: &[&str] =
-    &["docs/answers/namespace.md", "docs/answers/pod.md", "docs/answers/csi-unmount.md", "docs/answers/node-gone.md"];
+const PAGES: &[&str] = &[
+    "README.md",
+    "docs/answers/namespace.md",
+    "docs/answers/pod.md",
+    "docs/answers/csi-unmount.md",
+    "docs/answers/node-gone.md",
+    "docs/answers/drain.md",
+];
 const MARK: &str = "<!-- output: ";
 
 /// Each page and what it should say.
-pub fn pages(root: &Path) -> Result<Vec<(&'static str, String)>> {
+pub fn pages(root: &Path) -> Result<Vec<Page>> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).with_context(|| format!("reading {name}"));
-    PAGES.iter().map(|page| Ok((*page, filled(&read(page)?, read).with_context(|| format!("in {page}"))?))).collect()
+    let made = |page: &&str| Ok(Page::new(*page, filled(&read(page)?, read).with_context(|| format!("in {page}"))?));
+    PAGES.iter().map(made).collect()
 }
 
 /// The page with each block below a mark made anew.

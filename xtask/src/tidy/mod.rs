@@ -9,9 +9,10 @@ mod parity;
 mod registry;
 mod scenarios;
 mod size;
-mod sources;
+pub mod sources;
 mod threats;
 mod traces;
+mod version;
 
 use std::path::Path;
 
@@ -33,6 +34,7 @@ pub fn run(root: &Path) -> Result<()> {
     broken.extend(messages::check(&sources));
     broken.extend(threats::check(&sources));
     broken.extend(traces::check(&sources));
+    broken.extend(version::check(&sources));
     if broken.is_empty() {
         return Ok(());
     }

@@ -136,8 +136,8 @@ impl Discovery {
         self.stale().any(|served| served.group == group)
     }
 
-    /// The resource a person means by `word`: plural, singular, kind or short name, with `.group` or
-    /// without. Of several the server's order decides, as it does for kubectl.
+    /// The resource a person means by `word`: plural, singular, kind or short name, with `.group`, `.version.group` or
+    /// without (`pods.v1.`, as kubectl has it). Of several the server's order decides, as it does for kubectl.
     pub fn named(&self, word: &str) -> Option<(Resource, &ServedResource)> {
         self.all_named(word).into_iter().next()
     }
@@ -148,7 +148,10 @@ impl Discovery {
         let is_meant = |(resource, served): &(Resource, &ServedResource)| {
             let is = |name: &str| {
                 let name = name.to_lowercase();
-                name == word || (!resource.group.is_empty() && format!("{name}.{}", resource.group) == word)
+                let Resource { group, version, .. } = resource;
+                name == word
+                    || (!group.is_empty() && format!("{name}.{group}") == word)
+                    || format!("{name}.{version}.{group}") == word
             };
             is(&served.plural) || is(&served.singular) || is(&served.kind) || served.short_names.iter().any(|n| is(n))
         };

@@ -1,0 +1,169 @@
+//! `docs/causes.md` and a page for each cause, written from the cause registry: what an alert's `runbook_url` leads to.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Result;
+use findings::cause::all;
+use findings::{Advice, Area, Cause, ClusterArea, Gate, Proven};
+
+use super::examples::{Example, Examples};
+use super::{Page, cell, text};
+
+const INDEX: &str = "docs/causes.md";
+/// Where the pages lie; nothing else does.
+pub const FOLDER: &str = "docs/causes";
+
+const MADE: &str =
+    "<!-- Written by `cargo run -p xtask -- docs` from the cause registry (findings/src/cause). Do not edit. -->";
+
+const INTRODUCTION: &str = "\
+# Causes
+
+Everything that why-terminating can name as the reason why something does not go. The causes a node shows come first:
+each sits at one of the kubelet's gates, in the kubelet's order, and only the first gate that is not met holds the pod.
+Those the API shows follow, from what holds the whole cluster to what holds one volume.
+
+In a command, `{pid}` and the like stand for names that a finding fills in. Commands are for sh. Do the steps in their
+order: the safest is first, and you may be done before the last. A step marked *untested* follows from the reference, but
+no test of this project has executed it. A `kill` is printed with a test that the process is still the one that was seen:
+by the time it is typed, its pid may be another's (`{start}` is field 22 of its `/proc/PID/stat`).
+
+";
+
+/// The index and the pages.
+pub fn pages(root: &Path) -> Result<Vec<Page>> {
+    let examples = Examples::read(root)?;
+    let mut pages = vec![Page::new(INDEX, index()?)];
+    for cause in listed() {
+        pages.push(Page::new(format!("{FOLDER}/{}.md", cause.id), page(cause, examples.of(cause))?));
+    }
+    Ok(pages)
+}
+
+/// All of them in the order of the index.
+pub fn listed() -> impl Iterator<Item = &'static Cause> {
+    areas().flat_map(causes_of)
+}
+
+/// The areas in the order of the page.
+fn areas() -> impl Iterator<Item = Area> {
+    let cluster = ClusterArea::ALL.into_iter().map(Area::Cluster);
+    Gate::ALL.into_iter().map(Area::Gate).chain([Area::Node]).chain(cluster)
+}
+
+fn causes_of(area: Area) -> impl Iterator<Item = &'static Cause> {
+    all().filter(move |cause| cause.area == area)
+}
+
+fn name(area: Area) -> &'static str {
+    match area {
+        Area::Gate(gate) => gate.as_str(),
+        Area::Node => "Node",
+        Area::Cluster(area) => area.as_str(),
+    }
+}
+
+fn index() -> Result<String> {
+    let mut page = format!("{MADE}\n\n{INTRODUCTION}");
+    writeln!(page, "| Place | Cause | What it is |\n|---|---|---|")?;
+    for Cause { id, area, title, .. } in listed() {
+        writeln!(page, "| {} | [{id}](causes/{id}.md) | {} |", name(*area), cell(title))?;
+    }
+    Ok(page)
+}
+
+fn page(cause: &Cause, example: Option<&Example>) -> Result<String> {
+    let Cause { id, area, title, meaning, proof, safe, danger, sources, event_reason, .. } = cause;
+    let place = match area {
+        Area::Gate(gate) => format!("Gate: {gate}."),
+        Area::Node => "A state of the node; it may hold many pods.".to_owned(),
+        Area::Cluster(area) => format!("Seen in the API ({}).", area.as_str()),
+    };
+    let mut page = format!("{MADE}\n\n# {id}\n\n");
+    writeln!(page, "**{}.** {place} Event reason: `{event_reason}`.\n\n{}", text(title), text(meaning))?;
+    writeln!(page, "\n## How it is proven\n\n{}", text(proof))?;
+    if let Some(Example { output, file }) = example {
+        writeln!(page, "\nAn answer, as a test holds it (`{file}`):\n\n```\n{output}\n```")?;
+    }
+    writeln!(page, "\n## What to check\n\n{}", look(cause))?;
+    writeln!(page, "\n## Do\n")?;
+    for (number, advice) in (1..).zip(safe.iter()) {
+        step(&mut page, number, advice)?;
+    }
+    writeln!(page, "\n## Don't\n\n**{}.** {}", text(danger.action), text(danger.breaks))?;
+    writeln!(page, "\n## Seen in\n\n{}.", text(&sources.join("; ")))?;
+    writeln!(page, "\n## Proven by\n\n{}", proven_by(cause))?;
+    writeln!(page, "\n[All causes](../causes.md), with what `{{…}}` and *untested* mean.")?;
+    Ok(page)
+}
+
+/// The command that shows it, and its evidence, as it is now: what a metric or an Event says may be old.
+fn look(cause: &Cause) -> String {
+    let ask = match cause.area {
+        Area::Cluster(_) => "kubectl why-terminating -o wide    # the chain of each root, with which object said what",
+        Area::Gate(_) | Area::Node => {
+            "sudo why-terminating-agent check -o wide    # on that node: every gate, and all evidence\n\
+             kubectl why-terminating POD -n NAMESPACE -o wide    # from anywhere: the same as the agent last told"
+        }
+    };
+    format!(
+        "```sh\n{}\n```\n\nWhat is proven and what is only probable is said there, and what could not be looked at.",
+        ask.replace("POD", "pod/NAME")
+    )
+}
+
+fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
+    let mark = if advice.is_tested() { "" } else { " *(untested)*" };
+    writeln!(page, "{number}. {}.{mark}", text(advice.text))?;
+    if let Some(command) = advice.shown_command() {
+        let indent = " ".repeat(format!("{number}. ").len());
+        writeln!(page, "\n{indent}```sh\n{indent}{command}\n{indent}```\n")?;
+    }
+    Ok(())
+}
+
+fn proven_by(cause: &Cause) -> String {
+    let mut said = match cause.diagnosis {
+        Proven::Lab(scenario) => format!("The diagnosis: lab scenario `{scenario}`."),
+        Proven::Recording(name) => {
+            format!("The diagnosis: what a real API server answered, recording `{name}`.")
+        }
+        Proven::Observation => "The diagnosis: a saved observation made after the reference; \
+            the lab does not stage it."
+            .to_owned(),
+        Proven::Typed | Proven::Untested => "Not diagnosed yet: the entry is here to be looked up.".to_owned(),
+    };
+    for (number, advice) in (1..).zip(cause.safe.iter()) {
+        match advice.proven {
+            Proven::Lab(scenario) => said.push_str(&format!(" Step {number}: lab scenario `{scenario}`.")),
+            Proven::Typed => said.push_str(&format!(" Step {number}: typed with the real kubectl.")),
+            Proven::Recording(_) | Proven::Observation | Proven::Untested => {}
+        }
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_has_its_page_and_its_line_in_the_index() {
+        let pages = pages(&super::super::repository()).unwrap();
+        let index = &pages[0].text;
+        for cause in all() {
+            let path = format!("docs/causes/{}.md", cause.id);
+            assert_eq!(pages.iter().filter(|page| page.path == path).count(), 1, "{}", cause.id);
+            assert_eq!(index.matches(&format!("(causes/{}.md)", cause.id)).count(), 1, "{}", cause.id);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_shown_where_a_test_holds_one() {
+        let pages = pages(&super::super::repository()).unwrap();
+        let shown = |id: &str| pages.iter().find(|page| page.path == format!("docs/causes/{id}.md")).unwrap();
+        assert!(shown("NodeUnreachable").text.contains("ROOT CAUSE NodeUnreachable"));
+        assert!(shown("ZombieHeldByTracer").text.contains("pid 4242 gdb"));
+    }
+}

@@ -1,0 +1,50 @@
+//! The manual pages, written from the same flags that the programs read.
+
+use anyhow::{Context, Result};
+use clap::{Command, CommandFactory as _};
+
+use super::Page;
+
+/// Where they lie; nothing else does.
+pub const FOLDER: &str = "docs/man";
+
+pub fn pages() -> Result<Vec<Page>> {
+    let mut pages = of(aggregator::cli::Args::command().name("kubectl-why_terminating"))?;
+    pages.extend(of(agent::cli::Args::command().name("why-terminating-agent"))?);
+    Ok(pages)
+}
+
+/// The page of a program, and one for each of its subcommands.
+fn of(program: Command) -> Result<Vec<Page>> {
+    let name = program.get_name().to_owned();
+    let whole = program.disable_help_subcommand(true);
+    let mut pages = vec![page(&name, whole.clone())?];
+    for subcommand in whole.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        let name = format!("{name}-{}", subcommand.get_name());
+        pages.push(page(&name, subcommand.clone())?);
+    }
+    Ok(pages)
+}
+
+fn page(name: &str, command: Command) -> Result<Page> {
+    // No date: the same flags give the same page.
+    let named = command.display_name(name.to_owned()).version(env!("CARGO_PKG_VERSION"));
+    let manual = clap_mangen::Man::new(named).source(concat!("why-terminating ", env!("CARGO_PKG_VERSION")));
+    let mut bytes = Vec::new();
+    manual.render(&mut bytes).with_context(|| format!("rendering the manual of {name}"))?;
+    Ok(Page::new(format!("{FOLDER}/{name}.1"), String::from_utf8(bytes)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_has_its_page() {
+        let pages = pages().unwrap();
+        let has = |name: &str| pages.iter().any(|page| page.path == format!("docs/man/{name}.1"));
+        assert!(has("kubectl-why_terminating") && has("kubectl-why_terminating-wait"));
+        assert!(has("why-terminating-agent") && has("why-terminating-agent-check"));
+        assert!(pages[0].text.contains("\\-\\-explain"), "{}", pages[0].text);
+    }
+}
