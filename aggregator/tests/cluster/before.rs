@@ -122,3 +122,163 @@ fn other_objects_have_the_same_rules() {
     assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
     assert!(looked.chain(0)[0].contains("once it is drained"), "{:?}", looked.chain(0));
 }
+
+/// The server adds the finalizer of a CRD when its deletion is asked for: one that lives has none.
+#[test]
+fn a_crd_waits_for_its_objects_although_its_finalizer_is_not_there_yet() {
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "names": {"kind": "Widget", "plural": "widgets"}, "scope": "Namespaced",
+                 "versions": [{"name": "v1", "served": true}]}
+    });
+    let looked = before(operator(shop(), "ops", 0).with(crd), "crd", "widgets.example.com");
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    looked.assert_chain(0, &["CustomResourceDefinition widgets.example.com", "Widget shop/w", "Deployment ops/op"]);
+}
+
+/// `db`, to which the pod and the claim of the shop belong.
+fn stateful(policy: serde_json::Value, is_claim_owned: bool) -> World {
+    let owner =
+        json!([{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "set", "controller": true}]);
+    let world = shop().with(json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "namespace": "shop", "uid": "set"},
+        "spec": {"replicas": 1, "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+                 "persistentVolumeClaimRetentionPolicy": policy}
+    }));
+    let world = world.change("/api/v1/pods", "db-0", |pod| {
+        pod["metadata"]["ownerReferences"] = owner.clone();
+        pod["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] = "data-db-0".into();
+    });
+    world.change("/api/v1/persistentvolumeclaims", "data", |claim| {
+        claim["metadata"]["name"] = "data-db-0".into();
+        if is_claim_owned {
+            claim["metadata"]["ownerReferences"] = owner;
+        }
+    })
+}
+
+#[test]
+fn the_claims_of_a_stateful_set_go_when_they_name_it() {
+    let retained = before(stateful(json!(null), false), "sts", "db");
+    assert_eq!((retained.causes(), retained.report.verdict), (vec![], Verdict::Clear), "{:#?}", retained.report);
+    let said = notes(&retained);
+    assert!(
+        said.contains("Not deleted with it (persistentVolumeClaimRetentionPolicy.whenDeleted: Retain): "),
+        "{said}"
+    );
+    assert!(said.contains("data-db-0") && !said.contains("Lost with it") && !said.contains("scale"), "{said}");
+    let scaled = json!({"whenDeleted": "Retain", "whenScaled": "Delete"});
+    let said = notes(&before(stateful(scaled, false), "sts", "db"));
+    assert!(said.contains("Do not scale it to 0 before"), "{said}");
+    let deleted = json!({"whenDeleted": "Delete", "whenScaled": "Retain"});
+    let looked = before(stateful(deleted.clone(), true), "sts", "db");
+    assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
+    let said = notes(&looked);
+    assert!(
+        said.contains("Deleted with it, for they name it as their owner") && said.contains("pv-1 (claim data-db-0)"),
+        "{said}"
+    );
+    // What the policy says is not yet what is.
+    let said = notes(&before(stateful(deleted, false), "sts", "db"));
+    assert!(
+        said.contains("although persistentVolumeClaimRetentionPolicy.whenDeleted: Delete") && !said.contains("Lost"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_pods_of_a_stateful_set_go_with_it() {
+    let lost = stateful(json!(null), false).node_ready(
+        "node-a",
+        "Unknown",
+        "NodeStatusUnknown",
+        "Kubelet stopped posting node status.",
+    );
+    let looked = before(lost, "sts", "db");
+    assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+    looked.assert_chain(0, &["StatefulSet shop/db", "Pod shop/db-0", "Node node-a"]);
+}
+
+/// Everything that a release installs is annotated so.
+fn of_release(object: &mut serde_json::Value, name: &str, namespace: &str) {
+    object["metadata"]["labels"]["app.kubernetes.io/managed-by"] = "Helm".into();
+    object["metadata"]["annotations"] =
+        json!({"meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": namespace});
+}
+
+/// The operator and its Widget, installed by release `web` of the shop.
+fn released(world: World) -> World {
+    let of_web = |object: &mut serde_json::Value| of_release(object, "web", "shop");
+    operator(world, "shop", 1).change("/apis/example.com/v1/widgets", "w", of_web).change(
+        "/apis/apps/v1/deployments",
+        "op",
+        of_web,
+    )
+}
+
+#[test]
+fn a_release_that_takes_its_operator_with_it_would_not_go() {
+    let looked = before(released(shop()), "helm", "web");
+    assert_eq!(looked.causes(), ["FinalizerOwnerInSameRelease"], "{:#?}", looked.report);
+    looked.assert_chain(0, &["Release shop/web: once uninstalled", "Widget shop/w", "Deployment shop/op"]);
+    assert!(notes(&looked).contains("helm get hooks web -n shop"), "{}", notes(&looked));
+    assert!(!looked.requests.iter().any(|path| path.contains("/secrets")), "{:#?}", looked.requests);
+    // An operator of another release stays.
+    let elsewhere = released(shop()).change("/apis/apps/v1/deployments", "op", |one| of_release(one, "ops", "shop"));
+    let looked = before(elsewhere, "helm", "web");
+    assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
+    // A release of the same name in another namespace is another release.
+    let other = released(shop()).change("/apis/example.com/v1/widgets", "w", |one| of_release(one, "web", "other"));
+    let looked = before(other, "helm", "web");
+    assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
+}
+
+#[test]
+fn what_a_release_keeps_stays_and_what_it_made_goes() {
+    let owned = |kind: &str, name: &str| json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name}]);
+    let world = released(shop())
+        .with(json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {
+            "name": "op-1", "namespace": "shop", "uid": "op-1", "ownerReferences": owned("Deployment", "op")}}))
+        .change("/apis/apps/v1/deployments", "op", |one| one["metadata"]["uid"] = "op".into())
+        .change("/api/v1/pods", "db-0", |pod| pod["metadata"]["ownerReferences"] = owned("ReplicaSet", "op-1"))
+        .change("/apis/example.com/v1/widgets", "w", |one| {
+            one["metadata"]["annotations"]["helm.sh/resource-policy"] = "keep".into();
+        })
+        .node_ready("node-a", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.");
+    let looked = before(world, "helm", "web");
+    assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+    looked.assert_chain(0, &["Release shop/web", "Pod shop/db-0", "Node node-a"]);
+    assert!(notes(&looked).contains("Stay (helm.sh/resource-policy: keep): Widget shop/w."), "{}", notes(&looked));
+    let none = before(shop(), "helm", "web");
+    let refused = none.report.refused.unwrap();
+    assert!(
+        refused.contains("no object of namespace shop has the annotation") && refused.contains("helm list"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_crd_of_a_release_takes_its_objects_everywhere() {
+    let world = released(shop())
+        .with(json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {"group": "example.com", "names": {"kind": "Widget", "plural": "widgets"}, "scope": "Namespaced",
+                     "versions": [{"name": "v1", "served": true}]}
+        }))
+        .change("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "widgets.example.com", |one| {
+            of_release(one, "web", "shop")
+        })
+        .change("/apis/example.com/v1/widgets", "w", |one| {
+            one["metadata"]["annotations"] = json!({});
+            one["metadata"]["namespace"] = "elsewhere".into();
+        })
+        .with(json!({"kind": "Namespace", "metadata": {"name": "elsewhere", "uid": "e"}}));
+    let looked = before(world, "helm", "web");
+    assert_eq!(looked.causes(), ["FinalizerOwnerInSameRelease"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &["Release shop/web", "CustomResourceDefinition widgets", "Widget elsewhere/w", "Deployment shop/op"],
+    );
+}

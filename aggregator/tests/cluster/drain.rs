@@ -136,6 +136,60 @@ fn what_a_drain_passes_over_is_no_reason() {
 }
 
 #[test]
+fn a_pod_that_tolerates_the_taint_comes_back() {
+    let made = |seconds: i64| healthy().ago(seconds);
+    let tolerant = |at: String| {
+        move |pod: &mut Value| {
+            pod["metadata"]["creationTimestamp"] = at.into();
+            pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
+        }
+    };
+    let looked = asked(cordoned(shop()).with(pod("web-0", "True", tolerant(made(60)))));
+    assert_eq!(looked.causes(), ["DrainPodReturns"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Proven);
+    // One that was there before has not been evicted yet, and one that does not tolerate it was put there by hand.
+    assert_eq!(asked(cordoned(shop()).with(pod("web-0", "True", tolerant(made(900))))).causes(), ["DrainNotIssued"]);
+    let new = |pod: &mut Value| pod["metadata"]["creationTimestamp"] = made(60).into();
+    assert_eq!(asked(cordoned(shop()).with(pod("web-0", "True", new))).causes(), ["DrainNotIssued"]);
+}
+
+#[test]
+fn a_pod_stays_as_long_as_it_tolerates_the_taint() {
+    let world = |seconds: Value| {
+        cordoned(shop()).taint("node-a", "example.com/leave", "NoExecute").with(pod("web-0", "True", |pod| {
+            let key = json!({"key": "example.com/leave", "operator": "Exists", "tolerationSeconds": seconds});
+            pod["spec"]["tolerations"] = json!([key]);
+        }))
+    };
+    // The node has had it for 800 s.
+    let looked = asked(world(json!(900)));
+    assert!(looked.causes().is_empty(), "{:#?}", looked.report);
+    let notes: Vec<String> = looked.report.notes.iter().cloned().collect();
+    assert!(notes.iter().any(|note| note.starts_with("Pod shop/web-0 tolerates the NoExecute taint")), "{notes:?}");
+    assert_eq!(asked(world(json!(300))).causes(), ["DrainNotIssued"]);
+    assert_eq!(asked(world(json!(null))).causes(), ["DrainNotIssued"]);
+}
+
+#[test]
+fn karpenter_passes_over_pods_that_tolerate_its_taint() {
+    let declines = |pod: &mut Value| pod["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": "true"});
+    let tolerant = |pod: &mut Value| {
+        declines(pod);
+        pod["spec"]["tolerations"] = json!([{"key": "karpenter.sh/disrupted", "operator": "Exists"}]);
+    };
+    let world = |pod| shop().with(pod).terminated_by_karpenter("node-a");
+    assert_eq!(asked(world(pod("web-0", "True", declines))).causes(), ["DrainPodDeclines"]);
+    let looked = asked(world(pod("web-0", "True", tolerant)));
+    assert!(!looked.causes().contains(&"DrainPodDeclines"), "{:#?}", looked.report);
+    // Of a DaemonSet it evicts the pods as well.
+    let of_daemon_set = |pod: &mut Value| {
+        declines(pod);
+        pod["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet".into();
+    };
+    assert_eq!(asked(world(pod("log-0", "True", of_daemon_set))).causes(), ["DrainPodDeclines"]);
+}
+
+#[test]
 fn karpenter_leaves_pods_alone_that_ask_for_it() {
     let annotated = |pod: &mut Value| pod["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": "true"});
     let world = || shop().with(pod("job", "True", annotated));

@@ -1,6 +1,9 @@
 //! No cluster makes the judgement loop or panic, and what was not seen is never "nothing is stuck".
 
+use std::collections::BTreeSet;
+
 use aggregator::report::{dot, mermaid, name, screen, table, tree};
+use aggregator_core::report::ClusterReport;
 use aggregator_core::roots::judge;
 use aggregator_core::state::{Answer, State};
 use findings::render::{Detail, Style};
@@ -82,6 +85,49 @@ fn draw(report: &aggregator_core::report::ClusterReport) {
     }
 }
 
+/// What an answer says of which object is held by what: its order and its examples are for the reader.
+fn says(report: &ClusterReport) -> BTreeSet<String> {
+    let of_root = |root: &aggregator_core::report::Root| {
+        let victims: BTreeSet<String> = root.victims.iter().map(|victim| victim.held.thing.to_string()).collect();
+        format!("{} {} holds {victims:?}", root.verdict, root.finding.root)
+    };
+    let unexplained = report.unexplained.iter().map(|held| format!("{} {}", held.verdict, held.thing));
+    report.roots.iter().map(of_root).chain(unexplained).chain([report.verdict.to_string()]).collect()
+}
+
+/// Each victim of a root reaches it by its chain, and is held by nothing that is milder than the whole.
+fn holds_together(report: &ClusterReport) -> Result<(), TestCaseError> {
+    for root in &report.roots {
+        prop_assert!(!root.victims.is_empty() && root.verdict <= report.verdict, "{report:#?}");
+        let things: BTreeSet<_> = root.victims.iter().map(|victim| &victim.held.thing).collect();
+        prop_assert_eq!(things.len(), root.victims.len(), "a victim is told twice: {:#?}", root);
+        prop_assert!(root.on_the_way.iter().all(|one| !things.contains(one)), "{root:#?}");
+        for victim in &root.victims {
+            let (first, last) = (victim.chain.first().unwrap(), victim.chain.last().unwrap());
+            prop_assert_eq!(&first.subject, &victim.held.thing.to_string());
+            prop_assert!(last.root && victim.chain.iter().filter(|link| link.root).count() == 1, "{victim:#?}");
+            prop_assert!(victim.held.verdict <= report.verdict, "{victim:#?}");
+        }
+    }
+    for held in &report.unexplained {
+        prop_assert!(held.verdict <= report.verdict, "{held:#?}");
+        let is_explained = report.roots.iter().flat_map(|root| &root.victims).any(|one| one.held.thing == held.thing);
+        prop_assert!(!is_explained, "explained, and told as unexplained: {held:#?}");
+    }
+    Ok(())
+}
+
+/// Of several objects of one kind and name a server keeps one.
+fn each_once(objects: Vec<Value>) -> Vec<Value> {
+    let mut known = BTreeSet::new();
+    let key = |object: &Value| (object["kind"].to_string(), object["metadata"]["name"].to_string());
+    objects.into_iter().filter(|object| known.insert(key(object))).collect()
+}
+
+fn cluster_of(objects: Vec<Value>) -> World {
+    healthy().with(json!([{"kind": "Namespace", "metadata": {"name": "a", "uid": "n"}}])).with(objects.into())
+}
+
 /// The answers of a recording, a while later: nothing in it is young.
 fn answered(name: &str) -> State {
     let mut world = recording(name);
@@ -94,9 +140,9 @@ proptest! {
 
     #[test]
     fn no_cluster_makes_it_loop_or_panic(objects in objects(), subject in subjects()) {
-        let world = healthy().with(json!([{"kind": "Namespace", "metadata": {"name": "a", "uid": "n"}}])).with(objects.into());
-        let looked = look_at_anything(world, subject);
+        let looked = look_at_anything(cluster_of(objects), subject);
         draw(&looked.report);
+        holds_together(&looked.report)?;
         prop_assert!(looked.requests.len() < 200, "{} requests", looked.requests.len());
     }
 
@@ -118,5 +164,24 @@ proptest! {
         let report = judge(&state);
         prop_assert!(report.verdict >= Verdict::CannotTell, "{:#?}", report);
         draw(&report);
+    }
+}
+
+proptest! {
+    // Each asks three clusters.
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn neither_order_nor_neighbours_change_what_holds_what(
+        (objects, shuffled) in objects().prop_map(each_once).prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
+        subject in subjects(),
+    ) {
+        let said = says(&look_at_anything(cluster_of(objects.clone()), subject.clone()).report);
+        prop_assert_eq!(&says(&look_at_anything(cluster_of(shuffled), subject.clone()).report), &said);
+        let neighbour = json!({
+            "kind": "ConfigMap", "metadata": {"name": "z", "namespace": "z", "uid": "z", "finalizers": ["example.com/z"]}
+        });
+        let world = cluster_of(objects).with(json!([{"kind": "Namespace", "metadata": {"name": "z", "uid": "zn"}}, neighbour]));
+        prop_assert_eq!(&says(&look_at_anything(world, subject).report), &said);
     }
 }

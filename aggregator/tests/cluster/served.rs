@@ -5,7 +5,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use aggregator::client::Bounds;
+use aggregator_core::state::{Answer, Fault as Failure};
 use apiserver::{FakeApiServer, Fault, Faults, Rule, Store};
+use findings::FaultKind;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -304,6 +307,26 @@ fn of_many_pods_those_that_go_are_found_by_their_rows() {
     assert!(rows[0].contains("limit=5000") && lists.iter().any(|path| path.contains("limit=1&")), "{lists:#?}");
     let named = all.iter().filter(|path| path.contains("/namespaces/crowd/pods?fieldSelector=metadata.name%3Dp"));
     assert_eq!(named.count(), 1, "{all:#?}");
+}
+
+/// What travels is compressed; what it comes to is bounded all the same.
+#[test]
+fn a_large_answer_travels_compressed_and_is_bounded_as_it_is_read() {
+    let server = crowded();
+    let config = || kube::Config::new(server.fake.url().parse().unwrap());
+    let ask = |bounds: Bounds| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = kube::Client::try_from(config()).unwrap();
+            aggregator::client::Server::new(&client, bounds).get("/api/v1/pods?limit=1000", "application/json").await
+        })
+    };
+    let Answer::Seen(whole) = ask(Bounds::default()) else { panic!("no answer") };
+    let asked = server.store().requests().unwrap().pop().unwrap();
+    assert_eq!(asked.plain_bytes, whole.len() as u64);
+    assert!(asked.answered_bytes * 4 < asked.plain_bytes, "{asked:?}");
+    let answer = ask(Bounds { answer: whole.len() / 2, ..Bounds::default() });
+    assert!(matches!(answer, Answer::Failed(Failure { kind: FaultKind::TooLarge, .. })), "{answer:?}");
 }
 
 #[test]

@@ -1,19 +1,26 @@
 //! <https://github.com/rancher/system-tools/issues/26>: Rancher was uninstalled first, then its objects were deleted. The
 //! namespaces `local`, `p-…`, `u-…` stay, for what is in them has finalizers of Rancher. The thread prints the
-//! namespaces; the objects are those of Rancher's own kinds.
+//! namespaces; the objects are those of Rancher's own kinds. Its server is 1.13, which writes no conditions.
 
+use aggregator_core::state::{Answer, Answered, Facts, Question, Version};
 use serde_json::json;
 
 use crate::support::*;
 
 #[test]
 fn objects_of_a_rancher_that_was_uninstalled_first() {
-    let remaining = "Some resources are remaining: nodes.management.cattle.io has 1 resource instances";
-    let world = healthy()
-        .with_custom("management.cattle.io", "nodes", "Node")
-        .going("local", failing("NamespaceContentRemaining", remaining))
-        .held("management.cattle.io/v1", "Node", "local", "machine-9sssc", &["controller.cattle.io/node-controller"]);
-    let looked = look(world, everything());
+    let world = healthy().with_custom("management.cattle.io", "nodes", "Node").going("local", json!(null)).held(
+        "management.cattle.io/v1",
+        "Node",
+        "local",
+        "machine-9sssc",
+        &["controller.cattle.io/node-controller"],
+    );
+    let version: Version = serde_json::from_value(json!({"major": "1", "minor": "13"})).unwrap();
+    let answer = Answer::Seen(Facts::Version(version));
+    let looked = look_with(world, everything(), |state| {
+        state.add(Answered { question: Question::Version, answer, cut: false });
+    });
     assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
     assert_eq!(looked.victims(0), ["Namespace local"]);
     let root = looked.chain(0).pop().unwrap();

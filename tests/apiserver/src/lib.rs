@@ -6,7 +6,7 @@
 //!
 //! It speaks as a 1.36 server does, as far as an agent, an aggregator and kubectl listen: lists with
 //! pages and selectors, metadata only, watches with bookmarks and streaming lists, server-side apply,
-//! the validation of events, and the words and reasons of errors. [`Faults`] make it fail on purpose,
+//! the validation of events, compressed answers, and the words and reasons of errors. [`Faults`] make it fail on purpose,
 //! and [`Store::requests`] tells what it was asked.
 
 mod apply;
@@ -20,6 +20,7 @@ mod feed;
 mod list;
 mod names;
 mod object;
+mod pack;
 mod prepared;
 mod recording;
 mod request;

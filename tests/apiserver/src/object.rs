@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, ops::Deref, sync::Arc, sync::OnceLock};
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{Prepared, catalog::Resource};
@@ -98,9 +99,14 @@ impl Object {
     /// A pod's row, of one that is not read for that: no word of it says that it goes.
     fn quick_row(&self) -> Option<Value> {
         let text = self.value.text.as_ref().filter(|text| !text.metadata().contains("deletionTimestamp"))?;
-        let (_, status) = text.whole().rsplit_once("\"status\":{")?;
-        let (_, phase) = status.split_once("\"phase\":\"")?;
-        Some(json!([text.key().1, "1/1", phase.split_once('"')?.0]))
+        let (before, status) = text.whole().rsplit_once("\"status\":{")?;
+        let found = |within: &str, field: &str| {
+            let (_, value) = within.split_once(&format!("\"{field}\":\""))?;
+            Some(value.split_once('"')?.0.to_owned())
+        };
+        let created = found(text.metadata(), "creationTimestamp").unwrap_or_default();
+        let (ip, node) = (found(status, "podIP"), found(before, "nodeName"));
+        Some(row(&text.key().1, &found(status, "phase")?, &created, ip, node))
     }
 
     fn json(&self) -> &str {
@@ -141,8 +147,25 @@ pub(crate) enum Form {
 /// The head of a table.
 pub(crate) const COLUMNS: &str = r#"[{"name":"Name","type":"string","format":"name","description":"","priority":0},{"name":"Created At","type":"date","format":"","description":"","priority":0}]"#;
 
-/// That of pods, as far as it is read.
-pub(crate) const POD_COLUMNS: &str = r#"[{"name":"Name","type":"string","format":"name","description":"","priority":0},{"name":"Ready","type":"string","format":"","description":"","priority":0},{"name":"Status","type":"string","format":"","description":"","priority":0}]"#;
+/// That of pods, without the descriptions: those are 3 KB a page.
+pub(crate) const POD_COLUMNS: &str = r#"[{"name":"Name","type":"string","format":"name","description":"","priority":0},{"name":"Ready","type":"string","format":"","description":"","priority":0},{"name":"Status","type":"string","format":"","description":"","priority":0},{"name":"Restarts","type":"string","format":"","description":"","priority":0},{"name":"Age","type":"string","format":"","description":"","priority":0},{"name":"IP","type":"string","format":"","description":"","priority":1},{"name":"Node","type":"string","format":"","description":"","priority":1},{"name":"Nominated Node","type":"string","format":"","description":"","priority":1},{"name":"Readiness Gates","type":"string","format":"","description":"","priority":1}]"#;
+
+/// A pod's cells. A server writes `<` and `>` of what is not there as `\u003c` and `\u003e`.
+fn row(name: &str, status: &str, created: &str, ip: Option<String>, node: Option<String>) -> Value {
+    const NONE: &str = "<none>";
+    let age =
+        created.parse::<Timestamp>().map_or(0, |created| Timestamp::now().duration_since(created).as_hours() / 24);
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
+    json!([name, "1/1", status, "0", format!("{age}d"), or_none(ip), or_none(node), NONE, NONE])
+}
+
+/// The cells of a pod that is read for it.
+fn pod_row(pod: &Value) -> Value {
+    let text = |place: &str| pod.pointer(place).and_then(Value::as_str).map(str::to_owned);
+    let (name, created) = (text("/metadata/name"), text("/metadata/creationTimestamp"));
+    let (ip, node) = (text("/status/podIP"), text("/spec/nodeName"));
+    row(&name.unwrap_or_default(), &printed_status(pod), &created.unwrap_or_default(), ip, node)
+}
 
 /// A pod's status as the printer of a 1.36 server words it, but for the reasons of its containers.
 fn printed_status(pod: &Value) -> String {
@@ -172,10 +195,11 @@ pub(crate) fn render(out: &mut String, resource: &Resource, object: &Object, for
             let of = object.glance();
             let name = &of["metadata"]["name"];
             match resource.kind.as_str() {
-                "Pod" => json!([name, "1/1", printed_status(&of)]),
+                "Pod" => pod_row(&of),
                 _ => json!([name, of["metadata"]["creationTimestamp"]]),
             }
         });
+        let cells = cells.to_string().replace('<', "\\u003c").replace('>', "\\u003e");
         out.push_str(&format!(r#"{{"cells":{cells},"object":"#));
     }
     if form == Form::Rows {

@@ -36,6 +36,9 @@ pub struct Request {
     pub body_bytes: u64,
     /// Bytes of the answer's body, as far as it was sent.
     pub answered_bytes: u64,
+    /// The same before it was compressed.
+    #[serde(default)]
+    pub plain_bytes: u64,
     /// Whether it is still being answered: a watch has a line when it begins and another when it ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
@@ -117,6 +120,7 @@ impl OpenRequest {
 
     pub(crate) fn answered(&mut self, bytes: usize) {
         self.request.answered_bytes += bytes as u64;
+        self.request.plain_bytes += bytes as u64;
     }
 }
 

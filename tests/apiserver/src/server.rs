@@ -25,7 +25,7 @@ use crate::{
     Request, Store,
     catalog::Catalog,
     fault_answers::{self, Effect},
-    list,
+    list, pack,
     recording::Recording,
     request::Asked,
     requests::{OpenRequest, RequestLog},
@@ -153,6 +153,7 @@ async fn handle(State(server): State<Arc<Server>>, request: axum::extract::Reque
         user_agent: asked.header(header::USER_AGENT).to_owned(),
         body_bytes: asked.body.len() as u64,
         answered_bytes: 0,
+        plain_bytes: 0,
         open: false,
     };
     let effect = if too_large {
@@ -182,6 +183,7 @@ async fn handle(State(server): State<Arc<Server>>, request: axum::extract::Reque
     let body = match reply {
         Reply::Whole { body, .. } if cut => {
             line.answered_bytes = (body.len() / 2) as u64;
+            line.plain_bytes = line.answered_bytes;
             server.log.append(&line);
             Body::from_stream(fault_answers::cut(body.slice(..body.len() / 2)))
         }
@@ -190,6 +192,13 @@ async fn handle(State(server): State<Arc<Server>>, request: axum::extract::Reque
             Body::from_stream(fault_answers::cut(Bytes::from_static(br#"{"type":"ADDED","object":{"kind":"#)))
         }
         Reply::Whole { body, .. } => {
+            line.plain_bytes = body.len() as u64;
+            let packed = pack::packed(&asked, &body);
+            if packed.is_some() {
+                headers.push(("content-encoding", "gzip".to_owned()));
+                headers.push(("vary", "Accept-Encoding".to_owned()));
+            }
+            let body = packed.unwrap_or(body);
             line.answered_bytes = body.len() as u64;
             server.log.append(&line);
             Body::from(body)

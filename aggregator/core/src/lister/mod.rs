@@ -190,6 +190,13 @@ impl<'a> Lister<'a> {
         self.state.answers.contains_key(&question).then(|| self.facts(question).and_then(of_kind))
     }
 
+    /// The metadata of all objects of the cluster that a label selector selects.
+    pub fn labelled(&self, resource: &Resource, labels: &str) -> Answer<Vec<&'a Object>> {
+        let select = Select::Labels(labels.to_owned());
+        let (resource, scope, detail) = (resource.clone(), Scope::All, Detail::Metadata);
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+    }
+
     /// The metadata of all objects of this name, in whichever namespace.
     pub fn namesakes(&self, resource: &Resource, name: &str) -> Answer<Vec<&'a Object>> {
         let select = Select::Fields(format!("metadata.name={name}"));

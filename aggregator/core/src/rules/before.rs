@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 
 use findings::{Cause, Placeholder, Verdict, cause};
 
+mod release;
+mod stateful_set;
+
 use super::webhook::{self, Request};
 use super::words::{some, within};
 use super::{control_plane, finalizer, subject};
@@ -29,6 +32,7 @@ static FORESEEN: &[&Cause] = &[
     &cause::DRAIN_BUDGET_ALLOWS_NONE,
     &cause::DRAIN_NEEDS_CONSENT,
     &cause::DRAIN_POD_DECLINES,
+    &cause::DRAIN_POD_RETURNS,
     &cause::DRAIN_SEVERAL_BUDGETS,
     &cause::FINALIZER_CONTROLLER_ACCOUNT_GONE,
     &cause::FINALIZER_CONTROLLER_FORBIDDEN,
@@ -36,6 +40,7 @@ static FORESEEN: &[&Cause] = &[
     &cause::FINALIZER_CONTROLLER_NOT_READY,
     &cause::FINALIZER_NOT_FOR_THIS_KIND,
     &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE,
+    &cause::FINALIZER_OWNER_IN_SAME_RELEASE,
     &cause::FINALIZER_OWNER_UNKNOWN,
     &cause::NAMESPACE_METADATA_FINALIZER,
     &cause::NAMESPACE_SERVES_API,
@@ -61,7 +66,11 @@ const MOST_NAMES: usize = 5;
 
 /// What is known of an object of which some would be deleted; `look` are the rules for one that is being deleted.
 pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef) -> Diagnosis) -> Diagnosis {
+    let release = Release::of(&lister.state.subject);
     let mut diagnosis = match target {
+        _ if let Some(release) = release.filter(|release| release.target() == *target) => {
+            release::explain(lister, target, &release)
+        }
         _ if target.is(known::NAMESPACES) => namespace(lister, target),
         _ if target.is(known::PODS) => pod(lister, target),
         _ => look(lister, target),
@@ -71,8 +80,14 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
         if let Some(object) = diagnosis.silently(answer).filter(|_| !target.is(known::NODES)) {
             webhook::refuses(lister, &mut diagnosis, &[Request::about(target, &object.metadata, "DELETE")]);
         }
+        let namespace = target.namespace.as_deref().unwrap_or_default();
         if target.is(known::CLAIMS) {
-            lost_claims(lister, target.namespace.as_deref().unwrap_or_default(), Some(&target.name), &mut diagnosis);
+            lost_claims(lister, namespace, |claim| claim.metadata.name == target.name, &mut diagnosis);
+        }
+        if target.is(known::STATEFUL_SETS) && !diagnosis.missing {
+            stateful_set::look(lister, target, &mut diagnosis);
+            // Its pods and claims have been marked with it.
+            lost_claims(lister, namespace, |claim| claim.metadata.deletion_timestamp.is_some(), &mut diagnosis);
         }
     }
     let is_foreseen = |found: &RootCause| FORESEEN.iter().any(|cause| cause.id == found.cause.id);
@@ -146,14 +161,42 @@ fn namespace(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.wait_for(ObjectRef::pod(name, &pod.metadata.name));
     }
     for (resource, served) in discovery.listable() {
-        let is_left_out = resource.plural == "events" || (resource.group.is_empty() && resource.plural == "secrets");
-        if !served.namespaced || is_left_out || resource == known::PODS.into() {
+        if !served.namespaced || is_left_out(&resource) || resource == known::PODS.into() {
             continue;
         }
         inside(lister, name, &resource, &served.kind, &mut diagnosis);
     }
-    lost_claims(lister, name, None, &mut diagnosis);
+    lost_claims(lister, name, |_| true, &mut diagnosis);
     diagnosis
+}
+
+/// Events only pass by, and Secrets are not read.
+fn is_left_out(resource: &Resource) -> bool {
+    resource.plural == "events" || (resource.group.is_empty() && resource.plural == "secrets")
+}
+
+/// A kind of which objects would go.
+struct Going<'a> {
+    kind: &'a str,
+    resource: &'a Resource,
+}
+
+impl Going<'_> {
+    fn named(&self, meta: &Meta) -> ObjectRef {
+        ObjectRef {
+            kind: self.kind.to_owned(),
+            resource: self.resource.clone(),
+            namespace: meta.namespace.clone(),
+            name: meta.name.clone(),
+        }
+    }
+}
+
+/// A webhook that refuses to let one of them go refuses the others as well.
+fn refused(lister: &Lister, kind: &Going, objects: &[&Object], diagnosis: &mut Diagnosis) {
+    if let Some(first) = objects.first() {
+        webhook::refuses(lister, diagnosis, &[Request::about(&kind.named(&first.metadata), &first.metadata, "DELETE")]);
+    }
 }
 
 /// The objects of one kind: those with finalizers wait for somebody, and a webhook may refuse to let any of them go.
@@ -161,18 +204,10 @@ fn inside(lister: &Lister, namespace: &str, resource: &Resource, kind: &str, dia
     let answer = lister.metadata(resource, within(namespace));
     let hides = format!("what would hold {resource}");
     let all = diagnosis.required(format!("{resource} of {namespace}"), &hides, answer).unwrap_or_default();
-    let named = |object: &Object| ObjectRef {
-        kind: kind.to_owned(),
-        resource: resource.clone(),
-        namespace: Some(namespace.to_owned()),
-        name: object.metadata.name.clone(),
-    };
-    if let Some(first) = all.first() {
-        let target = named(first);
-        webhook::refuses(lister, diagnosis, &[Request::about(&target, &first.metadata, "DELETE")]);
-    }
+    let kind = Going { kind, resource };
+    refused(lister, &kind, &all, diagnosis);
     for object in all.into_iter().filter(|object| !object.metadata.finalizers.is_empty()) {
-        diagnosis.wait_for(named(object));
+        diagnosis.wait_for(kind.named(&object.metadata));
     }
 }
 
@@ -218,10 +253,10 @@ fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
 }
 
 /// Volumes that go with their claims.
-fn lost_claims(lister: &Lister, namespace: &str, only: Option<&str>, diagnosis: &mut Diagnosis) {
+fn lost_claims(lister: &Lister, namespace: &str, is_meant: impl Fn(&Claim) -> bool, diagnosis: &mut Diagnosis) {
     let answer = lister.list::<Claim>(known::CLAIMS, within(namespace));
     let claims = diagnosis.silently(answer).unwrap_or_default();
-    let meant = claims.into_iter().filter(|claim| only.is_none_or(|name| claim.metadata.name == name));
+    let meant = claims.into_iter().filter(|claim| is_meant(claim));
     let mut lost = Vec::new();
     for claim in meant.filter(|claim| !claim.spec.volume_name.is_empty()).take(MOST_CLAIMS) {
         let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);

@@ -102,7 +102,9 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     for finalizer in crd.metadata.finalizers.iter().filter(|finalizer| *finalizer != CLEANUP) {
         super::finalizer::one(lister, target, &crd.metadata, finalizer, diagnosis);
     }
-    if !crd.metadata.finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
+    // The API server adds it when the deletion is asked for
+    // (kubernetes: apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go).
+    if !lister.is_before() && !crd.metadata.finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
         return;
     }
     let before = diagnosis.unknown.len();

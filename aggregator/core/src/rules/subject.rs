@@ -181,6 +181,9 @@ fn metas<K: Kind>(answer: Answer<Vec<&K>>) -> Answer<Vec<&Meta>> {
 
 /// The object itself: what it holds and what is on it is met on the way.
 fn before(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    if let Some(release) = Release::of(&lister.state.subject) {
+        return vec![release.target()];
+    }
     match known::named(word) {
         Some(known) if !known.namespaced => vec![ObjectRef::cluster_wide(known, name)],
         _ => object(lister, word, namespace, name, about),

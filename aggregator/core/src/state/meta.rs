@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::release;
+
 /// The API writes `null` for empty lists and unset fields alike.
 pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
@@ -17,8 +19,9 @@ const ANNOTATIONS: &[&str] = &[
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "karpenter.sh/do-not-disrupt",
     "kubernetes.io/config.mirror",
-    "meta.helm.sh/release-name",
-    "meta.helm.sh/release-namespace",
+    release::NAME,
+    release::NAMESPACE,
+    release::POLICY,
     event::ANNOTATION,
 ];
 

@@ -12,6 +12,7 @@ mod kinds;
 mod meta;
 mod object_ref;
 mod question;
+pub mod release;
 
 use std::collections::BTreeMap;
 
@@ -28,6 +29,7 @@ pub use kinds::*;
 pub use meta::{Fields, Managed, Meta, Owner, or_default};
 pub use object_ref::ObjectRef;
 pub use question::{Detail, Question, Resource, Scope, Select};
+pub use release::Release;
 
 /// What the user asked about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

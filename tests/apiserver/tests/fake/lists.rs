@@ -1,6 +1,9 @@
 //! Lists, pages, selectors, forms; and that files are the truth.
 
+use std::io::Read as _;
+
 use crate::support::{self, Server};
+use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -110,8 +113,35 @@ fn metadata_alone_is_answered_when_asked_for() {
     let rows = server.get_as("/api/v1/pods", table).json();
     assert_eq!((&rows["kind"], &rows["rows"][0]["cells"][0]), (&json!("Table"), &json!("a")));
     assert_eq!(rows["rows"][0]["object"]["metadata"]["namespace"], "ns");
+    let columns = rows["columnDefinitions"].as_array().unwrap();
+    let cell =
+        |name: &str| &rows["rows"][0]["cells"][columns.iter().position(|column| column["name"] == name).unwrap()];
+    assert_eq!((cell("Node"), cell("IP"), columns.len()), (&json!("n"), &json!("<none>"), 9));
     assert_eq!(server.get_as("/api/v1/namespaces/ns/pods/a", table).json()["kind"], "Pod");
     assert_eq!(server.get_as("/api/v1/pods", "application/vnd.kubernetes.protobuf").status, 406);
+}
+
+#[test]
+fn a_large_answer_is_packed_for_whoever_accepts_that() {
+    let server = Server::start();
+    let ask = |accepted: &[(&str, &str)]| {
+        let answer = server.ask("GET", "/api/v1/pods", accepted, "");
+        let asked = server.store().requests().unwrap().pop().unwrap();
+        assert_eq!(asked.answered_bytes, answer.body.len() as u64);
+        (answer.headers.contains("content-encoding: gzip"), answer.body, asked.plain_bytes)
+    };
+    let accepts = [("Accept-Encoding", "deflate, gzip")];
+    server.pod("ns", "a", "n");
+    assert!(!ask(&accepts).0, "a small one is sent as it is");
+    let labels: serde_json::Map<_, _> = (0..9000).map(|label| (label.to_string(), json!("a value"))).collect();
+    server.store().put_pod("ns", "b", &json!({"metadata": {"labels": labels}})).unwrap();
+    let (is_packed, plain, size) = ask(&[]);
+    assert!(!is_packed && plain.len() > 128 * 1024 && size == plain.len() as u64);
+    let (is_packed, packed, size) = ask(&accepts);
+    assert!(is_packed && packed.len() * 3 < plain.len() && size == plain.len() as u64);
+    let mut unpacked = Vec::new();
+    GzDecoder::new(packed.as_slice()).read_to_end(&mut unpacked).unwrap();
+    assert_eq!(unpacked, plain);
 }
 
 #[test]

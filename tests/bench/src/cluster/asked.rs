@@ -8,18 +8,23 @@ use crate::{
 };
 
 /// Runs of one command, and what they asked.
+#[derive(Default)]
 pub struct Asked {
     runs: Vec<Run>,
     /// Requests of each run.
     requests: Vec<usize>,
-    /// Bytes of the answers' bodies, of each run.
+    /// Bytes of the answers' bodies as they travel, of each run.
     bytes: Vec<u64>,
+    /// The same before they were compressed.
+    plain: Vec<u64>,
 }
 
 /// What is promised.
 #[derive(Clone, Copy, Default)]
 pub struct Targets {
     pub requests: Option<usize>,
+    /// On the wire.
+    pub megabytes: Option<f64>,
     pub cpu_ms: Option<f64>,
     pub rss_mib: Option<f64>,
 }
@@ -32,7 +37,7 @@ pub fn repeat(
     tell: bool,
     check: &dyn Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<Asked> {
-    let mut asked = Asked { runs: Vec::new(), requests: Vec::new(), bytes: Vec::new() };
+    let mut asked = Asked::default();
     for run in 0..=runs {
         let before = cluster.requests()?.len();
         let done = tool.run()?;
@@ -40,7 +45,8 @@ pub fn repeat(
         let requests = cluster.requests()?.split_off(before);
         if run == 0 && tell {
             for request in &requests {
-                eprintln!("{:>9} {} {}?{}", request.answered_bytes, request.status, request.path, request.query);
+                let apiserver::Request { answered_bytes, plain_bytes, status, path, query, .. } = request;
+                eprintln!("{answered_bytes:>9} of {plain_bytes:>9} {status} {path}?{query}");
             }
         }
         if run > 0 {
@@ -52,7 +58,7 @@ pub fn repeat(
 
 /// Runs it once, whatever it says.
 pub fn once(cluster: &Cluster, tool: &Tool) -> anyhow::Result<Asked> {
-    let mut asked = Asked { runs: Vec::new(), requests: Vec::new(), bytes: Vec::new() };
+    let mut asked = Asked::default();
     let before = cluster.requests()?.len();
     let done = tool.run()?;
     asked.add(done, &cluster.requests()?.split_off(before));
@@ -64,12 +70,13 @@ impl Asked {
         self.runs.push(run);
         self.requests.push(requests.len());
         self.bytes.push(requests.iter().map(|request| request.answered_bytes).sum());
+        self.plain.push(requests.iter().map(|request| request.plain_bytes).sum());
     }
 }
 
 /// Adds the head of the table.
 pub fn head(report: &mut Report) {
-    report.text("| command | requests | MB received | CPU ms (min / **median** / max) | clock ms | RSS MiB (max) | target | met |");
+    report.text("| command | requests | MB on the wire (uncompressed) | CPU ms (min / **median** / max) | clock ms | RSS MiB (max) | target | met |");
     report.text("|---|---|---|---|---|---|---|---|");
 }
 
@@ -84,12 +91,17 @@ pub fn row(report: &mut Report, what: &str, asked: &Asked, targets: Targets) -> 
         return false;
     };
     let requests = asked.requests.iter().copied().max().unwrap_or(0);
-    let bytes = asked.bytes.iter().copied().max().unwrap_or(0);
+    let most = |bytes: &[u64]| bytes.iter().copied().max().unwrap_or(0) as f64 / 1e6;
+    let (megabytes, plain) = (most(&asked.bytes), most(&asked.plain));
     let mut wanted = Vec::new();
     let mut met = Vec::new();
     if let Some(most) = targets.requests {
         wanted.push(format!("≤ {most} requests"));
         met.push(requests <= most);
+    }
+    if let Some(most) = targets.megabytes {
+        wanted.push(format!("≤ {most:.0} MB"));
+        met.push(megabytes <= most);
     }
     if let Some(most) = targets.cpu_ms {
         wanted.push(format!("CPU ≤ {most:.0} ms"));
@@ -101,8 +113,7 @@ pub fn row(report: &mut Report, what: &str, asked: &Asked, targets: Targets) -> 
     }
     let says: Vec<&str> = met.iter().map(|&met| yes(met)).collect();
     report.text(format!(
-        "| {what} | {requests} | {:.1} | {cpu} | {clock} | {:.1} | {} | {} |",
-        bytes as f64 / 1e6,
+        "| {what} | {requests} | {megabytes:.1} ({plain:.1}) | {cpu} | {clock} | {:.1} | {} | {} |",
         rss.max,
         wanted.join(", "),
         says.join(", ")

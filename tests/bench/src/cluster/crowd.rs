@@ -200,6 +200,11 @@ impl Crowd {
                     values[2].1 = "StatefulSet";
                     self.stored(&namespace, &name, &node, add);
                 }
+                // Alike pods compress better than real ones do.
+                let ip = format!("10.{}.{}.{}", 64 + (pods >> 16), (pods >> 8) & 255, pods & 255);
+                let container =
+                    format!("{}{}", uid("ip", &namespace, &name), uid("container", &namespace, &name)).replace('-', "");
+                (values[5].1, values[6].1) = (&ip, &container);
                 let template = match () {
                     () if node == lost => &evicted,
                     () if pods % ONE_GOES_OF == 17 => &going,

@@ -72,7 +72,8 @@ fn beside_us(name: &str) -> PathBuf {
 const ALONE: [(&str, usize); 4] = [("dead-api", 15), ("webhook", 15), ("silent-node", 15), ("operator-gone", 20)];
 
 /// The whole answer.
-const EVERYTHING: Targets = Targets { requests: Some(500), cpu_ms: Some(2000.0), rss_mib: Some(200.0) };
+const EVERYTHING: Targets =
+    Targets { requests: Some(500), megabytes: Some(60.0), cpu_ms: Some(2000.0), rss_mib: Some(200.0) };
 
 fn at_most(requests: usize) -> Targets {
     Targets { requests: Some(requests), ..Targets::default() }

@@ -290,11 +290,18 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     };
     let is_proven = is_alone && by == Some(By::Setting);
     let would_be_lost = lister.is_before() && at.is_some() && own_namespace(lister, case) == at;
+    let release = Release::of(&lister.state.subject);
+    let is_released = release.zip(runner.workload).is_some_and(|(release, workload)| release.takes(&workload.metadata));
     match runner.stands() {
         Stands::Ready if would_be_lost => {
             let words = "runs in the namespace that would be deleted: its pods go first, and nothing new can start there. \
                          Delete these objects before the namespace";
             return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(workload, words)));
+        }
+        Stands::Ready if is_released => {
+            let words = "belongs to the release too, and is deleted before objects of kinds that Helm does not know. \
+                         Delete these objects first, and wait until they are gone";
+            return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_RELEASE).step(Step::about(workload, words)));
         }
         Stands::ScaledDown | Stands::NotReady if at.is_some() && own_namespace(lister, case) == at => {
             let words = format!("lives in the namespace that is being deleted ({state}); nothing new can start there");

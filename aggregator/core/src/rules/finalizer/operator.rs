@@ -11,8 +11,6 @@ use crate::state::*;
 /// More Services, and more namespaces, are not looked into.
 const MOST: usize = 4;
 
-const HELM_RELEASE: &str = "meta.helm.sh/release-name";
-const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 /// The operator lifecycle manager labels all that belongs to an operator with
 /// `operators.coreos.com/<package>.<namespace>`.
 const OLM: &str = "operators.coreos.com/";
@@ -135,10 +133,10 @@ fn installed<'a>(
     known_of_it: &mut Vec<Says>,
 ) -> Vec<Linked<'a>> {
     let mut found = Vec::new();
-    let release = meta.annotations.get(HELM_RELEASE).zip(meta.annotations.get(HELM_NAMESPACE));
+    let release = meta.annotations.get(release::NAME).zip(meta.annotations.get(release::NAMESPACE));
     if let Some((release, namespace)) = release {
         let says = (shown.to_owned(), format!("installed by Helm release {namespace}/{release}"));
-        let is_of = |one: &Workload| one.metadata.annotations.get(HELM_RELEASE) == Some(release);
+        let is_of = |one: &Workload| one.metadata.annotations.get(release::NAME) == Some(release);
         let own = workloads(lister, diagnosis, namespace, is_of, &says);
         if own.is_empty() {
             known_of_it.push((says.0, format!("{}, which has no workload (any more)", says.1)));

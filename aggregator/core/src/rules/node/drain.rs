@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use findings::{Cause, Placeholder, cause};
 
+use super::drainer::{CORDONED, Drainer, KARPENTERS, drainer};
+use super::tolerated::{came_back, evicted_at, is_drained};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::said;
@@ -19,30 +21,6 @@ const MOST_NAMES: usize = 5;
 
 const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
-const KARPENTERS: &str = "karpenter.sh/termination";
-const CORDONED: &str = "node.kubernetes.io/unschedulable";
-
-/// Who empties a node.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Drainer {
-    Karpenter,
-    ClusterAutoscaler,
-    /// It is cordoned: by `kubectl drain`, by Cluster API, or by somebody who does no more than that.
-    Somebody,
-}
-
-fn drainer(node: &Node) -> Option<Drainer> {
-    let tainted = |prefix: &str| node.spec.taints.iter().any(|taint| taint.key.starts_with(prefix));
-    let going = node.metadata.deletion_timestamp.is_some();
-    if tainted("karpenter.sh/disrupt") || (going && node.metadata.finalizers.iter().any(|one| one == KARPENTERS)) {
-        return Some(Drainer::Karpenter);
-    }
-    if tainted("ToBeDeletedByClusterAutoscaler") {
-        return Some(Drainer::ClusterAutoscaler);
-    }
-    (node.spec.unschedulable || tainted(CORDONED)).then_some(Drainer::Somebody)
-}
-
 /// Whether this finalizer of a Node waits for the drain and for nothing else that is told here.
 pub fn waits_for_drain(finalizer: &str) -> bool {
     finalizer == KARPENTERS
@@ -54,6 +32,7 @@ enum Left {
     Budget { namespace: String, name: String },
     Budgets { namespace: String, names: Vec<String> },
     Declines { annotation: &'static str, namespace: String },
+    Returns { taint: String },
     Unmanaged,
     LocalData,
     NotAsked,
@@ -68,14 +47,24 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
     let Some(pods) = diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {
         return Vec::new();
     };
-    let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
-        pods.into_iter().filter(|pod| is_drained(pod)).partition(|pod| pod.metadata.deletion_timestamp.is_some());
+    let (going, staying): (Vec<&Pod>, Vec<&Pod>) = pods
+        .into_iter()
+        .filter(|pod| is_drained(pod, by, node))
+        .partition(|pod| pod.metadata.deletion_timestamp.is_some());
     // The pods of a node that is not well wait for the node.
     if is_true(&node.status.conditions, "Ready") && !super::is_frozen(lister, node, diagnosis) {
         for pod in &going {
             diagnosis
                 .wait_for(ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name));
         }
+    }
+    let (later, staying): (Vec<&Pod>, Vec<&Pod>) =
+        staying.into_iter().partition(|pod| evicted_at(pod, node, lister.state.at).is_some());
+    for (pod, at) in later.iter().filter_map(|pod| Some((pod, evicted_at(pod, node, lister.state.at)?))) {
+        let pod = ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name);
+        diagnosis.note(format!(
+            "{pod} tolerates the NoExecute taint of {target} until about {at} (tolerationSeconds); it is evicted then."
+        ));
     }
     if staying.is_empty() {
         attachments(lister, target, by, going.is_empty(), diagnosis);
@@ -88,17 +77,10 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
     }
     let mut left: BTreeMap<Left, Vec<&Pod>> = BTreeMap::new();
     for pod in staying {
-        left.entry(why(pod, by, &budgets)).or_default().push(pod);
+        left.entry(why(pod, by, node, &budgets)).or_default().push(pod);
     }
     let case = Case { lister, target, node, by };
     left.iter().map(|(why, pods)| case.found(why, pods, &budgets, diagnosis)).collect()
-}
-
-/// Whether a drain asks this pod to go: not those of a DaemonSet, of the node itself, and those that have ended.
-fn is_drained(pod: &Pod) -> bool {
-    let is_of = |kind: &str| pod.metadata.owner_references.iter().any(|owner| owner.kind == kind);
-    let has_ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
-    !is_of("DaemonSet") && !is_of("Node") && (!has_ended || pod.metadata.deletion_timestamp.is_some())
 }
 
 fn budgets<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) -> Vec<&'a Budget> {
@@ -115,7 +97,7 @@ fn budgets<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) ->
         .collect()
 }
 
-fn why(pod: &Pod, by: Drainer, budgets: &[&Budget]) -> Left {
+fn why(pod: &Pod, by: Drainer, node: &Node, budgets: &[&Budget]) -> Left {
     let namespace = pod.metadata.namespace.clone().unwrap_or_default();
     let annotated = |name: &str, value: &str| pod.metadata.annotations.get(name).is_some_and(|it| it == value);
     let declines = match by {
@@ -141,8 +123,13 @@ fn why(pod: &Pod, by: Drainer, budgets: &[&Budget]) -> Left {
         }
         _ => {}
     }
+    let is_managed = pod.metadata.owner_references.iter().any(|owner| owner.controller);
+    match (by, came_back(pod, node)) {
+        (_, Some(taint)) if is_managed => return Left::Returns { taint: taint.key.clone() },
+        _ => {}
+    }
     match by {
-        Drainer::Somebody if !pod.metadata.owner_references.iter().any(|owner| owner.controller) => Left::Unmanaged,
+        Drainer::Somebody if !is_managed => Left::Unmanaged,
         Drainer::Somebody if pod.spec.volumes.iter().any(|volume| volume.empty_dir.is_some()) => Left::LocalData,
         _ => Left::NotAsked,
     }
@@ -189,6 +176,13 @@ impl Case<'_, '_> {
                     .name(Placeholder::Namespace, namespace)
                     .step(pods_step(&words))
                     .evidence(names.join(", "), format!("annotation {annotation}"))
+            }
+            Left::Returns { taint } => {
+                let words = format!("scheduled to it after it had the taint {taint}:NoSchedule, which they tolerate");
+                self.below(&cause::DRAIN_POD_RETURNS, self.target)
+                    .name_if(Placeholder::Namespace, pods.first().and_then(|pod| pod.metadata.namespace.as_deref()))
+                    .step(pods_step(&words))
+                    .evidence(names.join(", "), format!("made after the taint, with a toleration of {taint}"))
             }
             Left::Unmanaged => {
                 self.consent(pods_step("no controller would make it again; kubectl drain stops there without --force"))

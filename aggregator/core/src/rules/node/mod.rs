@@ -2,8 +2,10 @@
 
 mod disruption;
 pub mod drain;
+mod drainer;
 mod heartbeat;
 mod route;
+mod tolerated;
 
 use std::collections::BTreeSet;
 

@@ -44,10 +44,41 @@ lite! {
     Taint {
         /// Its key.
         key: String,
+        /// Its value.
+        value: String,
         /// `NoSchedule`, `NoExecute`.
         effect: String,
         /// Since when.
         time_added: Option<Timestamp>,
+    }
+}
+
+lite! {
+    /// What a pod tolerates.
+    Toleration {
+        /// The key of the taint; empty for all.
+        key: String,
+        /// `Exists`; else the values are compared.
+        operator: String,
+        /// The value of the taint.
+        value: String,
+        /// The effect of the taint; empty for all.
+        effect: String,
+        /// For how long; for ever where nothing is said.
+        toleration_seconds: Option<i64>,
+    }
+}
+
+impl Toleration {
+    /// Whether it is about this taint (kubernetes: staging/src/k8s.io/api/core/v1/toleration.go).
+    pub fn matches(&self, taint: &Taint) -> bool {
+        let is_any_or = |own: &str, its: &str| own.is_empty() || own == its;
+        let fits = match self.operator.as_str() {
+            "Exists" => true,
+            "" | "Equal" => self.value == taint.value,
+            _ => false,
+        };
+        fits && is_any_or(&self.effect, &taint.effect) && is_any_or(&self.key, &taint.key)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Pods.
 
-use super::{Condition, Meta, condition, lite};
+use super::{Condition, Meta, Taint, Toleration, condition, lite};
 
 lite! {
     /// A pod.
@@ -23,6 +23,8 @@ lite! {
         volumes: Vec<Volume>,
         /// As whom it speaks to the API.
         service_account_name: String,
+        /// Which taints of a node it tolerates.
+        tolerations: Vec<Toleration>,
     }
 }
 
@@ -141,6 +143,16 @@ impl Pod {
             && condition(&self.status.conditions, "Ready").is_none()
             && self.status.phase == "Running"
             && all.iter().all(|container| container.state.running.is_some())
+    }
+
+    /// The toleration that counts for a taint: the first that matches.
+    pub fn toleration(&self, taint: &Taint) -> Option<&Toleration> {
+        self.spec.tolerations.iter().find(|toleration| toleration.matches(taint))
+    }
+
+    /// Whether it tolerates a taint, for however long.
+    pub fn tolerates(&self, taint: &Taint) -> bool {
+        self.toleration(taint).is_some()
     }
 
     /// The names of the containers that run, as far as the kubelet said.

@@ -33,6 +33,36 @@ lite! {
         selector: Selector,
         /// What its pods are like.
         template: PodTemplate,
+        /// What a StatefulSet makes claims of.
+        volume_claim_templates: Vec<ClaimTemplate>,
+        /// Which of these claims are deleted with their pods.
+        persistent_volume_claim_retention_policy: Retention,
+    }
+}
+
+lite! {
+    /// What claims are made of.
+    ClaimTemplate {
+        /// Its name begins theirs.
+        metadata: Named,
+    }
+}
+
+lite! {
+    /// A name.
+    Named {
+        /// The name.
+        name: String,
+    }
+}
+
+lite! {
+    /// `Delete`, or `Retain`, which is meant where nothing is said.
+    Retention {
+        /// When the StatefulSet is deleted.
+        when_deleted: String,
+        /// When the pod is scaled away.
+        when_scaled: String,
     }
 }
 

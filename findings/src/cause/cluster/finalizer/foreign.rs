@@ -29,6 +29,24 @@ causes! {
         .event_reason("FinalizerOwnerInSameNamespace")
         .diagnosis(Proven::Observation);
 
+    /// The controller is uninstalled together with what it must clean.
+    FINALIZER_OWNER_IN_SAME_RELEASE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameRelease")
+        .title("The controller that must clean up belongs to the Helm release that would be uninstalled")
+        .meaning("Helm deletes the kinds that it knows in a fixed order, Deployments among them, and custom resources \
+            last; it does not wait between them. The controller is told to stop before the objects that it must clean \
+            up are deleted, and their finalizers stay, unless it is quicker than its own end.")
+        .proof("With `--before`: an object of the release (annotation meta.helm.sh/release-name), or of a CRD of the \
+            release, has a finalizer, and the workload that takes it off belongs to the release as well and has a \
+            ready pod. Where others may change the kind as well, it is probable.")
+        .safe(&[
+            step("Delete these objects first, while their controller runs, and wait until they are gone"),
+            step("Then uninstall the release"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["helm: pkg/releaseutil/kind_sorter.go, pkg/action/uninstall.go"])
+        .event_reason("FinalizerOwnerInSameRelease")
+        .diagnosis(Proven::Observation);
+
     /// Nothing runs that would take the finalizer off.
     FINALIZER_CONTROLLER_GONE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerGone")
         .title("The controller behind a finalizer is gone")

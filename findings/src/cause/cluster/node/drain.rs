@@ -61,6 +61,24 @@ causes! {
         .event_reason("DrainPodDeclines")
         .diagnosis(Proven::Observation);
 
+    /// An evicted pod is scheduled to the same node again.
+    DRAIN_POD_RETURNS = Cause::in_cluster(ClusterArea::Pod, "DrainPodReturns")
+        .title("Pods come back to a node that is being drained, for they tolerate its taint")
+        .meaning("A cordoned node has the taint node.kubernetes.io/unschedulable:NoSchedule. A pod that tolerates it (often \
+            by a toleration with operator Exists and no key) may be scheduled there all the same: it is evicted, its \
+            controller makes another, and that one is scheduled to the same node. The node is never empty.")
+        .proof("The node is cordoned or is being taken away, the pod was made after the time at which the node got the \
+            taint (timeAdded), runs there, and tolerates it.")
+        .safe(&[
+            step("Take the toleration out of the pod template of its controller, or name the taints that it is for")
+                .run("kubectl get pods -n {namespace} -o wide"),
+            step("Or let its controller have no pods while the node is drained, if it can be spared"),
+        ])
+        .danger(AROUND)
+        .sources(&["kubernetes: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go"])
+        .event_reason("DrainPodReturns")
+        .diagnosis(Proven::Observation);
+
     /// kubectl drain needs to be told.
     DRAIN_NEEDS_CONSENT = Cause::in_cluster(ClusterArea::Pod, "DrainNeedsConsent")
         .title("kubectl drain stops at pods that would lose something")

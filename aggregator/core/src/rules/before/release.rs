@@ -1,0 +1,121 @@
+//! What would hold the uninstallation of a Helm release. Its objects are known by what Helm writes on them; the release
+//! itself is in a Secret, which is not read, so hooks and the chart's `crds/` are not known.
+
+use std::collections::BTreeSet;
+
+use super::{Going, MOST_NAMES, lost_claims, refused};
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::rules::words::{some, within};
+use crate::state::*;
+
+/// From a Deployment to its pods there are two owners, from a CronJob three.
+const MOST_OWNERS: usize = 3;
+
+/// Waits for all that Helm would delete and that something may hold.
+pub fn explain(lister: &Lister, target: &ObjectRef, release: &Release) -> Diagnosis {
+    let mut diagnosis = Diagnosis { words: "once uninstalled".to_owned(), ..Diagnosis::default() };
+    let Some(discovery) = diagnosis.required("API discovery", "which kinds there are", lister.discovery()) else {
+        return diagnosis;
+    };
+    let namespace = release.namespace;
+    let mut its = Vec::new();
+    let mut kept = Vec::new();
+    let mut uids = BTreeSet::new();
+    let mut others = Vec::new();
+    for (resource, served) in discovery.listable() {
+        if super::is_left_out(&resource) {
+            continue;
+        }
+        let all = match served.namespaced {
+            true => {
+                let answer = lister.metadata(&resource, within(namespace));
+                diagnosis.required(format!("{resource} of {namespace}"), &format!("what would hold {resource}"), answer)
+            }
+            // Few of them are a release's, and they may be many.
+            false => {
+                let answer = lister.labelled(&resource, release::LABEL);
+                diagnosis.optional(resource.to_string(), "what the release has outside of namespaces", answer)
+            }
+        };
+        let (installed, other): (Vec<&Object>, Vec<&Object>) =
+            all.unwrap_or_default().into_iter().partition(|object| release.installed(&object.metadata));
+        others.extend(other);
+        let (going, staying): (Vec<&Object>, Vec<&Object>) =
+            installed.into_iter().partition(|object| release.takes(&object.metadata));
+        let kind = Going { kind: &served.kind, resource: &resource };
+        kept.extend(staying.iter().map(|object| kind.named(&object.metadata).to_string()));
+        uids.extend(going.iter().map(|object| object.metadata.uid.as_str()));
+        its.extend(going.iter().map(|object| kind.named(&object.metadata)));
+        refused(lister, &kind, &going, &mut diagnosis);
+        for object in going {
+            // A CRD waits for its objects, wherever they are.
+            if !object.metadata.finalizers.is_empty() || resource == known::CRDS.into() {
+                diagnosis.wait_for(kind.named(&object.metadata));
+            }
+        }
+    }
+    if its.is_empty() && kept.is_empty() && !diagnosis.is_blind() {
+        diagnosis.missing = true;
+        diagnosis.words = format!(
+            "installed nothing that can be seen: no object of namespace {namespace} has the annotation {}: {} with {}: \
+             {namespace}; `helm list -n {namespace}` lists releases",
+            release::NAME,
+            release.name,
+            release::NAMESPACE
+        );
+        return diagnosis;
+    }
+    dependents(lister, namespace, uids, &others, &mut diagnosis);
+    let is_its = |claim: &Claim| release.takes(&claim.metadata);
+    lost_claims(lister, namespace, is_its, &mut diagnosis);
+    notes(target, release, &kept, &mut diagnosis);
+    diagnosis
+}
+
+/// Pods are made by what Helm installs and are no objects of the release; the garbage collector deletes them.
+fn dependents<'a>(
+    lister: &Lister<'a>,
+    namespace: &str,
+    mut uids: BTreeSet<&'a str>,
+    others: &[&'a Object],
+    diagnosis: &mut Diagnosis,
+) {
+    for _ in 0..MOST_OWNERS {
+        uids.extend(
+            others
+                .iter()
+                .map(|object| &object.metadata)
+                .filter(|meta| goes_with(meta, &uids))
+                .map(uid)
+                .collect::<Vec<_>>(),
+        );
+    }
+    let answer = lister.list::<Pod>(known::PODS, within(namespace));
+    for pod in diagnosis.required(format!("pods of {namespace}"), "what would hold them", answer).unwrap_or_default() {
+        if goes_with(&pod.metadata, &uids) {
+            diagnosis.wait_for(ObjectRef::pod(namespace, &pod.metadata.name));
+        }
+    }
+}
+
+fn uid(meta: &Meta) -> &str {
+    meta.uid.as_str()
+}
+
+/// The garbage collector deletes what has owners when none of them is left.
+fn goes_with(meta: &Meta, uids: &BTreeSet<&str>) -> bool {
+    let owners = &meta.owner_references;
+    !owners.is_empty() && owners.iter().all(|owner| uids.contains(owner.uid.as_str()))
+}
+
+fn notes(target: &ObjectRef, release: &Release, kept: &[String], diagnosis: &mut Diagnosis) {
+    if !kept.is_empty() {
+        diagnosis.note(format!("Stay ({}: keep): {}.", release::POLICY, some(kept, MOST_NAMES)));
+    }
+    let Release { namespace, name } = release;
+    diagnosis.note(format!(
+        "Not known of {target}: its hooks (`helm get hooks {name} -n {namespace}`): one that fails before the deletion \
+         stops it; what hooks and the chart's crds/ directory made, which stays; and what it has in other namespaces."
+    ));
+}

@@ -1,0 +1,32 @@
+//! Who empties a node.
+
+use crate::state::*;
+
+/// The finalizer by which Karpenter keeps a Node until it is empty.
+pub const KARPENTERS: &str = "karpenter.sh/termination";
+/// The taint of a node that nothing new is to come to.
+pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
+
+/// Who empties a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Drainer {
+    /// Its taint or its finalizer says so.
+    Karpenter,
+    /// Its taint says so.
+    ClusterAutoscaler,
+    /// It is cordoned: by `kubectl drain`, by Cluster API, or by somebody who does no more than that.
+    Somebody,
+}
+
+/// Who empties this node, if anybody does.
+pub fn drainer(node: &Node) -> Option<Drainer> {
+    let tainted = |prefix: &str| node.spec.taints.iter().any(|taint| taint.key.starts_with(prefix));
+    let going = node.metadata.deletion_timestamp.is_some();
+    if tainted("karpenter.sh/disrupt") || (going && node.metadata.finalizers.iter().any(|one| one == KARPENTERS)) {
+        return Some(Drainer::Karpenter);
+    }
+    if tainted("ToBeDeletedByClusterAutoscaler") {
+        return Some(Drainer::ClusterAutoscaler);
+    }
+    (node.spec.unschedulable || tainted(CORDONED)).then_some(Drainer::Somebody)
+}
