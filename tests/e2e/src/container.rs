@@ -32,7 +32,8 @@ pub fn is_unified() -> bool {
     lab::cgroup::is_unified()
 }
 
-/// The file that freezes the cgroup of a process, and the word to write.
+/// The file that freezes the pod's cgroup, above that of a container's process, and the word to write. A container's own
+/// is thawed by runc when it kills.
 pub fn freezer(pid: i32) -> anyhow::Result<(PathBuf, &'static str)> {
     let cgroups = cgroups(pid).context("the process has gone")?;
     let of = |start: &str| {
@@ -41,10 +42,14 @@ pub fn freezer(pid: i32) -> anyhow::Result<(PathBuf, &'static str)> {
     };
     if is_unified() {
         let path = of(":").context("no cgroup")?;
-        return Ok((PathBuf::from("/sys/fs/cgroup").join(path).join("cgroup.freeze"), "1"));
+        return Ok((PathBuf::from("/sys/fs/cgroup").join(parent_of(&path)).join("cgroup.freeze"), "1"));
     }
     let path = of("freezer:").context("no freezer")?;
-    Ok((PathBuf::from("/sys/fs/cgroup/freezer").join(path).join("freezer.state"), "FROZEN"))
+    Ok((PathBuf::from("/sys/fs/cgroup/freezer").join(parent_of(&path)).join("freezer.state"), "FROZEN"))
+}
+
+fn parent_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(parent, _)| parent)
 }
 
 fn cgroups(pid: i32) -> Option<String> {

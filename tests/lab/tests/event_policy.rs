@@ -1,7 +1,6 @@
 //! The policies of `deploy/`, evaluated as an API server evaluates them: who may write which Event.
 //!
-//! The agent's expressions, with two more variables that nothing used, were tried on an API server of Kubernetes 1.36;
-//! these are the situations of that trial.
+//! Both were tried on an API server of Kubernetes 1.36.2, as they stand there; these are the situations of that trial.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -48,10 +48,7 @@ pub fn all() -> Vec<Situation> {
 
 /// A pod with one container that runs this, and one volume.
 fn pod(cluster: &Cluster, namespace: &str, runs: &str, volume: &Value) -> anyhow::Result<()> {
-    let mut mount = json!({"name": "data", "mountPath": "/data"});
-    if volume.get("hostPath").is_some() {
-        mount["mountPropagation"] = json!("HostToContainer");
-    }
+    let mount = json!({"name": "data", "mountPath": "/data"});
     let mut volume = volume.clone();
     volume["name"] = json!("data");
     cluster.apply(&[json!({
