@@ -85,7 +85,8 @@ pub async fn connect(connection: &Connection) -> Result<(Client, String), Connec
     config.default_retry = false;
     config.disable_compression = connection.disable_compression;
     config.connect_timeout = Some(connection.request_timeout);
-    config.read_timeout = Some(connection.request_timeout);
+    // Each request has its own time. A watch is silent for as long as nothing happens: servers send a bookmark a minute.
+    config.read_timeout = None;
     if config.cluster_url.scheme_str() == Some("http") {
         // Else every certificate of the machine would be loaded for nothing.
         config.root_cert = Some(Vec::new());
