@@ -18,6 +18,8 @@ use crate::published::{Nodes, Published};
 const PAUSE: Duration = Duration::from_millis(500);
 /// A judgement may take this part of the time.
 const SHARE: u32 = 50;
+/// However much there is to judge: what was heard is told by then.
+const LONGEST: Duration = Duration::from_secs(30);
 /// Without news a judgement is made all the same: deadlines pass.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -50,7 +52,7 @@ impl Judging {
         let mut judge = Judge::new(self.clock.now());
         let (mut judged, mut cost, mut pruned, mut news) = (Instant::now(), Duration::ZERO, Instant::now(), true);
         loop {
-            let pause = (cost * SHARE).max(PAUSE);
+            let pause = (cost * SHARE).clamp(PAUSE, LONGEST);
             let wait = if news { pause } else { IDLE };
             match self.inputs.recv_timeout(wait.saturating_sub(judged.elapsed()).max(Duration::from_millis(1))) {
                 Ok(input) => {

@@ -209,11 +209,31 @@ impl Watch {
 fn object(line: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
     let between = line.trim_ascii_end().strip_suffix(b"}").and_then(|line| {
         let (head, rest) = line.split_at_checked(memmem::find(line, b"\"object\":")?)?;
-        // Else the object stands first, and something of it is called so.
-        (head.len() < 24).then(|| rest.trim_ascii_start().get(9..)).flatten()
+        // Else the object stands first, or something of it is called so.
+        (head.len() < 24 && memmem::find(head, b"\"type\"").is_some())
+            .then(|| rest.trim_ascii_start().get(9..))
+            .flatten()
     });
     match between {
         Some(between) => Ok(between.to_vec()),
         None => serde_json::from_slice::<serde_json::Value>(line).and_then(|line| serde_json::to_vec(&line["object"])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_taken_from_its_line_in_any_order() {
+        for line in [
+            r#"{"type":"ADDED","object":{"a":{"object":1}}}"#,
+            r#"{"object":{"a":{"object":1}},"type":"ADDED"}"#,
+            r#" { "type" : "ADDED" , "object" : {"a":{"object":1}} } "#,
+        ] {
+            let taken = object(format!("{line}\n").as_bytes()).unwrap();
+            let taken: serde_json::Value = serde_json::from_slice(&taken).unwrap();
+            assert_eq!(taken, serde_json::json!({"a": {"object": 1}}), "{line}");
+        }
     }
 }

@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use apiserver::{Faults, Prepared, Store};
-use axum::extract::State;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::IntoResponse as _;
 use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// Waits until it is so.
 pub fn until(most: Duration, mut is_so: impl FnMut() -> bool) {
@@ -23,6 +25,13 @@ pub fn until(most: Duration, mut is_so: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(100));
     }
 }
+
+/// How a stream begins that has nothing to begin with.
+const NOTHING_BEFORE: &str = concat!(
+    r#"{"type":"BOOKMARK","object":{"kind":"Event","apiVersion":"events.k8s.io/v1","metadata":{"resourceVersion":"5","#,
+    r#""annotations":{"k8s.io/initial-events-end":"true"}}}}"#,
+    "\n"
+);
 
 fn recording(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings").join(name)
@@ -126,13 +135,54 @@ impl Api {
         self.dir.path().join("kubeconfig")
     }
 
+    /// Serves a watch of Events that tells of none until `begun`, and then of all these.
+    pub fn serve_burst(
+        &mut self,
+        begun: Arc<Notify>,
+        lines: impl Fn(usize) -> Option<String> + Clone + Send + Sync + 'static,
+    ) {
+        let watch = move |request: Request, next: Next| {
+            let (begun, lines) = (Arc::clone(&begun), lines.clone());
+            async move {
+                let is_watch = request.uri().query().is_some_and(|query| query.contains("sendInitialEvents"));
+                if !is_watch || !request.uri().path().ends_with("/default/events") {
+                    return next.run(request).await;
+                }
+                let body = futures::stream::unfold(0, move |at| {
+                    let (begun, lines) = (Arc::clone(&begun), lines.clone());
+                    async move {
+                        let text = match at {
+                            0 => NOTHING_BEFORE.to_owned(),
+                            1 => {
+                                begun.notified().await;
+                                String::new()
+                            }
+                            at => match lines(at - 2) {
+                                Some(line) => line,
+                                None => std::future::pending().await,
+                            },
+                        };
+                        Some((Ok::<_, std::convert::Infallible>(text), at + 1))
+                    }
+                });
+                axum::body::Body::from_stream(body).into_response()
+            }
+        };
+        self.serve_with(move |router| router.layer(axum::middleware::from_fn(watch)));
+    }
+
     pub fn serve(&mut self) {
+        self.serve_with(|router| router);
+    }
+
+    fn serve_with(&mut self, change: impl FnOnce(Router) -> Router) {
         let objects = apiserver::service(&self.store, apiserver::VERSION).unwrap();
         let router = Router::new()
             .route("/apis/authentication.k8s.io/v1/tokenreviews", post(token_review))
             .route("/apis/authorization.k8s.io/v1/subjectaccessreviews", post(access_review))
             .with_state(self.people.clone())
             .fallback_service(objects);
+        let router = change(router);
         let address = self.address;
         let listener = self.runtime.block_on(async move { TcpListener::bind(address).await.unwrap() });
         self.server = Some(self.runtime.spawn(async move { axum::serve(listener, router).await.unwrap() }));

@@ -1,5 +1,6 @@
 //! What goes wrong around the service. It does not crash, does not grow, and says what it does not know.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use apiserver::{Fault, Faults, Prepared, Rule};
@@ -138,6 +139,40 @@ fn fifty_thousand_events_hide_nothing_and_fit_in_memory() {
     let service = Process::start(&api, &["--request-timeout", "60"]);
     until(Duration::from_secs(200), || service.get("/readyz", "").0 == 200);
     assert!(names(&service).contains("FuseServerNotResponding"), "{}", names(&service));
+    println!("{} MiB", service.peak());
+}
+
+/// The same, as news of a watch.
+#[test]
+fn a_burst_of_fifty_thousand_events_hides_nothing_and_fits_in_memory() {
+    let mut api = Api::away("dstate-fuse");
+    cluster::still_alive(&api.store);
+    let good = fuse_server("s3fs");
+    // To whoever asks for that node alone.
+    api.store.put("events", Some("default"), "node-a.1", &good).unwrap();
+    let begun = Arc::new(tokio::sync::Notify::new());
+    let carried = good["metadata"]["annotations"].clone();
+    api.serve_burst(Arc::clone(&begun), move |n| {
+        let mut event = of_another_node(&format!("node-{n}"), &carried);
+        event["metadata"]["resourceVersion"] = json!((n + 6).to_string());
+        (n < 50_000).then(|| format!("{}\n", json!({"type": "ADDED", "object": event})))
+    });
+    let service = Process::start(&api, &[]);
+    service.until_ready();
+    // A watch that is silent for longer than a request may take has not failed.
+    std::thread::sleep(Duration::from_secs(7));
+    assert!(!names(&service).contains("FuseServerNotResponding"), "{}", names(&service));
+    begun.notify_one();
+    let count = |metrics: &str, state: &str| {
+        let name = format!("why_terminating_cluster_agent_findings{{state=\"{state}\"}} ");
+        metrics.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u32>().ok()).unwrap_or(0)
+    };
+    until(Duration::from_secs(240), || {
+        std::thread::sleep(Duration::from_secs(1));
+        count(&service.get("/metrics", "admin").1, "fresh") >= 12_000
+            && names(&service).contains("FuseServerNotResponding")
+    });
+    assert!(!service.log().contains("a watch has failed"), "{}", service.log());
     println!("{} MiB", service.peak());
 }
 
