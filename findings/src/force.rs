@@ -25,8 +25,40 @@ pub struct ForcedVolume {
     /// Where it is mounted.
     pub path: String,
     /// Whether the attach controller may take it from the node under these processes: it does so six minutes after
-    /// the object is gone, while the node is not ready, unless that is switched off.
+    /// the object is gone, while the node is not ready, unless that is switched off; and at once with the taint
+    /// `node.kubernetes.io/out-of-service`.
     pub may_be_detached: bool,
+    /// How its PersistentVolume may be used, where the API server was asked: `ReadWriteOnce`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub access_modes: Vec<String>,
+}
+
+impl ForcedVolume {
+    /// Whether one node at a time may have it; none where that is not known.
+    fn is_for_one_node(&self) -> Option<bool> {
+        let of_one = |mode: &String| matches!(mode.as_str(), "ReadWriteOnce" | "ReadWriteOncePod");
+        (!self.access_modes.is_empty()).then(|| self.access_modes.iter().all(of_one))
+    }
+
+    /// What happens to it.
+    fn detail(&self) -> String {
+        let at = format!("volume {} at {}", self.name, self.path);
+        let detached = "the attach controller may detach it under whoever still writes: six minutes after the object is \
+            gone, while this node is not ready, or at once with the taint out-of-service (probable; the former can be \
+            switched off)";
+        match (self.may_be_detached, self.is_for_one_node()) {
+            (true, Some(true)) => format!("{at} is {}: {detached}.", self.access_modes.join(" and ")),
+            (true, None) => format!("{at}. If it is ReadWriteOnce, {detached}."),
+            (false, _) | (true, Some(false)) => {
+                let modes = if self.access_modes.is_empty() {
+                    String::new()
+                } else {
+                    format!(" is {}", self.access_modes.join(" and "))
+                };
+                format!("{at}{modes}: a replacement can write to it at the same time.")
+            }
+        }
+    }
 }
 
 impl ForceCost {
@@ -54,13 +86,7 @@ impl ForceCost {
 
     /// The rest of it: what happens to each volume.
     pub fn details(&self) -> Vec<String> {
-        let detached = "If it is ReadWriteOnce, the attach controller may detach it under whoever still writes: six \
-            minutes after the object is gone, while this node is not ready (probable; it can be switched off)";
-        let volume = |one: &ForcedVolume| match one.may_be_detached {
-            true => format!("volume {} at {}. {detached}.", one.name, one.path),
-            false => format!("volume {} at {}: a replacement can write to it at the same time.", one.name, one.path),
-        };
-        self.volumes.iter().map(volume).collect()
+        self.volumes.iter().map(ForcedVolume::detail).collect()
     }
 }
 
@@ -70,8 +96,12 @@ mod tests {
 
     #[test]
     fn it_is_one_line_and_the_volumes_have_their_own() {
-        let volume =
-            |may_be_detached| ForcedVolume { name: "pv-1".into(), path: "/k/pods/u/mount".into(), may_be_detached };
+        let volume = |may_be_detached| ForcedVolume {
+            name: "pv-1".into(),
+            path: "/k/pods/u/mount".into(),
+            may_be_detached,
+            access_modes: Vec::new(),
+        };
         let cost = ForceCost {
             processes: vec!["pid 326 sh".into()],
             process_count: 1,
@@ -84,5 +114,15 @@ mod tests {
         let many = ForceCost { process_count: 9, volumes: vec![volume(false); 2], unsaved_bytes: None, ..cost };
         assert_eq!(many.line(), "9 processes go on (pid 326 sh …); 2 volumes stay mounted and writable");
         assert!(many.details()[0].contains("a replacement"));
+        let of = |modes: &[&str]| {
+            let access_modes = modes.iter().map(|mode| (*mode).to_owned()).collect();
+            ForcedVolume { access_modes, ..volume(true) }.detail()
+        };
+        assert!(of(&["ReadWriteOnce"]).contains("is ReadWriteOnce: the attach controller may detach it"));
+        assert!(of(&[]).contains("If it is ReadWriteOnce, the attach controller"));
+        assert!(
+            of(&["ReadWriteOnce", "ReadWriteMany"])
+                .ends_with("ReadWriteMany: a replacement can write to it at the same time.")
+        );
     }
 }

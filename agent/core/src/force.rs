@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use findings::{ForceCost, ForcedVolume};
 
 use crate::{
-    causes::{container, words},
+    causes::{container, csi, words},
     observation::{Process, VolumeDir},
-    view::{PodView, Why},
+    view::{PodView, RETRY_WINDOW_MS, Why},
 };
 
 /// More of them are told by their number.
@@ -54,7 +54,15 @@ fn volume(view: &PodView, volume: &VolumeDir) -> Option<ForcedVolume> {
         path: mount.mount_point.show(),
         // Only what is attached to a node is detached from it.
         may_be_detached: volume.plugin == "kubernetes.io/csi" && mount.dev.major != 0,
+        access_modes: access_modes(view, volume),
     })
+}
+
+/// Of one that a claim of the pod is bound to. Nobody is asked before it is late.
+fn access_modes(view: &PodView, volume: &VolumeDir) -> Vec<String> {
+    let is_claimed = view.api.is_some_and(|pod| !pod.volume_claims.is_empty()) && view.is_overdue_by(RETRY_WINDOW_MS);
+    let known = is_claimed.then(|| csi::persistent_volume(view, volume)).flatten();
+    known.map(|known| known.access_modes.iter().map(|mode| findings::clean(mode, 40)).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -62,7 +70,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            Dev, Seen,
+            Dev, PersistentVolume, Seen,
             sample::{self, INIT, table},
         },
     };
@@ -78,6 +86,27 @@ mod tests {
         assert_eq!((cost.volumes[0].name.as_str(), cost.volumes[0].may_be_detached), ("pv-1", true));
         table(&mut seen)[0].read_only = true;
         assert!(judge(&seen).pods[0].force.clone().unwrap().volumes.is_empty());
+    }
+
+    #[test]
+    fn how_a_volume_may_be_used_is_told_of_the_pods_own() {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].volume_claims = vec!["data-db-0".into()];
+        api.volumes = vec![PersistentVolume {
+            name: "pv-1".into(),
+            driver: "exam.csi".into(),
+            handle: "vol-1".into(),
+            claim: Some("shop/data-db-0".into()),
+            access_modes: vec!["ReadWriteOnce".into()],
+        }];
+        let modes = |seen: &crate::observation::Observation| {
+            judge(seen).pods[0].force.clone().unwrap().volumes[0].access_modes.clone()
+        };
+        assert_eq!(modes(&seen), ["ReadWriteOnce"]);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.volumes[0].claim = Some("till/data-db-0".into());
+        assert!(modes(&seen).is_empty(), "a stranger's of the same name");
     }
 
     #[test]

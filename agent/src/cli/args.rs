@@ -55,6 +55,9 @@ pub struct CheckArgs {
     /// The node's name [default: the kubelet's]
     #[arg(long, env = "NODE_NAME")]
     pub node_name: Option<String>,
+    /// Where several kubelets run: the one whose pods are judged [default: the first]
+    #[arg(long)]
+    pub kubelet_pid: Option<u32>,
     /// The kubelet's directory [default: the kubelet's --root-dir]
     #[arg(long)]
     pub kubelet_root: Option<PathBuf>,
@@ -65,7 +68,7 @@ pub struct CheckArgs {
     #[arg(long)]
     pub host_root: Option<PathBuf>,
     /// The socket of the `reader` that looks at the node [default: this process does]
-    #[arg(long, env = "READER", requires = "node_name", conflicts_with_all = ["kubelet_root", "cri_endpoint", "host_root"])]
+    #[arg(long, env = "READER", requires = "node_name", conflicts_with_all = ["kubelet_pid", "kubelet_root", "cri_endpoint", "host_root"])]
     pub reader: Option<PathBuf>,
     /// Also write what was seen to this file, to judge it again or to report a fault
     #[arg(long)]

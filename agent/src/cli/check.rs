@@ -75,6 +75,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
             }
             let options = scan::Options {
                 node_name: node_name.clone(),
+                kubelet_pid: args.kubelet_pid,
                 kubelet_root: args.kubelet_root.clone(),
                 cri_socket: args.cri_endpoint.clone(),
                 host_root: args.host_root.clone(),

@@ -66,13 +66,14 @@ impl Search {
 /// Finds the kubelet: first among the processes of the units it usually runs in, which costs a few
 /// reads, then among all processes. Many may call themselves `kubelet`; see [`Disbelief`].
 ///
-/// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
-pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober) -> Search {
+/// Without the host's pid namespace nothing can be found, and that is a failure, not an absence. Where a person names
+/// one of several, it must be believed as any other.
+pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober, wanted: Option<u32>) -> Search {
     let mut refused = Vec::new();
     let units = cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, host));
     let mut met = BTreeSet::new();
     let named: Vec<u32> = units.filter(|pid| met.insert(*pid) && has_name(*pid)).collect();
-    if let Some(found) = first_of(&named, prober, &mut refused) {
+    if let Some(found) = first_of(&named, prober, wanted, &mut refused) {
         return Search { kubelet: Seen::Seen(found), refused };
     }
     // They are met again.
@@ -82,16 +83,32 @@ pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober) -> 
         Err(error) => return Search { kubelet: Seen::Failed(Fault::new("/proc", error)), refused },
     };
     let named: Vec<u32> = pids.into_iter().filter(|pid| has_name(*pid)).collect();
-    let kubelet = first_of(&named, prober, &mut refused).map_or_else(|| none_found(&refused), Seen::Seen);
+    let kubelet =
+        first_of(&named, prober, wanted, &mut refused).map_or_else(|| none_found(&refused, wanted), Seen::Seen);
     Search { kubelet, refused }
 }
 
-/// The first that is believed. Others that could be are told of: their pods are not those of this one.
-fn first_of(pids: &[u32], prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option<KubeletProcess> {
-    let mut believed = pids.iter().filter_map(|pid| kubelet(*pid, prober, refused)).collect::<Vec<_>>().into_iter();
-    let first = believed.next()?;
+/// The first that is believed, or the one that is wanted. Others that could be are told of: their pods are not those of
+/// this one.
+fn first_of(
+    pids: &[u32],
+    prober: &Prober,
+    wanted: Option<u32>,
+    refused: &mut Vec<FalseKubelet>,
+) -> Option<KubeletProcess> {
+    let believed = pids.iter().filter_map(|pid| kubelet(*pid, prober, refused)).collect();
+    choose(believed, wanted, refused)
+}
+
+fn choose(
+    mut believed: Vec<KubeletProcess>,
+    wanted: Option<u32>,
+    refused: &mut Vec<FalseKubelet>,
+) -> Option<KubeletProcess> {
+    let is_wanted = |found: &KubeletProcess| wanted.is_none_or(|pid| found.pid == pid);
+    let first = believed.iter().position(is_wanted).map(|at| believed.remove(at))?;
     // What a kubelet starts is called like it until it becomes another program.
-    let others = believed.filter(|other| other.age_ms > 10_000).map(|other| FalseKubelet {
+    let others = believed.into_iter().filter(|other| other.age_ms > 10_000).map(|other| FalseKubelet {
         pid: other.pid,
         comm: other.comm,
         why: Disbelief::AnotherIsJudged(first.pid),
@@ -101,7 +118,11 @@ fn first_of(pids: &[u32], prober: &Prober, refused: &mut Vec<FalseKubelet>) -> O
 }
 
 /// A process of a pod is never the node's kubelet; of any other that is not believed it cannot be told.
-fn none_found(refused: &[FalseKubelet]) -> Seen<KubeletProcess> {
+fn none_found(refused: &[FalseKubelet], wanted: Option<u32>) -> Seen<KubeletProcess> {
+    if let Some(pid) = wanted {
+        let says = format!("pid {pid}, which --kubelet-pid names, is not believed to be a kubelet of this node");
+        return Seen::Failed(Fault::new("/proc", (FaultKind::NotAsked, says)));
+    }
     let doubtful = refused.iter().find(|refused| refused.why != Disbelief::InPod);
     match doubtful.map(|refused| &refused.why) {
         Some(Disbelief::Untold(fault)) => Seen::Failed(fault.clone()),
@@ -285,13 +306,34 @@ mod tests {
     #[test]
     fn one_that_is_not_believed_is_not_none() {
         let refused = |why| [FalseKubelet { pid: 7, comm: "kubelet".to_owned(), why }];
-        assert!(none_found(&refused(Disbelief::NotRoot(1000))).fault().is_some());
+        assert!(none_found(&refused(Disbelief::NotRoot(1000)), None).fault().is_some());
         let untold = refused(Disbelief::Untold(Fault::new("/proc/7/ns/user", (FaultKind::Denied, "no right"))));
-        assert!(none_found(&untold).fault().is_some_and(|fault| fault.kind == FaultKind::Denied));
-        assert_eq!(Search { kubelet: none_found(&untold), refused: untold.to_vec() }.pid(), Some(7));
+        assert!(none_found(&untold, None).fault().is_some_and(|fault| fault.kind == FaultKind::Denied));
+        assert_eq!(Search { kubelet: none_found(&untold, None), refused: untold.to_vec() }.pid(), Some(7));
         let in_pod = refused(Disbelief::InPod);
-        assert_eq!(none_found(&in_pod).fault(), none_found(&[]).fault(), "as if it were not there");
-        assert_eq!(Search { kubelet: none_found(&in_pod), refused: in_pod.to_vec() }.pid(), None);
+        assert_eq!(none_found(&in_pod, None).fault(), none_found(&[], None).fault(), "as if it were not there");
+        assert_eq!(Search { kubelet: none_found(&in_pod, None), refused: in_pod.to_vec() }.pid(), None);
+    }
+
+    #[test]
+    fn one_of_several_can_be_named() {
+        let of = |pid: u32| KubeletProcess {
+            pid,
+            start_ticks: 1,
+            comm: "kubelet".to_owned(),
+            unit: None,
+            state: 'S',
+            age_ms: 60_000,
+        };
+        let choose = |wanted: Option<u32>| {
+            let mut refused = Vec::new();
+            let found = choose(vec![of(7), of(8)], wanted, &mut refused);
+            (found.map(|found| found.pid), refused.into_iter().map(|other| (other.pid, other.why)).collect::<Vec<_>>())
+        };
+        assert_eq!(choose(None), (Some(7), vec![(8, Disbelief::AnotherIsJudged(7))]));
+        assert_eq!(choose(Some(8)), (Some(8), vec![(7, Disbelief::AnotherIsJudged(8))]));
+        assert_eq!(choose(Some(9)), (None, Vec::new()));
+        assert!(none_found(&[], Some(9)).fault().is_some_and(|fault| fault.says.contains("pid 9")));
     }
 
     #[test]

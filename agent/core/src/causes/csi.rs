@@ -70,12 +70,8 @@ fn attachment_id(handle: &str, driver: &str, node: &str) -> String {
 /// Driver and handle: of the PersistentVolume, else of the staging directory that shows the same
 /// file system.
 fn known(view: &PodView, volume: &VolumeDir) -> Option<PersistentVolume> {
-    let api = view.seen.api.get();
-    api.map(|_| view.seen.is_settled(Question::PersistentVolume(volume.name.clone())));
-    let of_api = api.and_then(|api| api.volumes.iter().find(|known| known.name == volume.name));
-    let of_api = of_api.filter(|known| is_claimed(view, known));
-    if of_api.is_some() {
-        return of_api.cloned();
+    if let Some(of_api) = persistent_volume(view, volume) {
+        return Some(of_api.clone());
     }
     let target = volume.path.join("mount");
     let staging = view.seen.staging.iter().find(|staging| staging.used_by.contains(&target))?;
@@ -85,9 +81,17 @@ fn known(view: &PodView, volume: &VolumeDir) -> Option<PersistentVolume> {
             driver: data.driver.clone(),
             handle: data.handle.clone(),
             claim: None,
+            access_modes: Vec::new(),
         }),
         _ => None,
     }
+}
+
+/// The pod's own PersistentVolume of this name, of the API server.
+pub fn persistent_volume<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<&'a PersistentVolume> {
+    let api = view.seen.api.get()?;
+    view.seen.is_settled(Question::PersistentVolume(volume.name.clone()));
+    api.volumes.iter().find(|known| known.name == volume.name).filter(|known| is_claimed(view, known))
 }
 
 /// Whether the pod itself uses the claim of this PersistentVolume. An inline volume may have the name of a stranger's,
@@ -217,8 +221,13 @@ mod tests {
         volume(&mut seen).vol_data = VolData::Missing;
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         let claim = Some("shop/data-db-0".to_owned());
-        api.volumes =
-            vec![PersistentVolume { name: "pv-1".into(), driver: "exam.csi".into(), handle: "vol-1".into(), claim }];
+        api.volumes = vec![PersistentVolume {
+            name: "pv-1".into(),
+            driver: "exam.csi".into(),
+            handle: "vol-1".into(),
+            claim,
+            access_modes: Vec::new(),
+        }];
         let writes = |seen: &Observation| {
             assert_eq!(causes(seen), ["VolDataMissing"]);
             let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);

@@ -43,8 +43,8 @@ fn refusal(refused: &FalseKubelet) -> String {
     let FalseKubelet { pid, comm, why } = refused;
     if let Disbelief::AnotherIsJudged(judged) = why {
         let note = format!(
-            "pid {pid} ({comm}) is a kubelet too; the pods of pid {judged} were judged. For those of pid {pid} give its \
-             --kubelet-root, --cri-endpoint and --node-name"
+            "pid {pid} ({comm}) is a kubelet too; the pods of pid {judged} were judged. For those of pid {pid} run check \
+             --kubelet-pid {pid}, with --node-name where its Node is not called like the host"
         );
         return findings::clean(&note, 300);
     }

@@ -63,6 +63,9 @@ pub struct PersistentVolume {
     /// `spec.claimRef`: `NAMESPACE/NAME`.
     #[serde(default)]
     pub claim: Option<String>,
+    /// `spec.accessModes`.
+    #[serde(default)]
+    pub access_modes: Vec<String>,
 }
 
 /// One pod, with what the judgement needs.

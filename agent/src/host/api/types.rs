@@ -258,6 +258,7 @@ pub struct Volume {
 struct VolumeSpec {
     csi: Option<Csi>,
     claim_ref: Option<ClaimRef>,
+    access_modes: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -278,7 +279,14 @@ impl Volume {
     /// The CSI part, if it is CSI's.
     pub fn reduce(self, name: String) -> Option<PersistentVolume> {
         let claim = self.spec.claim_ref.map(|claim| format!("{}/{}", claim.namespace, claim.name));
-        self.spec.csi.map(|csi| PersistentVolume { name, driver: csi.driver, handle: csi.volume_handle, claim })
+        let access_modes = bounded(self.spec.access_modes);
+        self.spec.csi.map(|csi| PersistentVolume {
+            name,
+            driver: csi.driver,
+            handle: csi.volume_handle,
+            claim,
+            access_modes,
+        })
     }
 }
 
@@ -317,10 +325,12 @@ mod tests {
         let seen = serde_json::from_value::<Pod>(json).unwrap().reduce().unwrap();
         assert_eq!(seen.volume_claims, ["data-db-0", "db-0-scratch"]);
         let json = serde_json::json!({"spec": {
-            "csi": {"driver": "x", "volumeHandle": "h"}, "claimRef": {"namespace": "shop", "name": "data-db-0"}
+            "csi": {"driver": "x", "volumeHandle": "h"}, "claimRef": {"namespace": "shop", "name": "data-db-0"},
+            "accessModes": ["ReadWriteOnce"]
         }});
         let volume = serde_json::from_value::<Volume>(json).unwrap().reduce("pv-1".into()).unwrap();
         assert_eq!(volume.claim.as_deref(), Some("shop/data-db-0"));
+        assert_eq!(volume.access_modes, ["ReadWriteOnce"]);
     }
 
     /// The server's clock is 40 s ahead; the Node was cut off until a minute ago.

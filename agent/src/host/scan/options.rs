@@ -12,6 +12,8 @@ use crate::{
 pub struct Options {
     /// The node's name.
     pub node_name: Option<String>,
+    /// Which of several kubelets.
+    pub kubelet_pid: Option<u32>,
     /// The kubelet's directory.
     pub kubelet_root: Option<PathBuf>,
     /// The runtime's socket.

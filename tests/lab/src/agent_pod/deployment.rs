@@ -169,7 +169,9 @@ mod tests {
     fn the_policy_is_where_api_servers_know_it() {
         let parts = |folder: &str| objects(&format!("../{folder}kustomization.yaml")).unwrap()[0]["components"].clone();
         assert_eq!(parts(""), json!(["event-policy"]));
-        assert_eq!(parts("kernel-stacks/"), json!(["../event-policy"]));
+        for variant in ["kernel-stacks/", "kubelet-metrics/"] {
+            assert_eq!(parts(variant), json!(["../event-policy"]));
+        }
         assert!(parts("before-1.30/").is_null());
     }
 
