@@ -1,5 +1,7 @@
 # syntax=docker/dockerfile:1
-# The images: one static program each. `make image` makes the same without a container engine.
+# The images: one static program each. `make image` makes them without a container engine, and puts the licences of what is
+# linked into them and a bill of materials beside the program; here these are not. tests/dockerfile.sh runs all of this
+# file but the compilation.
 #
 #   docker build --target agent -t …/agent:0.1.0 .
 #   docker build --target aggregator -t …/aggregator:0.1.0 .

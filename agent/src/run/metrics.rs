@@ -268,4 +268,30 @@ mod tests {
         assert!(text.contains("source_failures_total{source=\"reader\"} 1"), "{text}");
         assert!(text.contains("why_terminating_pods{verdict=\"Stuck\"} 1"), "nothing was seen to have gone: {text}");
     }
+
+    /// The dashboard and the alerts are tested against this file: it holds each series that there is, one of each kind.
+    #[test]
+    fn what_it_exports_is_what_dashboard_and_alerts_were_tested_with() {
+        let metrics = Metrics::new();
+        metrics.scans.observe(0.04);
+        metrics.faults.get_or_create(&SourceLabel { source: "cri" }).inc();
+        metrics.wrote(Kind::Open, "written");
+        metrics.requests.get_or_create(&super::super::api::Labels { verb: "patch", code: "200".into() }).inc();
+        {
+            let mut values = metrics.now.lock();
+            let label = FindingLabel { gate: "VolumesUnmounted", cause: "VolumeHeldByProcess" };
+            values.findings.insert(label, (1, clock::now()));
+            values.pods.insert(VerdictLabel { verdict: Verdict::Stuck.as_str() }, 1);
+            (values.terminating, values.api_fresh) = (1, true);
+        }
+        let text = metrics.render().unwrap();
+        let stored = include_str!("../../../tests/chart/metrics/agent.prom");
+        let series = |text: &str| -> Vec<String> {
+            let lines = text.lines().filter(|line| !line.starts_with('#'));
+            // The next version is not another metric.
+            let plain = lines.map(|line| line.replace(env!("CARGO_PKG_VERSION"), "0.1.0"));
+            plain.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect()
+        };
+        assert_eq!(series(stored), series(&text), "tests/chart/metrics/agent.prom should hold:\n{text}");
+    }
 }

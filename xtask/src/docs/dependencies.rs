@@ -171,10 +171,11 @@ fn named(manifest: &str) -> Vec<(&str, String)> {
                 .into_iter()
                 .find(|known| header == *known || header.ends_with(&format!(".{known}")))
                 .unwrap_or_default();
-        } else if let Some((name, _)) = line.split_once(['.', ' ', '=']).filter(|_| !section.is_empty()) {
-            if !name.is_empty() && !name.starts_with('#') {
-                named.push((section, name.to_owned()));
-            }
+        } else if let Some((name, _)) = line.split_once(['.', ' ', '=']).filter(|_| !section.is_empty())
+            && !name.is_empty()
+            && !name.starts_with('#')
+        {
+            named.push((section, name.to_owned()));
         }
     }
     named

@@ -58,7 +58,7 @@ pub fn program(program: Program, root: &Path, target: &Path, profile: Profile) -
 
 /// Named, even when it is the machine's own: otherwise the flags would reach procedural macros, which
 /// must be shared libraries.
-fn triple() -> Result<&'static str> {
+pub fn triple() -> Result<&'static str> {
     match std::env::consts::ARCH {
         "x86_64" => Ok("x86_64-unknown-linux-gnu"),
         "aarch64" => Ok("aarch64-unknown-linux-gnu"),

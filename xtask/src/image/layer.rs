@@ -1,11 +1,21 @@
-//! The image's one layer: the program, owned by root, of no date.
+//! The image's one layer: its files, owned by root, of no date.
 
 use anyhow::Result;
 
+/// A file of the image, in its root directory.
+pub struct File {
+    pub name: &'static str,
+    pub content: Vec<u8>,
+    pub mode: u32,
+}
+
 /// The layer as an uncompressed archive; a registry's client compresses it.
-pub fn layer(name: &str, program: &[u8]) -> Result<Vec<u8>> {
-    let mut archive = tar::Builder::new(Vec::with_capacity(program.len() + 4096));
-    add(&mut archive, name, program, 0o755)?;
+pub fn layer(files: &[File]) -> Result<Vec<u8>> {
+    let size: usize = files.iter().map(|file| file.content.len() + 2048).sum();
+    let mut archive = tar::Builder::new(Vec::with_capacity(size));
+    for file in files {
+        add(&mut archive, file.name, &file.content, file.mode)?;
+    }
     Ok(archive.into_inner()?)
 }
 
@@ -26,8 +36,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holds_the_program_and_nothing_else() {
-        let layer = layer("agent", b"program").unwrap();
+    fn holds_its_files_and_nothing_else() {
+        let layer = layer(&[File { name: "agent", content: b"program".to_vec(), mode: 0o755 }]).unwrap();
         let mut archive = tar::Archive::new(&layer[..]);
         let entries: Vec<_> = archive
             .entries()

@@ -12,8 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Name, Program,
-    binary::Binary,
-    layer::{add, layer},
+    layer::{File as Held, add, layer},
 };
 
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
@@ -43,21 +42,21 @@ impl Blob {
 }
 
 /// Writes the archive, beside its place first: whoever reads it never sees half of it.
-pub fn write(path: &Path, program: Program, name: &Name, binary: &Binary) -> Result<()> {
+pub fn write(path: &Path, program: Program, name: &Name, architecture: &str, files: &[Held]) -> Result<()> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
     }
     let unfinished = path.with_extension("unfinished");
     let file = File::create(&unfinished).with_context(|| format!("creating {}", unfinished.display()))?;
-    archive(BufWriter::new(file), program, name, binary)
+    archive(BufWriter::new(file), program, name, architecture, files)
         .with_context(|| format!("writing {}", unfinished.display()))?;
     fs::rename(&unfinished, path).with_context(|| format!("renaming to {}", path.display()))
 }
 
-fn archive<W: Write>(out: W, program: Program, name: &Name, binary: &Binary) -> Result<()> {
-    let layer = Blob::new(layer(program.name, &binary.bytes)?);
-    let platform = json!({"architecture": binary.architecture, "os": "linux"});
-    let config = Blob::json(&config(program, binary.architecture, &layer.digest))?;
+fn archive<W: Write>(out: W, program: Program, name: &Name, architecture: &str, files: &[Held]) -> Result<()> {
+    let layer = Blob::new(layer(files)?);
+    let platform = json!({"architecture": architecture, "os": "linux"});
+    let config = Blob::json(&config(program, architecture, &layer.digest))?;
     let manifest = Blob::json(&json!({
         "schemaVersion": 2, "mediaType": MANIFEST,
         "config": config.descriptor(CONFIG), "layers": [layer.descriptor(LAYER)],
@@ -107,9 +106,9 @@ mod tests {
 
     fn image() -> Vec<u8> {
         let name = Name { repository: "registry.invalid/agent".to_owned(), tag: "1".to_owned() };
-        let binary = Binary { bytes: b"program".to_vec(), architecture: "amd64" };
+        let files = [Held { name: AGENT.name, content: b"program".to_vec(), mode: 0o755 }];
         let mut bytes = Vec::new();
-        archive(&mut bytes, AGENT, &name, &binary).unwrap();
+        archive(&mut bytes, AGENT, &name, "amd64", &files).unwrap();
         bytes
     }
 

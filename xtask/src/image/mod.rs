@@ -1,19 +1,24 @@
 //! `xtask image`: the container images, made without a container engine.
 //!
-//! An image is one static binary and nothing else. The same binary gives the same bytes: no clock, no
-//! user and no machine name goes into it.
+//! An image is one static binary, the licences of what it is made of, and its bill of materials. The same binary of the
+//! same sources gives the same bytes: no clock, no user and no machine name goes into it.
 
 mod binary;
 mod build;
+mod components;
 mod layer;
 mod layout;
+mod notices;
 mod program;
+mod sbom;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use binary::Binary;
+use layer::File;
 use program::{AGENT, Program};
 
 const USAGE: &str =
@@ -40,9 +45,29 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<()> {
     let binary = Binary::read(&file)?;
     let output = options.output.unwrap_or_else(|| target.join(format!("{}.oci.tar", program.name)));
     let name = Name::of_deployment(root, program)?;
-    layout::write(&output, program, &name, &binary)?;
+    layout::write(&output, program, &name, binary.architecture, &files(root, program, binary.bytes)?)?;
     println!("{} ({name}, {} KiB)", output.display(), std::fs::metadata(&output)?.len() / 1024);
     Ok(())
+}
+
+/// What is in the image.
+fn files(root: &Path, program: Program, binary: Vec<u8>) -> Result<Vec<File>> {
+    let components = components::of(root, program.package, build::triple()?)?;
+    let libc = libc()?;
+    let own = std::fs::read_to_string(root.join("LICENSE")).context("reading LICENSE")?;
+    let notices = notices::text(program, &own, &libc, &components)?;
+    let bill = serde_json::to_vec(&sbom::document(program, &libc, &components))?;
+    Ok(vec![
+        File { name: program.name, content: binary, mode: 0o755 },
+        File { name: "licenses.txt", content: notices.into_bytes(), mode: 0o644 },
+        File { name: "sbom.cdx.json", content: bill, mode: 0o644 },
+    ])
+}
+
+/// The C library of this machine, which is linked into what is built on it.
+fn libc() -> Result<String> {
+    let asked = Command::new("getconf").arg("GNU_LIBC_VERSION").output().context("starting getconf")?;
+    Ok(String::from_utf8(asked.stdout)?.trim().to_owned())
 }
 
 fn parse(arguments: &[&str]) -> Result<Options> {

@@ -18,8 +18,8 @@ pub type Requests = Family<Labels, Counter>;
 /// How a request was answered.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct Labels {
-    verb: &'static str,
-    code: String,
+    pub(in crate::run) verb: &'static str,
+    pub(in crate::run) code: String,
 }
 
 /// Wraps the client's service.

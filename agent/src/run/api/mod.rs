@@ -12,6 +12,8 @@ use std::sync::Arc;
 use kube::client::ClientBuilder;
 use reconcile::index::NodeInfo;
 
+#[cfg(test)]
+pub use count::Labels;
 pub use count::Requests;
 pub use watch::watch;
 

@@ -1,0 +1,62 @@
+//! The bill of materials of a program, as CycloneDX 1.5. Without a serial number and a time: the same sources give the same.
+
+use serde_json::{Value, json};
+
+use super::Program;
+use super::components::Component;
+
+/// The document.
+pub fn document(program: Program, libc: &str, components: &[Component]) -> Value {
+    let of = |name: &str| format!("pkg:cargo/{name}@{}", env!("CARGO_PKG_VERSION"));
+    let mut listed: Vec<Value> = components.iter().map(listed).collect();
+    let version = libc.rsplit(' ').next().unwrap_or_default();
+    listed.push(json!({
+        "type": "library", "bom-ref": "glibc", "name": "glibc", "version": version,
+        "licenses": [{"license": {"id": "LGPL-2.1-or-later"}}],
+    }));
+    json!({
+        "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+        "metadata": {"component": {
+            "type": "application", "bom-ref": of(program.package), "name": program.name,
+            "version": env!("CARGO_PKG_VERSION"), "purl": of(program.package),
+            "licenses": [{"license": {"id": "Apache-2.0"}}],
+        }},
+        "components": listed,
+    })
+}
+
+fn listed(component: &Component) -> Value {
+    let Component { name, version, license, checksum, .. } = component;
+    let url = format!("pkg:cargo/{name}@{version}");
+    // Old manifests write a slash for OR.
+    let expression = license.replace(" / ", "/").replace('/', " OR ");
+    json!({
+        "type": "library", "bom-ref": url, "name": name, "version": version, "purl": url,
+        "licenses": [{"expression": expression}],
+        "hashes": [{"alg": "SHA-256", "content": checksum}],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::program::AGENT;
+    use super::*;
+
+    #[test]
+    fn it_lists_each_crate_with_where_it_comes_from() {
+        let component = Component {
+            name: "memchr".to_owned(),
+            version: "2.0.0".to_owned(),
+            license: "Unlicense/MIT".to_owned(),
+            checksum: "ff".to_owned(),
+            notices: BTreeSet::new(),
+        };
+        let document = document(AGENT, "glibc 2.36", &[component]);
+        let memchr = &document["components"][0];
+        assert_eq!(memchr["purl"], "pkg:cargo/memchr@2.0.0");
+        assert_eq!(memchr["licenses"][0]["expression"], "Unlicense OR MIT");
+        assert_eq!(document["components"][1]["version"], "2.36");
+    }
+}
