@@ -10,6 +10,8 @@ mod links;
 mod manual;
 mod outputs;
 
+pub use dependencies::named;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;

@@ -23,15 +23,15 @@ No crate is vendored or changed, none comes from anywhere but crates.io, and `Ca
 
 /// Why each is there.
 const REASONS: &[(&str, &str)] = &[
-    ("anstream", "leaves colours out where nobody sees them"),
-    ("anstyle", "colours as values, which the renderer puts into text"),
+    ("anstream", "whether a terminal is there to show colours"),
+    ("anstyle", "the codes of the terminal's colours"),
     ("anyhow", "errors at the edge, each with what was tried"),
     ("axum", "routes and typed requests for the metrics port and the service"),
-    ("base64", "certificates and tokens in kubeconfigs, and what the API encodes so"),
+    ("base64", "certificates in kubeconfigs and webhooks, bytes in messages between the agent's processes"),
     ("cel", "tests that the policies for Events say what they should, with the language that they are written in"),
     (
         "cgroups-rs",
-        "tells v1, v2 and both; what it cannot do without a panic or an unbounded read is read by our own code, and says so",
+        "reads the freezer of cgroup v1; what else it reads is read by our own code, agent/src/host/cgroups.rs says why",
     ),
     ("clap", "flags, help and exit on wrong ones"),
     ("clap_complete", "completion scripts from the same flags"),
@@ -40,9 +40,9 @@ const REASONS: &[(&str, &str)] = &[
     ("flate2", "packed answers of the service"),
     ("futures", "many questions at a time, with a bound"),
     ("http", "the types that kube, hyper and axum share"),
-    ("http-body-util", "bodies with a bound on their size"),
+    ("http-body-util", "bodies of answers with a bound on their size"),
     ("hyper", "serves with our own limits on connections, heads and time"),
-    ("hyper-util", "the same, and proxies to the API server"),
+    ("hyper-util", "the same with timers, and proxies to the API server"),
     ("jiff", "times as RFC 3339, durations as people write them"),
     ("jsonschema", "tests that what is written keeps to the published schema"),
     ("k8s-openapi", "chooses the version of Kubernetes' types, without which kube does not build"),
@@ -51,35 +51,37 @@ const REASONS: &[(&str, &str)] = &[
         "kubeconfig, credentials, TLS and watches of the API server; its Recorder drops a second note and is not used",
     ),
     ("landlock", "takes the file system from the agent's halves, as far as they need none of it"),
-    ("libc", "numbers of the kernel's interface that nix has not"),
+    ("libc", "numbers of system calls, and what nix and rustix have not"),
     ("libfuzzer-sys", "runs the fuzz targets"),
     ("libtest-mimic", "scenarios as tests that say their names and can be chosen"),
-    ("linux-raw-sys", "structures of statmount and listmount, which libc has not"),
     ("maud", "the service's page: text that is escaped unless somebody says otherwise"),
-    ("memchr", "searches in large answers without reading them as text first"),
+    ("memchr", "searches in large files and answers without taking them for text first"),
     ("nix", "system calls with types: signals, mounts, namespaces, sockets"),
     ("percent-encoding", "names in paths of the API"),
     (
         "procfs",
-        "mountinfo and the like into values; what could hang or grows without bound is read by our own code, and says so",
+        "the stat and syscall files of processes into values; the rest of /proc is read by our own code, within bounds",
     ),
     ("prometheus-client", "metrics as OpenMetrics"),
     ("proptest", "tests with input that nobody thought of"),
     ("prost", "messages of the CRI"),
     ("rcgen", "a certificate at the start, where none is given"),
     ("regex", "messages of Kubernetes itself, each beside its recording; linear in time whatever is put in"),
-    ("rustix", "openat2 and statx with the flags that keep a read from hanging or leaving its place"),
+    ("rustix", "statx and reading of directories with the flags that keep them from hanging"),
     ("schemars", "the published schemas, from the types themselves"),
     ("seccompiler", "the agent's list of system calls"),
     ("serde", "saved observations, reports, everything that travels"),
     ("serde-saphyr", "YAML, without unbounded aliases: kubeconfigs, the kubelet's configuration, -o yaml"),
     ("serde_json", "JSON"),
-    ("sha2", "names of Events, digests of images and certificates, an identity for what is long"),
-    ("sysinfo", "the agent's own memory and processor time"),
+    (
+        "sha2",
+        "names that must be the same each time: a CSI attachment's, an Event's, an incident's, a certificate's, an image's",
+    ),
+    ("sysinfo", "the machine's name and its kernel's version"),
     ("tar", "the layers of images, and archives of releases"),
     ("tempfile", "directories of tests that go when the test does"),
     ("terminal_size", "how wide an answer may be"),
-    ("textwrap", "lines that end where the terminal does, in any script"),
+    ("textwrap", "lines that end where the terminal does"),
     ("thiserror", "errors as types, in libraries"),
     ("tokio", "many sources at a time, each with its deadline"),
     ("tokio-rustls", "TLS of the service"),
@@ -160,7 +162,7 @@ fn is_ours(name: &str) -> bool {
 }
 
 /// Each dependency of a manifest, with its section.
-fn named(manifest: &str) -> Vec<(&str, String)> {
+pub fn named(manifest: &str) -> Vec<(&str, String)> {
     let mut section = "";
     let mut named = Vec::new();
     for line in manifest.lines() {

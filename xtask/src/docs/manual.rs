@@ -18,10 +18,12 @@ pub fn pages() -> Result<Vec<Page>> {
 fn of(program: Command) -> Result<Vec<Page>> {
     let name = program.get_name().to_owned();
     let whole = program.disable_help_subcommand(true);
-    let mut pages = vec![page(&name, whole.clone())?];
+    // How it is typed: kubectl finds its plugin by another name.
+    let typed = whole.get_bin_name().unwrap_or(&name).to_owned();
+    let mut pages = vec![page(&name, whole.clone().bin_name(typed.clone()))?];
     for subcommand in whole.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
-        let name = format!("{name}-{}", subcommand.get_name());
-        pages.push(page(&name, subcommand.clone())?);
+        let word = subcommand.get_name();
+        pages.push(page(&format!("{name}-{word}"), subcommand.clone().bin_name(format!("{typed} {word}")))?);
     }
     Ok(pages)
 }
@@ -46,5 +48,7 @@ mod tests {
         assert!(has("kubectl-why_terminating") && has("kubectl-why_terminating-wait"));
         assert!(has("why-terminating-agent") && has("why-terminating-agent-check"));
         assert!(pages[0].text.contains("\\-\\-explain"), "{}", pages[0].text);
+        let wait = pages.iter().find(|page| page.path.ends_with("_terminating-wait.1")).unwrap();
+        assert!(wait.text.contains("\n\\fBkubectl why\\-terminating wait\\fR "), "{}", wait.text);
     }
 }

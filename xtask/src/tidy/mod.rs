@@ -12,6 +12,7 @@ mod size;
 pub mod sources;
 mod threats;
 mod traces;
+mod unused;
 mod version;
 
 use std::path::Path;
@@ -34,6 +35,7 @@ pub fn run(root: &Path) -> Result<()> {
     broken.extend(messages::check(&sources));
     broken.extend(threats::check(&sources));
     broken.extend(traces::check(&sources));
+    broken.extend(unused::check(&sources));
     broken.extend(version::check(&sources));
     if broken.is_empty() {
         return Ok(());
