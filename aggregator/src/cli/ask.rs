@@ -13,6 +13,7 @@ use crate::client::{Bounds, Unreachable, gather, reach};
 pub async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
     let mut state = State::new(subject.clone(), Timestamp::now());
     state.kubelet_log = flags.kubelet_log;
+    state.live = flags.live;
     let bounds = Bounds { request_timeout: flags.connection.request_timeout, ..Bounds::default() };
     let started = Instant::now();
     reach(client, &mut state, bounds).await?;

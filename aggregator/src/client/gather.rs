@@ -10,7 +10,7 @@ use kube::Client;
 
 use super::list::readable;
 use super::server::{Bounds, Server, ask};
-use super::{discovery, kubelet_log, objects};
+use super::{discovery, kubelet_log, live, objects};
 
 /// Asks until the judgement has all it needs. `progress` hears how many questions each round has.
 pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress: impl Fn(usize, usize)) {
@@ -36,9 +36,14 @@ pub async fn answer(server: &Server<'_>, question: Question) -> Answered {
         Question::Version => (version(server).await, false),
         Question::Discovery => (discovery::ask(server).await, false),
         Question::KubeletLog { node, uid } => (kubelet_log::ask(server, node, uid).await, false),
+        Question::Live { agent, pod } => (live::ask(server, both(agent), both(pod)).await, false),
         Question::Objects { .. } => objects::ask(server, &question).await,
     };
     Answered { question, answer, cut }
+}
+
+fn both((namespace, name): &(String, String)) -> (&str, &str) {
+    (namespace, name)
 }
 
 async fn version(server: &Server<'_>) -> Answer<Facts> {

@@ -1,5 +1,6 @@
 //! The API server: asked, within bounds, and never told to change anything.
 
+mod channel;
 mod connect;
 mod discovery;
 mod exec;
@@ -7,6 +8,7 @@ mod follow;
 mod gather;
 mod kubelet_log;
 mod list;
+mod live;
 mod objects;
 mod pages;
 mod paths;

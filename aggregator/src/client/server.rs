@@ -12,6 +12,11 @@ use kube::Client;
 use kube::client::Body;
 use tokio::sync::Semaphore;
 
+use super::channel;
+
+/// A scan of a node gives up before.
+const EXEC: Duration = Duration::from_secs(20);
+
 /// What is asked for at most.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
@@ -59,6 +64,16 @@ impl<'a> Server<'a> {
     /// How many requests were made.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
+    }
+
+    /// What a command in a pod writes, bounded in time and size.
+    pub async fn exec(&self, path: &str, most: usize) -> Answer<Vec<u8>> {
+        let Ok(_one) = self.free.acquire().await else {
+            return Answer::failed(FaultKind::NotAsked, "the client ends");
+        };
+        let ran = channel::read(self.client, path, most.min(self.bounds.answer));
+        let late = |_| Answer::failed(FaultKind::TimedOut, format!("waited {EXEC:?}"));
+        tokio::time::timeout(EXEC, ran).await.unwrap_or_else(late)
     }
 
     /// One GET, bounded in time and size.

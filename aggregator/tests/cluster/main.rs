@@ -29,6 +29,8 @@ mod hidden;
 #[cfg(test)]
 mod kinds;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod not_stuck;
 #[cfg(test)]
 mod own_words;

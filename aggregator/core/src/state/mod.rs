@@ -93,6 +93,9 @@ pub struct State {
     /// Whether kubelets may be asked for their log: that takes a strong right.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub kubelet_log: bool,
+    /// Whether agents may be asked now: that takes a strong right.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub live: bool,
     /// Every answer.
     #[serde(with = "as_list")]
     pub answers: BTreeMap<Question, Answered>,
@@ -104,7 +107,7 @@ impl State {
 
     /// Nothing is known yet.
     pub fn new(subject: Subject, at: Timestamp) -> Self {
-        State { schema: State::SCHEMA, at, subject, kubelet_log: false, answers: BTreeMap::new() }
+        State { schema: State::SCHEMA, at, subject, kubelet_log: false, live: false, answers: BTreeMap::new() }
     }
 
     /// Adds an answer.

@@ -113,6 +113,13 @@ pub enum Question {
         /// About which pod.
         uid: String,
     },
+    /// What the agent of a node says of a pod when it is asked now.
+    Live {
+        /// The agent's pod: its namespace and name.
+        agent: (String, String),
+        /// The pod: its namespace and name.
+        pod: (String, String),
+    },
     /// Objects.
     Objects {
         /// Of which kind.
@@ -139,6 +146,9 @@ impl fmt::Display for Question {
             Question::Version => return f.write_str("version"),
             Question::Discovery => return f.write_str("API discovery"),
             Question::KubeletLog { node, uid } => return write!(f, "kubelet log of {node} about {uid}"),
+            Question::Live { agent, pod } => {
+                return write!(f, "agent {}/{} about {}/{}", agent.0, agent.1, pod.0, pod.1);
+            }
             Question::Objects { resource, scope, select, .. } => (resource, scope, select),
         };
         write!(f, "{resource}")?;

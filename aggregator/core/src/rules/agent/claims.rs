@@ -92,6 +92,17 @@ pub fn heard<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on: &Nod
     heard
 }
 
+/// What an agent that was asked now says of a pod: of one that has the same name and another uid, nothing.
+pub fn now<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
+    let is_of_node = |carried: &&Carried| matches!(carried.finding.cause.area, Area::Gate(_) | Area::Node);
+    let claim = |event: &&'a AgentEvent| {
+        let carried = event.said().ok().filter(is_of_node).filter(|carried| speaks_of(carried, pod) == Some(true))?;
+        let written = event.written()?;
+        Some(Claim { event, carried, written, is_named: true, disputed: false, related: None })
+    };
+    said.iter().filter_map(claim).collect()
+}
+
 /// Whether an Event was written by now. Its times are the word of its writer.
 pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &Carried) -> bool {
     let told = [&carried.since, &carried.seen].map(|time| time.parse().ok());

@@ -4,6 +4,7 @@
 mod advice;
 mod claims;
 mod link;
+mod live;
 mod silence;
 mod writer;
 
@@ -38,6 +39,14 @@ pub fn findings(
     words: &str,
 ) -> Vec<RootCause> {
     let name = on.metadata.name.as_str();
+    if let Some(said) = live::ask(lister, diagnosis, pod, on) {
+        let claims = claims::now(&said, pod);
+        let at = At { lister, policy: None, target, pod, on };
+        return claims.iter().take(MOST).map(|claim| found(&at, claim, words)).collect();
+    }
+    if lister.state.live && diagnosis.pending {
+        return Vec::new();
+    }
     let answer = lister.agent_events(name);
     let is_open = matches!(answer, Answer::Unasked);
     let is_missing = answer.is_missing();
@@ -78,7 +87,7 @@ pub fn findings(
     if claims.len() > MOST {
         diagnosis.note(format!("The agent on {name} names {} more causes.", claims.len() - MOST));
     }
-    let policy = Policy::of(lister, diagnosis);
+    let policy = Some(Policy::of(lister, diagnosis));
     let at = At { lister, policy, target, pod, on };
     claims.iter().take(MOST).map(|claim| found(&at, claim, words)).collect()
 }
@@ -98,7 +107,8 @@ pub fn last_word(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Optio
 /// Where a claim is told.
 struct At<'v, 'a> {
     lister: &'v Lister<'a>,
-    policy: Policy,
+    /// What keeps others from writing as an agent; none where the agent itself was asked.
+    policy: Option<Policy>,
     target: &'v ObjectRef,
     pod: &'v Pod,
     on: &'v Node,
@@ -118,7 +128,7 @@ fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
         seconds_ago: seconds(age),
         first_seen_seconds_ago: since,
         overdue: age > RENEWED,
-        unverified: policy.doubts(claim.event),
+        unverified: policy.as_ref().and_then(|policy| policy.doubts(claim.event)),
     };
     let is_sure = finding.confidence == Confidence::Proven && claim.is_named && !by.overdue;
     let mut found = RootCause::below(cause, target)

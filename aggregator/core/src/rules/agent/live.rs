@@ -1,0 +1,57 @@
+//! What the agent of a pod's node says when it is asked now.
+
+use findings::FaultKind;
+
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::state::*;
+
+/// What it says of this pod; none when it was not asked or did not answer, and then a note says why.
+pub fn ask<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, pod: &Pod, on: &Node) -> Option<Vec<&'a AgentEvent>> {
+    if !lister.state.live {
+        return None;
+    }
+    let node = on.metadata.name.as_str();
+    let agents = match lister.agents() {
+        Answer::Unasked => {
+            diagnosis.pending = true;
+            return None;
+        }
+        Answer::Seen(agents) => agents,
+        Answer::Missing | Answer::Failed(_) => {
+            diagnosis.note(format!("The agent on {node} was not asked now: its pod is not visible to us."));
+            return None;
+        }
+    };
+    let is_here = |agent: &&&Pod| agent.spec.node_name == node && is_true(&agent.status.conditions, "Ready");
+    let Some(agent) = agents.iter().find(is_here) else {
+        diagnosis.note(format!("The agent on {node} was not asked now: there is none that is ready."));
+        return None;
+    };
+    let at = agent.metadata.namespace.as_deref().unwrap_or_default();
+    match lister.live(agent, pod) {
+        Answer::Seen(said) => {
+            if said.is_empty() {
+                diagnosis.note(format!("The agent on {node}, asked now, names nothing that holds {}.", shown(pod)));
+            }
+            return Some(said);
+        }
+        Answer::Unasked => diagnosis.pending = true,
+        Answer::Missing => diagnosis.note(format!("The agent on {node} was not asked now: its pod is gone.")),
+        Answer::Failed(fault) => {
+            // Nobody is told to grant it: it is root on the node.
+            let right = match fault.kind {
+                FaultKind::Denied => format!("; that takes the right to create pods/exec in {at}"),
+                _ => String::new(),
+            };
+            diagnosis.note(format!(
+                "The agent on {node} was not asked now ({fault}{right}). What is told of the node is what its Events say."
+            ));
+        }
+    }
+    None
+}
+
+fn shown(pod: &Pod) -> String {
+    format!("Pod {}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name)
+}
