@@ -24,6 +24,7 @@ mod prepared;
 mod recording;
 mod request;
 mod requests;
+mod reviews;
 mod selector;
 mod server;
 mod status;
