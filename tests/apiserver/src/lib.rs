@@ -25,6 +25,7 @@ mod prepared;
 mod recording;
 mod request;
 mod requests;
+mod reviews;
 mod selector;
 mod server;
 mod status;

@@ -29,6 +29,7 @@ use crate::{
     recording::Recording,
     request::Asked,
     requests::{OpenRequest, RequestLog},
+    reviews,
     status::Status,
     watch::Watch,
     world::World,
@@ -66,7 +67,7 @@ fn router(server: Arc<Server>) -> Router {
 pub async fn serve(listener: TcpListener, store: Store, version: String) -> anyhow::Result<()> {
     let server = Arc::new(Server::new(&store, version)?);
     let descriptor = server.world().descriptor()?;
-    let router = router(Arc::clone(&server));
+    let router = router(Arc::clone(&server)).merge(reviews::router());
     let listener = listener.tap_io(|connection| {
         // Without it each answer of two packets waits for the client's delayed acknowledgement.
         if let Err(error) = connection.set_nodelay(true) {

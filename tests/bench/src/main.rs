@@ -13,6 +13,7 @@ mod mass;
 mod measure;
 mod overlooked;
 mod report;
+mod service;
 mod stage;
 mod stats;
 
@@ -38,6 +39,8 @@ enum Part {
     Mass(mass::Mass),
     /// What the plugin costs on a large cluster, beside the loop of kubectl that people use
     Cluster(cluster::Cluster),
+    /// What the service costs in a large cluster in which much goes on
+    Service(service::Bench),
     /// Takes away what an earlier run left
     Clean {
         /// End with the code of an interrupted program
@@ -77,6 +80,12 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Some(Part::Cluster(part)) => {
+            let (report, met) = part.run()?;
+            print!("{report}");
+            anyhow::ensure!(met, "a target is missed: see the last column of the table");
+            Ok(())
+        }
+        Some(Part::Service(part)) => {
             let (report, met) = part.run()?;
             print!("{report}");
             anyhow::ensure!(met, "a target is missed: see the last column of the table");

@@ -229,3 +229,14 @@ fn a_write_is_seen_by_watchers_and_by_the_next_request() {
     assert_eq!(watch.next(), ("DELETED".to_owned(), "e".to_owned()));
     assert_eq!(server.apply("e", "why", true, &event("e")).status, 201);
 }
+
+#[test]
+fn whoever_has_a_token_is_somebody_who_may_do_everything() {
+    let server = Server::start();
+    let ask = |path: &str, body: &str| server.ask("POST", path, &[("Content-Type", JSON)], body).json();
+    let review = ask("/apis/authentication.k8s.io/v1/tokenreviews", r#"{"spec":{"token":"ann"}}"#);
+    assert_eq!(review["status"], json!({"authenticated": true, "user": {"username": "ann"}}));
+    let review = ask("/apis/authorization.k8s.io/v1/subjectaccessreviews", r#"{"spec":{"user":"ann"}}"#);
+    assert_eq!(review["status"], json!({"allowed": true}));
+    assert_eq!(server.get("/api/v1/pods").status, 200);
+}

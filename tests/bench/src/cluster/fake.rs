@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::{Size, crowd::Crowd, discovery, trouble};
+use super::{Size, crowd::Crowd, discovery, findings, trouble};
 
 /// Serves a large cluster until standard input ends.
 #[derive(Debug, clap::Args)]
@@ -62,6 +62,7 @@ fn everything(size: Size) -> anyhow::Result<Vec<Prepared>> {
     crowd.nodes(&[trouble::LOST], &mut add);
     crowd.namespaces(trouble::LOST, &mut add)?;
     trouble::stage(&crowd, &mut add)?;
+    findings::stage(&crowd, &mut add)?;
     Ok(objects)
 }
 
@@ -104,6 +105,11 @@ impl Cluster {
     /// A place for what a command keeps.
     pub fn scratch(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    /// Its files.
+    pub fn store(&self) -> Store {
+        Store::new(self.dir.path())
     }
 
     /// Every request so far.

@@ -2,10 +2,11 @@
 
 mod answer;
 mod asked;
-mod crowd;
+pub mod crowd;
 mod discovery;
 mod fake;
-mod text;
+mod findings;
+pub mod text;
 mod trouble;
 
 use std::path::{Path, PathBuf};
@@ -18,8 +19,9 @@ use crate::{
     report::{Report, yes},
 };
 use asked::{Asked, Targets};
-use fake::Cluster as Running;
-pub use fake::Serve;
+pub use fake::{Cluster as Running, Serve};
+pub use findings::finding;
+pub use trouble::LOST;
 use trouble::Trouble;
 
 /// How large the cluster is.
@@ -27,19 +29,27 @@ use trouble::Trouble;
 pub struct Size {
     /// Nodes
     #[arg(long, default_value_t = 5000)]
-    nodes: usize,
+    pub nodes: usize,
     /// Pods, fifteen in each namespace
     #[arg(long, default_value_t = 150_000)]
-    pods: usize,
+    pub pods: usize,
+    /// Findings of agents
+    #[arg(long, default_value_t = 0)]
+    pub findings: usize,
+    /// Nodes on which an agent says what holds fifty pods
+    #[arg(long, default_value_t = 0)]
+    pub held_nodes: usize,
     /// No API is dead, so that every namespace has its own root only
     #[arg(long)]
-    all_apis_answer: bool,
+    pub all_apis_answer: bool,
 }
 
 impl Size {
     fn arguments(self) -> Vec<String> {
         let apis = self.all_apis_answer.then(|| "--all-apis-answer".to_owned());
-        [format!("--nodes={}", self.nodes), format!("--pods={}", self.pods)].into_iter().chain(apis).collect()
+        let numbers =
+            [("nodes", self.nodes), ("pods", self.pods), ("findings", self.findings), ("held-nodes", self.held_nodes)];
+        numbers.map(|(name, value)| format!("--{name}={value}")).into_iter().chain(apis).collect()
     }
 }
 
@@ -63,7 +73,7 @@ pub struct Cluster {
 }
 
 /// Cargo puts both into one directory.
-fn beside_us(name: &str) -> PathBuf {
+pub fn beside_us(name: &str) -> PathBuf {
     std::env::current_exe().unwrap_or_default().with_file_name(name)
 }
 

@@ -70,6 +70,17 @@ impl Template {
     }
 }
 
+impl Template {
+    /// The same as a value.
+    pub fn value(&self, namespace: &str, name: &str, values: &[(&str, &str)]) -> anyhow::Result<Value> {
+        let uid = uid(self.dir, namespace, name);
+        let own = [("name", name), ("namespace", namespace), ("uid", uid.as_str()), ("version", "1")];
+        let all = [values, &own].concat();
+        let text = format!("{{\"metadata\":{},{}}}", self.metadata.fill(&all), self.rest.fill(&all));
+        serde_json::from_str(&text).with_context(|| format!("fill a template of {}", self.dir))
+    }
+}
+
 /// An object of its own, with what a server adds to its metadata.
 pub fn object(dir: &str, mut object: Value) -> Prepared {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
