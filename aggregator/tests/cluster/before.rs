@@ -62,6 +62,20 @@ fn a_namespace_with_nothing_wrong_would_go_and_says_what_is_lost() {
     assert_eq!(missing.report.refused.as_deref(), Some("Namespace none does not exist"));
 }
 
+/// It was said to go while one of its pods had been stuck for an hour.
+#[test]
+fn a_pod_that_is_stuck_already_would_hold_its_namespace() {
+    let world = shop().change("/api/v1/pods", "db-0", |pod| {
+        pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        pod["status"]["containerStatuses"][0]["state"] =
+            json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}});
+    });
+    let looked = before(world, "ns", "shop");
+    assert_eq!(looked.causes(), ["PodCleanupNotFinished"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Stuck);
+}
+
 #[test]
 fn what_would_hold_a_namespace_is_what_holds_one() {
     let dead = shop().dead_api("ServiceNotFound", "service/api in \"addon\" is not present");

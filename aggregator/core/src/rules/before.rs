@@ -10,7 +10,7 @@ mod stateful_set;
 
 use super::webhook::{self, Request};
 use super::words::{some, within};
-use super::{control_plane, finalizer, subject};
+use super::{control_plane, finalizer, subject, youth};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -66,6 +66,11 @@ const MOST_NAMES: usize = 5;
 
 /// What is known of an object of which some would be deleted; `look` are the rules for one that is being deleted.
 pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef) -> Diagnosis) -> Diagnosis {
+    if is_going(lister, target) {
+        let mut diagnosis = look(lister, target);
+        youth::spare(&mut diagnosis);
+        return diagnosis;
+    }
     let release = Release::of(&lister.state.subject);
     let mut diagnosis = match target {
         _ if let Some(release) = release.filter(|release| release.target() == *target) => {
@@ -93,6 +98,13 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
     let is_foreseen = |found: &RootCause| FORESEEN.iter().any(|cause| cause.id == found.cause.id);
     diagnosis.causes.retain(|found| is_foreseen(found) && found.verdict != Verdict::Progressing);
     diagnosis
+}
+
+/// Whether it is a pod that somebody has deleted already: what holds it now would hold what it is in.
+fn is_going(lister: &Lister, target: &ObjectRef) -> bool {
+    let since = |pod: &Pod| pod.metadata.deletion_timestamp.is_some_and(|at| at < lister.state.at);
+    target.is(known::PODS)
+        && lister.get::<Pod>(known::PODS, target.namespace.as_deref(), &target.name).seen().is_some_and(since)
 }
 
 /// A pod goes when its kubelet says so.
