@@ -141,7 +141,10 @@ impl Agent {
     pub fn wait_scans(&self, more: u32) -> anyhow::Result<()> {
         let scans = || anyhow::Ok(self.metrics()?.sum("why_terminating_scan_duration_seconds_count"));
         let before = scans()?;
-        self.wait(&format!("{more} scans"), || Ok((scans()? >= before + f64::from(more)).then_some(())))
+        // Each costs what the next waits for.
+        (1..=more).try_for_each(|one| {
+            self.wait(&format!("scan {one} of {more}"), || Ok((scans()? >= before + f64::from(one)).then_some(())))
+        })
     }
 
     /// Ends it at once, as an OOM killer would.
