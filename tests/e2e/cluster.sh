@@ -173,6 +173,10 @@ down() {
     stop kubelet forward scheduler controllers apiserver
     for pid in $(pgrep -f "containerd-shim-runc-v2.*$socket"); do kill -9 "$pid" 2>/dev/null || true; done
     stop containerd etcd
+    # Whose shim has gone goes on.
+    find /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods -name cgroup.procs -exec cat {} + 2>/dev/null |
+        while read -r pid; do kill -9 "$pid" 2>/dev/null || true; done
+    sleep 1
     mounts() { awk '{ print $5 }' /proc/self/mountinfo | grep -E "^($run|$state|/var/lib/kubelet)(/|\$)" | sort -r; }
     for mount in $(mounts); do umount "$mount" 2>/dev/null || true; done
     for pods in /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods; do
