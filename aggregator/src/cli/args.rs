@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use super::version::Form;
 use crate::client::{Connection, with_scheme};
 
 /// Says what holds whatever is stuck in Terminating, and what to do about it.
@@ -65,7 +64,7 @@ pub enum Command {
         client: bool,
         /// How to say it
         #[arg(short, long, value_enum, default_value_t)]
-        output: Form,
+        output: VersionOutput,
         /// How to reach the cluster
         #[command(flatten)]
         flags: Box<ConnectionFlags>,
@@ -185,6 +184,16 @@ pub struct AnswerFlags {
     /// Whether to use colour
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
+}
+
+/// How to say versions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum VersionOutput {
+    /// A line for each
+    #[default]
+    Text,
+    /// For scripts
+    Json,
 }
 
 /// The form of the answer.

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use clap::ValueEnum;
 use findings::clean;
 use findings::render::Style;
 use k8s_openapi::api::core::v1::Pod;
@@ -14,7 +13,7 @@ use kube::api::{Api, ListParams};
 use serde::Serialize;
 
 use super::answer::print;
-use super::args::ConnectionFlags;
+use super::args::{ConnectionFlags, VersionOutput};
 use crate::client::{connect, words};
 
 /// The labels of its pods, as `deploy/` sets them.
@@ -25,16 +24,6 @@ const PAGE: u32 = 500;
 const PAGES: usize = 20;
 /// The longest name of an image that is shown.
 const LONGEST: usize = 300;
-
-/// How to say it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// A line for each
-    #[default]
-    Text,
-    /// For scripts
-    Json,
-}
 
 /// All that is known of versions.
 #[derive(Debug, Serialize)]
@@ -70,7 +59,7 @@ struct Installed {
 }
 
 /// Says them; fails when the server does not say its own.
-pub async fn version(flags: &ConnectionFlags, is_of_client: bool, form: Form) -> Result<ExitCode> {
+pub async fn version(flags: &ConnectionFlags, is_of_client: bool, form: VersionOutput) -> Result<ExitCode> {
     let mut versions = Versions { client_version: env!("CARGO_PKG_VERSION"), server: None };
     if !is_of_client {
         versions.server = Some(match connect(&flags.given()).await {
@@ -81,8 +70,8 @@ pub async fn version(flags: &ConnectionFlags, is_of_client: bool, form: Form) ->
         });
     }
     let text = match form {
-        Form::Text => text(&versions)?,
-        Form::Json => serde_json::to_string_pretty(&versions).context("writing the versions as JSON")? + "\n",
+        VersionOutput::Text => text(&versions)?,
+        VersionOutput::Json => serde_json::to_string_pretty(&versions).context("writing the versions as JSON")? + "\n",
     };
     print(&text, Style::Plain)?;
     let is_known = versions.server.is_none_or(|server| matches!(server.server_version, Known::Seen(_)));

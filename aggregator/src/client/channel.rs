@@ -14,7 +14,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::server::{kind, said, words};
+use super::fault::{kind, said, words};
 
 /// Each message begins with the number of its channel
 /// (kubernetes: staging/src/k8s.io/apimachinery/pkg/util/remotecommand/constants.go).

@@ -4,6 +4,7 @@ mod channel;
 mod connect;
 mod discovery;
 mod exec;
+mod fault;
 mod follow;
 mod gather;
 mod kubelet_log;
@@ -21,7 +22,8 @@ mod watch;
 
 pub use connect::{ConnectError, Connection, connect, with_scheme};
 pub use exec::ExecError;
+pub use fault::words;
 pub use follow::{From, changed, followed, versions};
 pub use gather::{Unreachable, answer, gather, reach};
-pub use server::{Bounds, Server, words};
+pub use server::{Bounds, Server};
 pub use watch::{Change, Watch, version as version_to_watch_from};

@@ -12,8 +12,9 @@ use kube::client::Body;
 use memchr::memmem;
 use serde::Deserialize;
 
+use super::fault::{kind, said, words};
 use super::paths::{part, path};
-use super::server::{Bounds, ask, kind, said, words};
+use super::server::{Bounds, ask};
 
 /// Of each object only its metadata.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
