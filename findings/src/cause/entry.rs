@@ -122,6 +122,9 @@ pub struct Cause {
     pub keeps_attached: bool,
     /// Whether it only says that something on the node is not finished, and not why: the node is to be looked at.
     pub only_the_node_knows: bool,
+    /// Whether it holds a deletion from its first moment, and can be foreseen before one. All others are about something
+    /// that has not happened in time.
+    pub holds_from_the_start: bool,
     /// Whether it is known what follows when its roots end: the tasks that wait die, the volume is unmounted. Then it
     /// can be judged whether that is enough.
     pub followed: bool,
@@ -165,6 +168,7 @@ impl Cause {
             patience: Patience::Retry,
             keeps_attached: false,
             only_the_node_knows: false,
+            holds_from_the_start: false,
             followed: false,
             outranked_by: &[],
         }
@@ -179,6 +183,12 @@ impl Cause {
     /// See [`Cause::only_the_node_knows`].
     pub const fn only_the_node_knows(mut self) -> Self {
         self.only_the_node_knows = true;
+        self
+    }
+
+    /// See [`Cause::holds_from_the_start`].
+    pub const fn holds_from_the_start(mut self) -> Self {
+        self.holds_from_the_start = true;
         self
     }
 

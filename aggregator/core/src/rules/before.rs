@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Cause, Placeholder, Verdict, cause};
+use findings::{Placeholder, Verdict, cause};
 
 mod release;
 mod stateful_set;
@@ -14,50 +14,6 @@ use super::{control_plane, finalizer, subject, youth};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
-
-/// What holds a deletion from its first moment. All others are about something that has not happened in time.
-static FORESEEN: &[&Cause] = &[
-    &cause::ALL_LEASES_EXPIRED,
-    &cause::API_DISCOVERY_STALE,
-    &cause::API_SERVICE_CERTIFICATE_INVALID,
-    &cause::API_SERVICE_PORT_WRONG,
-    &cause::API_SERVICE_REFUSES_AGGREGATOR,
-    &cause::API_SERVICE_UNAVAILABLE,
-    &cause::API_SERVICE_UNREACHABLE,
-    &cause::API_SERVICE_WITHOUT_ENDPOINTS,
-    &cause::API_SERVICE_WITHOUT_SERVICE,
-    &cause::CONTROLLER_MANAGER_SILENT,
-    &cause::CONVERSION_WEBHOOK_CA_EXPIRED,
-    &cause::CONVERSION_WEBHOOK_UNAVAILABLE,
-    &cause::DRAIN_BUDGET_ALLOWS_NONE,
-    &cause::DRAIN_NEEDS_CONSENT,
-    &cause::DRAIN_POD_DECLINES,
-    &cause::DRAIN_POD_RETURNS,
-    &cause::DRAIN_SEVERAL_BUDGETS,
-    &cause::FINALIZER_CONTROLLER_ACCOUNT_GONE,
-    &cause::FINALIZER_CONTROLLER_FORBIDDEN,
-    &cause::FINALIZER_CONTROLLER_GONE,
-    &cause::FINALIZER_CONTROLLER_NOT_READY,
-    &cause::FINALIZER_NOT_FOR_THIS_KIND,
-    &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE,
-    &cause::FINALIZER_OWNER_IN_SAME_RELEASE,
-    &cause::FINALIZER_OWNER_UNKNOWN,
-    &cause::NAMESPACE_METADATA_FINALIZER,
-    &cause::NAMESPACE_SERVES_API,
-    &cause::NODE_KUBELET_SILENT,
-    &cause::NODE_NEVER_REPORTED,
-    &cause::NODE_NOT_READY,
-    &cause::NODE_ROUTE_MISSING,
-    &cause::NODE_SHUT_DOWN,
-    &cause::NODE_UNREACHABLE,
-    &cause::PVC_USED_BY_COMPLETED_POD,
-    &cause::PVC_USED_BY_POD,
-    &cause::STORED_VERSION_NOT_SERVED,
-    &cause::WEBHOOK_BLOCKS_UPDATE,
-    &cause::WEBHOOK_CA_EXPIRED,
-    &cause::WEBHOOK_GONE_WITH_NAMESPACE,
-    &cause::WEBHOOK_UNAVAILABLE,
-];
 
 /// More claims are not looked up.
 const MOST_CLAIMS: usize = 20;
@@ -95,8 +51,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
             lost_claims(lister, namespace, |claim| claim.metadata.deletion_timestamp.is_some(), &mut diagnosis);
         }
     }
-    let is_foreseen = |found: &RootCause| FORESEEN.iter().any(|cause| cause.id == found.cause.id);
-    diagnosis.causes.retain(|found| is_foreseen(found) && found.verdict != Verdict::Progressing);
+    diagnosis.causes.retain(|found| found.cause.holds_from_the_start && found.verdict != Verdict::Progressing);
     diagnosis
 }
 

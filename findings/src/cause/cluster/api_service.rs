@@ -13,6 +13,7 @@ const GOES_BY_ITSELF: Advice = step(
 causes! {
     /// The Service behind an APIService does not exist (ServiceNotFound).
     API_SERVICE_WITHOUT_SERVICE = Cause::in_cluster(ClusterArea::Api, "ApiServiceWithoutService")
+        .holds_from_the_start()
         .title("An aggregated API has lost its Service")
         .meaning("An APIService sends a group and version to a Service that does not exist. The namespace controller \
             must list every group before it lets a namespace go, so this one dead API holds every namespace deletion \
@@ -33,6 +34,7 @@ causes! {
 
     /// The Service behind an APIService has no ready endpoint (MissingEndpoints, EndpointsNotFound).
     API_SERVICE_WITHOUT_ENDPOINTS = Cause::in_cluster(ClusterArea::Api, "ApiServiceWithoutEndpoints")
+        .holds_from_the_start()
         .title("No pod serves an aggregated API")
         .meaning("The Service behind an APIService has no ready endpoint. The namespace controller must list every \
             group before it lets a namespace go, so this one dead API holds every namespace deletion in the cluster, \
@@ -59,6 +61,7 @@ causes! {
 
     /// The Service does not have the port the APIService names (ServicePortError).
     API_SERVICE_PORT_WRONG = Cause::in_cluster(ClusterArea::Api, "ApiServicePortWrong")
+        .holds_from_the_start()
         .title("An aggregated API's Service has no such port")
         .meaning("The APIService names a port that its Service does not have, so nothing can be asked there. Every \
             namespace deletion of the cluster waits for that group.")
@@ -76,6 +79,7 @@ causes! {
 
     /// The API server cannot reach the endpoint (FailedDiscoveryCheck with a dial error).
     API_SERVICE_UNREACHABLE = Cause::in_cluster(ClusterArea::Api, "ApiServiceUnreachable")
+        .holds_from_the_start()
         .title("The API server cannot reach the pod behind an aggregated API")
         .meaning("The pod behind an APIService is ready in the eyes of its kubelet, and the API server cannot reach \
             it: the path between control plane and pod is cut, not the pod. Every namespace deletion of the cluster \
@@ -104,6 +108,7 @@ causes! {
 
     /// Pods of one node cannot be reached from the control plane; its route is probably missing.
     NODE_ROUTE_MISSING = Cause::in_cluster(ClusterArea::Api, "NodeRouteMissing")
+        .holds_from_the_start()
         .title("The route to a node's pods is probably missing")
         .meaning("Several ready pods on a node cannot be reached from the control plane, and the node itself talks to \
             the API server. The route to the node's pod addresses is what lies between; in clouds the route controller keeps \
@@ -129,6 +134,7 @@ causes! {
 
     /// The extension server does not accept the API server's identity (401, 403).
     API_SERVICE_REFUSES_AGGREGATOR = Cause::in_cluster(ClusterArea::Api, "ApiServiceRefusesAggregator")
+        .holds_from_the_start()
         .title("An extension API server does not trust the API server")
         .meaning("The server behind an APIService answers 401 or 403 to the API server itself: it does not know the \
             certificate by which requests are passed on, or may not read it. Every namespace deletion waits for its \
@@ -153,6 +159,7 @@ causes! {
 
     /// The extension server's certificate is not valid for the API server (x509).
     API_SERVICE_CERTIFICATE_INVALID = Cause::in_cluster(ClusterArea::Api, "ApiServiceCertificateInvalid")
+        .holds_from_the_start()
         .title("An extension API server's certificate is not accepted")
         .meaning("The API server does not accept the certificate of the server behind an APIService: it has expired, \
             or spec.caBundle belongs to another one. Every namespace deletion waits for its group.")
@@ -169,6 +176,7 @@ causes! {
 
     /// The APIService is not available for a reason this version does not know.
     API_SERVICE_UNAVAILABLE = Cause::in_cluster(ClusterArea::Api, "ApiServiceUnavailable")
+        .holds_from_the_start()
         .title("An aggregated API is not available")
         .meaning("The API server says that an APIService is not available, in words this version does not know. Every \
             namespace deletion of the cluster waits for its group.")
@@ -184,6 +192,7 @@ causes! {
 
     /// The APIService is available, and its discovery fails all the same.
     API_DISCOVERY_STALE = Cause::in_cluster(ClusterArea::Api, "ApiDiscoveryStale")
+        .holds_from_the_start()
         .title("An API is said to be available, and its resources cannot be listed")
         .meaning("The check behind Available asks one path and discovery asks another: the server of this group \
             answers the first and fails the second. The namespace controller needs the second, so every namespace \

@@ -10,6 +10,7 @@ const PATCH_CLAIM: Danger = Danger::new(
 causes! {
     /// A pod that nobody deletes uses the claim.
     PVC_USED_BY_POD = Cause::in_cluster(ClusterArea::Storage, "PvcUsedByPod")
+        .holds_from_the_start()
         .title("A pod that is not being deleted uses the claim")
         .meaning("pvc-protection keeps a claim while a pod with a node uses it. The pod is not being deleted, so this \
             is not stuck by a fault: the pod must go first.")
@@ -28,6 +29,7 @@ causes! {
 
     /// A finished pod holds the claim.
     PVC_USED_BY_COMPLETED_POD = Cause::in_cluster(ClusterArea::Storage, "PvcUsedByCompletedPod")
+        .holds_from_the_start()
         .title("A pod that has ended still holds the claim")
         .meaning("A pod that ran holds its claims until it is deleted, also when it has completed, as a Job's pods do.")
         .proof("A pod of the namespace in phase Succeeded or Failed, with spec.nodeName, names the claim.")

@@ -6,6 +6,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// The controller manager does not renew its Lease.
     CONTROLLER_MANAGER_SILENT = Cause::in_cluster(ClusterArea::ControlPlane, "ControllerManagerSilent")
+        .holds_from_the_start()
         .title("The controller manager does not run")
         .meaning("kube-controller-manager holds the namespace, volume protection, garbage, pod clean-up and node \
             lifecycle controllers. It has not renewed its Lease, so nobody acts on deletions; nothing is wrong with \
@@ -25,6 +26,7 @@ causes! {
 
     /// Nobody renews a Lease.
     ALL_LEASES_EXPIRED = Cause::in_cluster(ClusterArea::ControlPlane, "AllLeasesExpired")
+        .holds_from_the_start()
         .title("The Leases of all nodes have run out")
         .meaning("No node is heard, mostly the controllers are not either, and somebody answers this question: that so \
             many machines fail at once is unlikely. The kubelets cannot reach the API server (its address, its load \

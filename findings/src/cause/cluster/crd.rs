@@ -6,6 +6,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// A conversion webhook cannot be called.
     CONVERSION_WEBHOOK_UNAVAILABLE = Cause::in_cluster(ClusterArea::Admission, "ConversionWebhookUnavailable")
+        .holds_from_the_start()
         .title("Custom resources cannot be converted")
         .meaning("The objects are stored in one version and asked for in another, and the webhook that converts cannot \
             be called. They can be neither listed nor deleted. The namespace's conditions then say that all content \
@@ -29,6 +30,7 @@ causes! {
 
     /// The caBundle of a conversion webhook has expired.
     CONVERSION_WEBHOOK_CA_EXPIRED = Cause::in_cluster(ClusterArea::Admission, "ConversionWebhookCaExpired")
+        .holds_from_the_start()
         .title("The caBundle of a conversion webhook has expired")
         .meaning("The API server calls the webhook that converts a kind's objects only if its certificate comes from one \
             in spec.conversion.webhook.clientConfig.caBundle. Every certificate in that bundle has expired, so the \
@@ -51,6 +53,7 @@ causes! {
 
     /// Objects are stored in a version that is not served.
     STORED_VERSION_NOT_SERVED = Cause::in_cluster(ClusterArea::Admission, "StoredVersionNotServed")
+        .holds_from_the_start()
         .title("Custom resources are stored in a version that is gone")
         .meaning("Objects were stored in a version that the CRD no longer has; the API server cannot read them, so it \
             can delete none.")

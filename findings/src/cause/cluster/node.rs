@@ -13,6 +13,7 @@ const SEE_NODE: Advice = step("Look at the node's conditions and taints").run("k
 causes! {
     /// The node does not talk to the API server.
     NODE_UNREACHABLE = Cause::in_cluster(ClusterArea::Pod, "NodeUnreachable")
+        .holds_from_the_start()
         .title("The node is silent")
         .meaning("The kubelet of the node stopped renewing its Lease and status. Kubelet down, machine down and a cut \
             network look alike from here: no agent on the node was heard since. Pods being deleted there stay until \
@@ -37,6 +38,7 @@ causes! {
 
     /// The kubelet is silent and an agent beside it is not.
     NODE_KUBELET_SILENT = Cause::in_cluster(ClusterArea::Pod, "NodeKubeletSilent")
+        .holds_from_the_start()
         .title("The kubelet of the node is silent, and the machine is up")
         .meaning("The kubelet stopped renewing its Lease and status, while the agent on the same machine went on \
             reaching the API server. So the machine ran and had its network: the kubelet is down, hangs, or its \
@@ -65,6 +67,7 @@ causes! {
 
     /// The cloud says that the machine is stopped.
     NODE_SHUT_DOWN = Cause::in_cluster(ClusterArea::Pod, "NodeShutDown")
+        .holds_from_the_start()
         .title("The node's machine is stopped, as its cloud says")
         .meaning("The node is silent and carries the cloud's taint for a stopped instance. Its pods are not running, \
             and nobody is there to finish their deletion.")
@@ -86,6 +89,7 @@ causes! {
 
     /// The kubelet has never posted a status.
     NODE_NEVER_REPORTED = Cause::in_cluster(ClusterArea::Pod, "NodeNeverReported")
+        .holds_from_the_start()
         .title("No kubelet ever reported for this node")
         .meaning("A Node object exists and no kubelet has posted its status: the machine never joined, or the object \
             was made by hand. Pods bound to it can neither start nor end.")
@@ -104,6 +108,7 @@ causes! {
 
     /// The kubelet talks and says that it is not ready.
     NODE_NOT_READY = Cause::in_cluster(ClusterArea::Pod, "NodeNotReady")
+        .holds_from_the_start()
         .title("The node's kubelet says that it is not ready")
         .meaning("The kubelet reports, and reports that something it needs does not work: the container runtime, the \
             pod lifecycle generator, the network plugin. Without the runtime no pod can be ended.")

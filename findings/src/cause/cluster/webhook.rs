@@ -6,6 +6,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// A webhook that admission calls cannot be reached.
     WEBHOOK_UNAVAILABLE = Cause::in_cluster(ClusterArea::Admission, "WebhookUnavailable")
+        .holds_from_the_start()
         .title("A webhook that must agree cannot be called")
         .meaning("A webhook with failurePolicy Fail is asked about the deletion, and its backend cannot be called. So \
             every such request is refused, also those of the namespace controller.")
@@ -30,6 +31,7 @@ causes! {
 
     /// The webhook's Service was in a namespace that is being deleted, mostly with the operator that it belongs to.
     WEBHOOK_GONE_WITH_NAMESPACE = Cause::in_cluster(ClusterArea::Admission, "WebhookGoneWithNamespace")
+        .holds_from_the_start()
         .title("A webhook that must agree went with its namespace, and cannot come back")
         .meaning("A webhook with failurePolicy Fail is asked about the deletion or the last update, and its Service \
             has gone with its namespace. In a namespace that is being deleted the API server takes nothing new, so \
@@ -65,6 +67,7 @@ causes! {
 
     /// A webhook that cannot be called refuses the removal of a finalizer.
     WEBHOOK_BLOCKS_UPDATE = Cause::in_cluster(ClusterArea::Admission, "WebhookBlocksUpdate")
+        .holds_from_the_start()
         .title("A webhook refuses the last updates")
         .meaning("Taking a finalizer off, and a kubelet's last status, are updates. A webhook with failurePolicy Fail \
             is asked about them and cannot be called, so the object stays although its controller has done its work.")
@@ -85,6 +88,7 @@ causes! {
 
     /// A webhook's caBundle has expired.
     WEBHOOK_CA_EXPIRED = Cause::in_cluster(ClusterArea::Admission, "WebhookCaExpired")
+        .holds_from_the_start()
         .title("The caBundle of a webhook that must agree has expired")
         .meaning("The API server calls a webhook only if its certificate comes from one in the configuration's caBundle. \
             Every certificate in that bundle has expired, so each call fails with \"x509: certificate has expired or is \

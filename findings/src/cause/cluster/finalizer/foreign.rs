@@ -11,6 +11,7 @@ const SET_BY: Advice = step("See who set the finalizer {finalizer} (managedField
 causes! {
     /// The controller lived in the namespace it must clean.
     FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameNamespace")
+        .holds_from_the_start()
         .title("The controller that must clean up lives in the namespace that is being deleted")
         .meaning("A deadlock: the namespace waits for objects, the objects wait for their controller, and the \
             controller's pods were deleted with the namespace, where nothing new can start. Since Kubernetes 1.33 pods \
@@ -31,6 +32,7 @@ causes! {
 
     /// The controller is uninstalled together with what it must clean.
     FINALIZER_OWNER_IN_SAME_RELEASE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameRelease")
+        .holds_from_the_start()
         .title("The controller that must clean up belongs to the Helm release that would be uninstalled")
         .meaning("Helm deletes the kinds that it knows in a fixed order, Deployments among them, and custom resources \
             last; it does not wait between them. The controller is told to stop before the objects that it must clean \
@@ -49,6 +51,7 @@ causes! {
 
     /// Nothing runs that would take the finalizer off.
     FINALIZER_CONTROLLER_GONE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerGone")
+        .holds_from_the_start()
         .title("The controller behind a finalizer is gone")
         .meaning("A finalizer asks a controller to clean up first, and no workload runs that could: it was \
             uninstalled, or scaled to zero, before its objects were deleted.")
@@ -73,6 +76,7 @@ causes! {
 
     /// The controller is there, and no pod of it is ready.
     FINALIZER_CONTROLLER_NOT_READY = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerNotReady")
+        .holds_from_the_start()
         .title("No pod of the controller behind a finalizer is ready")
         .meaning("The controller that must take the finalizer off is installed, and none of its pods is ready.")
         .proof("The workload that set the finalizer (managedFields), or that runs as the account whose role is cut the \
@@ -89,6 +93,7 @@ causes! {
 
     /// The controller runs, and may not change the object.
     FINALIZER_CONTROLLER_FORBIDDEN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerForbidden")
+        .holds_from_the_start()
         .title("The controller behind a finalizer may not change the object any more")
         .meaning("The controller runs, and no role of its service account lets it update or patch the object: a role \
             or a binding was deleted, often with the very namespace it cleans. The API server refuses it with \
@@ -108,6 +113,7 @@ causes! {
 
     /// The controller runs as an account that is gone.
     FINALIZER_CONTROLLER_ACCOUNT_GONE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerAccountGone")
+        .holds_from_the_start()
         .title("The ServiceAccount that the controller behind a finalizer works as is gone")
         .meaning("The controller runs, and the ServiceAccount that its pods run as, or that it acts as for this object, \
             was deleted. The API server refuses a token of an account that is gone (Unauthorized), and no role is bound \
@@ -168,6 +174,7 @@ causes! {
 
     /// Nobody knows whose finalizer it is.
     FINALIZER_OWNER_UNKNOWN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerUnknown")
+        .holds_from_the_start()
         .title("Nobody known takes this finalizer off")
         .meaning("The finalizer is not among the known ones, and the cluster does not show which program takes it off. \
             Who set it is recorded in managedFields.")

@@ -6,6 +6,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// A finalizer of somebody else in the namespace's metadata.
     NAMESPACE_METADATA_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "NamespaceMetadataFinalizer")
+        .holds_from_the_start()
         .title("A finalizer in the namespace's metadata is left")
         .meaning("The namespace is empty and the namespace controller has finished. A platform (Rancher, an operator \
             framework) put a finalizer of its own on it, and has not taken it off.")

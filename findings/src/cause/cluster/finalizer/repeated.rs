@@ -11,6 +11,7 @@ const ALL_OF_THEM: Danger = Danger::new(
 causes! {
     /// Its owner does not look at this kind.
     FINALIZER_NOT_FOR_THIS_KIND = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerNotForThisKind")
+        .holds_from_the_start()
         .title("Nobody takes this finalizer off objects of this kind")
         .meaning("The finalizer is known, and its controller takes it off other kinds only. On this object somebody set \
             it by hand, or by a template, and there it does nothing but stay.")

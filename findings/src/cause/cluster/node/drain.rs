@@ -12,6 +12,7 @@ const AROUND: Danger = Danger::new(
 causes! {
     /// A budget allows no eviction.
     DRAIN_BUDGET_ALLOWS_NONE = Cause::in_cluster(ClusterArea::Pod, "DrainBudgetAllowsNone")
+        .holds_from_the_start()
         .title("A PodDisruptionBudget allows no eviction of pods on a node that is being drained")
         .meaning("An eviction is refused (429 Too Many Requests) while the budget of a pod allows 0 disruptions: too few \
             of its pods are healthy, or it wants as many healthy pods as there are, so that it never allows one. Whoever \
@@ -30,6 +31,7 @@ causes! {
 
     /// Several budgets select one pod.
     DRAIN_SEVERAL_BUDGETS = Cause::in_cluster(ClusterArea::Pod, "DrainSeveralBudgets")
+        .holds_from_the_start()
         .title("Several PodDisruptionBudgets select a pod on a node that is being drained")
         .meaning("The API server evicts no pod that more than one PodDisruptionBudget selects: each eviction fails with \
             500, whatever the budgets allow.")
@@ -46,6 +48,7 @@ causes! {
 
     /// A pod asks not to be evicted.
     DRAIN_POD_DECLINES = Cause::in_cluster(ClusterArea::Pod, "DrainPodDeclines")
+        .holds_from_the_start()
         .title("A pod's annotation keeps a node from being taken away")
         .meaning("Karpenter evicts no pod with karpenter.sh/do-not-disrupt, and the cluster autoscaler none with \
             cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\". The node stays until the pod has ended, or until \
@@ -63,6 +66,7 @@ causes! {
 
     /// An evicted pod is scheduled to the same node again.
     DRAIN_POD_RETURNS = Cause::in_cluster(ClusterArea::Pod, "DrainPodReturns")
+        .holds_from_the_start()
         .title("Pods come back to a node that is being drained, for they tolerate its taint")
         .meaning("A cordoned node has the taint node.kubernetes.io/unschedulable:NoSchedule. A pod that tolerates it (often \
             by a toleration with operator Exists and no key) may be scheduled there all the same: it is evicted, its \
@@ -81,6 +85,7 @@ causes! {
 
     /// kubectl drain needs to be told.
     DRAIN_NEEDS_CONSENT = Cause::in_cluster(ClusterArea::Pod, "DrainNeedsConsent")
+        .holds_from_the_start()
         .title("kubectl drain stops at pods that would lose something")
         .meaning("kubectl drain evicts nothing at all while the node has a pod without a controller (it would be gone for \
             good) or with an emptyDir (its data would be), unless it is told that this may be lost.")
