@@ -101,7 +101,7 @@ impl Draft {
     /// of those the one that tells most.
     fn root(&mut self, found: &RootCause, way: &[Step]) -> usize {
         let next = self.roots.len();
-        let index = *self.by_key.entry(found.root.clone()).or_insert(next);
+        let index = *self.by_key.entry(found.draft.root.clone()).or_insert(next);
         let told_by = found.agent.as_ref().map(|agent| agent.by.clone());
         match self.roots.get_mut(index) {
             None => {
@@ -115,7 +115,7 @@ impl Draft {
                     > (root.verdict, self.steps.get(&index).copied().unwrap_or(0)) =>
             {
                 let before = std::mem::replace(&mut root.finding, found.finding(way)).evidence;
-                let new = before.into_iter().filter(|one| !found.evidence.contains(one));
+                let new = before.into_iter().filter(|one| !found.draft.evidence.contains(one));
                 root.finding.evidence.extend(new);
                 (root.verdict, root.told_by) = (found.verdict, told_by);
                 self.steps.insert(index, found.steps.len());
@@ -130,12 +130,12 @@ impl Draft {
         let index = self.root(found, way);
         let Some(root) = self.roots.get_mut(index) else { return };
         // What one object proves is so, however little another shows of it; that one is merely young proves nothing.
-        if found.confidence() == Confidence::Proven && found.verdict == root.verdict {
+        if found.draft.confidence == Confidence::Proven && found.verdict == root.verdict {
             root.finding.confidence = Confidence::Proven;
             root.finding.missing = None;
         }
         let on_the_way = way.iter().filter_map(|step| graph.objects.get(step.object.as_ref()?));
-        for evidence in on_the_way.flat_map(|diagnosis| &diagnosis.evidence).chain(&found.evidence) {
+        for evidence in on_the_way.flat_map(|diagnosis| &diagnosis.evidence).chain(&found.draft.evidence) {
             if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {
                 root.finding.evidence.push(evidence.clone());
             }

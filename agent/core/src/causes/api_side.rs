@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Placeholder, cause};
 
-use super::{FindingBuilder, tries};
+use super::{finding_builder::of_pod, tries};
 use crate::view::{PodView, RETRY_WINDOW_MS};
 
 /// The kubelet has not reported the final status: the phase in the API is not terminal.
@@ -11,7 +11,7 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
     if !view.is_overdue_by(RETRY_WINDOW_MS) {
         return None;
     }
-    let found = FindingBuilder::of_pod(view, &cause::STATUS_NOT_REPORTED, Some(Gate::StatusReported), &[])
+    let found = of_pod(view, &cause::STATUS_NOT_REPORTED, Some(Gate::StatusReported), &[])
         .probable()
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", format!("status.phase is still {}", api.phase))
@@ -24,7 +24,7 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
 /// kubelet has not come to them.
 pub fn termination_not_finished(view: &PodView) -> Option<Finding> {
     let api = view.api.filter(|_| is_before_volumes(view))?;
-    let found = FindingBuilder::of_pod(view, &cause::TERMINATION_NOT_FINISHED, Some(Gate::SandboxStopped), &[])
+    let found = of_pod(view, &cause::TERMINATION_NOT_FINISHED, Some(Gate::SandboxStopped), &[])
         .probable()
         .link("this node", "all containers have ended, no sandbox is READY")
         .blame(
@@ -54,7 +54,7 @@ pub fn is_before_volumes(view: &PodView) -> bool {
 pub fn finalizers(view: &PodView, is_alone: bool) -> Option<Finding> {
     let api = view.api.filter(|pod| !pod.finalizers.is_empty())?;
     let names: Vec<String> = api.finalizers.iter().take(8).map(|name| findings::clean(name, 120)).collect();
-    let found = FindingBuilder::of_pod(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[]);
+    let found = of_pod(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[]);
     let found = if is_alone {
         found.link("this node", "containers, sandboxes, volumes and cgroup are gone")
     } else {
@@ -79,7 +79,7 @@ pub fn devices(view: &PodView) -> Option<Finding> {
         return None;
     }
     let claims = view.api.map(|pod| pod.claims.join(", ")).unwrap_or_default();
-    let found = FindingBuilder::of_pod(view, &cause::DRA_DRIVER_GONE, Some(Gate::DevicesUnprepared), &[])
+    let found = of_pod(view, &cause::DRA_DRIVER_GONE, Some(Gate::DevicesUnprepared), &[])
         .probable()
         .blame(format!("resource claims {claims}"), "the kubelet has not been able to unprepare them")
         .evidence("dra_manager_state", "still lists this pod")

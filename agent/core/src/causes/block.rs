@@ -2,7 +2,7 @@
 
 use findings::{CauseRef, Finding, Gate, Placeholder, PodUid, cause};
 
-use super::{FindingBuilder, NotLookedFor, words};
+use super::{NotLookedFor, finding_builder::of_node, words};
 use crate::observation::{LoopDevice, Observation};
 
 /// Loop devices on block volumes of pods that are gone.
@@ -29,7 +29,7 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
     let cause = if device.holders.is_empty() { &cause::LOOP_DEVICE_LEFT } else { &cause::BLOCK_DEVICE_HELD };
     let holders =
         if device.holders.is_empty() { String::new() } else { format!("; used by {}", device.holders.join(", ")) };
-    FindingBuilder::of_node(seen, cause, gate)
+    of_node(seen, cause, gate)
         .blame(
             words::loop_device(&device.device),
             format!("its backing file is {}{holders}", words::path(&device.file)),

@@ -1,9 +1,9 @@
 //! A block device below a mount that does not finish what it was given.
 
-use findings::{Finding, Placeholder, Subject, Thing, cause, clean};
+use findings::{Finding, FindingBuilder, Placeholder, Subject, Thing, cause, clean};
 
 use super::{
-    FindingBuilder,
+    finding_builder::of_pod,
     waiting::{Sure, Waiting},
     words,
 };
@@ -65,7 +65,7 @@ pub fn not_responding(
 }
 
 fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &Waiting, mount: &Mount) -> FindingBuilder {
-    FindingBuilder::of_pod(view, cause, waiting.gate, waiting.head)
+    of_pod(view, cause, waiting.gate, waiting.head)
         .link(words::mount(mount), format!("{} waits for its device", waiting.call()))
         .evidence(waiting.wchan(), waiting.function)
         .evidence(waiting.syscall(), waiting.call())

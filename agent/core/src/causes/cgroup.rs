@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
+use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill, uninterruptible, words};
+use super::{finding_builder::of_pod, kill, uninterruptible, words};
 use crate::{
     observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process},
     view::PodView,
@@ -74,7 +74,7 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         (false, Freezer::Freezing) => "FREEZING",
         (false, _) => "FROZEN",
     };
-    let found = FindingBuilder::of_pod(view, &cause::CGROUP_FROZEN, gate, head)
+    let found = of_pod(view, &cause::CGROUP_FROZEN, gate, head)
         .blame(words::cgroup(&path), format!("{word}, {}", frozen_processes(view, dir, node)))
         .evidence(file.show(), word)
         // Each version is thawed by another word, so each has a step of its own.
@@ -134,7 +134,7 @@ fn held(
     head: &[Link],
     state: &str,
 ) -> FindingBuilder {
-    FindingBuilder::of_pod(view, cause, GATE, head)
+    of_pod(view, cause, GATE, head)
         .blame(words::process(process), state)
         .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
         .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
@@ -151,7 +151,7 @@ fn held(
 pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
-    let found = FindingBuilder::of_pod(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
+    let found = of_pod(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
         .probable()
         .blame(words::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
@@ -168,7 +168,7 @@ fn children(view: &PodView) -> Option<Finding> {
         .filter(|(_, node)| !node.below.as_bytes().is_empty())
         .max_by_key(|(_, node)| node.below.as_bytes().len())?;
     let path = path(dir, node);
-    let found = FindingBuilder::of_pod(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
+    let found = of_pod(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
         .link(words::cgroup(&dir.path), "cannot be removed: it has children")
         .blame(words::cgroup(&path), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
@@ -195,7 +195,7 @@ fn empty(view: &PodView) -> Option<Finding> {
         Some(_) => (&cause::CGROUP_SYSTEMD_TIMEOUT, "systemd has not removed it"),
         None => return None,
     };
-    let found = FindingBuilder::of_pod(view, cause, GATE, &[])
+    let found = of_pod(view, cause, GATE, &[])
         .probable()
         .blame(words::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, cgroup, holder, leftover_shim, pid_namespace, shim, uninterruptible, words};
+use super::{cgroup, finding_builder::of_pod, holder, leftover_shim, pid_namespace, shim, uninterruptible, words};
 use crate::{
     observation::{CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -91,7 +91,7 @@ fn lost_exit(
     }
     // In CRI-O it is conmon that records the exit.
     let cause = if is_crio(view) { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
-    let found = FindingBuilder::of_pod(view, cause, GATE, head)
+    let found = of_pod(view, cause, GATE, head)
         .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
         .evidence(format!("/proc/{pid}"), "no such process")
@@ -110,7 +110,7 @@ fn is_crio(view: &PodView) -> bool {
 /// runc has cloned the container and hangs before it becomes the container's program.
 fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Finding> {
     let process = processes.iter().find(|process| process.comm.starts_with("runc:["))?;
-    let found = FindingBuilder::of_pod(view, &cause::RUNC_INIT_STUCK, GATE, head)
+    let found = of_pod(view, &cause::RUNC_INIT_STUCK, GATE, head)
         .blame(words::process(process), format!("{}, it never became the container", words::state(process.state)))
         .evidence(format!("/proc/{}/comm", process.pid), &process.comm)
         .name(Placeholder::Pid, process.id())
@@ -134,7 +134,7 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     let is_late = cause::CRIO_STOP_LOOP_STUCK.patience.ms().is_some_and(|ms| view.is_overdue_by(ms));
     let stop_loop = is_crio(view) && is_late;
     let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
-    let mut found = FindingBuilder::of_pod(view, cause, GATE, head).probable();
+    let mut found = of_pod(view, cause, GATE, head).probable();
     let hooks: Vec<u32> = hooks(view, container).iter().map(|process| process.pid).collect();
     for process in processes.iter().take(3) {
         let state = match hooks.contains(&process.pid) {
@@ -178,7 +178,7 @@ fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option
         ("the kubelet runs", "/proc/<kubelet>/stat")
     };
     let ago = findings::duration((at_ms - learnt_ms) / 1000);
-    let found = FindingBuilder::of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, head)
+    let found = of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, head)
         .probable()
         .blame(
             "grace period",
@@ -209,7 +209,7 @@ fn grace(view: &PodView) -> Option<Finding> {
     let left = u64::try_from(left).unwrap_or(0) / 1000;
     let running = hooks(view, container);
     let hook = if container.pre_stop && running.is_empty() { ", it has a preStop hook" } else { "" };
-    let found = FindingBuilder::of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, &words::container(view, container));
+    let found = of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, &words::container(view, container));
     let found = running.into_iter().take(MOST_HOOKS).fold(found, |found, process| {
         found.link(words::process(process), hook_state(container, process)).evidence(
             format!("/proc/{}/stat", process.pid),

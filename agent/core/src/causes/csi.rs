@@ -1,8 +1,11 @@
 //! CSI: the file that remembers a volume, the driver that must unpublish it.
 
-use findings::{Finding, Link, Placeholder, cause};
+use findings::{Finding, FindingBuilder, Link, Placeholder, cause};
 
-use super::{FindingBuilder, finding_builder::VOLUMES, tries, words};
+use super::{
+    finding_builder::{VOLUMES, of_pod},
+    tries, words,
+};
 use crate::{
     observation::{CsiDriver, Mount, PersistentVolume, Question, VolData, VolumeDir},
     view::PodView,
@@ -34,7 +37,7 @@ pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     };
     let file = volume.path.join("vol_data.json");
     let json = rewritten(view, volume);
-    let found = FindingBuilder::of_pod(view, cause, VOLUMES, head)
+    let found = of_pod(view, cause, VOLUMES, head)
         .blame(words::place(&file), &says)
         .evidence(file.show(), &says)
         .name_if(Placeholder::VolData, file.as_str())
@@ -117,7 +120,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         (Some(_), Some(false)) => "registered, but nobody listens on its socket",
         _ => return None,
     };
-    let mut found = FindingBuilder::of_pod(view, &cause::CSI_DRIVER_NOT_REGISTERED, VOLUMES, head)
+    let mut found = of_pod(view, &cause::CSI_DRIVER_NOT_REGISTERED, VOLUMES, head)
         .blame(words::csi_driver(&data.driver), state)
         .evidence(volume.path.join("vol_data.json").show(), format!("driverName {}", data.driver))
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
@@ -143,11 +146,11 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
     let VolData::Read(data) = &volume.vol_data else { return None };
     let tries = tries::unpublish(view, &data.driver);
     if tries.as_ref().is_some_and(|tries| tries.failure().is_some()) {
-        let found = FindingBuilder::of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
+        let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
             .link(words::mount(mount), "mounted, and nothing holds it");
         return Some(fails(view, volume, tries.as_ref(), found));
     }
-    let found = FindingBuilder::of_pod(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
+    let found = of_pod(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
         .probable()
         .link(words::mount(mount), "mounted, and nothing holds it")
         .blame(words::csi_driver(&data.driver), "registered, and it has not unmounted this target")
@@ -184,7 +187,7 @@ pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opt
     let VolData::Read(data) = &volume.vol_data else { return None };
     view.csi_drivers()?;
     let tries = tries::unpublish(view, &data.driver);
-    let found = FindingBuilder::of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
+    let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
         .evidence(volume.path.join("mount").show(), "not a mount point");
     Some(fails(view, volume, tries.as_ref(), found))
 }

@@ -3,7 +3,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::{FindingBuilder, words};
+use super::{finding_builder::of_node, words};
 use crate::{
     facts::Facts,
     observation::{MountCopy, Observation, Question, UnstagedVolume},
@@ -35,7 +35,7 @@ fn copy_of<'a>(seen: &'a Observation, volume: &UnstagedVolume) -> Option<&'a Mou
 }
 
 fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountCopy) -> Finding {
-    words::copy_named(FindingBuilder::of_node(seen, &cause::DEVICE_PINNED_BY_PRIVATE_COPY, None), copy)
+    words::copy_named(of_node(seen, &cause::DEVICE_PINNED_BY_PRIVATE_COPY, None), copy)
         // The driver may have another reason not to finish.
         .probable()
         .link(words::place(&volume.path), format!("unmounted; its device {} is still in use", copy.mount.dev))

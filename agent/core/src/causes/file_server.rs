@@ -3,7 +3,7 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{
-    FindingBuilder,
+    finding_builder::of_pod,
     waiting::{Waiting, on_host},
     words,
 };
@@ -12,7 +12,7 @@ use crate::{observation::Mount, view::PodView};
 /// A task waits for the server of one of these mounts.
 pub fn not_responding(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> Finding {
     let Waiting { process, thread, function, head, gate } = waiting;
-    let found = FindingBuilder::of_pod(view, &cause::FILE_SERVER_NOT_RESPONDING, *gate, head)
+    let found = of_pod(view, &cause::FILE_SERVER_NOT_RESPONDING, *gate, head)
         .evidence(waiting.wchan(), function)
         .evidence(waiting.syscall(), waiting.call())
         .name(Placeholder::Pid, process.id())

@@ -3,7 +3,7 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{
-    FindingBuilder,
+    finding_builder::of_pod,
     waiting::{Sure, Waiting, path_to},
     words,
 };
@@ -12,7 +12,7 @@ use crate::{observation::Mount, view::PodView};
 /// A task waits for the thaw of this mount's file system.
 pub fn frozen(view: &PodView, waiting: &Waiting, mount: &Mount, sure: Sure) -> Finding {
     let Waiting { process, thread, function, head, gate } = waiting;
-    let found = FindingBuilder::of_pod(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
+    let found = of_pod(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
         .blame(words::mount(mount), format!("frozen: {} waits for the thaw", waiting.call()))
         .evidence(waiting.wchan(), function)
         .evidence(waiting.syscall(), waiting.call())

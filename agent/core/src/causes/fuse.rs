@@ -1,8 +1,8 @@
 //! FUSE servers that do not answer, and mounts whose server is gone.
 
-use findings::{Finding, Gate, Link, Placeholder, cause, clean};
+use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause, clean};
 
-use super::{FindingBuilder, waits, words};
+use super::{finding_builder::of_pod, waits, words};
 use crate::{
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
     view::PodView,
@@ -51,7 +51,7 @@ pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<
     if !stopped && !silent {
         return None;
     }
-    let found = FindingBuilder::of_pod(view, &cause::FUSE_SERVER_NOT_RESPONDING, gate, head);
+    let found = of_pod(view, &cause::FUSE_SERVER_NOT_RESPONDING, gate, head);
     let found =
         if silent { found.evidence(format!("stat {}", mount.mount_point.show()), "no answer in time") } else { found };
     Some(of_mount(view, found, mount, number).finish())
@@ -69,7 +69,7 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     // Without the file system's own word a search that found nobody only makes it likely.
     let sure = |found: FindingBuilder| if dead { found } else { found.probable() };
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
-    let found = FindingBuilder::of_pod(view, &cause::FUSE_SERVER_GONE, gate, head)
+    let found = of_pod(view, &cause::FUSE_SERVER_GONE, gate, head)
         .blame(words::mount(mount), "its server has died")
         .evidence(format!("FUSE connection {number}"), proof)
         .name(Placeholder::Connection, number)

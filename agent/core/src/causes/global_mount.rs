@@ -3,7 +3,7 @@
 
 use findings::{CauseRef, Finding, Placeholder, cause};
 
-use super::{FindingBuilder, NotLookedFor, words};
+use super::{NotLookedFor, finding_builder::of_node, words};
 use crate::observation::{Observation, PodDir, StagingMount, VolData};
 
 /// Staging mounts that no pod on this node uses: their volumes cannot be detached.
@@ -29,7 +29,7 @@ pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
         return Err(NotLookedFor(CauseRef(cause)));
     }
     let finding = |staging: &StagingMount| {
-        FindingBuilder::of_node(seen, cause, None)
+        of_node(seen, cause, None)
             .probable()
             .blame(words::place(&staging.path), "staged for no pod of this node")
             .evidence(

@@ -2,7 +2,11 @@
 
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
-use super::{FindingBuilder, completed, csi, finding_builder::VOLUMES, kill, uninterruptible, words};
+use super::{
+    completed, csi,
+    finding_builder::{VOLUMES, of_pod},
+    kill, uninterruptible, words,
+};
 use crate::{
     observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
     view::PodView,
@@ -104,8 +108,7 @@ fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
 
 fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
     let (by, source, path) = how(holder);
-    let mut found =
-        FindingBuilder::of_pod(view, cause, VOLUMES, head).link(words::mount(mount), "cannot be unmounted: in use");
+    let mut found = of_pod(view, cause, VOLUMES, head).link(words::mount(mount), "cannot be unmounted: in use");
     let mut copy = String::new();
     if holder.copy == CopyKind::Propagated {
         copy = format!(", in the copy that was propagated to mount namespace {}", holder.mount_ns);

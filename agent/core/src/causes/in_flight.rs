@@ -2,7 +2,10 @@
 
 use findings::{Finding, Link, Placeholder, cause};
 
-use super::{FindingBuilder, finding_builder::VOLUMES, kill, words};
+use super::{
+    finding_builder::{VOLUMES, of_pod},
+    kill, words,
+};
 use crate::{
     observation::{Mount, Question},
     view::PodView,
@@ -14,7 +17,7 @@ pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let each = view.seen.in_flight.iter().map(|owner| {
         let id = findings::ProcessId { pid: owner.pid, start_ticks: owner.start_ticks };
         let sent = words::count(owner.count as usize, "descriptor", "descriptors");
-        FindingBuilder::of_pod(view, &cause::VOLUME_HELD_IN_FLIGHT, VOLUMES, head)
+        of_pod(view, &cause::VOLUME_HELD_IN_FLIGHT, VOLUMES, head)
             // Which files they are, nobody tells.
             .probable()
             .link(words::mount(mount), "mounted, and no process holds it")

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, words};
+use super::{finding_builder::of_pod, words};
 use crate::{
     observation::{Container, Process, Question, Seen, Shim},
     view::{PodView, UNMOUNT_RETRY_MS},
@@ -31,7 +31,7 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
     } else {
         (&cause::SANDBOXED_GUEST_GONE, "its guest is gone")
     };
-    let found = FindingBuilder::of_pod(view, cause, GATE, head)
+    let found = of_pod(view, cause, GATE, head)
         .link(format!("pid {pid}, init of the container"), "it does not exist any more")
         .blame(words::pid(shim.pid, &shim.comm, shim.state), format!("{}, {what}", words::state(shim.state)))
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
@@ -56,7 +56,7 @@ pub fn guest(view: &PodView, container: &Container, head: &[Link]) -> Option<Fin
     if program.starts_with("containerd-shim-runc-") {
         return None;
     }
-    let found = FindingBuilder::of_pod(view, &cause::SANDBOXED_GUEST_NOT_STOPPED, GATE, head)
+    let found = of_pod(view, &cause::SANDBOXED_GUEST_NOT_STOPPED, GATE, head)
         .probable()
         .blame(
             words::pid(shim.pid, &shim.comm, shim.state),

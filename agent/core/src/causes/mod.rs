@@ -41,7 +41,6 @@ pub mod waiting;
 mod waits;
 pub mod words;
 
-use finding_builder::FindingBuilder;
 use findings::CauseRef;
 
 /// Whether this cause is at work cannot be told just now, so what was told of it before still counts.

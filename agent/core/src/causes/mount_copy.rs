@@ -2,7 +2,10 @@
 
 use findings::{Finding, Link, Placeholder, cause};
 
-use super::{FindingBuilder, finding_builder::VOLUMES, words};
+use super::{
+    finding_builder::{VOLUMES, of_pod},
+    words,
+};
 use crate::{
     observation::{HostPath, Question, VolumeDir},
     view::{PodView, copies_block},
@@ -19,7 +22,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]
     target.below(root).map(|end| view.seen.is_settled(Question::MountCopies(end)));
     let copy = view.seen.mount_copies.iter().find(|copy| copy.is_copy_of(target, root))?;
     let cause = &cause::MOUNT_COPIED_ON_OLD_KERNEL;
-    let found = words::copy_named(FindingBuilder::of_pod(view, cause, VOLUMES, head), copy)
+    let found = words::copy_named(of_pod(view, cause, VOLUMES, head), copy)
         .link(words::place(target), "cannot be removed: mounted elsewhere")
         .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
         .evidence("mountinfo of the kubelet", format!("{} is not mounted", target.show()))

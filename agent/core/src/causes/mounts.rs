@@ -1,8 +1,11 @@
 //! Mounts under mounts, mounts in the wrong namespace, directories left behind.
 
-use findings::{FaultKind, Finding, Link, Placeholder, cause};
+use findings::{FaultKind, Finding, FindingBuilder, Link, Placeholder, cause};
 
-use super::{FindingBuilder, finding_builder::VOLUMES, tries, words};
+use super::{
+    finding_builder::{VOLUMES, of_pod},
+    tries, words,
+};
 use crate::{
     file_system,
     observation::{HostPath, Mount, SubPath, VolData, VolumeDir},
@@ -29,7 +32,7 @@ fn is_automount(view: &PodView, mount: &Mount) -> bool {
 }
 
 fn nested_mount(view: &PodView, mount: &Mount, head: &[Link], state: &str) -> FindingBuilder {
-    let found = FindingBuilder::of_pod(view, &cause::NESTED_MOUNT, VOLUMES, head)
+    let found = of_pod(view, &cause::NESTED_MOUNT, VOLUMES, head)
         .blame(words::mount(mount), state)
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
         .root(mount.mount_point.show());
@@ -54,7 +57,7 @@ fn only_in_kubelets(view: &PodView, mount: &Mount) -> Option<u32> {
 /// A mount lies below a subPath.
 pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> Option<Finding> {
     let mount = view.mounts_below(&sub_path.path).into_iter().next()?;
-    let found = FindingBuilder::of_pod(view, &cause::NESTED_MOUNT_UNDER_SUB_PATH, VOLUMES, head)
+    let found = of_pod(view, &cause::NESTED_MOUNT_UNDER_SUB_PATH, VOLUMES, head)
         .blame(words::mount(mount), "mounted below the subPath")
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
         .name_if(Placeholder::Path, mount.mount_point.as_str())
@@ -71,7 +74,7 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
         Some(entries) => format!("{entries} entries"),
         None => "could not be listed".to_owned(),
     };
-    let found = FindingBuilder::of_pod(view, cause, VOLUMES, head)
+    let found = of_pod(view, cause, VOLUMES, head)
         .probable()
         .blame(words::place(target), format!("not a mount point, {says}"))
         .evidence(target.show(), says)
@@ -100,7 +103,7 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
     };
     if let Some(covered) = covered_root(view, &mounts) {
         let root = &view.seen.node.kubelet_root;
-        let found = FindingBuilder::of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
+        let found = of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
             .probable()
             .link(words::place(target), format!("{} mounts on this one path", mounts.len()))
             .blame(words::place(&covered.mount_point), "mounted a second time over itself")
@@ -114,7 +117,7 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
     };
     let same = (first.dev, &first.root) == (last.dev, &last.root);
     let what = if same { "the same thing, mounted" } else { "mounted" };
-    let found = FindingBuilder::of_pod(view, &cause::VOLUME_MOUNTED_TWICE, VOLUMES, head)
+    let found = of_pod(view, &cause::VOLUME_MOUNTED_TWICE, VOLUMES, head)
         .link(publisher, "most likely published it again when the kubelet was restarted, without looking first")
         .blame(
             words::mount(last),
@@ -145,7 +148,7 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
     if !mount.super_read_only || view.mount_at(target).is_some() {
         return None;
     }
-    let found = FindingBuilder::of_pod(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
+    let found = of_pod(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
         .blame(words::mount(mount), "the file system is read-only")
         .evidence("mountinfo of the kubelet", format!("ro in the super options of {}", mount.mount_point.show()))
         .name_if(Placeholder::Path, target.as_str())
@@ -158,7 +161,7 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
 pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
     let sub_paths = view.seen.node.kubelet_root.join("pods").join(view.uid().as_str()).join("volume-subpaths");
     let finding = |mount: &Mount| {
-        FindingBuilder::of_pod(view, &cause::SUB_PATH_TARGET_MISSING, VOLUMES, &[])
+        of_pod(view, &cause::SUB_PATH_TARGET_MISSING, VOLUMES, &[])
             .probable()
             .blame(words::mount(mount), "mounted, and what was bound there does not exist any more")
             .evidence("mountinfo of the kubelet", format!("{}, root {}", mount.mount_point.show(), mount.root.show()))
@@ -175,9 +178,9 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
 /// A subPath on NFS whose file handle the server has forgotten (`ESTALE`).
 pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let fault = sub_path.mounted.fault().filter(|fault| fault.kind == FaultKind::Stale)?;
-    let found = FindingBuilder::of_pod(view, &cause::SUB_PATH_STALE_HANDLE, VOLUMES, &[])
+    let found = of_pod(view, &cause::SUB_PATH_STALE_HANDLE, VOLUMES, &[])
         .blame(words::place(&sub_path.path), "its file handle is stale")
-        .told_by(fault)
+        .evidence(fault.source.to_string(), &fault.says)
         .name_if(Placeholder::Path, sub_path.path.as_str())
         .root(sub_path.path.show());
     Some(found.finish())

@@ -2,7 +2,10 @@
 
 use findings::{Finding, Link, Placeholder, Thing, cause};
 
-use super::{FindingBuilder, finding_builder::VOLUMES, words};
+use super::{
+    finding_builder::{VOLUMES, of_pod},
+    words,
+};
 use crate::{
     observation::{Mount, MultipathMap, Question},
     view::PodView,
@@ -18,7 +21,7 @@ pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
         findings::clean(&format!("multipath map {} ({})", map.name, map.device), 120),
         Thing::device(&format!("/dev/mapper/{}", map.name)),
     );
-    let found = FindingBuilder::of_pod(view, &cause::MULTIPATH_STALE, VOLUMES, head)
+    let found = of_pod(view, &cause::MULTIPATH_STALE, VOLUMES, head)
         // Whether the map queues, and whether anything waits in it, only its table would tell.
         .probable()
         .link(words::mount(mount), "mounted, and its device has no path to the storage")

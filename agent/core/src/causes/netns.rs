@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, api_side, volume::Left, words};
+use super::{api_side, finding_builder::of_pod, volume::Left, words};
 use crate::{
     observation::{HostPath, MountCopy, NetworkNamespace, Question, Sandbox},
     view::{PodView, copies_block},
@@ -50,7 +50,7 @@ fn ready_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a Networ
 }
 
 fn missing(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, why: &str, head: &[Link]) -> Finding {
-    FindingBuilder::of_pod(view, &cause::NETNS_PATH_MISSING, GATE, head)
+    of_pod(view, &cause::NETNS_PATH_MISSING, GATE, head)
         .probable()
         .blame(words::place(&network.path).called("network namespace "), format!("does not exist; {why}"))
         .evidence(network.path.show(), "no such file")
@@ -75,7 +75,7 @@ fn busy<'a>(view: &PodView<'a>, sandbox: &'a Sandbox) -> Option<(&'a NetworkName
 
 fn is_busy(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, copy: &MountCopy, head: &[Link]) -> Finding {
     let cause = &cause::NETNS_BUSY;
-    words::copy_named(FindingBuilder::of_pod(view, cause, GATE, head), copy)
+    words::copy_named(of_pod(view, cause, GATE, head), copy)
         .link(words::place(&network.path).called("network namespace "), "cannot be removed: mounted elsewhere")
         .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
         .evidence(format!("/proc/{}/mountinfo", copy.pid), copy.mount.mount_point.show())

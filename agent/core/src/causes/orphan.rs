@@ -1,8 +1,8 @@
 //! Pods the API server does not know any more, with something of them left here.
 
-use findings::{Cause, Finding, Gate, Placeholder, cause};
+use findings::{Cause, Finding, FindingBuilder, Gate, Placeholder, cause};
 
-use super::{FindingBuilder, container, csi, tries, words};
+use super::{container, csi, finding_builder::of_pod, tries, words};
 use crate::{
     observation::{Container, ContainerState, HostPath, PodDir, Process, Seen, VolData, VolumeDir},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -15,7 +15,7 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
     let cause = &cause::FORCE_DELETED_STILL_RUNNING;
     let init = container.pid.get().and_then(|pid| view.process(*pid));
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
-    let found = FindingBuilder::of_pod(view, cause, Some(Gate::ContainersStopped), &words::container(view, container))
+    let found = of_pod(view, cause, Some(Gate::ContainersStopped), &words::container(view, container))
         .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
         .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
@@ -135,7 +135,7 @@ fn orphan(view: &PodView, cause: &'static Cause, volumes: &[&VolumeDir]) -> Find
     let holds = format!("{directories}, {mounted} mounted, {entries} entries in the rest");
     let its =
         words::count(view.sandboxes.len() + view.containers.len(), "sandbox or container", "sandboxes and containers");
-    let mut found = FindingBuilder::of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
+    let mut found = of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
         .link(words::place(&path), format!("its pod is in no API and no runtime; {holds}"))
         .evidence(path.show(), &holds)
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
@@ -171,7 +171,7 @@ fn leftover_file(volumes: &[&VolumeDir]) -> Option<HostPath> {
 
 fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
     let cause = &cause::ORPHANED_SUB_PATH_FILE;
-    FindingBuilder::of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
+    of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
         .blame(words::place(path), "a file, and the kubelet tries rmdir")
         .evidence(path.show(), "a regular file, not a mount point")
         .name_if(Placeholder::Path, path.as_str())

@@ -5,7 +5,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill, tracer, uninterruptible, words};
+use super::{finding_builder::of_pod, kill, tracer, uninterruptible, words};
 use crate::{observation::Process, view::PodView};
 
 /// What keeps the namespace of `init` from ending.
@@ -38,7 +38,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
     if !is_plain_zombie || !parent.is_outside_of(init) {
         return None;
     }
-    let found = FindingBuilder::of_pod(view, &cause::PID_NAMESPACE_ZOMBIE_UNREAPED, gate, head)
+    let found = of_pod(view, &cause::PID_NAMESPACE_ZOMBIE_UNREAPED, gate, head)
         .link(words::process(zombie), "Z (zombie): it has ended, nobody has reaped it")
         .blame(
             words::process(parent),

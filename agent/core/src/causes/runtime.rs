@@ -2,7 +2,7 @@
 
 use findings::{FaultKind, Finding, Placeholder, cause};
 
-use super::{FindingBuilder, words};
+use super::{finding_builder::of_node, words};
 use crate::{
     distribution::{Distribution, RUNTIMES, Runtime},
     facts::Facts,
@@ -45,9 +45,9 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     if fault.kind == FaultKind::Refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;
-        let found = FindingBuilder::of_node(seen, cause, None)
+        let found = of_node(seen, cause, None)
             .blame("container runtime", "nobody answers on its socket")
-            .told_by(fault)
+            .evidence(fault.source.to_string(), &fault.says)
             .root(&fault.source);
         return Some(found.finish());
     }
@@ -55,7 +55,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let cause = &cause::RUNTIME_NOT_RESPONDING;
-    let found = FindingBuilder::of_node(seen, cause, None).told_by(fault).root(&fault.source);
+    let found = of_node(seen, cause, None).evidence(fault.source.to_string(), &fault.says).root(&fault.source);
     seen.is_settled(Question::RuntimeListener);
     let Some(process) = seen.node.runtime_process.get() else {
         let state = "accepts the connection and does not answer";

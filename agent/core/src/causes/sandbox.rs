@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
-use super::{FindingBuilder, kill::is_shim, netns, network, pid_namespace, shim, uninterruptible, words};
+use super::{finding_builder::of_pod, kill::is_shim, netns, network, pid_namespace, shim, uninterruptible, words};
 use crate::{
     observation::{Container, ContainerState, Process, Sandbox},
     view::PodView,
@@ -58,7 +58,7 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     let parent = pause.and_then(|pause| view.parent(pause));
     let subject = pause.map_or_else(|| "its pause process".into(), words::process);
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
-    FindingBuilder::of_pod(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
+    of_pod(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
         .probable()
         .blame(subject, format!("{state}; all containers have ended"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
@@ -74,7 +74,7 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     let network = sandbox.network.get().filter(|_| network::is_left(sandbox) && !network::holds(view.seen, sandbox))?;
     let unconfigured = network::is_unconfigured(view.seen);
     let cause = if unconfigured { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
-    let mut found = FindingBuilder::of_pod(view, cause, GATE, head)
+    let mut found = of_pod(view, cause, GATE, head)
         .blame(format!("network namespace {}", network.path.show()), "still there, so CNI DEL has not succeeded")
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name(Placeholder::Sandbox, &sandbox.id)
@@ -97,7 +97,7 @@ pub fn unknown<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a Container> {
 /// Only stopping the sandbox clears them.
 fn unknown_containers(view: &PodView) -> Vec<Finding> {
     let finding = |container: &Container| {
-        FindingBuilder::of_pod(view, &cause::CONTAINER_STATE_UNKNOWN, GATE, &words::container(view, container))
+        of_pod(view, &cause::CONTAINER_STATE_UNKNOWN, GATE, &words::container(view, container))
             .blame("container runtime", "it could not load this container's state")
             .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
             .name(Placeholder::Container, &container.id)

@@ -2,7 +2,7 @@
 
 use findings::{Confidence, Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill::is_shim, tracer, uninterruptible, words};
+use super::{finding_builder::of_pod, kill::is_shim, tracer, uninterruptible, words};
 use crate::{
     observation::{Process, Thread},
     view::PodView,
@@ -66,7 +66,7 @@ fn hanging(
     }
     let function = thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown function", String::as_str);
     let words = words::waiting(shim, thread);
-    FindingBuilder::of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, &head)
+    of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, &head)
         .probable()
         .blame(words::task(shim, thread), format!("{words}; one of {} threads of the shim", shim.thread_count))
         .evidence(format!("/proc/{}/task/{}/stat", shim.pid, thread.tid), "state D in two looks a moment apart")
@@ -92,7 +92,7 @@ fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Finding {
-    FindingBuilder::of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, head)
+    of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, head)
         .link(words::process(init).and(", init of the container"), words::state(init.state))
         .blame(words::process(shim), words::state(shim.state))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
@@ -106,7 +106,7 @@ fn not_responding(
 }
 
 fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate: Option<Gate>) -> Finding {
-    FindingBuilder::of_pod(view, &cause::CONTAINER_INIT_UNREAPED, gate, head)
+    of_pod(view, &cause::CONTAINER_INIT_UNREAPED, gate, head)
         .link(words::process(init).and(", init of the container"), "Z (zombie): it has ended, nobody has reaped it")
         .blame(words::process(shim), format!("its parent, {}, does not reap it", words::state(shim.state)))
         .evidence(format!("/proc/{}/stat", init.pid), format!("state Z, 1 thread, parent {}", shim.pid))
@@ -119,7 +119,7 @@ fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate:
 }
 
 fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Option<Gate>) -> Finding {
-    FindingBuilder::of_pod(view, &cause::SHIM_GONE, gate, head)
+    of_pod(view, &cause::SHIM_GONE, gate, head)
         .link(
             words::process(init).and(", init of the container"),
             format!("{}, its parent is pid 1", words::state(init.state)),

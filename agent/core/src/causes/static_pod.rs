@@ -2,7 +2,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::FindingBuilder;
+use super::finding_builder::of_node;
 use crate::observation::{Container, ContainerState, Observation};
 
 /// A static pod was changed, and the containers of its old manifest still run: the new one may not
@@ -18,7 +18,7 @@ pub fn find(seen: &Observation) -> Vec<Finding> {
     };
     let held = running.iter().filter(|one| running.iter().any(|other| is_older(one, other)));
     let finding = |container: &&Container| {
-        FindingBuilder::of_node(seen, &cause::STATIC_POD_NAME_HELD, None)
+        of_node(seen, &cause::STATIC_POD_NAME_HELD, None)
             .probable()
             .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
             .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))

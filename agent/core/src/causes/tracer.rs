@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, kill, words};
+use super::{finding_builder::of_pod, kill, words};
 use crate::{observation::Process, view::PodView};
 
 /// Who keeps `zombie`, or a thread of it that has ended, from being reaped by its parent. A tracer in the pid namespace
@@ -20,7 +20,7 @@ pub fn find(
     if ending.is_some_and(|init| !tracer.is_outside_of(init)) {
         return None;
     }
-    let found = FindingBuilder::of_pod(view, &cause::ZOMBIE_HELD_BY_TRACER, gate, head)
+    let found = of_pod(view, &cause::ZOMBIE_HELD_BY_TRACER, gate, head)
         .link(words::process(zombie), "Z (zombie): it has ended, and only its tracer can see that")
         .blame(
             words::process(tracer),

@@ -3,9 +3,8 @@
 //! They name a driver or a plugin and no pod. So one that grows proves something of a volume only while no other
 //! volume of that driver is to be unmounted on the node.
 
-use findings::duration;
+use findings::{FindingBuilder, duration};
 
-use super::FindingBuilder;
 use crate::{
     observation::{
         ApiPod, Counter, CounterRead, FaultKind, Observation, Operation, PodDir, Question, Seen, VolData, VolumeDir,

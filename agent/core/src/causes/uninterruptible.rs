@@ -3,7 +3,7 @@
 
 use findings::{Confidence, Finding, Gate, Link, Placeholder, cause};
 
-use super::{FindingBuilder, fuse, nfs, waited_for, words};
+use super::{finding_builder::of_pod, fuse, nfs, waited_for, words};
 use crate::{
     observation::{Mount, Process, Thread},
     view::PodView,
@@ -146,7 +146,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     let call = words::call(thread).unwrap_or_else(|| "no system call is told".to_owned());
     let says = if thread.is_untold() { UNTOLD } else { function };
-    FindingBuilder::of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
+    of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), format!("state {}", thread.state))
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)

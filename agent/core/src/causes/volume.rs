@@ -3,8 +3,9 @@
 use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 
 use super::{
-    FindingBuilder, block, csi, finding_builder::VOLUMES, fuse, holder, in_flight, mount_copy, mounts, multipath, nfs,
-    stray, tries, words,
+    block, csi,
+    finding_builder::{VOLUMES, of_pod},
+    fuse, holder, in_flight, mount_copy, mounts, multipath, nfs, stray, tries, words,
 };
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
@@ -155,7 +156,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         Some(_) => "its unmount fails, and nothing was found that holds it",
         None => "nothing was found that holds it",
     };
-    let found = FindingBuilder::of_pod(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
+    let found = of_pod(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
         .probable()
         .blame(words::mount(mount), state)
         .evidence("search for holders", says)
@@ -174,7 +175,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
     if !restarted || !is_own {
         return None;
     }
-    let found = FindingBuilder::of_pod(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
+    let found = of_pod(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
         .probable()
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
@@ -211,7 +212,7 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
         return None;
     }
     let target = volume.target.get().unwrap_or(&volume.path);
-    let found = FindingBuilder::of_pod(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
+    let found = of_pod(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
         .name_if(Placeholder::Path, target.as_str())

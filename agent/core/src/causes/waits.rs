@@ -1,8 +1,8 @@
 //! How a finding about the server of a file system begins.
 
-use findings::{Cause, Gate, Link, Placeholder};
+use findings::{Cause, FindingBuilder, Gate, Link, Placeholder};
 
-use super::FindingBuilder;
+use super::finding_builder::of_pod;
 use crate::{
     observation::{Process, Thread},
     view::PodView,
@@ -17,7 +17,7 @@ pub fn waits(
     head: &[Link],
     gate: Option<Gate>,
 ) -> FindingBuilder {
-    FindingBuilder::of_pod(view, cause, gate, head)
+    of_pod(view, cause, gate, head)
         .evidence(
             format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
             thread.wchan.get().map_or("", String::as_str),

@@ -1,8 +1,7 @@
 //! How processes, mounts and owners are named in findings.
 
-use findings::{Link, Placeholder, Subject, Thing, clean, duration};
+use findings::{FindingBuilder, Link, Placeholder, Subject, Thing, clean, duration};
 
-use super::FindingBuilder;
 use crate::{
     observation::{Container, HostPath, Mount, MountCopy, Owner, Process, Thread},
     parse,

@@ -1,8 +1,6 @@
 //! A cause found at an object. Every text from elsewhere is cleaned here.
 
-use findings::{
-    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
-};
+use findings::{Cause, Finding, FindingBuilder, Gate, Link, Placeholder, Remedy, Values, Verdict, clean};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,25 +67,17 @@ impl Step {
 /// A cause at work.
 #[derive(Clone, Debug)]
 pub struct RootCause {
-    /// Which.
-    pub cause: &'static Cause,
+    /// What is known of the finding, but for its chain.
+    pub draft: FindingBuilder,
     /// What it means for whatever waits for it.
     pub verdict: Verdict,
-    /// What of the proof was not seen; nothing when it is proven.
-    pub missing: Option<String>,
     /// From the object it was found at down to the root, which is last. When `here` is set, the
     /// first of them takes the place of the object's own step.
     pub steps: Vec<Step>,
     /// Whether the object itself is the root.
     pub here: bool,
-    /// Which source said what.
-    pub evidence: Vec<Evidence>,
-    /// Values for the remedy's placeholders.
-    names: Values,
     /// What is lost when its finalizer is taken off by hand, if that is known.
     lost: Option<&'static str>,
-    /// Equal for the same root.
-    pub root: String,
     /// What an agent says of it, when it is not what the API shows.
     pub agent: Option<AgentFinding>,
 }
@@ -118,15 +108,11 @@ impl RootCause {
     /// A cause whose root lies below `object`: the last step that is added.
     pub fn below(cause: &'static Cause, object: &ObjectRef) -> Self {
         RootCause {
-            cause,
+            draft: FindingBuilder::new(cause).root(object),
             verdict: Verdict::Stuck,
-            missing: None,
             steps: Vec::new(),
             here: false,
-            evidence: Vec::new(),
-            names: Values::new(),
             lost: None,
-            root: cause.root(object),
             agent: None,
         }
         .names_of(object)
@@ -150,43 +136,52 @@ impl RootCause {
         self
     }
 
-    /// Adds what a source said.
-    pub fn evidence(mut self, source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
-        self.evidence.push(Evidence::new(source, says));
-        self
+    /// See [`FindingBuilder::evidence`].
+    pub fn evidence(self, source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
+        self.with(|draft| draft.evidence(source, says))
     }
 
-    /// Gives a name for the remedy's placeholder.
-    pub fn name(mut self, placeholder: Placeholder, value: impl ToString) -> Self {
-        self.names.set(placeholder, value);
-        self
+    /// See [`FindingBuilder::name`].
+    pub fn name(self, placeholder: Placeholder, value: impl ToString) -> Self {
+        self.with(|draft| draft.name(placeholder, value))
     }
 
-    /// Gives a name if there is one; without it the steps that need it are left out.
+    /// See [`FindingBuilder::name_if`].
     pub fn name_if(self, placeholder: Placeholder, value: Option<impl ToString>) -> Self {
-        match value {
-            Some(value) => self.name(placeholder, value),
-            None => self,
-        }
+        self.with(|draft| draft.name_if(placeholder, value))
+    }
+
+    /// See [`FindingBuilder::lacks`].
+    pub fn probable(self, missing: impl AsRef<str>) -> Self {
+        self.with(|draft| draft.lacks(missing))
+    }
+
+    /// What makes this root the same as another one.
+    pub fn same_as(self, root: impl std::fmt::Display) -> Self {
+        self.with(|draft| draft.root(root))
+    }
+
+    fn with(self, add: impl FnOnce(FindingBuilder) -> FindingBuilder) -> Self {
+        RootCause { draft: add(self.draft), ..self }
     }
 
     /// What stands in the place of a placeholder, if it fits there.
     pub fn value(&self, placeholder: Placeholder) -> Option<&str> {
-        self.names.get(placeholder)
+        self.draft.names.get(placeholder)
     }
 
     /// The node to look on, when the API shows only that something on it is not finished.
     pub fn look_on(&self) -> Option<String> {
         self.value(Placeholder::Node)
-            .filter(|_| self.cause.only_the_node_knows && self.agent.is_none())
+            .filter(|_| self.draft.cause.only_the_node_knows && self.agent.is_none())
             .map(str::to_owned)
     }
 
     /// Another cause of the same, with the same steps.
     pub fn instead(mut self, cause: &'static Cause) -> Self {
-        let of = self.root.split_once(':').map_or("", |(_, of)| of);
-        self.root = cause.root(of);
-        self.cause = cause;
+        let of = self.draft.root.split_once(':').map_or("", |(_, of)| of);
+        self.draft.root = cause.root(of);
+        self.draft.cause = cause;
         self
     }
 
@@ -194,17 +189,6 @@ impl RootCause {
     pub fn loses(mut self, lost: &'static str) -> Self {
         self.lost = Some(lost);
         self
-    }
-
-    /// This part of the proof is missing; of several the first is told.
-    pub fn probable(mut self, missing: impl AsRef<str>) -> Self {
-        self.missing.get_or_insert_with(|| clean(missing.as_ref(), 300));
-        self
-    }
-
-    /// How far the evidence carries.
-    pub fn confidence(&self) -> Confidence {
-        if self.missing.is_some() { Confidence::Probable } else { Confidence::Proven }
     }
 
     /// An agent says so.
@@ -225,15 +209,9 @@ impl RootCause {
         self
     }
 
-    /// What makes this root the same as another one.
-    pub fn same_as(mut self, root: impl std::fmt::Display) -> Self {
-        self.root = self.cause.root(root);
-        self
-    }
-
     /// The same root as another one's, as far as the cause is the same.
     pub fn same_as_of(self, other: &RootCause) -> Self {
-        let root = other.root.split_once(':').map_or(other.root.as_str(), |(_, root)| root).to_owned();
+        let root = other.draft.root.split_once(':').map_or(other.draft.root.as_str(), |(_, root)| root).to_owned();
         self.same_as(root)
     }
 
@@ -245,12 +223,14 @@ impl RootCause {
         }
     }
 
-    fn remedy(&self) -> Remedy {
-        let general = Remedy::fill(self.cause, &self.names);
-        match self.lost.filter(|_| self.cause.danger.is_any_finalizer_by_hand()) {
-            Some(lost) => Remedy { breaks: format!("{lost}."), ..general },
-            None => general,
+    fn remedy(&self, general: Remedy) -> Remedy {
+        if let Some(agent) = &self.agent {
+            return agent.remedy.clone();
         }
+        let lost = self.lost.filter(|_| self.draft.cause.danger.is_any_finalizer_by_hand());
+        let breaks = lost.map_or(general.breaks.clone(), |lost| format!("{lost}."));
+        // The chain and the steps have the values in words.
+        Remedy { values: Values::new(), breaks, ..general }
     }
 
     /// The finding, with the steps that lead from the victim to the object it was found at.
@@ -258,20 +238,9 @@ impl RootCause {
         let above = if self.here { way.split_last().map_or(way, |(_, above)| above) } else { way };
         let last = self.steps.len().saturating_sub(1);
         let below = self.steps.iter().enumerate().map(|(index, step)| step.link(index == last));
-        Finding {
-            cause: CauseRef(self.cause),
-            gate: self.agent.as_ref().and_then(|agent| agent.gate),
-            confidence: self.confidence(),
-            missing: self.missing.clone(),
-            chain: above.iter().map(|step| step.link(false)).chain(below).collect(),
-            evidence: self.evidence.clone(),
-            remedy: match &self.agent {
-                Some(agent) => agent.remedy.clone(),
-                // The chain and the steps have them in words.
-                None => Remedy { values: Values::new(), ..self.remedy() },
-            },
-            root: self.root.clone(),
-            must_end_too: None,
-        }
+        let chain: Vec<_> = above.iter().map(|step| step.link(false)).chain(below).collect();
+        let gate = self.agent.as_ref().and_then(|agent| agent.gate);
+        let found = self.draft.clone().at(gate).below(&chain).finish();
+        Finding { remedy: self.remedy(found.remedy.clone()), ..found }
     }
 }

@@ -51,7 +51,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
             lost_claims(lister, namespace, |claim| claim.metadata.deletion_timestamp.is_some(), &mut diagnosis);
         }
     }
-    diagnosis.causes.retain(|found| found.cause.holds_from_the_start && found.verdict != Verdict::Progressing);
+    diagnosis.causes.retain(|found| found.draft.cause.holds_from_the_start && found.verdict != Verdict::Progressing);
     diagnosis
 }
 

@@ -167,7 +167,7 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         // The machine lives, and its agent may know why the kubelet is not ready or silent.
         let words = diagnosis.words.clone();
         let told = agent::findings(lister, diagnosis, case.target, case.pod, on, &words);
-        let is_why = told.iter().any(|found| cause::NODE_NOT_READY.is_outranked_by(found.cause));
+        let is_why = told.iter().any(|found| cause::NODE_NOT_READY.is_outranked_by(found.draft.cause));
         diagnosis.causes.extend(told);
         if is_why {
             return;

@@ -21,7 +21,7 @@ pub fn look(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, owner_of: O
     let bare = Case { known: None, ..*case };
     let Some(owner) = owner_of(lister, &bare, diagnosis) else { return };
     let gone = [&cause::FINALIZER_CONTROLLER_GONE, &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE];
-    if !gone.iter().any(|gone| gone.id == owner.cause.id) {
+    if !gone.iter().any(|gone| gone.id == owner.draft.cause.id) {
         return;
     }
     for webhook in &mut diagnosis.causes {
@@ -34,7 +34,7 @@ pub fn look(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, owner_of: O
 /// Why the Service behind a webhook is not simply started again.
 fn lost_namespace(lister: &Lister, found: &RootCause) -> Option<&'static str> {
     let webhooks = [&cause::WEBHOOK_UNAVAILABLE, &cause::WEBHOOK_BLOCKS_UPDATE, &cause::WEBHOOK_GONE_WITH_NAMESPACE];
-    let is_webhook = webhooks.iter().any(|webhook| webhook.id == found.cause.id);
+    let is_webhook = webhooks.iter().any(|webhook| webhook.id == found.draft.cause.id);
     let service = found.steps.iter().filter_map(|step| step.object.as_ref()).find(|object| object.is(known::SERVICES));
     let namespace = service.filter(|_| is_webhook)?.namespace.as_deref()?;
     match () {
@@ -54,9 +54,9 @@ fn both(case: &Case, webhook: &RootCause, owner: &RootCause, why: &str) -> RootC
         true => found.step(Step { words: format!("{}{why}", step.words), ..step.clone() }),
         false => found.step(step.clone()),
     });
-    let evidence = owner.evidence.iter().chain(&webhook.evidence);
+    let evidence = owner.draft.evidence.iter().chain(&webhook.draft.evidence);
     let found = evidence.fold(found, |found, one| found.evidence(&one.source, &one.says)).in_place_of_own();
-    match owner.missing.as_ref().or(webhook.missing.as_ref()) {
+    match owner.draft.missing.as_ref().or(webhook.draft.missing.as_ref()) {
         Some(missing) => found.probable(missing),
         None => found,
     }

@@ -25,7 +25,7 @@ pub fn look(
     let known = registry::find(finalizer);
     let known_for = known.map(|known| known.cause);
     let is_open =
-        |found: &RootCause| NO_REASON.iter().copied().chain(known_for).any(|cause| cause.id == found.cause.id);
+        |found: &RootCause| NO_REASON.iter().copied().chain(known_for).any(|cause| cause.id == found.draft.cause.id);
     if !diagnosis.causes.iter().skip(first).any(is_open) {
         return;
     }

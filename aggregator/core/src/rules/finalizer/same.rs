@@ -10,7 +10,7 @@ use crate::state::*;
 /// Keys the cause found for a finalizer. What is not proven to be the same stays apart.
 pub fn keyed(case: &Case, found: RootCause) -> RootCause {
     let Case { target, finalizer, .. } = case;
-    if found.cause.id == cause::UPDATE_FAILS_VALIDATION.id {
+    if found.draft.cause.id == cause::UPDATE_FAILS_VALIDATION.id {
         // The object itself is what is wrong.
         return found.same_as(target);
     }

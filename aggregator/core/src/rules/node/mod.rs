@@ -87,7 +87,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let is_judged = controllers_silent.is_none();
     // Nobody judges nodes any more: what it says of this one may be old.
     let found = judge(lister, &case, &mut diagnosis);
-    diagnosis.causes.extend(controllers_silent.filter(|silent| silent.root != found.root));
+    diagnosis.causes.extend(controllers_silent.filter(|silent| silent.draft.root != found.draft.root));
     diagnosis.causes.push(found);
     if is_judged {
         not_evicted(lister, &case, &mut diagnosis);

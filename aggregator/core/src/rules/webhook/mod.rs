@@ -130,7 +130,7 @@ fn blame(
                 }
                 Asked::Yes | Asked::No => found,
             };
-            if diagnosis.causes.iter().all(|known| known.root != found.root) {
+            if diagnosis.causes.iter().all(|known| known.draft.root != found.draft.root) {
                 diagnosis.causes.push(found);
             }
             true

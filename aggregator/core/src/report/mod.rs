@@ -1,5 +1,7 @@
 //! The answer for a cluster. Its JSON is the stable schema, version [`ClusterReport::SCHEMA`].
 
+mod fault;
+
 use std::collections::BTreeSet;
 
 use findings::{Finding, Link, Unknown, Verdict};
