@@ -14,7 +14,7 @@ pub async fn list(server: &Server<'_>, question: &Question) -> (Answer<Facts>, b
     let mut all: Option<Facts> = None;
     loop {
         let answer = pages.ask((*detail).into()).await.and_then(|body| whole(question, &body));
-        let (Page { mut facts, next }, bytes) = match answer {
+        let (Page { mut facts, next, .. }, bytes) = match answer {
             Answer::Seen(page) => page,
             // The list was too old to go on with; what has come is true all the same.
             Answer::Failed(Fault { kind: FaultKind::Stale, .. }) if let Some(all) = all => {

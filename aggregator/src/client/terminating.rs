@@ -1,8 +1,8 @@
 //! What is being deleted, among many that are not.
 //!
 //! No server selects by it. The first page is asked for as it is, and most lists end there. Of more pods their rows
-//! are enough to see which go, of other kinds the metadata; these are then asked for. Where most objects go, as when a
-//! large namespace is deleted, the whole list takes fewer requests.
+//! are enough to see which go, of other kinds the metadata; these are then asked for. Where most objects go and few come
+//! after them, as when a large namespace is deleted, the whole list takes fewer requests.
 
 use futures::StreamExt as _;
 
@@ -13,18 +13,22 @@ use super::pages::{Form, Pages};
 use super::paths::path;
 use super::scan::{Name, scan};
 use super::server::Server;
-use super::table::{self, Rows};
+use super::table;
 use aggregator_core::state::{Answer, Facts, Fault, Page, Question, Resource, Scope, Select, known};
 
 /// More are not asked for one by one: then every object is listed whole.
 const MOST: usize = 2000;
+/// More runs of rows are not asked for: each takes two requests.
+const MOST_RUNS: usize = 200;
+/// So many that come after the first page are listed whole where most of that page go.
+const FEW: usize = 2000;
 
 /// Asks for those objects of a list that are being deleted. The second value says whether some were left out.
 pub async fn ask(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bool) {
     let Question::Objects { resource, scope, select, .. } = question else { return (Answer::Missing, false) };
     let mut pages = Pages::new(server, path(resource, scope), select);
     let first = pages.ask(Form::Whole).await;
-    let (Page { mut facts, next }, bytes) = match first.and_then(|body| whole(question, &body)) {
+    let (Page { mut facts, next, remaining }, bytes) = match first.and_then(|body| whole(question, &body)) {
         Answer::Seen(page) => page,
         other => return (other.map(|(page, _)| page.facts), false),
     };
@@ -33,7 +37,7 @@ pub async fn ask(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bo
     if next.is_empty() {
         return (Answer::Seen(facts), false);
     }
-    if facts.count() * 2 > all {
+    if facts.count() * 2 > all && remaining.is_none_or(|remaining| remaining <= FEW) {
         return list(server, question).await;
     }
     pages.came(bytes, next);
@@ -74,6 +78,7 @@ async fn pods(server: &Server<'_>, question: &Question, facts: &mut Facts) -> An
     let Question::Objects { resource, scope, .. } = question else { return Answer::Missing };
     let selected = |selector: &str| Pages::new(server, path(resource, scope), &Select::Fields(selector.to_owned()));
     let mut pages = selected(table::NOT_ENDED).of_rows();
+    let mut asked = 0;
     loop {
         let body = match pages.ask(Form::Row).await {
             Answer::Seen(body) => body,
@@ -81,10 +86,12 @@ async fn pods(server: &Server<'_>, question: &Question, facts: &mut Facts) -> An
             other => return other.map(|_| Pods::NoTable),
         };
         let Some(rows) = table::rows(&body) else { return Answer::Seen(Pods::NoTable) };
-        if facts.count() + rows.going.len() > MOST {
+        let runs = table::runs(&rows.going);
+        asked += runs.len();
+        if asked > MOST_RUNS {
             return Answer::Seen(Pods::TooMany);
         }
-        match fetch(&pages, question, &rows, facts).await {
+        match fetch(&pages, question, &runs, facts).await {
             Answer::Seen(()) => {}
             other => return other.map(|()| Pods::NoTable),
         }
@@ -108,10 +115,10 @@ async fn pods(server: &Server<'_>, question: &Question, facts: &mut Facts) -> An
     Answer::Seen(Pods::Found { cut })
 }
 
-/// Asks for the pods of those rows, which begin where the page does.
-async fn fetch(pages: &Pages<'_>, question: &Question, rows: &Rows, facts: &mut Facts) -> Answer<()> {
+/// Asks for the pods of those runs of rows, which are counted from where the page begins.
+async fn fetch(pages: &Pages<'_>, question: &Question, runs: &[(usize, usize)], facts: &mut Facts) -> Answer<()> {
     let (mut place, mut at) = (pages.place().to_owned(), 0);
-    for (begin, count) in table::runs(&rows.going) {
+    for &(begin, count) in runs {
         if begin > at {
             let skipped = pages.ask_at(&place, begin - at, Form::Row).await.map(|body| table::rows(&body));
             match skipped {
@@ -121,7 +128,7 @@ async fn fetch(pages: &Pages<'_>, question: &Question, rows: &Rows, facts: &mut 
             }
         }
         match pages.ask_at(&place, count, Form::Whole).await.and_then(|body| whole(question, &body)) {
-            Answer::Seen((Page { facts: mut found, next }, _)) => {
+            Answer::Seen((Page { facts: mut found, next, .. }, _)) => {
                 found.keep_terminating();
                 facts.upsert(found);
                 (place, at) = (next, begin + count);

@@ -309,6 +309,30 @@ fn of_many_pods_those_that_go_are_found_by_their_rows() {
     assert_eq!(named.count(), 1, "{all:#?}");
 }
 
+fn whole_pods(server: &Server) -> usize {
+    let lists = server.store().requests().unwrap().into_iter().filter(|one| one.path == "/api/v1/pods");
+    let asked = |query: &str| query.split('&').find_map(|part| part.strip_prefix("limit=")?.parse::<usize>().ok());
+    lists.filter(|one| !one.query.contains("includeObject")).filter_map(|one| asked(&one.query)).sum()
+}
+
+/// The namespace that is deleted stands first, and it is a small part of the cluster.
+#[test]
+fn a_first_page_full_of_what_goes_does_not_make_the_list_whole() {
+    let server = Server::start("baseline");
+    for number in 0..3200 {
+        let (namespace, goes) = if number < 200 { ("a-first", true) } else { ("crowd", number % 500 == 0) };
+        let mut metadata = json!({"uid": number.to_string(), "labels": null});
+        if goes {
+            metadata["deletionTimestamp"] = ago(600).into();
+        }
+        let pod = json!({"metadata": metadata, "spec": {"nodeName": "node-a"}, "status": {"phase": "Running"}});
+        server.store().put_pod(namespace, &format!("p{number:04}"), &pod).unwrap();
+    }
+    assert_eq!(held(&server).len(), 206);
+    let whole = whole_pods(&server);
+    assert!(whole < 1500, "{whole} pods were asked for whole");
+}
+
 /// What travels is compressed; what it comes to is bounded all the same.
 #[test]
 fn a_large_answer_travels_compressed_and_is_bounded_as_it_is_read() {

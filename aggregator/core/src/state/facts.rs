@@ -229,6 +229,8 @@ pub struct Page {
     pub facts: Facts,
     /// What leads to the next page; empty at the last.
     pub next: String,
+    /// How many objects come after it, as far as the server says.
+    pub remaining: Option<usize>,
 }
 
 impl Page {
@@ -287,15 +289,20 @@ pub struct ListMeta {
     /// What leads to the next page.
     #[serde(rename = "continue", deserialize_with = "or_default")]
     pub next: String,
+    /// How many objects come after this page; of what is selected no server says that.
+    #[serde(rename = "remainingItemCount")]
+    pub remaining: Option<usize>,
 }
 
 fn read<T: DeserializeOwned>(body: &[u8], shape: Shape, facts: fn(Vec<T>) -> Facts) -> Result<Page, serde_json::Error> {
     match shape {
         Shape::List => {
             let List { metadata, items } = serde_json::from_slice(body)?;
-            Ok(Page { facts: facts(items), next: metadata.next })
+            Ok(Page { facts: facts(items), next: metadata.next, remaining: metadata.remaining })
         }
-        Shape::Object => Ok(Page { facts: facts(vec![serde_json::from_slice(body)?]), next: String::new() }),
+        Shape::Object => {
+            Ok(Page { facts: facts(vec![serde_json::from_slice(body)?]), next: String::new(), remaining: None })
+        }
     }
 }
 

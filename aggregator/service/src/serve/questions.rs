@@ -18,7 +18,7 @@ use crate::judging::Input;
 use crate::requests::Requests;
 
 /// Requests per second that may be made for ever, and at once after a rest: the first judgement needs many.
-const PER_SECOND: f64 = 4.0;
+const PER_SECOND: f64 = 3.0;
 const BURST: f64 = 200.0;
 /// How often the time is asked for.
 const TIME: Duration = Duration::from_secs(60);

@@ -44,16 +44,21 @@ pub fn repeat(
         check(&done.output)?;
         let requests = cluster.requests()?.split_off(before);
         if run == 0 && tell {
-            for request in &requests {
-                let apiserver::Request { answered_bytes, plain_bytes, status, path, query, .. } = request;
-                eprintln!("{answered_bytes:>9} of {plain_bytes:>9} {status} {path}?{query}");
-            }
+            tell_all(&requests);
         }
         if run > 0 {
             asked.add(done, &requests);
         }
     }
     Ok(asked)
+}
+
+/// Each of them on a line: bytes that travelled, bytes before they were packed.
+pub fn tell_all(requests: &[apiserver::Request]) {
+    for request in requests {
+        let apiserver::Request { verb, answered_bytes, plain_bytes, status, path, query, .. } = request;
+        eprintln!("{answered_bytes:>9} of {plain_bytes:>9} {status} {verb} {path}?{query}");
+    }
 }
 
 /// Runs it once, whatever it says.

@@ -18,6 +18,7 @@ use crate::{
     measure::Tool,
     report::{Report, yes},
 };
+pub use asked::tell_all;
 use asked::{Asked, Targets};
 pub use fake::{Cluster as Running, Serve};
 pub use findings::finding;

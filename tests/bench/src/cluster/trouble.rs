@@ -26,6 +26,8 @@ pub struct Trouble {
     pub root: &'static str,
     /// How many.
     pub namespaces: usize,
+    /// How many roots it is: what is only probable at each of several pods is not merged.
+    pub roots: usize,
     /// What is to be seen of it, and of each of its namespaces.
     stage: fn(&Stage, &mut dyn FnMut(Prepared)) -> anyhow::Result<()>,
 }
@@ -44,7 +46,7 @@ const fn trouble(
     namespaces: usize,
     stage: fn(&Stage, &mut dyn FnMut(Prepared)) -> anyhow::Result<()>,
 ) -> Trouble {
-    Trouble { name, cause, root, namespaces, stage }
+    Trouble { name, cause, root, namespaces, roots: 1, stage }
 }
 
 /// All of it.
@@ -66,7 +68,7 @@ pub static ALL: &[Trouble] = &[
     trouble("node-gone", "PodGcRefused", "Node node-gone", 4, pods::node_gone),
     trouble("running", "PodContainersNotStopped", "Pod running-0/web-0", 1, pods::running),
     trouble("pod-finalizer", "FinalizerOwnerUnknown", "Pod pod-finalizer-", 4, pods::finalizer),
-    trouble("csi", "CsiDriverNotOnNode", "CSI driver nfs.csi.example.com", 3, pods::csi),
+    Trouble { roots: 3, ..trouble("csi", "CsiDriverNotOnNode", "CSI driver nfs.csi.example.com", 3, pods::csi) },
 ];
 
 /// What it is staged with.

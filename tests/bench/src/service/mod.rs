@@ -35,6 +35,9 @@ pub struct Bench {
     /// Parts of the full size, in percent
     #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 100])]
     percent: Vec<usize>,
+    /// Each request until it is ready, and of the time that is counted, on standard error
+    #[arg(long)]
+    requests: bool,
 }
 
 /// Nodes, pods, findings, and nodes on which fifty pods are held, at full size.
@@ -98,6 +101,9 @@ impl Bench {
         first.end()?;
         std::thread::sleep(Duration::from_secs(1));
         let requests = cluster.requests()?;
+        if self.requests {
+            cluster::tell_all(&requests);
+        }
         let megabytes = requests.iter().map(|one| one.answered_bytes).sum::<u64>() as f64 / 1e6;
         let mut lists: Vec<(u64, String)> = Vec::new();
         for one in &requests {
@@ -132,7 +138,11 @@ impl Bench {
             pages: Vec::new(),
             takeover: None,
         };
+        let before = cluster.requests()?.len();
         self.cost(&mut measured, &cluster, &service, &live)?;
+        if self.requests {
+            cluster::tell_all(&cluster.requests()?.split_off(before));
+        }
         measured.latency = latency(&cluster, &service, if is_full { self.probes } else { self.probes / 5 })?;
         pages(&mut measured, &service)?;
         (measured.peak, _) = service.memory()?;
