@@ -17,6 +17,9 @@ use lab::{
 
 use super::{ask, compare};
 
+/// So long pairs are tried where nothing else is said.
+const MINUTES: u64 = 8;
+
 /// Of one expected cause: how often it was to be found, and what was said of its pod.
 #[derive(Default)]
 struct Row {
@@ -31,6 +34,24 @@ struct Row {
 struct Matrix {
     rows: BTreeMap<String, Row>,
     wrong: Vec<String>,
+}
+
+/// Nothing may be said of a healthy node.
+pub fn odd(scenario: &Scenario) -> anyhow::Result<()> {
+    tried(&mut Matrix::default(), &[scenario])
+}
+
+/// Every two, shuffled, as long as there is time. `ACCURACY_MINUTES` and `ACCURACY_SEED` say how many and which.
+pub fn pairs() -> anyhow::Result<()> {
+    let minutes = number("ACCURACY_MINUTES")?.unwrap_or(MINUTES);
+    // Another choice every day; the seed is told, so each can be had again.
+    let seed = number("ACCURACY_SEED")?.unwrap_or_else(today);
+    let mut matrix = Matrix::default();
+    let (count, all) = some_pairs(&mut matrix, seed, Duration::from_secs(60 * minutes));
+    println!("{count} of {all} pairs, seed {seed}");
+    print!("{}", matrix.table());
+    ensure!(matrix.wrong.is_empty(), "of {count} pairs, seed {seed}:\n{}", matrix.wrong.join("\n"));
+    Ok(())
 }
 
 /// Everything, written to `docs/accuracy.md`. Only when it is asked for: it takes hours.

@@ -46,11 +46,13 @@ fn main() -> ExitCode {
         trial(scenario.name, move || run(scenario)).with_ignored_flag(why_not.is_some())
     };
     let mut trials: Vec<Trial> = scenario::ALL.iter().map(staged).collect();
+    trials.extend(scenario::ODD.iter().map(|odd| trial(odd.name, || accuracy::odd(odd))));
     // Where the whole matrix is asked for, nothing else is.
     if let Ok(path) = std::env::var("ACCURACY") {
         trials = vec![trial("accuracy", move || accuracy::all(&path))];
         return libtest_mimic::run(&arguments, trials).exit_code();
     }
+    trials.push(trial("in-pairs", accuracy::pairs));
     trials.push(trial("everything-dead-at-once", together::everything_dead));
     trials.push(trial("not-a-leak-itself", together::not_a_leak));
     trials.push(trial("without-the-api", together::without_api));
