@@ -203,13 +203,15 @@ impl Runtime {
     ) -> (Answers<cri_api::ContainerStatusResponse>, Answers<cri_api::PodSandboxStatusResponse>) {
         use futures::StreamExt;
         let (mut of_containers, mut of_sandboxes) = (HashMap::new(), HashMap::new());
-        let asked = async {
+        let asked_containers = async {
             let mut answers = futures::stream::iter(containers)
                 .map(|id| async move { (self.reader.container_status(id).await, id) })
                 .buffer_unordered(AT_ONCE);
             while let Some((answer, id)) = answers.next().await {
                 of_containers.insert(id.clone(), answer);
             }
+        };
+        let asked_sandboxes = async {
             let mut answers = futures::stream::iter(sandboxes)
                 .map(|id| async move { (self.reader.sandbox_status(id).await, id) })
                 .buffer_unordered(AT_ONCE);
@@ -217,6 +219,8 @@ impl Runtime {
                 of_sandboxes.insert(id.clone(), answer);
             }
         };
+        // Side by side: one shim that does not answer for its container would hide every sandbox.
+        let asked = futures::future::join(asked_containers, asked_sandboxes);
         // What has not come by then is told as late, one by one.
         let _ = tokio::time::timeout(deadline, asked).await;
         (of_containers, of_sandboxes)

@@ -19,6 +19,8 @@ pub const ENDED: &str = "status.phase!=Running,status.phase!=Pending,status.phas
 
 /// So many rows between two that count are asked for whole with them: it takes fewer requests.
 const NEAR: usize = 8;
+/// Of pods of eight kilobytes so many are a page as large as others.
+const LARGEST: usize = 500;
 
 /// A page of a table.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub fn runs(going: &[usize]) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &at in going {
         match runs.last_mut() {
-            Some((begin, count)) if at <= *begin + *count + NEAR => *count = at - *begin + 1,
+            Some((begin, count)) if at <= *begin + *count + NEAR && at < *begin + LARGEST => *count = at - *begin + 1,
             _ => runs.push((at, 1)),
         }
     }

@@ -158,7 +158,9 @@ fn thousands_of_victims_are_judged_in_a_moment() {
     let pods = world.list("/api/v1/pods");
     for number in 0..3000 {
         pods.push(json!({
-            "metadata": {"name": format!("p{number}"), "namespace": "a", "deletionTimestamp": asked},
+            "metadata": {
+                "name": format!("p{number}"), "uid": number.to_string(), "namespace": "a", "deletionTimestamp": asked
+            },
             "spec": {"nodeName": "node-a"}, "status": {"phase": "Running"}
         }));
     }

@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
+    fs,
+    io::{self, ErrorKind, Write as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -171,8 +172,15 @@ pub fn thaw(path: &str) -> anyhow::Result<()> {
     for dir in directories(path)?.iter().flat_map(|dir| tree(dir)) {
         for (file, value) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
             let file = dir.join(file);
-            if file.exists() {
-                fs::write(&file, value).with_context(|| format!("thaw {}", file.display()))?;
+            // Who has ended meanwhile takes its cgroup along.
+            match fs::OpenOptions::new().write(true).open(&file).and_then(|mut file| file.write_all(value.as_bytes())) {
+                Err(error)
+                    if !matches!(error.kind(), ErrorKind::NotFound)
+                        && error.raw_os_error() != Some(nix::libc::ENODEV) =>
+                {
+                    return Err(error).with_context(|| format!("thaw {}", file.display()));
+                }
+                _ => {}
             }
         }
     }

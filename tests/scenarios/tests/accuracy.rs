@@ -47,6 +47,7 @@ pub fn pairs() -> anyhow::Result<()> {
     // Another choice every day; the seed is told, so each can be had again.
     let seed = number("ACCURACY_SEED")?.unwrap_or_else(today);
     let mut matrix = Matrix::default();
+    pair::once_wrong().for_each(|pair| matrix.note(&pair));
     let (count, all) = some_pairs(&mut matrix, seed, Duration::from_secs(60 * minutes));
     println!("{count} of {all} pairs, seed {seed}");
     print!("{}", matrix.table());

@@ -47,6 +47,12 @@ const ONE_OF: &[(&[&str], &str)] = &[
 /// These restart the kubelet, so they come first.
 const FIRST: &[&str] = ONE_OF[1].0;
 
+/// The runtime's word on one pod must not hide what it says of another.
+const ONCE_WRONG: &[(&str, &str)] = &[("pre-stop-hook", "shim-stopped")];
+
+/// It waits until no pod comes or goes, so it comes last.
+const LAST: &str = "globalmount-left";
+
 /// Why two scenarios cannot be staged on one node; none when they can.
 pub fn conflict(one: &Scenario, other: &Scenario) -> Option<&'static str> {
     let is_one = |name: &str| name == one.name || name == other.name;
@@ -65,13 +71,18 @@ pub fn one_of() -> impl Iterator<Item = (&'static [&'static str], &'static str)>
     ONE_OF.iter().copied()
 }
 
+/// Pairs that were judged wrongly once.
+pub fn once_wrong() -> impl Iterator<Item = [&'static Scenario; 2]> {
+    ONCE_WRONG.iter().filter_map(|(one, other)| Some([super::find(one)?, super::find(other)?]))
+}
+
 /// Every two that can be staged on one node of this machine, in the order in which they are.
 pub fn pairs() -> Vec<[&'static Scenario; 2]> {
     let possible: Vec<&Scenario> = ALL.iter().filter(|scenario| scenario.obstacle().is_none()).collect();
     let mut pairs = Vec::new();
     for (at, one) in possible.iter().enumerate() {
         for other in possible.iter().skip(at + 1).filter(|other| conflict(one, other).is_none()) {
-            pairs.push(if FIRST.contains(&other.name) { [*other, *one] } else { [*one, *other] });
+            pairs.push(if FIRST.contains(&other.name) || one.name == LAST { [*other, *one] } else { [*one, *other] });
         }
     }
     pairs
@@ -85,6 +96,7 @@ mod tests {
     #[test]
     fn every_name_is_a_scenarios() {
         let names = alone().map(|(name, _)| name).chain(one_of().flat_map(|(names, _)| names.iter().copied()));
+        let names = names.chain(ONCE_WRONG.iter().flat_map(|(one, other)| [*one, *other])).chain([LAST]);
         assert_eq!(names.filter(|name| find(name).is_none()).collect::<Vec<_>>(), [""; 0]);
     }
 
@@ -92,6 +104,7 @@ mod tests {
     fn whoever_restarts_the_kubelet_comes_first() {
         for [one, other] in pairs() {
             assert!(!FIRST.contains(&other.name), "{} after {}", other.name, one.name);
+            assert!(one.name != LAST, "{} after {}", other.name, one.name);
             assert!(one.name != other.name && conflict(one, other).is_none());
         }
     }
