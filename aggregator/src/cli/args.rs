@@ -95,9 +95,10 @@ pub struct Flags {
     /// your right to get nodes/proxy, which is root on the node: nobody should be given it for this)
     #[arg(long)]
     pub kubelet_log: bool,
-    /// Ask the agents of the nodes now, by a command in their pods, instead of reading what they last said (takes your
-    /// right to create pods/exec in their namespace, which is root on the nodes: nobody should be given it for this)
-    #[arg(long, conflicts_with_all = ["watch", "before"])]
+    /// Ask the agents of the nodes now, by a command in their pods, instead of reading what they last said; with --before,
+    /// who holds the volumes of running pods now (takes your right to create pods/exec in their namespace, which is root
+    /// on the nodes: nobody should be given it for this)
+    #[arg(long, conflicts_with = "watch")]
     pub live: bool,
     /// Say what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
     #[arg(long, conflicts_with = "watch")]

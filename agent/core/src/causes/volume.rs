@@ -85,6 +85,28 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     distinct
 }
 
+/// Who outside of a pod that runs would hold its volumes.
+pub fn would_be_busy(view: &PodView) -> Vec<Finding> {
+    let volumes = mounted(view).flat_map(|(volume, mount)| holder::find(view, volume, mount, &head(volume, "mounted")));
+    let of_sub_path = |(sub_path, mount)| holder::of_sub_path(view, mount, &sub_path_head(sub_path));
+    volumes.chain(mounted_sub_paths(view).filter_map(of_sub_path)).collect()
+}
+
+/// The mounts of which nobody's absence is proven, and why.
+pub fn not_searched(view: &PodView) -> Vec<(String, String)> {
+    let all = mounted(view).map(|(_, mount)| mount).chain(mounted_sub_paths(view).map(|(_, mount)| mount));
+    all.filter_map(|mount| Some((words::mount(mount).text, holder::not_searched(view, mount)?))).collect()
+}
+
+fn mounted<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a VolumeDir, &'a Mount)> {
+    counted(view).filter_map(|volume| Some((volume, view.mount_at(volume.target.get().unwrap_or(&volume.path))?)))
+}
+
+fn mounted_sub_paths<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a SubPath, &'a Mount)> {
+    let all = view.dir.into_iter().flat_map(|dir| &dir.sub_paths);
+    all.filter_map(|sub_path| Some((sub_path, view.mount_at(&sub_path.path)?)))
+}
+
 /// `volume data (kubernetes.io/empty-dir)`.
 pub(super) fn head(volume: &VolumeDir, state: &str) -> Vec<Link> {
     let subject = findings::clean(&format!("volume {} ({})", volume.name, volume.plugin), 160);
@@ -221,11 +243,15 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
 
 /// The kubelet cleans subPaths before the volume; one that is busy stops it there.
 fn sub_path_busy(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
+    let head = sub_path_head(sub_path);
     let mount = view.mount_at(&sub_path.path)?;
+    holder::of_sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
+}
+
+fn sub_path_head(sub_path: &SubPath) -> [Link; 1] {
     let subject =
         findings::clean(&format!("subPath of volume {} in container {}", sub_path.volume, sub_path.container), 160);
-    let head = [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")];
-    holder::of_sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
+    [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")]
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use findings::{Placeholder, Verdict, cause};
 
+mod live;
 mod release;
 mod stateful_set;
 
@@ -29,8 +30,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
     }
     let release = Release::of(&lister.state.subject);
     let mut diagnosis = match target {
-        _ if let Some(release) = release.filter(|release| release.target() == *target) => {
-            release::explain(lister, target, &release)
+        _ if let Some(release) = release.as_ref().filter(|release| release.target() == *target) => {
+            release::explain(lister, target, release)
         }
         _ if target.is(known::NAMESPACES) => namespace(lister, target),
         _ if target.is(known::PODS) => pod(lister, target),
@@ -52,6 +53,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
         }
     }
     diagnosis.causes.retain(|found| found.cause.holds_from_the_start && found.verdict != Verdict::Progressing);
+    if subject::is_named(lister, target) || release.is_some_and(|release| release.target() == *target) {
+        live::look(lister, target, &mut diagnosis);
+    }
     diagnosis
 }
 
