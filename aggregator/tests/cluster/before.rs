@@ -242,6 +242,22 @@ fn a_release_that_takes_its_operator_with_it_would_not_go() {
     let elsewhere = released(shop()).change("/apis/apps/v1/deployments", "op", |one| of_release(one, "ops", "shop"));
     let looked = before(elsewhere, "helm", "web");
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
+    // Helm goes by the kind alone: an Ingress is deleted before Deployments, and nothing is waited for.
+    let mut ingress = json!({
+        "apiVersion": "example.com/v1", "kind": "Ingress",
+        "metadata": {"name": "front", "namespace": "shop", "uid": "f", "finalizers": ["example.com/cleanup"]}
+    });
+    of_release(&mut ingress, "web", "shop");
+    let world = shop()
+        .with_custom("example.com", "ingresses", "Ingress")
+        .with(ingress)
+        .deployment("shop", "op", 1, 1)
+        .may_change("shop", "op", "example.com", "ingresses")
+        .change("/apis/apps/v1/deployments", "op", |one| of_release(one, "web", "shop"));
+    let looked = before(world, "helm", "web");
+    assert_eq!(looked.causes(), ["FinalizerOwnerInSameRelease"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert!(finding.missing.as_ref().unwrap().contains("right after the object"), "{:?}", finding.missing);
     // A release of the same name in another namespace is another release.
     let other = released(shop()).change("/apis/example.com/v1/widgets", "w", |one| of_release(one, "web", "other"));
     let looked = before(other, "helm", "web");

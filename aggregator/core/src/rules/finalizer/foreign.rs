@@ -299,9 +299,16 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
             return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(workload, words)));
         }
         Stands::Ready if is_released => {
-            let words = "belongs to the release too, and is deleted before objects of kinds that Helm does not know. \
-                         Delete these objects first, and wait until they are gone";
-            return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_RELEASE).step(Step::about(workload, words)));
+            let kind = &case.target.kind;
+            let is_first = Release::deletes_before(&workload.kind, kind);
+            let when = if is_first { format!("before {kind} objects") } else { format!("right after {kind} objects") };
+            let words = format!(
+                "belongs to the release too; Helm deletes it {when}, and does not wait. Delete these objects first, and \
+                 wait until they are gone"
+            );
+            let found = chain(&cause::FINALIZER_OWNER_IN_SAME_RELEASE).step(Step::about(workload, words));
+            let is_quicker = "whether it removes the finalizer before it ends: Helm deletes it right after the object";
+            return Some(if is_first { found } else { found.probable(is_quicker) });
         }
         Stands::ScaledDown | Stands::NotReady if at.is_some() && own_namespace(lister, case) == at => {
             let words = format!("lives in the namespace that is being deleted ({state}); nothing new can start there");

@@ -45,7 +45,10 @@ causes! {
             step("Then uninstall the release"),
         ])
         .danger(BY_HAND)
-        .sources(&["helm: pkg/releaseutil/kind_sorter.go, pkg/action/uninstall.go"])
+        .sources(&[
+            "helm: pkg/release/v1/util/kind_sorter.go (Helm 3: pkg/releaseutil/kind_sorter.go), UninstallOrder",
+            "helm: pkg/action/uninstall.go, deleteRelease",
+        ])
         .event_reason("FinalizerOwnerInSameRelease")
         .diagnosis(Proven::Observation);
 

@@ -60,7 +60,7 @@ causes! {
             step("Else ask its owner, and take the annotation off").run("kubectl get pods -n {namespace} -o wide"),
         ])
         .danger(AROUND)
-        .sources(&["karpenter: do-not-disrupt", "cluster-autoscaler: safe-to-evict"])
+        .sources(&["karpenter: pkg/utils/pod/scheduling.go, IsEvictable", "cluster-autoscaler: safe-to-evict"])
         .event_reason("DrainPodDeclines")
         .diagnosis(Proven::Observation);
 
@@ -116,7 +116,11 @@ causes! {
             step("If nobody does: drain it").run("kubectl drain {node} --ignore-daemonsets --dry-run=server"),
         ])
         .danger(AROUND)
-        .sources(&["karpenter#3144", "karpenter#2219"])
+        .sources(&[
+            "karpenter#3144",
+            "karpenter#2219",
+            "karpenter: pkg/controllers/node/termination/terminator/terminator.go, Evict",
+        ])
         .event_reason("DrainNotIssued")
         .diagnosis(Proven::Observation);
 }
