@@ -44,7 +44,7 @@ pub fn is_namespace_terminating(message: &Message) -> bool {
 
 /// Whether the scheduler found no node because volumes can be used on others only.
 pub fn is_volume_node_affinity_conflict(message: &Message) -> bool {
-    message.has("volume node affinity conflict")
+    message.has("volume node affinity conflict") || message.has("didn't match PersistentVolume's node affinity")
 }
 
 /// The service account that a request was refused to: its namespace and name.
@@ -98,7 +98,7 @@ pub fn is_secret_not_loaded(message: &Message) -> bool {
 mod tests {
     use super::*;
 
-    /// etcd: api/v3rpc/rpctypes/error.go, `ErrNoSpace` and `ErrTimeout`, as the API server prints them.
+    /// etcd: api/v3rpc/rpctypes/error.go, `ErrGRPCNoSpace` and `ErrGRPCTimeout`, as the API server prints them.
     #[test]
     fn etcd_says_who_it_is() {
         assert_eq!(etcd(&"etcdserver: mvcc: database space exceeded".into()), Some(Etcd::SpaceExceeded));
@@ -113,7 +113,7 @@ mod tests {
         assert!(is_invalid(&message, "w1") && !is_invalid(&message, "w"));
     }
 
-    /// apiserver: pkg/admission/plugin/namespace/lifecycle/admission.go.
+    /// apiserver: pkg/admission/plugin/namespace/lifecycle/admission.go, `Admit`.
     #[test]
     fn a_terminating_namespace_takes_nothing_new() {
         let message = r#"jobs.batch "cleanup" is forbidden: unable to create new content in namespace a because it is being terminated"#;
@@ -145,15 +145,23 @@ mod tests {
         }
     }
 
-    /// kubernetes: pkg/scheduler/framework/plugins/volumebinding, `ErrReasonNodeConflict`; before 1.34 with "had".
+    /// kubernetes: pkg/scheduler/framework/plugins/volumebinding/binder.go, `ErrReasonNodeConflict`; older schedulers
+    /// say it in the first of these ways.
     #[test]
     fn the_scheduler_says_that_a_volume_is_elsewhere() {
-        let message = "0/3 nodes are available: 1 node(s) had untolerated taint {a: }, 2 node(s) had volume node affinity conflict.";
-        assert!(is_volume_node_affinity_conflict(&message.into()));
+        for reason in ["had volume node affinity conflict", "didn't match PersistentVolume's node affinity"] {
+            let message = format!(
+                "0/3 nodes are available: 1 node(s) had untolerated taint {{a: }}, 2 node(s) {reason}. no new claims to \
+                 deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+            );
+            assert!(is_volume_node_affinity_conflict(&message.into()), "{reason}");
+        }
+        let selector = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.";
+        assert!(!is_volume_node_affinity_conflict(&selector.into()));
         assert!(!is_volume_node_affinity_conflict(&"0/3 nodes are available: 3 Insufficient cpu.".into()));
     }
 
-    /// external-attacher: pkg/controller/util.go, `GetCredentialsFromSecret`.
+    /// external-attacher: pkg/controller/csi_handler.go, where it reads the credentials that a PersistentVolume names.
     #[test]
     fn the_attacher_says_that_it_has_no_secret() {
         assert!(is_secret_not_loaded(&r#"failed to load secret "a/keys": secrets "keys" not found"#.into()));
