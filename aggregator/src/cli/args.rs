@@ -25,7 +25,7 @@ pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
     /// TYPE/NAME, TYPE NAME, or TYPE
-    #[arg(num_args = 0..=2, value_name = "TYPE/NAME")]
+    #[arg(num_args = 0.., value_name = "TYPE/NAME")]
     pub object: Vec<String>,
     /// How to look and how to answer.
     #[command(flatten)]
@@ -45,10 +45,10 @@ pub enum Command {
         /// bash, zsh, fish
         shell: clap_complete::Shell,
     },
-    /// Wait until an object is gone, as `kubectl wait --for=delete` does, and say what holds it when time is up
+    /// Wait until an object is deleted, as `kubectl wait --for=delete` does, and say what holds it when time is up
     Wait {
         /// TYPE/NAME, or TYPE NAME
-        #[arg(num_args = 1..=2, required = true, value_name = "TYPE/NAME")]
+        #[arg(num_args = 1.., required = true, value_name = "TYPE/NAME")]
         object: Vec<String>,
         /// How long: 30s, 5m; 0 to look once, and less than that for a week
         #[arg(long, default_value = "30s", value_parser = waiting, allow_hyphen_values = true)]

@@ -20,7 +20,7 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     let stuck = victims(Verdict::Stuck);
     if matches!(report.subject, Subject::Before { .. }) {
         return match report.verdict {
-            Verdict::Stuck => style.bad(&format!("It would not go{}", causes(report))),
+            Verdict::Stuck => style.bad(&format!("It would not be deleted{}", causes(report))),
             Verdict::CannotTell => {
                 style.doubtful("Nothing was seen that would hold it, but not everything could be looked at")
             }

@@ -54,7 +54,7 @@ fn a_namespace_with_nothing_wrong_would_go_and_says_what_is_lost() {
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
     assert!(notes(&looked).contains("Delete: pv-1 (claim data)."), "{}", notes(&looked));
     let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
-    assert!(text.starts_with("Nothing would hold it\n\nNamespace shop: would go\n"), "{text}");
+    assert!(text.starts_with("Nothing would hold it\n\nNamespace shop: would be deleted\n"), "{text}");
     // An operator elsewhere that runs takes its finalizers off.
     let looked = before(operator(shop(), "ops", 1), "ns", "shop");
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
@@ -93,7 +93,7 @@ fn what_would_hold_a_namespace_is_what_holds_one() {
         assert!(looked.causes().contains(&expected), "{expected}: {:#?}", looked.causes());
         assert_eq!(looked.report.verdict, Verdict::Stuck, "{expected}");
         let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
-        assert!(text.starts_with("It would not go, "), "{text}");
+        assert!(text.starts_with("It would not be deleted, "), "{text}");
         assert!(text.contains(": would be stuck") && !text.contains("Terminating for"), "{text}");
     }
 }
@@ -190,7 +190,10 @@ fn the_claims_of_a_stateful_set_go_when_they_name_it() {
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
     let said = notes(&looked);
     assert!(
-        said.contains("Deleted with it, for they name it as their owner") && said.contains("pv-1 (claim data-db-0)"),
+        said.contains(
+            "Deleted with it, because they name it as their \
+            owner"
+        ) && said.contains("pv-1 (claim data-db-0)"),
         "{said}"
     );
     // What the policy says is not yet what is.

@@ -110,7 +110,7 @@ fn pods_that_kubectl_drain_stops_at() {
     for (change, words) in [
         (
             (|pod: &mut Value| pod["metadata"]["ownerReferences"] = json!([])) as fn(&mut Value),
-            "no controller would make it again; kubectl drain stops there without --force: shop/p",
+            "no controller would create it again; kubectl drain stops there without --force: shop/p",
         ),
         (
             |pod| pod["spec"]["volumes"] = json!([{"name": "tmp", "emptyDir": {}}]),

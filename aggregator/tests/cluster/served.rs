@@ -116,7 +116,7 @@ fn a_first_screen_and_what_its_numbers_lead_to() {
     assert!(types.contains("ApiServiceWithoutEndpoints"), "{types}");
     let nowhere = server.ask(&["-n", "nope"]);
     assert_eq!(nowhere.status.code(), Some(1));
-    assert!(text(&nowhere.stderr).contains("there is no namespace \"nope\""), "{}", text(&nowhere.stderr));
+    assert!(text(&nowhere.stderr).contains("namespace \"nope\" not found"), "{}", text(&nowhere.stderr));
 }
 
 #[test]

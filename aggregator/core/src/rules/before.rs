@@ -193,7 +193,10 @@ fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
             diagnosis.wait_for(shown.clone());
         }
         let Some(service) = one.spec.service.as_ref().filter(is_here) else { continue };
-        let words = format!("served by Service {service}, whose pods go first; no namespace can go while it is dead");
+        let words = format!(
+            "served by Service {service}, whose pods are deleted first; no namespace can be deleted \
+            while it is not available"
+        );
         diagnosis.causes.push(
             RootCause::below(&cause::NAMESPACE_SERVES_API, target)
                 .same_as(&shown)
@@ -216,8 +219,8 @@ fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     if !callees.is_empty() {
         let names = some(&callees.into_iter().collect::<Vec<_>>(), MOST_NAMES);
         diagnosis.note(format!(
-            "Answered from {} and required (failurePolicy: Fail): {names}. Delete them first, with the operator's own \
-             uninstaller: once their pods are gone they refuse whatever they are asked about, in every namespace.",
+            "Webhooks with failurePolicy Fail that are served from {}: {names}. Delete them first, with the operator's \
+             own uninstaller: once their pods are gone every request that they match is refused, in every namespace.",
             target.name
         ));
     }
@@ -232,14 +235,14 @@ fn lost_claims(lister: &Lister, namespace: &str, is_meant: impl Fn(&Claim) -> bo
     for claim in meant.filter(|claim| !claim.spec.volume_name.is_empty()).take(MOST_CLAIMS) {
         let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
         let source = format!("PersistentVolume {}", claim.spec.volume_name);
-        let volume = diagnosis.optional(source, "whether its data goes with the claim", answer);
+        let volume = diagnosis.optional(source, "whether its data is deleted with the claim", answer);
         if volume.is_some_and(|volume| volume.spec.persistent_volume_reclaim_policy == "Delete") {
             lost.push(format!("{} (claim {})", claim.spec.volume_name, claim.metadata.name));
         }
     }
     if !lost.is_empty() {
         diagnosis.note(format!(
-            "Lost with it, for the reclaim policy of these PersistentVolumes is Delete: {}.",
+            "Lost with it, because the reclaim policy of these PersistentVolumes is Delete: {}.",
             some(&lost, MOST_NAMES)
         ));
     }

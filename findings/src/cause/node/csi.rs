@@ -89,7 +89,7 @@ causes! {
             volume data file … no such file or directory.")
         .safe(&[
             step("Write the file again from the PV and leave the mount directory in place: at the next try the driver \
-                unpublishes and the pod goes")
+                unpublishes and the pod is deleted")
                 .run("printf '%s' {json} > {vol_data}").lab("vol-data-missing").if_known(),
             step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
                 driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
@@ -112,7 +112,7 @@ causes! {
         .proof("vol_data.json exists with 0 bytes, or cannot be parsed, or lacks the driver or handle; the kubelet \
             says failed to parse volume data file.")
         .safe(&[
-            step("Write the file again from the PV: at the next try the driver unpublishes and the pod goes")
+            step("Write the file again from the PV: at the next try the driver unpublishes and the pod is deleted")
                 .run("printf '%s' {json} > {vol_data}").lab("vol-data-empty").if_known(),
             step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
                 driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),

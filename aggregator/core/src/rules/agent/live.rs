@@ -60,8 +60,8 @@ pub fn ask<'a>(
                 _ => String::new(),
             };
             let instead = match about {
-                About::Terminating => "What is told of the node is what its Events say.",
-                About::Running => "Its Events say nothing of pods that run.",
+                About::Terminating => "This answer uses its Events instead.",
+                About::Running => "Its Events say nothing about running pods.",
             };
             diagnosis.note(format!("The agent on {node} was not asked now ({fault}{right}). {instead}"));
         }

@@ -15,6 +15,7 @@ use self::claims::{Claim, Heard};
 use self::writer::Policy;
 use crate::diagnosis::{AgentFinding, Diagnosis, RootCause, Step, ToldBy};
 use crate::lister::Lister;
+use crate::rules::words::count;
 use crate::state::*;
 
 /// An agent says again every half an hour what holds; after this it is late.
@@ -85,7 +86,7 @@ pub fn findings(
         return Vec::new();
     }
     if claims.len() > MOST {
-        diagnosis.note(format!("The agent on {name} names {} more causes.", claims.len() - MOST));
+        diagnosis.note(format!("The agent on {name} names {}.", count(claims.len() - MOST, "more cause")));
     }
     let policy = Some(Policy::of(lister, diagnosis));
     let at = At { lister, policy, target, pod, on };
@@ -185,7 +186,7 @@ fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
     match (is_sure, finding.confidence) {
         (true, _) => found,
         (false, Confidence::Probable) => {
-            let all = "part of what the agent goes by: it says probable itself";
+            let all = "part of the agent's proof: the agent itself says probable";
             found.probable(finding.missing.as_deref().unwrap_or(all))
         }
         (false, Confidence::Proven) if !claim.is_named => {

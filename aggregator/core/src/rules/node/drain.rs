@@ -187,11 +187,12 @@ impl Case<'_, '_> {
                 self.below(&cause::DRAIN_POD_RETURNS, self.target)
                     .name_if(Placeholder::Namespace, pods.first().and_then(|pod| pod.metadata.namespace.as_deref()))
                     .step(pods_step(&words))
-                    .evidence(names.join(", "), format!("made after the taint, with a toleration of {taint}"))
+                    .evidence(names.join(", "), format!("created after the taint, with a toleration of {taint}"))
             }
-            Left::Unmanaged => {
-                self.consent(pods_step("no controller would make it again; kubectl drain stops there without --force"))
-            }
+            Left::Unmanaged => self.consent(pods_step(
+                "no controller would create it again; kubectl drain stops there without \
+                    --force",
+            )),
             Left::LocalData => self.consent(pods_step(
                 "data in an emptyDir would be lost; kubectl drain stops there without --delete-emptydir-data",
             )),
@@ -201,7 +202,10 @@ impl Case<'_, '_> {
                     .below(&cause::DRAIN_NOT_ISSUED, self.target)
                     .step(pods_step("not evicted, although no budget and no annotation forbids it"));
                 let found = said.iter().take(3).fold(found, |found, one| found.evidence(&one.source, &one.says));
-                found.probable("that nobody has asked for their eviction: it leaves no trace until it is granted")
+                found.probable(
+                    "that nobody has requested their eviction: a request leaves no trace until it is \
+                    granted",
+                )
             }
         }
     }

@@ -87,7 +87,7 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
         Backend::NoService => {
             let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
             let words = match lister.is_namespace_terminating(&service.namespace) {
-                true => "does not exist, and cannot be made again: its namespace is being deleted",
+                true => "does not exist, and cannot be created again: its namespace is being deleted",
                 false => "does not exist",
             };
             Broken::With(base("its Service does not exist").step(Step::about(&shown, words)))
@@ -125,7 +125,7 @@ fn blame(
             let found = found.under(Step::about(configuration, words(&[&webhook.name])));
             let found = match sure {
                 Asked::Perhaps(why) => {
-                    let missing = format!("whether webhook {} is asked about it: it {why}", webhook.name);
+                    let missing = format!("whether webhook {} is called for it: it {why}", webhook.name);
                     found.evidence(format!("webhook {}", webhook.name), why).probable(missing)
                 }
                 Asked::Yes | Asked::No => found,
