@@ -16,6 +16,7 @@ pub struct FindingBuilder {
     cause: &'static Cause,
     gate: Option<Gate>,
     confidence: Confidence,
+    missing: Option<String>,
     chain: Vec<Link>,
     evidence: Vec<Evidence>,
     names: Values,
@@ -37,6 +38,7 @@ impl FindingBuilder {
             cause,
             gate,
             confidence: Confidence::Proven,
+            missing: None,
             chain: Vec::new(),
             evidence: Vec::new(),
             names: Values::new(),
@@ -94,9 +96,10 @@ impl FindingBuilder {
         }
     }
 
-    /// A part of the proof is missing.
-    pub fn probable(mut self) -> Self {
+    /// This part of the proof is missing; of several the first is told.
+    pub fn probable(mut self, missing: &str) -> Self {
         self.confidence = Confidence::Probable;
+        self.missing.get_or_insert_with(|| missing.to_owned());
         self
     }
 
@@ -113,7 +116,7 @@ impl FindingBuilder {
             cause: CauseRef(self.cause),
             gate: self.gate,
             confidence: self.confidence,
-            missing: None,
+            missing: self.missing,
             chain: self.chain,
             evidence: self.evidence,
             root: self.root,

@@ -69,7 +69,8 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     found.extend(view.seen.loops.iter().filter(is_its).map(|device| block::loop_left(view.seen, device, VOLUMES)));
     if Left::of(view).mounted == 0 && view.has_passed_cgroup() {
         // The kubelet has not stopped at what is left.
-        found.iter_mut().for_each(|finding| finding.confidence = Confidence::Probable);
+        let missing = "that the kubelet still waits for it: it has removed the pod's cgroup already";
+        found.iter_mut().for_each(|finding| finding.doubt(missing));
     }
     let proven = found.iter().any(|finding| finding.confidence == Confidence::Proven);
     if proven {
@@ -178,7 +179,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         None => "nothing was found that holds it",
     };
     let found = FindingBuilder::of_pod(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
-        .probable()
+        .probable("who holds it, or why its unmount fails")
         .blame(words::mount(mount), state)
         .evidence("search for holders", says)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
@@ -197,7 +198,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
         return None;
     }
     let found = FindingBuilder::of_pod(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
-        .probable()
+        .probable("the kubelet's memory of its volumes, which nothing shows from outside")
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
         .evidence("search for holders", "no process holds the mount")

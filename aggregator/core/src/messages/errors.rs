@@ -1,6 +1,8 @@
 //! Errors of the API server and of controllers.
 
-use findings::quote_for_shell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use findings::{clean, quote_for_shell};
 
 use super::Message;
 use crate::state::Resource;
@@ -86,6 +88,31 @@ impl Refusal {
             None => "-A".to_owned(),
         };
         Some(format!("kubectl auth can-i {} {} {at}", word(verb)?, word(resource)?))
+    }
+
+    /// Several in words: `you may not list nodes, pods (all namespaces)`.
+    pub fn words(all: &BTreeSet<Refusal>) -> String {
+        let mut rights: BTreeMap<(&str, Option<&str>), Vec<&str>> = BTreeMap::new();
+        for Refusal { verb, resource, namespace } in all {
+            rights.entry((verb, namespace.as_deref())).or_default().push(resource);
+        }
+        let each = rights.into_iter().map(|((verb, namespace), resources)| {
+            let at = namespace.map_or("all namespaces".to_owned(), |namespace| format!("namespace {namespace}"));
+            format!("{verb} {} ({at})", resources.join(", "))
+        });
+        clean(&format!("you may not {}", each.collect::<Vec<_>>().join("; ")), 400)
+    }
+
+    /// The one command that shows of several whether the caller has them.
+    pub fn check(all: &BTreeSet<Refusal>) -> Option<String> {
+        let first = all.first()?;
+        if all.len() == 1 {
+            return first.command();
+        }
+        match first.namespace.as_deref().and_then(quote_for_shell) {
+            Some(namespace) => Some(format!("kubectl auth can-i --list -n {namespace}")),
+            None => Some("kubectl auth can-i --list".to_owned()),
+        }
     }
 }
 
