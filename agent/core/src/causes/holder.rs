@@ -45,7 +45,7 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
     if !process.is_ending(thread) {
         // It has waited for a moment only, as far as we saw.
-        finding.doubt("whether it goes on waiting: it was seen for a moment only");
+        finding.doubt("whether it keeps waiting: it was seen for a moment only");
     }
     is_this.then_some(finding)
 }

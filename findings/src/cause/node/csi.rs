@@ -84,7 +84,7 @@ causes! {
         .title("The volume's vol_data.json is missing")
         .meaning("The kubelet reads the driver and handle of a CSI volume from vol_data.json beside the mount \
             directory, and that file is gone. It cannot even build the unmount, so it fails about ten times a second. \
-            While it remembers the volume, unmounting by hand does not help; it goes on asking for the file.")
+            While it remembers the volume, unmounting by hand does not help; it keeps asking for the file.")
         .proof("volumes/kubernetes.io~csi/<volume> exists without vol_data.json; the kubelet says failed to open \
             volume data file … no such file or directory.")
         .safe(&[
