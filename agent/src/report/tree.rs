@@ -106,11 +106,11 @@ fn one_pod(page: &mut Page, pod: &PodReport, report: &NodeReport, detail: Detail
     for found in &pod.findings {
         finding(page, found, detail);
     }
-    if pod.findings.is_empty() && pod.verdict == Verdict::CannotTell {
+    if pod.findings.is_empty() && pod.verdict == Verdict::CannotTell && !pod.before {
         page.gap();
         page.filled(
             "  ",
-            "No cause was found. What is known of each gate stands in -o wide; what could not be looked at stands below.",
+            "No cause was found. What is known of each gate is in -o wide; what could not be looked at is below.",
         );
     }
     force(page, pod, detail);

@@ -271,10 +271,14 @@ fn who_holds_nothing_is_said_and_who_was_not_asked_about_too() {
     };
     let unsure = look_before(shop(1), before("ns", "shop"), vec![would_hold(0, cannot)]);
     assert!(notes(&unsure).contains("no such pod was found on node node-a"), "{}", notes(&unsure));
-    assert!(notes(&unsure).contains("Not of: shop/db-00."), "{}", notes(&unsure));
+    assert!(
+        notes(&unsure).contains("for 0 of 1 running pod. Nothing is known about: shop/db-00."),
+        "{}",
+        notes(&unsure)
+    );
     let many = look_before(shop(12), before("ns", "shop"), (0..10).map(|n| would_hold(n, nobody)).collect());
-    assert!(notes(&many).contains("volumes of 10 pods was learned"), "{}", notes(&many));
-    assert!(notes(&many).contains("of 12 that run. Not of: shop/db-10, shop/db-11."), "{}", notes(&many));
+    assert!(notes(&many).contains("answered now for 10 of 12 running pods."), "{}", notes(&many));
+    assert!(notes(&many).contains("Nothing is known about: shop/db-10, shop/db-11."), "{}", notes(&many));
     assert!(!many.requests.iter().any(|path| path.contains("/exec")), "more than ten are asked about");
 }
 

@@ -17,7 +17,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         source,
         kind: None,
         why,
-        hides: "whether one of them would hold its volumes".to_owned(),
+        hides: "whether somebody else would hold its volumes".to_owned(),
     }));
     let verdict = match () {
         () if !findings.is_empty() => Verdict::Stuck,

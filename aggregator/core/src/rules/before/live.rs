@@ -35,7 +35,7 @@ pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
         return;
     }
     if pods.is_empty() {
-        diagnosis.note(format!("No agent was asked now: no pod runs on a node whose volumes {target} would release."));
+        diagnosis.note(format!("No agent was asked: no running pod would be deleted with {target}, and none uses it."));
     }
     if !free.is_empty() {
         diagnosis.note(format!(
@@ -44,12 +44,11 @@ pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
         ));
     }
     if !others.is_empty() {
-        let asked = pods.len() - others.len();
         diagnosis.note(format!(
-            "Who holds the volumes of {} was learned from the agents now, of {} that run. Not of: {}. At most \
-             {MOST_ASKED} are asked about; to ask about one: kubectl why-terminating --before --live pod/NAME -n NAMESPACE",
-            count(asked, "pod"),
-            pods.len(),
+            "The agents answered now for {} of {}. Nothing is known about: {}. At most {MOST_ASKED} are asked about; to ask \
+             about one: kubectl why-terminating --before --live pod/NAME -n NAMESPACE",
+            pods.len() - others.len(),
+            count(pods.len(), "running pod"),
             some(&others, MOST_NAMES)
         ));
     }
