@@ -52,6 +52,12 @@ impl Finding {
         self.chain.iter().filter(|link| link.root)
     }
 
+    /// This part of its proof is missing; of several the first is told.
+    pub fn doubt(&mut self, missing: &str) {
+        self.confidence = Confidence::Probable;
+        self.missing.get_or_insert_with(|| missing.to_owned());
+    }
+
     /// One finding of several about the same thing with the same cause: the roots stand side by side below the
     /// chain of the first, and each has its steps.
     pub fn together(mut all: Vec<Finding>) -> Option<Finding> {

@@ -89,16 +89,11 @@ impl FindingBuilder {
         }
     }
 
-    /// A part of the proof is missing.
-    pub fn probable(mut self) -> Self {
-        self.confidence = Confidence::Probable;
-        self
-    }
-
     /// This part of the proof is missing; of several the first is told.
-    pub fn lacks(mut self, missing: impl AsRef<str>) -> Self {
+    pub fn probable(mut self, missing: impl AsRef<str>) -> Self {
+        self.confidence = Confidence::Probable;
         self.missing.get_or_insert_with(|| clean(missing.as_ref(), 300));
-        self.probable()
+        self
     }
 
     /// What makes this root the same as another finding's.

@@ -67,10 +67,10 @@ impl ForceCost {
         let mut parts = Vec::new();
         match (self.process_count, self.processes.as_slice()) {
             (0, _) => {}
-            (1, [one]) => parts.push(format!("{one} goes on")),
+            (1, [one]) => parts.push(format!("{one} keeps running")),
             (count, named) => {
                 let more = if count > named.len() { " …" } else { "" };
-                parts.push(format!("{count} processes go on ({}{more})", named.join(", ")));
+                parts.push(format!("{count} processes keep running ({}{more})", named.join(", ")));
             }
         }
         match self.volumes.as_slice() {
@@ -108,11 +108,11 @@ mod tests {
             volumes: vec![volume(true)],
             unsaved_bytes: Some(5000),
         };
-        let line = "pid 326 sh goes on; volume pv-1 stays mounted and writable; 5 KiB written are not on disk";
+        let line = "pid 326 sh keeps running; volume pv-1 stays mounted and writable; 5 KiB written are not on disk";
         assert_eq!(cost.line(), line);
         assert!(cost.details()[0].contains("six minutes"));
         let many = ForceCost { process_count: 9, volumes: vec![volume(false); 2], unsaved_bytes: None, ..cost };
-        assert_eq!(many.line(), "9 processes go on (pid 326 sh …); 2 volumes stay mounted and writable");
+        assert_eq!(many.line(), "9 processes keep running (pid 326 sh …); 2 volumes stay mounted and writable");
         assert!(many.details()[0].contains("a replacement"));
         let of = |modes: &[&str]| {
             let access_modes = modes.iter().map(|mode| (*mode).to_owned()).collect();

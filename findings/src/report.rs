@@ -40,6 +40,9 @@ impl NodeReport {
 pub struct PodReport {
     /// Which pod.
     pub pod: PodRef,
+    /// Whether nobody has deleted it: then this is what would hold it if somebody did.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub before: bool,
     /// Whether it is stuck.
     pub verdict: Verdict,
     /// The first gate that is not met.

@@ -88,6 +88,7 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         agent_version: String::new(),
         at_ms: seen.at_ms,
         uptime_ms: seen.uptime_ms,
+        before: seen.before,
         rights: seen.rights.clone(),
         node: seen.node.clone(),
         api: pick(&seen.api, |api| ApiFacts {

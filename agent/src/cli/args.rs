@@ -43,6 +43,9 @@ pub struct CheckArgs {
     /// Only this pod: NAMESPACE/NAME or its uid
     #[arg(long, value_parser = pod_filter)]
     pub pod: Option<PodFilter>,
+    /// It is not being deleted: say who outside of it would hold its volumes if it were deleted now
+    #[arg(long, requires = "pod")]
+    pub before: bool,
     /// How to answer
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub output: Output,

@@ -56,6 +56,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
             let scan = reader::Scan {
                 api: if args.api == ApiMode::Auto { reader::Api::Ask } else { reader::Api::Off },
                 only: pod.clone(),
+                before: args.before,
                 probe_fuse: true,
                 list_all: save_observation.is_some(),
                 wanted: reader::Wanted::Observation,
@@ -83,6 +84,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
                 kubeconfig: args.kubeconfig.clone(),
                 probe_fuse: true,
                 only: pod.clone(),
+                before: args.before,
                 list_all: save_observation.is_some(),
                 ..scan::Options::default()
             };
@@ -153,7 +155,8 @@ fn narrow(report: &mut NodeReport, seen: &Observation, only: &PodFilter) {
     let Some(worst) = report.pods.iter().map(|pod| pod.verdict).max() else {
         let known = is_known(seen, only);
         let says = match (known, report.unknown.is_empty()) {
-            (true, true) => "nothing asks for it to go".to_owned(),
+            (true, true) if seen.before => "nobody outside of it holds its volumes".to_owned(),
+            (true, true) => "it is not being deleted".to_owned(),
             (true, false) => "whether it should go cannot be told, see what is unknown".to_owned(),
             (false, _) => format!("no such pod was found on node {}", report.node),
         };

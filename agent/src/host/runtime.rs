@@ -19,7 +19,7 @@ use crate::observation::{
     Seen, Source,
 };
 
-/// Labels of sandboxes and containers (`pkg/kubelet/types/labels.go`).
+/// Labels of sandboxes and containers (`staging/src/k8s.io/kubelet/pkg/types/labels.go`).
 const POD_UID: &str = "io.kubernetes.pod.uid";
 const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
 const POD_NAME: &str = "io.kubernetes.pod.name";

@@ -36,6 +36,9 @@ pub struct Scan {
     pub api: Api,
     /// Look into this pod only.
     pub only: Option<PodFilter>,
+    /// As [`scan::Options::before`](crate::host::scan::Options::before).
+    #[serde(default)]
+    pub before: bool,
     /// As [`scan::Options::probe_fuse`](crate::host::scan::Options::probe_fuse).
     pub probe_fuse: bool,
     /// As [`scan::Options::list_all`](crate::host::scan::Options::list_all).

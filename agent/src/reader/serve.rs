@@ -106,6 +106,7 @@ async fn scan_for(
         },
         relay: Some(relay),
         only: asked.only,
+        before: asked.before,
         probe_fuse: asked.probe_fuse,
         list_all: asked.list_all,
         ..look.clone()

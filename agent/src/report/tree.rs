@@ -39,8 +39,9 @@ pub fn tree(report: &NodeReport, detail: Detail, style: Style) -> String {
 fn summary(page: &mut Page, report: &NodeReport) {
     let count = |verdict: Verdict| report.pods.iter().filter(|pod| pod.verdict == verdict).count();
     let mut parts = Vec::new();
+    let stuck = if report.pods.iter().any(|pod| pod.before) { "would be stuck" } else { "stuck" };
     for (verdict, word) in
-        [(Verdict::Stuck, "stuck"), (Verdict::CannotTell, "unclear"), (Verdict::Progressing, "progressing")]
+        [(Verdict::Stuck, stuck), (Verdict::CannotTell, "unclear"), (Verdict::Progressing, "progressing")]
     {
         let noun = if !parts.is_empty() {
             ""
@@ -69,11 +70,15 @@ fn one_pod(page: &mut Page, pod: &PodReport, report: &NodeReport, detail: Detail
     let lasting = overdue
         .filter(|_| pod.verdict == Verdict::Stuck)
         .map_or(String::new(), |seconds| format!(" for {}", duration(seconds)));
+    let word = match pod.verdict {
+        Verdict::Stuck if pod.before => "Would be stuck".to_owned(),
+        Verdict::CannotTell => "Cannot tell".to_owned(),
+        verdict => verdict.to_string(),
+    };
     let verdict = match pod.verdict {
-        Verdict::Stuck => style.bad("Stuck"),
-        Verdict::CannotTell => style.doubtful("Cannot tell"),
-        Verdict::Progressing => style.doubtful("Progressing"),
-        Verdict::Clear => "Clear".to_owned(),
+        Verdict::Stuck => style.bad(&word),
+        Verdict::CannotTell | Verdict::Progressing => style.doubtful(&word),
+        Verdict::Clear => word.clone(),
     };
     let gate = pod.gate.map_or(String::new(), |gate| format!(" at gate {gate}"));
     let head = format!("{} {}: {verdict}{lasting}{gate}", style.strong("Pod"), pod.pod);
@@ -83,7 +88,7 @@ fn one_pod(page: &mut Page, pod: &PodReport, report: &NodeReport, detail: Detail
         .split_once(" ago, ")
         .filter(|_| !lasting.is_empty())
         .map_or(pod.gone_because.as_str(), |(_, rest)| rest);
-    let plain = format!("Pod {}: {}{lasting}{gate} ({why})", pod.pod, pod.verdict);
+    let plain = format!("Pod {}: {word}{lasting}{gate} ({why})", pod.pod);
     if plain.chars().count() <= WIDTH {
         page.line(&format!("{head} ({why})"));
     } else {
@@ -101,11 +106,11 @@ fn one_pod(page: &mut Page, pod: &PodReport, report: &NodeReport, detail: Detail
     for found in &pod.findings {
         finding(page, found, detail);
     }
-    if pod.findings.is_empty() && pod.verdict == Verdict::CannotTell {
+    if pod.findings.is_empty() && pod.verdict == Verdict::CannotTell && !pod.before {
         page.gap();
         page.filled(
             "  ",
-            "No cause was found. What is known of each gate stands in -o wide; what could not be looked at stands below.",
+            "No cause was found. What is known of each gate is in -o wide; what could not be looked at is below.",
         );
     }
     force(page, pod, detail);

@@ -7,6 +7,7 @@ use findings::{Confidence, FaultKind, Unknown, Verdict, clean};
 use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Step};
 use crate::engine::build;
 use crate::graph::Graph;
+use crate::messages::Refusal;
 use crate::report::{ClusterReport, Held, Root, Victim};
 use crate::state::{ObjectRef, State, Subject};
 
@@ -73,6 +74,7 @@ struct Draft {
     unknown: Vec<Unknown>,
     notes: BTreeSet<String>,
     forbidden: BTreeSet<(String, String)>,
+    refusals: BTreeSet<Refusal>,
 }
 
 impl Draft {
@@ -85,6 +87,7 @@ impl Draft {
         }
         self.notes.extend(diagnosis.notes.iter().cloned());
         self.forbidden.extend(diagnosis.forbidden.iter().cloned());
+        self.refusals.extend(diagnosis.refusals.iter().cloned());
     }
 
     /// What may not be seen and is not needed is said once.
@@ -92,8 +95,14 @@ impl Draft {
         let joined = |each: BTreeSet<&str>| each.into_iter().collect::<Vec<_>>().join(", ");
         let sources = joined(self.forbidden.iter().map(|(source, _)| source.as_str()).collect());
         let adds = joined(self.forbidden.iter().map(|(_, adds)| adds.as_str()).collect());
+        let rights =
+            Refusal::check(&self.refusals).map(|command| format!(" ({}: {command})", Refusal::words(&self.refusals)));
         (!self.forbidden.is_empty()).then(|| {
-            clean(&format!("Not visible to us, and not needed for the verdict: {sources}. It says {adds}."), 600)
+            let rights = rights.unwrap_or_default();
+            clean(
+                &format!("Not visible to us, and not needed for the verdict: {sources}. It says {adds}{rights}."),
+                900,
+            )
         })
     }
 

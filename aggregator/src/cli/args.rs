@@ -25,7 +25,7 @@ pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
     /// TYPE/NAME, TYPE NAME, or TYPE
-    #[arg(num_args = 0..=2, value_name = "TYPE/NAME")]
+    #[arg(num_args = 0.., value_name = "TYPE/NAME")]
     pub object: Vec<String>,
     /// How to look and how to answer.
     #[command(flatten)]
@@ -45,10 +45,10 @@ pub enum Command {
         /// bash, zsh, fish
         shell: clap_complete::Shell,
     },
-    /// Wait until an object is gone, as `kubectl wait --for=delete` does, and say what holds it when time is up
+    /// Wait until an object is deleted, as `kubectl wait --for=delete` does, and say what holds it when time is up
     Wait {
         /// TYPE/NAME, or TYPE NAME
-        #[arg(num_args = 1..=2, required = true, value_name = "TYPE/NAME")]
+        #[arg(num_args = 1.., required = true, value_name = "TYPE/NAME")]
         object: Vec<String>,
         /// How long: 30s, 5m; 0 to look once, and less than that for a week
         #[arg(long, default_value = "30s", value_parser = waiting, allow_hyphen_values = true)]
@@ -95,9 +95,10 @@ pub struct Flags {
     /// your right to get nodes/proxy, which is root on the node: nobody should be given it for this)
     #[arg(long)]
     pub kubelet_log: bool,
-    /// Ask the agents of the nodes now, by a command in their pods, instead of reading what they last said (takes your
-    /// right to create pods/exec in their namespace, which is root on the nodes: nobody should be given it for this)
-    #[arg(long, conflicts_with_all = ["watch", "before"])]
+    /// Ask the agents of the nodes now, by a command in their pods, instead of reading what they last said; with --before,
+    /// who holds the volumes of running pods now (takes your right to create pods/exec in their namespace, which is root
+    /// on the nodes: nobody should be given it for this)
+    #[arg(long, conflicts_with = "watch")]
     pub live: bool,
     /// Say what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
     #[arg(long, conflicts_with = "watch")]

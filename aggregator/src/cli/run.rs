@@ -84,6 +84,10 @@ async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
     respond(&judge(&state), flags.answer)
 }
 
+/// kubectl takes several; an answer is about one, or about all of a type.
+const ONE: &str =
+    "give one object, as TYPE/NAME or TYPE NAME, for example pod/db-0 -n shop; or one TYPE, for example pods";
+
 fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
     let (word, name) = match object {
         [] if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
@@ -94,10 +98,14 @@ fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subjec
             None if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
             None => return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone() }),
         },
-        [word, name, ..] => (word.as_str(), name.as_str()),
+        [word, name] => (word.as_str(), name.as_str()),
+        _ => bail!("{ONE}"),
     };
     if word.is_empty() || name.is_empty() {
         bail!("give TYPE/NAME, for example ns/shop");
+    }
+    if [word, name].iter().any(|part| part.contains('/')) || word.contains(',') {
+        bail!("{ONE}");
     }
     let (word, name) = (word.to_owned(), name.to_owned());
     Ok(if flags.before { Subject::Before { word, namespace, name } } else { Subject::Object { word, namespace, name } })

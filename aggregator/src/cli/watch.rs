@@ -157,7 +157,7 @@ fn is_gone(report: &ClusterReport) -> bool {
 }
 
 fn timed_out(report: &ClusterReport, word: &str, name: &str, flags: &Flags) -> Result<ExitCode> {
-    eprintln!("error: timed out waiting for {word}/{name} to be gone; what holds it:");
+    eprintln!("error: timed out waiting for {word}/{name} to be deleted; what holds it:");
     let code = respond(report, flags.answer)?;
     Ok(if report.verdict == Verdict::Clear { ExitCode::FAILURE } else { code })
 }

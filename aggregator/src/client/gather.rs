@@ -36,7 +36,7 @@ pub async fn answer(server: &Server<'_>, question: Question) -> Answered {
         Question::Version => (version(server).await, false),
         Question::Discovery => (discovery::ask(server).await, false),
         Question::KubeletLog { node, uid } => (kubelet_log::ask(server, node, uid).await, false),
-        Question::Live { agent, pod } => (live::ask(server, both(agent), both(pod)).await, false),
+        Question::Live { agent, pod, before } => (live::ask(server, both(agent), both(pod), *before).await, false),
         Question::Objects { .. } => objects::ask(server, &question).await,
     };
     Answered { question, answer, cut }

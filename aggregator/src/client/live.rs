@@ -3,7 +3,7 @@
 
 use aggregator_core::state::{AgentEvent, Answer, Facts, Meta};
 use findings::event::{ANNOTATION, Carried, Phase};
-use findings::{FaultKind, NodeReport};
+use findings::{FaultKind, NodeReport, PodRef, Verdict, clean};
 use jiff::Timestamp;
 
 use super::paths::part;
@@ -17,23 +17,28 @@ const LONGEST: usize = 1 << 20;
 /// More findings of one pod are not kept.
 const MOST: usize = 16;
 
-/// Asks the agent in pod `agent` of one pod. Both are namespace and name.
-pub async fn ask(server: &Server<'_>, agent: (&str, &str), pod: (&str, &str)) -> Answer<Facts> {
+/// Asks the agent in pod `agent` of one pod. Both are namespace and name. `before` is for a pod that is not being
+/// deleted.
+pub async fn ask(server: &Server<'_>, agent: (&str, &str), pod: (&str, &str), before: bool) -> Answer<Facts> {
     let which = format!("{}/{}", pod.0, pod.1);
-    let command =
-        [PROGRAM, "check", "--pod", &which, "--output", "json"].map(|word| format!("&command={}", part(word)));
+    let words = [PROGRAM, "check", "--pod", &which, "--output", "json"];
+    let words = words.into_iter().chain(before.then_some("--before"));
+    let command: Vec<String> = words.map(|word| format!("&command={}", part(word))).collect();
     let path = format!(
         "/api/v1/namespaces/{}/pods/{}/exec?container={CONTAINER}&stdout=true{}",
         part(agent.0),
         part(agent.1),
         command.concat()
     );
-    server.exec(&path, LONGEST).await.and_then(|said| read(&said, pod))
+    server.exec(&path, LONGEST).await.and_then(|said| match said.as_slice() {
+        [] if before => Answer::failed(FaultKind::Malformed, "it wrote nothing: an older agent knows no --before"),
+        said => read(said, pod, before),
+    })
 }
 
 /// Whoever can make a pod look like an agent's writes what it likes: it is read as what it should be or not at all, and
 /// of that only what an Event could carry is kept.
-fn read(said: &[u8], pod: (&str, &str)) -> Answer<Facts> {
+fn read(said: &[u8], pod: (&str, &str), before: bool) -> Answer<Facts> {
     let report: NodeReport = match serde_json::from_slice(said) {
         Ok(report) => report,
         Err(error) => return Answer::failed(FaultKind::Malformed, format!("the agent's answer is none: {error}")),
@@ -41,13 +46,21 @@ fn read(said: &[u8], pod: (&str, &str)) -> Answer<Facts> {
     if report.schema != NodeReport::SCHEMA {
         return Answer::failed(FaultKind::Malformed, "the agent's answer is of another version");
     }
-    let is_it = |namespace: Option<&str>, name: Option<&str>| namespace == Some(pod.0) && name == Some(pod.1);
-    let its = report.pods.iter().filter(|one| is_it(one.pod.namespace.as_deref(), one.pod.name.as_deref()));
-    let found = its.flat_map(|one| {
-        one.findings.iter().map(|finding| {
-            let now = Timestamp::now().to_string();
-            Carried::new(Phase::Holds, finding, std::slice::from_ref(&one.pod), String::new(), now).to_annotation()
-        })
+    let is_it = |named: &PodRef| named.namespace.as_deref() == Some(pod.0) && named.name.as_deref() == Some(pod.1);
+    let its = || report.pods.iter().filter(|one| is_it(&one.pod));
+    // Nobody may be called absent who could not be looked for.
+    if before && report.verdict == Verdict::CannotTell && its().all(|one| one.findings.is_empty()) {
+        let hidden = report.unknown.iter().chain(its().flat_map(|one| &one.unknown)).next();
+        let why = hidden.map(|unknown| format!("{}: {}", unknown.source, unknown.why)).or(report.notes.last().cloned());
+        let why = clean(&why.unwrap_or_default(), 300);
+        return Answer::failed(FaultKind::NotAsked, format!("it cannot tell: {why}"));
+    }
+    let of_node =
+        report.node_findings.iter().filter_map(|one| Some((one.pods.iter().find(|pod| is_it(pod))?, &one.finding)));
+    let own = its().flat_map(|one| one.findings.iter().map(|finding| (&one.pod, finding)));
+    let found = own.chain(of_node).map(|(pod, finding)| {
+        let now = Timestamp::now().to_string();
+        Carried::new(Phase::Holds, finding, std::slice::from_ref(pod), String::new(), now).to_annotation()
     });
     let event = |carried: String| AgentEvent {
         metadata: Meta { annotations: [(ANNOTATION.to_owned(), carried)].into(), ..Meta::default() },

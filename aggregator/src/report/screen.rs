@@ -75,6 +75,9 @@ fn one_block(page: &mut Page, number: usize, block: &Block, width: usize) {
     };
     page.line(format!("{number:<2} {id}  {}  {counted}  {age}", style.strong(&place(root))).trim_end());
     line(page, "", &proof(block, root), width);
+    if let Some(missing) = root.finding.missing.as_ref().filter(|_| root.finding.confidence == Confidence::Probable) {
+        line(page, "Unseen", missing, width);
+    }
     let names: Vec<String> = block.victims().iter().map(|held| name(&held.thing)).collect();
     if names != [place(root)] {
         line(page, "Holds", &some(&names), width);

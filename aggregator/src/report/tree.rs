@@ -68,7 +68,7 @@ fn verdict(report: &ClusterReport, held: &Held, style: Style) -> String {
         return match held.verdict {
             Verdict::Stuck => style.bad("would be stuck"),
             Verdict::CannotTell => style.doubtful("Cannot tell"),
-            Verdict::Progressing | Verdict::Clear => "would go".to_owned(),
+            Verdict::Progressing | Verdict::Clear => "would be deleted".to_owned(),
         };
     }
     match (held.verdict, held.overdue()) {

@@ -1,12 +1,12 @@
 //! What the first screen and the trees both say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use aggregator_core::messages::Refusal;
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::Subject;
 use findings::render::Style;
-use findings::{FaultKind, Unknown, Verdict, clean, duration, quote_for_shell};
+use findings::{FaultKind, Unknown, Verdict, duration};
 
 use super::blocks::blocks;
 
@@ -20,7 +20,7 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     let stuck = victims(Verdict::Stuck);
     if matches!(report.subject, Subject::Before { .. }) {
         return match report.verdict {
-            Verdict::Stuck => style.bad(&format!("It would not go{}", causes(report))),
+            Verdict::Stuck => style.bad(&format!("It would not be deleted{}", causes(report))),
             Verdict::CannotTell => {
                 style.doubtful("Nothing was seen that would hold it, but not everything could be looked at")
             }
@@ -107,26 +107,11 @@ impl NotSeen<'_> {
         if self.refusals.is_empty() {
             return self.all.first().map_or(String::new(), |one| one.why.clone());
         }
-        let mut rights: BTreeMap<(&str, Option<&str>), Vec<&str>> = BTreeMap::new();
-        for Refusal { verb, resource, namespace } in &self.refusals {
-            rights.entry((verb, namespace.as_deref())).or_default().push(resource);
-        }
-        let each = rights.into_iter().map(|((verb, namespace), resources)| {
-            let at = namespace.map_or("all namespaces".to_owned(), |namespace| format!("namespace {namespace}"));
-            format!("{verb} {} ({at})", resources.join(", "))
-        });
-        clean(&format!("you may not {}", each.collect::<Vec<_>>().join("; ")), 400)
+        Refusal::words(&self.refusals)
     }
 
     /// The command that shows what the caller may do.
     pub fn command(&self) -> Option<String> {
-        let first = self.refusals.first()?;
-        if self.refusals.len() == 1 {
-            return first.command();
-        }
-        match first.namespace.as_deref().and_then(quote_for_shell) {
-            Some(namespace) => Some(format!("kubectl auth can-i --list -n {namespace}")),
-            None => Some("kubectl auth can-i --list".to_owned()),
-        }
+        Refusal::check(&self.refusals)
     }
 }

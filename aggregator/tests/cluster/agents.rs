@@ -390,7 +390,7 @@ fn a_time_that_has_not_come_is_refused() {
     ] {
         let looked = joined(says);
         is_as_without(&looked);
-        assert!(notes(&looked).contains("a time that has not come"), "{}", notes(&looked));
+        assert!(notes(&looked).contains("its time lies in the future"), "{}", notes(&looked));
     }
     assert_eq!(joined(Says::fuse(&[POD]).at(-20)).causes(), ["FuseServerNotResponding"], "clocks differ a little");
 }

@@ -54,7 +54,7 @@ fn a_namespace_with_nothing_wrong_would_go_and_says_what_is_lost() {
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
     assert!(notes(&looked).contains("Delete: pv-1 (claim data)."), "{}", notes(&looked));
     let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
-    assert!(text.starts_with("Nothing would hold it\n\nNamespace shop: would go\n"), "{text}");
+    assert!(text.starts_with("Nothing would hold it\n\nNamespace shop: would be deleted\n"), "{text}");
     // An operator elsewhere that runs takes its finalizers off.
     let looked = before(operator(shop(), "ops", 1), "ns", "shop");
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
@@ -93,7 +93,7 @@ fn what_would_hold_a_namespace_is_what_holds_one() {
         assert!(looked.causes().contains(&expected), "{expected}: {:#?}", looked.causes());
         assert_eq!(looked.report.verdict, Verdict::Stuck, "{expected}");
         let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
-        assert!(text.starts_with("It would not go, "), "{text}");
+        assert!(text.starts_with("It would not be deleted, "), "{text}");
         assert!(text.contains(": would be stuck") && !text.contains("Terminating for"), "{text}");
     }
 }
@@ -190,7 +190,10 @@ fn the_claims_of_a_stateful_set_go_when_they_name_it() {
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
     let said = notes(&looked);
     assert!(
-        said.contains("Deleted with it, for they name it as their owner") && said.contains("pv-1 (claim data-db-0)"),
+        said.contains(
+            "Deleted with it, because they name it as their \
+            owner"
+        ) && said.contains("pv-1 (claim data-db-0)"),
         "{said}"
     );
     // What the policy says is not yet what is.
@@ -242,6 +245,22 @@ fn a_release_that_takes_its_operator_with_it_would_not_go() {
     let elsewhere = released(shop()).change("/apis/apps/v1/deployments", "op", |one| of_release(one, "ops", "shop"));
     let looked = before(elsewhere, "helm", "web");
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
+    // Helm goes by the kind alone: an Ingress is deleted before Deployments, and nothing is waited for.
+    let mut ingress = json!({
+        "apiVersion": "example.com/v1", "kind": "Ingress",
+        "metadata": {"name": "front", "namespace": "shop", "uid": "f", "finalizers": ["example.com/cleanup"]}
+    });
+    of_release(&mut ingress, "web", "shop");
+    let world = shop()
+        .with_custom("example.com", "ingresses", "Ingress")
+        .with(ingress)
+        .deployment("shop", "op", 1, 1)
+        .may_change("shop", "op", "example.com", "ingresses")
+        .change("/apis/apps/v1/deployments", "op", |one| of_release(one, "web", "shop"));
+    let looked = before(world, "helm", "web");
+    assert_eq!(looked.causes(), ["FinalizerOwnerInSameRelease"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert!(finding.missing.as_ref().unwrap().contains("right after the object"), "{:?}", finding.missing);
     // A release of the same name in another namespace is another release.
     let other = released(shop()).change("/apis/example.com/v1/widgets", "w", |one| of_release(one, "web", "other"));
     let looked = before(other, "helm", "web");

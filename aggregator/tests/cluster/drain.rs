@@ -110,7 +110,7 @@ fn pods_that_kubectl_drain_stops_at() {
     for (change, words) in [
         (
             (|pod: &mut Value| pod["metadata"]["ownerReferences"] = json!([])) as fn(&mut Value),
-            "no controller would make it again; kubectl drain stops there without --force: shop/p",
+            "no controller would create it again; kubectl drain stops there without --force: shop/p",
         ),
         (
             |pod| pod["spec"]["volumes"] = json!([{"name": "tmp", "emptyDir": {}}]),
@@ -211,8 +211,7 @@ fn karpenter_leaves_pods_alone_that_ask_for_it() {
 
 #[test]
 fn pods_that_go_already_are_waited_for() {
-    let world = || shop().going_pod("shop", "p", "node-a", "Running").terminated_by_karpenter("node-a");
-    let looked = look(world(), object("node", "default", "node-a"));
+    let looked = asked(cordoned(shop().going_pod("shop", "p", "node-a", "Running")));
     assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
     assert_eq!(looked.victims(0), ["Node node-a"]);
     // When they have gone, what is still attached is waited for.
@@ -225,4 +224,37 @@ fn pods_that_go_already_are_waited_for() {
     }));
     let looked = asked(world);
     assert!(looked.chain(0).iter().any(|one| one.starts_with("VolumeAttachment csi-1")), "{:#?}", looked.report);
+}
+
+/// karpenter: pkg/utils/pod/scheduling.go, `IsStuckTerminating`. The node was said to wait for the pod for ever.
+#[test]
+fn karpenter_waits_for_a_pod_that_goes_for_a_minute_only() {
+    let since = |seconds: i64| {
+        let world = shop().going_pod("shop", "p", "node-a", "Running").terminated_by_karpenter("node-a");
+        let deadline = world.ago(seconds);
+        let attachment = json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+            "metadata": {"name": "csi-1", "deletionTimestamp": deadline, "finalizers": ["external-attacher/ebs-csi-aws-com"]},
+            "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "node-a", "source": {"persistentVolumeName": "pv-1"}},
+            "status": {"attached": true, "detachError": {"message": "rpc error: code = Internal desc = no"}}
+        });
+        let claim = json!({
+            "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "shop", "uid": "d"},
+            "spec": {"volumeName": "pv-1"}, "status": {"phase": "Bound"}
+        });
+        asked(world.with(json!([attachment, claim])).change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["deletionTimestamp"] = deadline.into();
+            pod["spec"]["volumes"] = json!([{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]);
+        }))
+    };
+    let chains = |looked: &Looked| (0..looked.causes().len()).flat_map(|at| looked.chain(at)).collect::<Vec<_>>();
+    let looked = since(30);
+    assert!(chains(&looked).iter().any(|one| one.starts_with("Pod shop/p")), "{:#?}", looked.report);
+    let looked = since(600);
+    let of_node =
+        looked.report.roots.iter().filter(|root| root.victims.iter().any(|one| one.held.thing.kind == "Node"));
+    let said = format!("{:?}", of_node.flat_map(|root| &root.finding.chain).collect::<Vec<_>>());
+    assert!(!said.contains("shop/p") && !said.contains("csi-1"), "{said}");
+    let notes = format!("{:?}", looked.report.notes);
+    assert!(notes.contains("does not wait for a pod") && notes.contains("shop/p"), "{notes}");
 }

@@ -153,7 +153,7 @@ fn a_network_policy_of_eks_is_not_the_load_balancer_controllers() {
     let looked = look(world, object("networkpolicy", "shop", "deny"));
     assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
     let root = looked.chain(0).pop().unwrap();
-    assert!(root.contains("the Amazon network policy controller takes it off when"), "{root}");
+    assert!(root.contains("the Amazon network policy controller removes it when"), "{root}");
     assert!(
         root.contains("enable-network-policy-controller is true in ConfigMap kube-system/amazon-vpc-cni"),
         "{root}"
@@ -180,7 +180,7 @@ fn a_volume_snapshot_without_its_controller() {
     let looked = look(snapshot(), object("volumesnapshot", "shop", "s1"));
     assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
     let root = looked.chain(0).pop().unwrap();
-    assert!(root.contains("the snapshot controller takes it off when"), "{root}");
+    assert!(root.contains("the snapshot controller removes it when"), "{root}");
     let breaks = &looked.report.roots[0].finding.remedy.breaks;
     assert!(breaks.contains("stays in the storage"), "{breaks}");
     let down = snapshot().deployment("storage", "snapshot-controller", 1, 0).may_change(
@@ -322,7 +322,7 @@ fn a_platforms_finalizer_of_a_namespace_names_the_platform() {
     });
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"]);
-    assert!(looked.chain(0)[0].contains("(Rancher takes it off when "), "{:?}", looked.chain(0));
+    assert!(looked.chain(0)[0].contains("(Rancher removes it when "), "{:?}", looked.chain(0));
 }
 
 #[test]

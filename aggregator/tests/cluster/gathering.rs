@@ -94,7 +94,7 @@ fn a_list_that_was_cut_is_not_whole() {
 #[test]
 fn what_does_not_exist_is_no_answer() {
     let refused = |subject| look(healthy(), subject).report.refused.unwrap_or_default();
-    assert!(refused(object("unicorn", "default", "u")).contains("no resource \"unicorn\""));
+    assert!(refused(object("unicorn", "default", "u")).contains("doesn't have a resource type \"unicorn\""));
     assert_eq!(refused(object("pod", "default", "nope")), "Pod default/nope does not exist");
     assert_eq!(look(healthy(), object("node", "default", "node-a")).report.refused, None);
     // It may be a resource of the API that does not answer.

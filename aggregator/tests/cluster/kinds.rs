@@ -53,7 +53,30 @@ fn a_type_alone_asks_about_all_of_it() {
     assert_eq!((looked.causes(), looked.report.roots[0].victims.len()), (vec!["ArgoCdFinalizer"], 30));
     assert_eq!(look(world(), kind("pods", Some("argocd"))).report.verdict, Verdict::Clear);
     let unknown = look(world(), kind("gadgets", None)).report.refused.unwrap();
-    assert!(unknown.contains("no resource \"gadgets\"") && unknown.contains("for example"), "{unknown}");
+    assert!(
+        unknown.contains("doesn't have a resource type \"gadgets\"") && unknown.contains("for example"),
+        "{unknown}"
+    );
+}
+
+/// As kubectl takes them: singular, plural, kind and short name, with the group, or with version and group.
+#[test]
+fn a_type_has_all_of_kubectls_names() {
+    let world = || healthy().active("shop").held("apps/v1", "Deployment", "shop", "web", &["example.com/hold"]);
+    let names = ["deploy", "deployment", "deployments", "Deployment", "DEPLOY", "deploy.apps", "deployments.apps"];
+    for word in names.into_iter().chain(["deployments.v1.apps", "deployment.apps", "Deployment.v1.apps"]) {
+        let looked = look(world(), object(word, "shop", "web"));
+        assert_eq!(looked.victims(0), ["Deployment shop/web"], "{word}: {:#?}", looked.report);
+        assert_eq!(look(world(), kind(word, Some("shop"))).victims(0), ["Deployment shop/web"], "{word}");
+    }
+    for word in ["deployments.extensions", "deployments.v2.apps", "deploymentss", "apps"] {
+        let refused = look(world(), object(word, "shop", "web")).report.refused.unwrap_or_default();
+        assert!(refused.contains(&format!("doesn't have a resource type \"{word}\"")), "{word}: {refused}");
+    }
+    for word in ["pods.v1.", "Pod", "PODS"] {
+        let world = healthy().active("shop").going_pod("shop", "p", "node-a", "Running");
+        assert_eq!(look(world, object(word, "shop", "p")).victims(0), ["Pod shop/p"], "{word}");
+    }
 }
 
 #[test]
@@ -61,7 +84,7 @@ fn a_namespace_that_does_not_exist_is_an_error() {
     let everything = Subject::Everything { namespace: Some("nope".to_owned()), all_kinds: false };
     for subject in [everything, kind("pods", Some("nope"))] {
         let refused = look(applications(), subject).report.refused.unwrap();
-        assert!(refused.starts_with("there is no namespace \"nope\""), "{refused}");
+        assert!(refused.starts_with("namespace \"nope\" not found"), "{refused}");
     }
     let missing = look(applications().active("shop"), object("pod", "shop", "nope")).report.refused.unwrap();
     assert_eq!(missing, "Pod shop/nope does not exist");

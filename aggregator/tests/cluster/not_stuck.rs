@@ -55,7 +55,7 @@ fn an_owner_in_another_namespace() {
     let of = |world| look(world, object("cm", "a", "x"));
     let elsewhere = of(owned(owner("v1", "ConfigMap")).with(boss("boss-1")));
     looks_like(&elsewhere, "OwnerInOtherNamespace", Confidence::Proven);
-    assert!(elsewhere.chain(0)[0].contains("lives in namespace b"), "{:?}", elsewhere.chain(0));
+    assert!(elsewhere.chain(0)[0].contains("is in namespace b"), "{:?}", elsewhere.chain(0));
     // By its name, wherever it is: not by a list of everything.
     let named = |path: &&String| path.contains("metadata.name%3Dboss");
     assert_eq!(elsewhere.requests.iter().filter(named).count(), 1, "{:#?}", elsewhere.requests);
@@ -125,7 +125,7 @@ fn a_cluster_wide_object_with_an_owner_in_a_namespace() {
     }));
     let looked = look(world, object("clusterrole", "default", "r"));
     looks_like(&looked, "OwnerKindUnknown", Confidence::Proven);
-    assert!(looked.chain(0)[0].contains("lives in no namespace"), "{:?}", looked.chain(0));
+    assert!(looked.chain(0)[0].contains("is cluster-scoped"), "{:?}", looked.chain(0));
 }
 
 #[test]
@@ -217,7 +217,8 @@ fn a_replacement_whose_data_is_on_a_lost_node() {
     looked.assert_chain(
         0,
         &[
-            "Pod e2e-scenario-1/sts-scenario-1-0: is not being deleted; made anew, and not ready for 10m: Unschedulable",
+            "Pod e2e-scenario-1/sts-scenario-1-0: is not being deleted; recreated, and not ready for 10m: \
+             Unschedulable",
             "PersistentVolume pv-scenario-1: local to node-b",
             "Node node-b: is not ready",
         ],

@@ -51,7 +51,7 @@ fn a_condition_that_is_unknown_tells_what_the_deletion_waits_for() {
         {"type": "Consolidatable", "status": "False", "reason": "NotConsolidatable"},
         {"type": "Drained", "status": "Unknown", "reason": "Draining"}
     ]))));
-    assert!(root(&looked).contains("has not released it: Drained=Unknown Draining"), "{:?}", looked.chain(0));
+    assert!(root(&looked).contains("has not removed it: Drained=Unknown Draining"), "{:?}", looked.chain(0));
 }
 
 #[test]

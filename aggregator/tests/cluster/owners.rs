@@ -267,14 +267,16 @@ fn a_lease_of_somebody_else_tells_nothing() {
     let hidden = lease(running(), "op-7d9c8b6f5-x2k4q_1", 600).refuse(
         "/apis/coordination.k8s.io/v1/namespaces/ops",
         403,
-        "leases is forbidden",
+        "leases.coordination.k8s.io is forbidden: User \"ann\" cannot list resource \"leases\" in API group \
+         \"coordination.k8s.io\" in the namespace \"ops\"",
     );
     let looked = asked(hidden);
     assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
-    assert!(
-        looked.report.notes.iter().any(|note| note.starts_with("Not visible to us, and not needed for the verdict: ")
-            && note.contains("leases of ops"))
-    );
+    let is_it = |note: &&String| note.starts_with("Not visible to us, and not needed for the verdict: leases of ops.");
+    let note = looked.report.notes.iter().find(is_it).unwrap_or_else(|| panic!("{:#?}", looked.report.notes));
+    let rights = "(you may not list leases.coordination.k8s.io (namespace ops): kubectl auth can-i list \
+                  leases.coordination.k8s.io -n ops).";
+    assert!(note.ends_with(rights), "{note}");
 }
 
 #[test]

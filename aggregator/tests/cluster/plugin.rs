@@ -63,6 +63,16 @@ fn a_mistake_is_told_in_words() {
         String::from_utf8(wrong.stderr).unwrap()
     };
     assert!(said(&["crd/"]).contains("for example ns/shop"));
+    for several in
+        [&["pod/a", "pod/b"][..], &["pod", "a", "b"], &["pod/a/b"], &["pods,pvc", "a"], &["wait", "pod/a", "pod/b"]]
+    {
+        let told = said(several);
+        assert!(
+            told.contains("give one object") && told.contains("for example pod/db-0 -n shop"),
+            "{several:?}: {told}"
+        );
+    }
+    assert!(said(&["--before"]).contains("for example ns/shop"));
     // Nobody listens there any more.
     let away = said(&[]);
     assert!(away.starts_with("error: the API server cannot be reached"), "{away}");

@@ -167,9 +167,33 @@ proptest! {
     }
 }
 
+/// What real servers answered: lists of many kinds, some refused, one root behind many objects.
+#[test]
+fn recordings_give_one_answer_in_whatever_order_they_come() {
+    for name in
+        ["discovery-failure", "finalizer-and-webhook", "dstate-fuse", "csi-unmount", "unreachable-node-pvc-chain"]
+    {
+        let report = look_at_anything(recording(name), everything()).report;
+        for seed in 0..3 {
+            assert_eq!(look_in_order(recording(name), everything(), seed), report, "{name}: answers, seed {seed}");
+            let reordered = look_at_anything(recording(name).reordered(seed), everything()).report;
+            assert_eq!(reordered, report, "{name}: lists, seed {seed}");
+        }
+    }
+}
+
 proptest! {
     // Each asks three clusters.
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_order_of_answers_and_of_lists_changes_nothing(
+        objects in objects().prop_map(each_once), subject in subjects(), seed in any::<u64>(),
+    ) {
+        let report = look_at_anything(cluster_of(objects.clone()), subject.clone()).report;
+        prop_assert_eq!(&look_in_order(cluster_of(objects.clone()), subject.clone(), seed), &report);
+        prop_assert_eq!(&look_at_anything(cluster_of(objects).reordered(seed), subject).report, &report);
+    }
 
     #[test]
     fn neither_order_nor_neighbours_change_what_holds_what(

@@ -190,7 +190,7 @@ fn phase_and_finalizers_tell_who_is_waited_for() {
     let looked = look(recording("runtime-and-freezer"), object("pod", "n2", "fin"));
     assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
     assert!(
-        looked.chain(0)[0].contains("the node is done, held by finalizer example.com/hold"),
+        looked.chain(0)[0].contains("the kubelet has finished, held by finalizer example.com/hold"),
         "{:?}",
         looked.chain(0)
     );

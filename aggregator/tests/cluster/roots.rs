@@ -208,7 +208,7 @@ fn an_operator_and_its_webhook_cannot_come_back_into_their_namespace() {
             "Volume longhorn-system/v1: held by finalizer longhorn.io",
             "ServiceAccount longhorn-system/longhorn-service-account: ",
             "ValidatingWebhookConfiguration validator: ",
-            "Service longhorn-system/longhorn-admission-webhook: does not exist, and cannot be made again",
+            "Service longhorn-system/longhorn-admission-webhook: does not exist, and cannot be created again",
         ],
     );
     // The order that works: the webhook, then the finalizers.

@@ -116,7 +116,7 @@ fn a_first_screen_and_what_its_numbers_lead_to() {
     assert!(types.contains("ApiServiceWithoutEndpoints"), "{types}");
     let nowhere = server.ask(&["-n", "nope"]);
     assert_eq!(nowhere.status.code(), Some(1));
-    assert!(text(&nowhere.stderr).contains("there is no namespace \"nope\""), "{}", text(&nowhere.stderr));
+    assert!(text(&nowhere.stderr).contains("namespace \"nope\" not found"), "{}", text(&nowhere.stderr));
 }
 
 #[test]
@@ -265,6 +265,34 @@ fn a_wait_is_over_when_kubectls_is() {
     }
     let unknown = wait(&server, &["frob/x", "--timeout", "1s"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown.stderr));
+}
+
+/// What names an object for kubectl names it here, and what does not is an error here too.
+#[test]
+fn an_object_is_named_as_for_kubectl() {
+    let server = Server::start("dstate-fuse");
+    let kubectl = crate::connecting::kubectl();
+    let pod = [&["pod/p"][..], &["po", "p"], &["pods/p"], &["Pod/p"], &["PODS", "p"], &["pods.v1./p"]];
+    let node = [&["no/node-a"][..], &["nodes", "node-a"], &["Node/node-a"]];
+    let lease = "kube-controller-manager";
+    let lease =
+        ["lease", "leases", "leases.coordination.k8s.io", "Lease.v1.coordination.k8s.io"].map(|word| [word, lease]);
+    let wrong = [&["pod/none"][..], &["frobs/p"], &["pods.v2./p"], &["pods.apps/p"], &["pod/p/q"]];
+    let cases = pod.into_iter().map(|words| (words, "exam-dstate", true));
+    let cases = cases.chain(node.into_iter().map(|words| (words, "exam-dstate", true)));
+    let cases = cases.chain(lease.iter().map(|words| (&words[..], "kube-system", true)));
+    for (words, namespace, is_one) in cases.chain(wrong.into_iter().map(|words| (words, "exam-dstate", false))) {
+        let theirs = Command::new(&kubectl)
+            .arg("get")
+            .args(words)
+            .args(["-o", "name", "-n", namespace, "--kubeconfig"])
+            .arg(server.kubeconfig.path())
+            .output()
+            .unwrap();
+        assert_eq!(theirs.status.success(), is_one, "kubectl {words:?}: {}", text(&theirs.stderr));
+        let ours = server.plugin(words).args(["-n", namespace]).output().unwrap();
+        assert_eq!(ours.status.code() != Some(1), is_one, "{words:?}: {}", text(&ours.stderr));
+    }
 }
 
 /// A thousand pods, of which one in the first page and two behind it are to go.

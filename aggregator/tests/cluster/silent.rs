@@ -140,7 +140,7 @@ fn a_machine_that_runs_although_it_was_declared_out_of_service() {
     let world = silent().taint("node-a", OUT_OF_SERVICE, "NoExecute").told(Says::fuse(&[POD]).at(60));
     let looked = look(world, everything());
     assert!(looked.causes().contains(&"OutOfServiceNotEffective"), "{:?}", looked.causes());
-    assert!(notes(&looked).contains("its agent has spoken since: the machine runs"), "{}", notes(&looked));
+    assert!(notes(&looked).contains("its agent has written an Event since: the machine runs"), "{}", notes(&looked));
 }
 
 #[test]

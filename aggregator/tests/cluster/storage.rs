@@ -200,7 +200,7 @@ fn the_lease_of_a_drivers_controller_tells_whether_it_runs() {
     assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable, "it may be left over");
     let held = attachment(volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi()), true, None);
     let looked = look(lease(held, "external-attacher-leader-ebs-csi-aws-com", 3), everything());
-    assert!(looked.chain(0).pop().unwrap().contains("runs, and has not said anything"), "{:?}", looked.chain(0));
+    assert!(looked.chain(0).pop().unwrap().contains("runs, and reports nothing"), "{:?}", looked.chain(0));
     let kept = volume(&["external-provisioner.volume.kubernetes.io/finalizer"], "Released", csi());
     let kept = kept.change("/api/v1/persistentvolumes", "pv-1", |one| one["status"]["message"] = json!(null));
     let looked = look(lease(kept, "ebs-csi-aws-com", 600), everything());

@@ -134,7 +134,7 @@ fn a_namespace_without_any_condition_after_a_minute_is_worked_on_by_nobody() {
     let pod = json!({"kind": "Pod", "metadata": {"name": "p", "namespace": "n"}, "spec": {"nodeName": "node-a"}});
     let looked = look(bare(100).with(pod), everything());
     assert_eq!(looked.causes(), ["NamespaceControllerNotRunning"], "{:#?}", looked.report);
-    assert!(looked.chain(0)[0].contains("1 object in it, not asked to go"), "{:?}", looked.chain(0));
+    assert!(looked.chain(0)[0].contains("1 object in it, not deleted"), "{:?}", looked.chain(0));
 }
 
 #[test]

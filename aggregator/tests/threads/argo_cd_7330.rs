@@ -19,7 +19,7 @@ fn a_finalizer_on_a_kind_that_its_owner_does_not_look_at() {
     assert_eq!(looked.causes(), ["FinalizerNotForThisKind"], "{:#?}", looked.report);
     let root = &looked.report.roots[0];
     assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Probable));
-    let says =
-        "Argo CD takes resources-finalizer.argocd.argoproj.io off Application, AppProject, not off ApplicationSet";
+    let says = "Argo CD removes resources-finalizer.argocd.argoproj.io from Application, AppProject, not from \
+                ApplicationSet";
     assert!(root.finding.evidence.iter().any(|one| one.says.starts_with(says)), "{:#?}", root.finding.evidence);
 }

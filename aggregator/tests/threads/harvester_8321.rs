@@ -17,6 +17,6 @@ fn a_namespace_that_a_disconnected_rancher_made() {
     assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"], "{:#?}", looked.report);
     let finding = &looked.report.roots[0].finding;
     let root = looked.chain(0).pop().unwrap();
-    assert!(root.contains("(Rancher takes it off when"), "{root}");
+    assert!(root.contains("(Rancher removes it when"), "{root}");
     assert!(finding.remedy.breaks.contains("Rancher's project roles"), "{}", finding.remedy.breaks);
 }

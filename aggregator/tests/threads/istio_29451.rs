@@ -27,7 +27,7 @@ fn an_operator_that_was_removed_first() {
         0,
         &[
             "IstioOperator istio-system/istio-control-plane: ",
-            "ServiceAccount istio-operator/istio-operator: may release",
+            "ServiceAccount istio-operator/istio-operator: may remove",
         ],
     );
 }

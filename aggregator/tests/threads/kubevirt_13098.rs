@@ -29,7 +29,7 @@ fn a_virtual_machine_outlives_its_operator_and_its_webhook() {
             "VirtualMachine vms/focal: held by finalizer kubevirt.io/virtualMachineControllerFinalize",
             "ServiceAccount kubevirt/kubevirt-controller: ",
             "ValidatingWebhookConfiguration virt-api-mutator: ",
-            "Service kubevirt/virt-api: does not exist, and cannot be made again",
+            "Service kubevirt/virt-api: does not exist, and cannot be created again",
         ],
     );
 }

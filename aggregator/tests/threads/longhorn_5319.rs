@@ -28,7 +28,7 @@ fn longhorn_and_its_webhook_went_together() {
     assert_eq!(looked.causes(), ["WebhookGoneWithNamespace"], "{:#?}", looked.report);
     assert_eq!(looked.report.roots[0].verdict, Verdict::Stuck);
     let chain = looked.chain(0).join("\n");
-    for part in ["held by finalizer longhorn.io", "longhorn-service-account", "cannot be made again"] {
+    for part in ["held by finalizer longhorn.io", "longhorn-service-account", "cannot be created again"] {
         assert!(chain.contains(part), "{chain}");
     }
     // Of the namespace the same webhook is told.

@@ -24,7 +24,7 @@ fn objects_of_a_rancher_that_was_uninstalled_first() {
     assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
     assert_eq!(looked.victims(0), ["Namespace local"]);
     let root = looked.chain(0).pop().unwrap();
-    assert!(root.contains("(Rancher takes it off when"), "{root}");
+    assert!(root.contains("(Rancher removes it when"), "{root}");
     let breaks = &looked.report.roots[0].finding.remedy.breaks;
     assert!(breaks.contains("that Rancher has forgotten"), "{breaks}");
 }

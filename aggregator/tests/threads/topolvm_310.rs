@@ -21,5 +21,5 @@ fn a_claim_that_has_a_finalizer_twice() {
     assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Probable));
     let says = "metadata.finalizers has topolvm.cybozu.com/pvc 2 times";
     assert!(root.finding.evidence.iter().any(|one| one.says == says), "{:#?}", root.finding.evidence);
-    assert!(looked.chain(0)[0].contains("topolvm-controller takes it off"), "{:?}", looked.chain(0));
+    assert!(looked.chain(0)[0].contains("topolvm-controller removes it"), "{:?}", looked.chain(0));
 }

@@ -57,6 +57,7 @@ fn main() -> ExitCode {
     trials.push(trial("not-a-leak-itself", together::not_a_leak));
     trials.push(trial("without-the-api", together::without_api));
     trials.push(trial("judged-again", together::judged_again));
+    trials.push(trial("before-a-deletion", together::before_a_deletion));
     trials.push(trial("false-kubelets", false_kubelets::are_not_believed));
     trials.push(trial("in-a-container", container::sees_what_root_sees));
     trials.push(trial("runs-as-deployed", container::runs_as_deployed));

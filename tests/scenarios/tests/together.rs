@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use lab::{Node, scenario};
+use lab::{Node, PodSpec, scenario};
 
 use super::ask;
 
@@ -80,6 +80,29 @@ pub fn without_api() -> anyhow::Result<()> {
     for cause in ["FuseServerNotResponding", "VolumeHeldByProcess"] {
         ensure!(found.contains(&cause), "{cause} is not found:\n{}", answer.text);
     }
+    node.down().context("take the node down")
+}
+
+/// A pod that runs, in a volume of its own: nobody outside of it would hold that, until a process of the host does.
+pub fn before_a_deletion() -> anyhow::Result<()> {
+    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let command = ["/bin/sh", "-c", "cd /scratch && exec /bin/sleep 2147483647"];
+    let mut spec = PodSpec::new("before").container(&command);
+    let volume = node.empty_dir(&mut spec, "scratch", true)?;
+    let spec = spec.mount(&volume, "/scratch");
+    node.run(&spec)?;
+    let pod = format!("{}/{}", spec.pod.namespace, spec.pod.name);
+    let flags = ["--pod", &pod, "--before"];
+    let free = ask::check_with(&node, &flags)?;
+    ensure!(free.code == 0 && free.report.pods.is_empty(), "its own process would hold it:\n{}", free.text);
+    let mut holder = Command::new("sleep").arg("600").current_dir(&volume).spawn()?;
+    let held = ask::check_with(&node, &flags);
+    holder.kill()?;
+    holder.wait()?;
+    let held = held?;
+    let found = held.report.pods.iter().filter(|pod| pod.before).flat_map(|pod| &pod.findings);
+    let causes: Vec<&str> = found.map(|finding| finding.cause.0.id).collect();
+    ensure!(held.code == 2 && causes == ["VolumeHeldByProcess"], "{causes:?}:\n{}", held.text);
     node.down().context("take the node down")
 }
 

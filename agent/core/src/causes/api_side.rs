@@ -12,7 +12,7 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
         return None;
     }
     let found = of_pod(view, &cause::STATUS_NOT_REPORTED, Some(Gate::StatusReported), &[])
-        .probable()
+        .probable("why the kubelet has not reported it: that is in its log only")
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", format!("status.phase is still {}", api.phase))
         .evidence("status.phase", &api.phase)
@@ -25,7 +25,7 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
 pub fn termination_not_finished(view: &PodView) -> Option<Finding> {
     let api = view.api.filter(|_| is_before_volumes(view))?;
     let found = of_pod(view, &cause::TERMINATION_NOT_FINISHED, Some(Gate::SandboxStopped), &[])
-        .probable()
+        .probable("which of the two it is: the kubelet's log has that")
         .link("this node", "all containers have ended, no sandbox is READY")
         .blame(
             "the kubelet",
@@ -58,7 +58,9 @@ pub fn finalizers(view: &PodView, is_alone: bool) -> Option<Finding> {
     let found = if is_alone {
         found.link("this node", "containers, sandboxes, volumes and cgroup are gone")
     } else {
-        found.probable().link("this node", "not done yet; the object stays also when it is")
+        found
+            .probable("that nothing else is left when the node has finished")
+            .link("this node", "not done yet; the object stays also when it is")
     };
     let found = found
         .blame("API server", format!("finalizers {}", names.join(", ")))
@@ -80,7 +82,7 @@ pub fn devices(view: &PodView) -> Option<Finding> {
     }
     let claims = view.api.map(|pod| pod.claims.join(", ")).unwrap_or_default();
     let found = of_pod(view, &cause::DRA_DRIVER_GONE, Some(Gate::DevicesUnprepared), &[])
-        .probable()
+        .probable("whether the DRA driver is gone or refuses")
         .blame(format!("resource claims {claims}"), "the kubelet has not been able to unprepare them")
         .evidence("dra_manager_state", "still lists this pod")
         .name_if(Placeholder::Claim, (!claims.is_empty()).then_some(claims))

@@ -33,7 +33,10 @@ pub fn suspended(view: &PodView, waiting: &Waiting, mount: &Mount, stack: &Block
         .evidence(format!("/sys/block/{}/dm/suspended", device.name), "1")
         .name(Placeholder::Map, name)
         .root(&device.name);
-    Some(if sure == Sure::Yes { found } else { found.probable() }.finish())
+    Some(
+        if sure == Sure::Yes { found } else { found.probable("that it is this mount which the task waits for") }
+            .finish(),
+    )
 }
 
 /// A task waits for the device below this mount.
@@ -61,7 +64,12 @@ pub fn not_responding(
     };
     // That it finishes nothing in a moment proves little; that its driver has given it up does.
     let is_dead = failing.is_some_and(BlockDevice::is_dead);
-    if sure == Sure::Yes && is_dead { found } else { found.probable() }.finish()
+    if sure == Sure::Yes && is_dead {
+        found
+    } else {
+        found.probable("whether the device answers later: in a moment it finished no request")
+    }
+    .finish()
 }
 
 fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &Waiting, mount: &Mount) -> FindingBuilder {

@@ -152,7 +152,7 @@ pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
     let found = of_pod(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
-        .probable()
+        .probable("whether anything still uses it: nobody removes it, and the pod does not wait for it")
         .blame(words::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
         .name_if(Placeholder::Cgroup, dir.path.as_str())
@@ -172,7 +172,7 @@ fn children(view: &PodView) -> Option<Finding> {
         .link(words::cgroup(&dir.path), "cannot be removed: it has children")
         .blame(words::cgroup(&path), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
-        .probable()
+        .probable("who made the child cgroups")
         .name_if(Placeholder::Cgroup, path.as_str())
         .name_if(Placeholder::Path, path.as_str())
         .root(path.show());
@@ -196,7 +196,7 @@ fn empty(view: &PodView) -> Option<Finding> {
         None => return None,
     };
     let found = of_pod(view, cause, GATE, &[])
-        .probable()
+        .probable("the kubelet's memory and systemd's job, which nothing shows from outside")
         .blame(words::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)
         .name_if(Placeholder::Unit, unit)

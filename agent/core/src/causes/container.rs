@@ -100,7 +100,7 @@ fn lost_exit(
         .root(&container.id);
     // Nobody has looked for conmon; and containerd may take ten seconds to see an exit.
     let is_sure = !is_crio(view) && view.is_overdue_by(UNMOUNT_RETRY_MS);
-    Some(if is_sure { found } else { found.probable() }.finish())
+    Some(if is_sure { found } else { found.probable("whether the runtime still sees the exit") }.finish())
 }
 
 fn is_crio(view: &PodView) -> bool {
@@ -134,7 +134,8 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     let is_late = cause::CRIO_STOP_LOOP_STUCK.patience.ms().is_some_and(|ms| view.is_overdue_by(ms));
     let stop_loop = is_crio(view) && is_late;
     let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
-    let mut found = of_pod(view, cause, GATE, head).probable();
+    let mut found =
+        of_pod(view, cause, GATE, head).probable("whether a SIGKILL was sent: no process of the container shows one");
     let hooks: Vec<u32> = hooks(view, container).iter().map(|process| process.pid).collect();
     for process in processes.iter().take(3) {
         let state = match hooks.contains(&process.pid) {
@@ -179,7 +180,7 @@ fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option
     };
     let ago = findings::duration((at_ms - learnt_ms) / 1000);
     let found = of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, head)
-        .probable()
+        .probable("when the kubelet learnt of the deletion")
         .blame(
             "grace period",
             format!(

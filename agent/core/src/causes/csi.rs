@@ -128,7 +128,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         .name_if(Placeholder::PluginDir, view.seen.node.kubelet_root.join("plugins").join(&data.driver).as_str())
         .root(&data.driver);
     if silent > 0 {
-        found = found.probable();
+        found = found.probable("the names of the drivers whose registration sockets do not answer");
     }
     Some(found.finish())
 }
@@ -151,7 +151,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         return Some(fails(view, volume, tries.as_ref(), found));
     }
     let found = of_pod(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
-        .probable()
+        .probable("whether the driver answered OK or fails: the kubelet's counters do not tell")
         .link(words::mount(mount), "mounted, and nothing holds it")
         .blame(words::csi_driver(&data.driver), "registered, and it has not unmounted this target")
         .evidence("search for holders", "no process holds the mount")
@@ -177,7 +177,11 @@ fn fails(view: &PodView, volume: &VolumeDir, tries: Option<&tries::Tries<'_>>, f
         .name(Placeholder::Driver, &data.driver)
         .name_if(Placeholder::Path, target.as_str())
         .root(target.show());
-    let found = if tries.is_some_and(tries::Tries::proves_failure) { found } else { found.probable() };
+    let found = if tries.is_some_and(tries::Tries::proves_failure) {
+        found
+    } else {
+        found.probable("the driver's answers: the kubelet's counters do not show each of them")
+    };
     tries::tell(view, tries, found).finish()
 }
 

@@ -37,7 +37,7 @@ fn copy_of<'a>(seen: &'a Observation, volume: &UnstagedVolume) -> Option<&'a Mou
 fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountCopy) -> Finding {
     words::copy_named(of_node(seen, &cause::DEVICE_PINNED_BY_PRIVATE_COPY, None), copy)
         // The driver may have another reason not to finish.
-        .probable()
+        .probable("whether the driver has another reason not to finish")
         .link(words::place(&volume.path), format!("unmounted; its device {} is still in use", copy.mount.dev))
         .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
         .evidence("mountinfo of the kubelet", format!("no mount of {}", copy.mount.dev))

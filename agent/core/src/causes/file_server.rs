@@ -26,8 +26,11 @@ pub fn not_responding(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> F
             .finish(),
         several => {
             let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
-            let found =
-                several.iter().fold(found.probable(), |found, mount| found.link(words::mount(mount), one_of(mount)));
+            let found = several
+                .iter()
+                .fold(found.probable("which of these file systems the task waits for"), |found, mount| {
+                    found.link(words::mount(mount), one_of(mount))
+                });
             found.blame("a file server", "which of these does not answer cannot be told").root(function).finish()
         }
     }

@@ -23,7 +23,12 @@ pub fn frozen(view: &PodView, waiting: &Waiting, mount: &Mount, sure: Sure) -> F
         .root(mount.dev);
     // That lock has other users; beside a call that writes on this very mount there is no other.
     let writes = words::writes(thread);
-    if sure == Sure::Yes && writes { found } else { found.probable() }.finish()
+    if sure == Sure::Yes && writes {
+        found
+    } else {
+        found.probable("that the lock which the task waits for is that of a freeze")
+    }
+    .finish()
 }
 
 #[cfg(test)]

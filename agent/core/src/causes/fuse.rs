@@ -29,11 +29,11 @@ pub fn not_responding(
     match mounts {
         [mount] if let Some(number) = mount.fuse_connection() => of_mount(view, found, mount, number),
         [] => found
-            .probable()
+            .probable("which FUSE mount the task waits for")
             .blame("a FUSE server", "no mount with waiting requests was found in the task's mount namespace")
             .root(format!("unknown:{}", process.pid)),
         several => {
-            let mut found = found.probable();
+            let mut found = found.probable("which of these FUSE mounts the task waits for");
             for mount in several {
                 found = found.link(words::mount(mount), "one of these does not answer");
             }
@@ -67,7 +67,13 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
         return None;
     }
     // Without the file system's own word a search that found nobody only makes it likely.
-    let sure = |found: FindingBuilder| if dead { found } else { found.probable() };
+    let sure = |found: FindingBuilder| {
+        if dead {
+            found
+        } else {
+            found.probable("the file system's own answer: it was not asked, or did not give one in time")
+        }
+    };
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
     let found = of_pod(view, &cause::FUSE_SERVER_GONE, gate, head)
         .blame(words::mount(mount), "its server has died")
@@ -107,11 +113,12 @@ fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -
         .name_if(Placeholder::Mount, shown.mount_point.as_str())
         .name_if(Placeholder::Path, shown.mount_point.as_str())
         .root(number);
-    let found = if waiting.is_none() { found.probable() } else { found };
+    let found =
+        if waiting.is_none() { found.probable("how many requests wait: fusectl could not be read") } else { found };
     let found = found.name_if(Placeholder::Fusectl, connection.filter(|c| c.lacks_fusectl()).map(|_| FUSECTL));
     match connection.map(|connection| servers(connection, mount)) {
         Some(Servers::Likely(server)) => found
-            .probable()
+            .probable("which connection that process serves: this kernel does not tell")
             .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(
                 format!("/proc/{}/fd", server.pid),

@@ -30,7 +30,7 @@ pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
     }
     let finding = |staging: &StagingMount| {
         of_node(seen, cause, None)
-            .probable()
+            .probable("that the kubelet does not still use it: its memory cannot be read")
             .blame(words::place(&staging.path), "staged for no pod of this node")
             .evidence(
                 "mountinfo of the kubelet",

@@ -8,8 +8,8 @@ use super::{
     kill, uninterruptible, words,
 };
 use crate::{
-    observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, VolumeDir},
-    view::PodView,
+    observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, Seen, VolumeDir},
+    view::{PodView, Why},
 };
 
 /// Of so many holders of a mount it is looked at what they wait for.
@@ -18,7 +18,7 @@ const MAX_WAITING: usize = 20;
 /// Who holds a volume's mount.
 pub fn find(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Vec<Finding> {
     // The dearest search of all, for what is to be unmounted now.
-    if !view.runs() && !csi::is_not_tried(view, volume) {
+    if may_be_unmounted(view) && !csi::is_not_tried(view, volume) {
         search(view, mount);
     }
     let found = blockers(view, mount).enumerate().map(|(at, holder)| {
@@ -44,19 +44,19 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     let process = view.process(holder.pid)?;
     let thread = process.threads.iter().find(|thread| thread.waits() && view.is_steady(process, thread))?;
     let mut head = head.to_vec();
-    head.push(Link::new(words::mount(mount), "cannot be unmounted: in use"));
+    head.push(Link::new(words::mount(mount), in_use(view)));
     let mut finding = uninterruptible::why(view, process, thread, &head, VOLUMES);
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
     if !process.is_ending(thread) {
         // It has waited for a moment only, as far as we saw.
-        finding.confidence = findings::Confidence::Probable;
+        finding.doubt("whether it keeps waiting: it was seen for a moment only");
     }
     is_this.then_some(finding)
 }
 
 /// Who holds a subPath's mount.
 pub fn of_sub_path(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
-    if !view.runs() {
+    if may_be_unmounted(view) {
         search(view, mount);
     }
     all(view, &cause::SUB_PATH_BUSY, mount, head)
@@ -80,20 +80,52 @@ fn all(view: &PodView, cause: &'static Cause, mount: &Mount, head: &[Link]) -> O
     Finding::together(blockers(view, mount).map(|holder| finding(view, cause, mount, holder, head)).collect())
 }
 
+/// Whether the kubelet has come to its volumes, or that is assumed.
+fn may_be_unmounted(view: &PodView) -> bool {
+    !view.runs() || view.why == Why::Assumed
+}
+
 /// Has the holders of a mount looked for.
 fn search(view: &PodView, mount: &Mount) {
     view.seen.is_settled(Question::Holders(mount.mount_point.clone()));
 }
 
 /// Holders that make `umount` fail. A private copy in another namespace does not, on any kernel
-/// since 3.18, and is blamed for nothing; neither is the kubelet's own look at the volume.
+/// since 3.18, and is blamed for nothing; neither is the kubelet's own look at the volume. The processes of a pod that
+/// is only taken for deleted would end first.
 fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a Holder> {
     let kubelet = view.seen.node.kubelet.get().map(|kubelet| kubelet.pid);
+    let ends = ends_first(view);
     let search = view.holders(&mount.mount_point);
     let holders = search.into_iter().flat_map(|search| &search.holders);
-    holders.filter(move |holder| {
-        matches!(holder.copy, CopyKind::Original | CopyKind::Propagated) && Some(holder.pid) != kubelet
-    })
+    holders.filter(move |holder| blocks(holder) && Some(holder.pid) != kubelet && !ends(holder))
+}
+
+/// Tells the processes that end before the volumes of a pod whose deletion is assumed are unmounted.
+fn ends_first(view: &PodView) -> impl Fn(&Holder) -> bool + use<> {
+    let its = (view.why == Why::Assumed).then(|| view.uid().clone());
+    move |holder| matches!((&holder.owner, &its), (Owner::Pod { uid, .. }, Some(its)) if uid == its)
+}
+
+fn blocks(holder: &Holder) -> bool {
+    matches!(holder.copy, CopyKind::Original | CopyKind::Propagated)
+}
+
+/// Why the search for holders of a mount proves nobody's absence, if it does not.
+pub fn not_searched(view: &PodView, mount: &Mount) -> Option<String> {
+    let search = view.holders(&mount.mount_point)?;
+    let ends = ends_first(view);
+    match &search.mappings {
+        _ if search.behind_unread_tables > 0 => {
+            Some(format!("{} processes could not be looked at", search.behind_unread_tables))
+        }
+        // The search ends with who is found first.
+        _ if search.holders.iter().any(|holder| blocks(holder) && ends(holder)) => {
+            Some("its own processes hold a copy of it, so rarer ways to hold it were not looked for".to_owned())
+        }
+        Seen::Failed(fault) => Some(fault.to_string()),
+        _ => None,
+    }
 }
 
 fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
@@ -108,7 +140,7 @@ fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
 
 fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
     let (by, source, path) = how(holder);
-    let mut found = of_pod(view, cause, VOLUMES, head).link(words::mount(mount), "cannot be unmounted: in use");
+    let mut found = of_pod(view, cause, VOLUMES, head).link(words::mount(mount), in_use(view));
     let mut copy = String::new();
     if holder.copy == CopyKind::Propagated {
         copy = format!(", in the copy that was propagated to mount namespace {}", holder.mount_ns);
@@ -140,6 +172,10 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
         .name_if(Placeholder::Unit, unit)
         .root(format!("{}:{}", holder.pid, holder.start_ticks))
         .finish()
+}
+
+fn in_use(view: &PodView) -> &'static str {
+    if view.why == Why::Assumed { "could not be unmounted: in use" } else { "cannot be unmounted: in use" }
 }
 
 /// In words, the file that tells, and the path it tells.

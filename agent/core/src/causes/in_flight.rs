@@ -19,7 +19,7 @@ pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
         let sent = words::count(owner.count as usize, "descriptor", "descriptors");
         of_pod(view, &cause::VOLUME_HELD_IN_FLIGHT, VOLUMES, head)
             // Which files they are, nobody tells.
-            .probable()
+            .probable("which files the descriptors on their way are")
             .link(words::mount(mount), "mounted, and no process holds it")
             .blame(
                 words::pid(owner.pid, &owner.comm, owner.state),

@@ -44,7 +44,14 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
         .name(Placeholder::ShimPid, shim.id())
         .root(root(shim));
     // The runtime may still be at its clean-up.
-    Some(if view.is_overdue_by(UNMOUNT_RETRY_MS) { found } else { found.probable() }.finish())
+    Some(
+        if view.is_overdue_by(UNMOUNT_RETRY_MS) {
+            found
+        } else {
+            found.probable("whether containerd is still at its clean-up: too little time has passed")
+        }
+        .finish(),
+    )
 }
 
 /// The container is the guest of a virtual machine or of a kernel of its own: what runs on the node is its monitor, which
@@ -57,7 +64,7 @@ pub fn guest(view: &PodView, container: &Container, head: &[Link]) -> Option<Fin
         return None;
     }
     let found = of_pod(view, &cause::SANDBOXED_GUEST_NOT_STOPPED, GATE, head)
-        .probable()
+        .probable("the processes inside the guest")
         .blame(
             words::pid(shim.pid, &shim.comm, shim.state),
             format!("{program}, {}; the container runs in its guest, which cannot be seen", words::state(shim.state)),

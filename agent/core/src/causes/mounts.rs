@@ -22,7 +22,9 @@ pub fn nested(view: &PodView, target: &HostPath, head: &[Link]) -> Vec<Finding> 
 /// Mounts below the volume that most likely go with it.
 pub fn automounts(view: &PodView, target: &HostPath, head: &[Link]) -> Vec<Finding> {
     let state = "mounted below the volume; an automount goes with its parent, one that was made by hand does not";
-    let named = |mount: &Mount| nested_mount(view, mount, head, state).probable().finish();
+    let named = |mount: &Mount| {
+        nested_mount(view, mount, head, state).probable("whether it was mounted automatically or by hand").finish()
+    };
     view.mounts_below(target).into_iter().filter(|mount| is_automount(view, mount)).map(named).collect()
 }
 
@@ -75,7 +77,7 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
         None => "could not be listed".to_owned(),
     };
     let found = of_pod(view, cause, VOLUMES, head)
-        .probable()
+        .probable("why the kubelet does not remove it: that is in its log only")
         .blame(words::place(target), format!("not a mount point, {says}"))
         .evidence(target.show(), says)
         .name_if(Placeholder::Path, target.as_str())
@@ -104,7 +106,7 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
     if let Some(covered) = covered_root(view, &mounts) {
         let root = &view.seen.node.kubelet_root;
         let found = of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
-            .probable()
+            .probable("which of the mounts the kubelet sees")
             .link(words::place(target), format!("{} mounts on this one path", mounts.len()))
             .blame(words::place(&covered.mount_point), "mounted a second time over itself")
             .name_if(Placeholder::Path, root.as_str())
@@ -162,7 +164,7 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
     let sub_paths = view.seen.node.kubelet_root.join("pods").join(view.uid().as_str()).join("volume-subpaths");
     let finding = |mount: &Mount| {
         of_pod(view, &cause::SUB_PATH_TARGET_MISSING, VOLUMES, &[])
-            .probable()
+            .probable("what the kubelet's own look at it says")
             .blame(words::mount(mount), "mounted, and what was bound there does not exist any more")
             .evidence("mountinfo of the kubelet", format!("{}, root {}", mount.mount_point.show(), mount.root.show()))
             .name_if(Placeholder::Path, mount.mount_point.as_str())

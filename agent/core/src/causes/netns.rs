@@ -51,7 +51,7 @@ fn ready_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a Networ
 
 fn missing(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, why: &str, head: &[Link]) -> Finding {
     of_pod(view, &cause::NETNS_PATH_MISSING, GATE, head)
-        .probable()
+        .probable("the answer of the CNI plugin to a path that does not exist")
         .blame(words::place(&network.path).called("network namespace "), format!("does not exist; {why}"))
         .evidence(network.path.show(), "no such file")
         .evidence(format!("CRI PodSandboxStatus {}", sandbox.id), "names it as the sandbox's network namespace")

@@ -32,7 +32,9 @@ pub fn not_responding(
         several => {
             let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
             let found =
-                several.iter().fold(found.probable(), |found, mount| found.link(words::mount(mount), one_of(mount)));
+                several.iter().fold(found.probable("which of these NFS mounts the task waits for"), |found, mount| {
+                    found.link(words::mount(mount), one_of(mount))
+                });
             found
                 .blame("an NFS server", "which of these does not answer cannot be told")
                 .root(thread.wchan.get().map_or("", String::as_str))

@@ -26,7 +26,11 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
         .root(view.uid());
     // Nobody is told to cut the grace period of a database short.
     let is_over = view.overdue_ms().is_some() && view.is_overdue_by(RETRY_WINDOW_MS);
-    let found = if is_over { found.name_if(Placeholder::Pid, init.map(Process::id)) } else { found.probable() };
+    let found = if is_over {
+        found.name_if(Placeholder::Pid, init.map(Process::id))
+    } else {
+        found.probable("that its grace period is over")
+    };
     Some(found.finish())
 }
 
@@ -113,7 +117,7 @@ fn remembered(view: &PodView, volumes: &[&VolumeDir], volume: &VolumeDir, why: &
     let is_missing = volume.vol_data == VolData::Missing;
     let file = volume.path.join("vol_data.json");
     let mut found = orphan(view, &cause::ORPHANED_VOLUME_REMEMBERED, volumes)
-        .probable()
+        .probable("the kubelet's memory of its volumes, which nothing shows from outside")
         .blame("the kubelet", format!("most likely remembers volume {}: {why}", findings::clean(&volume.name, 80)))
         .evidence(file.show(), if is_missing { "does not exist" } else { "is there" });
     if let Some(kubelet) = view.seen.node.kubelet.get() {

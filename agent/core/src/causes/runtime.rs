@@ -59,7 +59,12 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     seen.is_settled(Question::RuntimeListener);
     let Some(process) = seen.node.runtime_process.get() else {
         let state = "accepts the connection and does not answer";
-        return Some(found.probable().blame("container runtime", state).finish());
+        return Some(
+            found
+                .probable("which process listens on the socket, and in which state it is")
+                .blame("container runtime", state)
+                .finish(),
+        );
     };
     let state = format!("{}; accepts the connection and does not answer", words::state(process.state));
     let stopped = matches!(process.state, 'T' | 't');
@@ -68,7 +73,10 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
         .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
         .name_if(Placeholder::Pid, process.id().filter(|_| stopped));
     // One that is not stopped may only be slow.
-    Some(if stopped { found } else { found.probable() }.finish())
+    Some(
+        if stopped { found } else { found.probable("whether it hangs or is only slow: it does not answer in time") }
+            .finish(),
+    )
 }
 
 #[cfg(test)]

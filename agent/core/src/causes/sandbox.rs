@@ -59,7 +59,7 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     let subject = pause.map_or_else(|| "its pause process".into(), words::process);
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
     of_pod(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
-        .probable()
+        .probable("why StopPodSandbox does not succeed: that is in the runtime's log only")
         .blame(subject, format!("{state}; all containers have ended"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
         .name(Placeholder::Sandbox, &sandbox.id)
@@ -84,7 +84,14 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
         found = found.evidence("CRI Status, condition NetworkReady", message);
     }
     // The runtime may still know from its cache how to release the network, and fail at that.
-    Some(if unconfigured { found.probable() } else { found }.finish())
+    Some(
+        if unconfigured {
+            found.probable("whether the runtime releases it from its cache, or fails at that")
+        } else {
+            found
+        }
+        .finish(),
+    )
 }
 
 /// Containers the runtime could not load, unless the kubelet has reported the pod's end in spite of them.

@@ -1,6 +1,6 @@
 //! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
 
-use findings::{Confidence, Finding, Gate, Link, Placeholder, cause};
+use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{finding_builder::of_pod, kill::is_shim, tracer, uninterruptible, words};
 use crate::{
@@ -61,13 +61,13 @@ fn hanging(
     head.push(Link::new(words::process(init).and(", init of the container"), words::state(init.state)));
     let mut why = uninterruptible::why(view, shim, thread, &head, gate);
     if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
-        why.confidence = Confidence::Probable;
+        why.doubt("that the stop waits for this thread of the shim");
         return why;
     }
     let function = thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown function", String::as_str);
     let words = words::waiting(shim, thread);
     of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, &head)
-        .probable()
+        .probable("that the stop waits for this thread: the others of the shim run")
         .blame(words::task(shim, thread), format!("{words}; one of {} threads of the shim", shim.thread_count))
         .evidence(format!("/proc/{}/task/{}/stat", shim.pid, thread.tid), "state D in two looks a moment apart")
         .evidence(format!("/proc/{}/task/{}/wchan", shim.pid, thread.tid), function)

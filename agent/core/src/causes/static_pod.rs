@@ -19,7 +19,7 @@ pub fn find(seen: &Observation) -> Vec<Finding> {
     let held = running.iter().filter(|one| running.iter().any(|other| is_older(one, other)));
     let finding = |container: &&Container| {
         of_node(seen, &cause::STATIC_POD_NAME_HELD, None)
-            .probable()
+            .probable("that the new pod waits for the name: the kubelet does not say so")
             .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
             .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
             .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")

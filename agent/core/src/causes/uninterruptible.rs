@@ -64,7 +64,8 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     match waits_on(view, process, thread) {
         WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate).finish(),
         WaitsOn::PerhapsFuse(mounts) => {
-            let found = fuse::not_responding(view, &mounts, thread, process, &head, gate).probable();
+            let found = fuse::not_responding(view, &mounts, thread, process, &head, gate)
+                .probable("the stack of the task, which says what it waits for");
             found.evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), UNTOLD).finish()
         }
         WaitsOn::Nfs(mounts) => nfs::not_responding(view, &mounts, thread, process, &head, gate),

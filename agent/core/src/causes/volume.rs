@@ -70,7 +70,8 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     found.extend(view.seen.loops.iter().filter(is_its).map(|device| block::loop_left(view.seen, device, VOLUMES)));
     if Left::of(view).mounted == 0 && view.has_passed_cgroup() {
         // The kubelet has not stopped at what is left.
-        found.iter_mut().for_each(|finding| finding.confidence = Confidence::Probable);
+        let missing = "that the kubelet still waits for it: it has removed the pod's cgroup already";
+        found.iter_mut().for_each(|finding| finding.doubt(missing));
     }
     let proven = found.iter().any(|finding| finding.confidence == Confidence::Proven);
     if proven {
@@ -84,6 +85,28 @@ pub fn find(view: &PodView) -> Vec<Finding> {
         }
     }
     distinct
+}
+
+/// Who outside of a pod that runs would hold its volumes.
+pub fn would_be_busy(view: &PodView) -> Vec<Finding> {
+    let volumes = mounted(view).flat_map(|(volume, mount)| holder::find(view, volume, mount, &head(volume, "mounted")));
+    let of_sub_path = |(sub_path, mount)| holder::of_sub_path(view, mount, &sub_path_head(sub_path));
+    volumes.chain(mounted_sub_paths(view).filter_map(of_sub_path)).collect()
+}
+
+/// The mounts of which nobody's absence is proven, and why.
+pub fn not_searched(view: &PodView) -> Vec<(String, String)> {
+    let all = mounted(view).map(|(_, mount)| mount).chain(mounted_sub_paths(view).map(|(_, mount)| mount));
+    all.filter_map(|mount| Some((words::mount(mount).text, holder::not_searched(view, mount)?))).collect()
+}
+
+fn mounted<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a VolumeDir, &'a Mount)> {
+    counted(view).filter_map(|volume| Some((volume, view.mount_at(volume.target.get().unwrap_or(&volume.path))?)))
+}
+
+fn mounted_sub_paths<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a SubPath, &'a Mount)> {
+    let all = view.dir.into_iter().flat_map(|dir| &dir.sub_paths);
+    all.filter_map(|sub_path| Some((sub_path, view.mount_at(&sub_path.path)?)))
 }
 
 /// `volume data (kubernetes.io/empty-dir)`.
@@ -157,7 +180,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         None => "nothing was found that holds it",
     };
     let found = of_pod(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
-        .probable()
+        .probable("who holds it, or why its unmount fails")
         .blame(words::mount(mount), state)
         .evidence("search for holders", says)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
@@ -176,7 +199,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
         return None;
     }
     let found = of_pod(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
-        .probable()
+        .probable("the kubelet's memory of its volumes, which nothing shows from outside")
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
         .evidence("search for holders", "no process holds the mount")
@@ -222,11 +245,15 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<F
 
 /// The kubelet cleans subPaths before the volume; one that is busy stops it there.
 fn sub_path_busy(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
+    let head = sub_path_head(sub_path);
     let mount = view.mount_at(&sub_path.path)?;
+    holder::of_sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
+}
+
+fn sub_path_head(sub_path: &SubPath) -> [Link; 1] {
     let subject =
         findings::clean(&format!("subPath of volume {} in container {}", sub_path.volume, sub_path.container), 160);
-    let head = [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")];
-    holder::of_sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
+    [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")]
 }
 
 #[cfg(test)]

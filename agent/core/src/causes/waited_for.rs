@@ -48,7 +48,11 @@ fn among(view: &PodView, waiting: &Waiting, known: Option<Known>, mounts: &[&Mou
             };
             candidates.retain(waits);
             let [mount] = candidates.as_slice() else { return None };
-            Some(fuse::not_responding(view, &[mount], thread, process, head, *gate).probable().finish())
+            Some(
+                fuse::not_responding(view, &[mount], thread, process, head, *gate)
+                    .probable("who has the lock that the task waits for")
+                    .finish(),
+            )
         }
         Subsystem::Memory => None,
         Subsystem::Freeze | Subsystem::Journal(_) | Subsystem::Device | Subsystem::Page | Subsystem::Writeback => {

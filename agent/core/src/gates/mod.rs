@@ -1,6 +1,7 @@
 //! The kubelet's gates, in its order and by its version. Pure: what was seen goes in, what holds
 //! each pod comes out.
 
+mod before;
 mod missing_rights;
 mod node;
 mod pod;
@@ -8,14 +9,14 @@ mod pod;
 mod tests;
 
 use self::missing_rights::Lacking;
-use findings::{NodeFinding, NodeReport, Unknown, Verdict};
+use findings::{NodeFinding, NodeReport, PodReport, Unknown, Verdict};
 
 use crate::{
     causes::{cgroup, runtime},
     counterfactual,
     facts::Facts,
     observation::{Observation, Seen},
-    view::{PodView, candidates_by, kubelet_minor},
+    view::{PodView, Why, candidates_by, kubelet_minor},
 };
 
 /// Judges a whole observation.
@@ -31,12 +32,12 @@ pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
     let looked_into = candidates.iter().filter(|candidate| seen.looked_into.contains(&candidate.pod.uid));
     let views: Vec<PodView> = looked_into.map(|candidate| PodView::new(seen, candidate, kubelet)).collect();
     let lacking = missing_rights::lacking(seen);
-    let reports = views.iter().map(|view| pod::judge(view, &lacking));
+    let reports = views.iter().map(|view| judge_pod(view, &lacking));
     let mut pods: Vec<_> = reports.filter(|report| report.verdict != Verdict::Clear).collect();
     let node::Judged { findings: mut node_findings, not_looked_for, notes } = node::judge(seen, &mut pods);
     if !seen.is_recording() {
         counterfactual::weigh(seen, &candidates, kubelet, &mut pods, |view| {
-            pod::judge(view, &missing_rights::lacking(view.seen))
+            judge_pod(view, &missing_rights::lacking(view.seen))
         });
     }
     pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
@@ -75,6 +76,13 @@ fn all_promised_steps_are_there(pods: &[findings::PodReport], of_node: &[NodeFin
     let of_node = of_node.iter().map(|found| &found.finding);
     for finding in pods.iter().flat_map(|pod| &pod.findings).chain(of_node) {
         assert_eq!(finding.lacks(), [""; 0], "{}: a step is not filled, and its entry promises it", finding.cause.id);
+    }
+}
+
+fn judge_pod(view: &PodView, lacking: &Lacking) -> PodReport {
+    match view.why {
+        Why::Assumed => before::judge(view, lacking),
+        _ => pod::judge(view, lacking),
     }
 }
 

@@ -79,6 +79,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
     let verdict = verdict(view, blocked, &findings);
     PodReport {
         pod: view.pod.clone(),
+        before: false,
         verdict,
         gate,
         gone_because: match next_try(view, verdict, gate) {
@@ -147,6 +148,7 @@ fn gone_because(view: &PodView) -> String {
             format!("it ended {} ago, and nobody has deleted it", findings::duration(ended))
         }
         Why::NotInApi => "the API server does not know it any more".to_owned(),
+        Why::Assumed => "nobody has deleted it".to_owned(),
         Why::BeingKilled => {
             "a process of it has been killed or hangs while exiting; the API server tells nothing of it".to_owned()
         }
@@ -314,7 +316,7 @@ fn is_cut_down(view: &PodView) -> bool {
 }
 
 /// Sources that failed for this pod.
-fn unknowns(view: &PodView, lacking: &Lacking) -> Vec<Unknown> {
+pub(super) fn unknowns(view: &PodView, lacking: &Lacking) -> Vec<Unknown> {
     let mut unknown = Vec::new();
     let mut add = |fault: &crate::observation::Fault, hides: &str| {
         if !lacking.explains(fault) {

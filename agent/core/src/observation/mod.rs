@@ -62,6 +62,9 @@ pub struct Observation {
     pub at_ms: u64,
     /// Milliseconds since boot, for the age of processes.
     pub uptime_ms: u64,
+    /// Whether the deletion of pods that run is assumed, to learn what would hold them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before: bool,
     /// What the agent was allowed to see; `Missing` in observations of older agents.
     #[serde(default)]
     pub rights: Seen<Rights>,

@@ -41,6 +41,7 @@ pub fn node() -> Observation {
         agent_version: "test".into(),
         at_ms: NOW,
         uptime_ms: 1_000_000_000,
+        before: false,
         rights: Seen::Missing,
         node: NodeFacts {
             name: "node-7".into(),

@@ -33,6 +33,8 @@ pub enum Why {
     /// The API server does not know it any more, and it still has something here: it was deleted
     /// by force, or the kubelet could not clean up after it.
     NotInApi,
+    /// It should not be gone. Somebody wants to know what would hold it if it were deleted now.
+    Assumed,
     /// The API server was not asked. A process of it has a SIGKILL pending, or hangs on its way out.
     BeingKilled,
     /// The API server was not asked. Everything of it has ended, and something is left.
@@ -65,7 +67,7 @@ pub(crate) fn candidates_by(seen: &Facts<'_>) -> Vec<Candidate> {
             };
             let superseded = superseded(seen).into_iter().filter(|pod| !known(&pod.uid));
             let killed = superseded.filter_map(|pod| being_killed(seen, pod));
-            let requested = requested.chain(completed(seen, &api.pods));
+            let requested = requested.chain(completed(seen, &api.pods)).chain(assumed(seen, &api.pods));
             requested.chain(unknown.filter_map(|(_, pod)| forgotten(pod))).chain(killed).collect()
         }
         None => local.into_values().filter_map(|pod| without_api(seen, pod)).collect(),
@@ -76,7 +78,7 @@ pub(crate) fn candidates_by(seen: &Facts<'_>) -> Vec<Candidate> {
 /// a moment.
 fn completed<'a>(seen: &'a Observation, pods: &'a [ApiPod]) -> impl Iterator<Item = Candidate> + 'a {
     let ended = |pod: &'a ApiPod| {
-        let is_over = pod.deletion.is_none() && !pod.mirror && matches!(pod.phase.as_str(), "Succeeded" | "Failed");
+        let is_over = pod.deletion.is_none() && !pod.mirror && has_ended(pod);
         let finished_ms = pod.finished_ms.filter(|_| is_over)?;
         (seen.at_ms.saturating_sub(finished_ms) >= RETRY_WINDOW_MS).then_some((pod, finished_ms))
     };
@@ -84,6 +86,17 @@ fn completed<'a>(seen: &'a Observation, pods: &'a [ApiPod]) -> impl Iterator<Ite
     let mounted = if ended.is_empty() { BTreeSet::new() } else { pods_with_volumes(seen) };
     let left = ended.into_iter().filter(move |(pod, _)| mounted.contains(pod.uid.as_str()));
     left.map(|(pod, finished_ms)| Candidate { pod: pod.to_ref(), why: Why::Completed { finished_ms } })
+}
+
+/// Pods that are not to go, where their deletion is assumed. A static pod's is not: the API server cannot delete it.
+fn assumed<'a>(seen: &Observation, pods: &'a [ApiPod]) -> impl Iterator<Item = Candidate> + 'a {
+    let pods = if seen.before { pods } else { &[] };
+    let runs = pods.iter().filter(|pod| pod.deletion.is_none() && !pod.mirror && !has_ended(pod));
+    runs.map(|pod| Candidate { pod: pod.to_ref(), why: Why::Assumed })
+}
+
+fn has_ended(pod: &ApiPod) -> bool {
+    matches!(pod.phase.as_str(), "Succeeded" | "Failed")
 }
 
 /// The uids below which a volume is mounted.

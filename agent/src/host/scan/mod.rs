@@ -117,6 +117,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
         at_ms: sys::now_ms(),
         uptime_ms: sys::uptime_ms(),
+        before: options.before,
         rights,
         node: NodeFacts {
             name,

@@ -33,6 +33,8 @@ pub struct Options {
     pub probe_fuse: bool,
     /// Look into this pod only.
     pub only: Option<PodFilter>,
+    /// Assume that what runs is deleted, to learn who would hold its volumes.
+    pub before: bool,
     /// List the whole node even so, for whoever judges another pod by it later.
     pub list_all: bool,
 }

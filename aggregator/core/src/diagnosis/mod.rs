@@ -8,6 +8,7 @@ use findings::{Evidence, FaultKind, Unknown, clean};
 
 pub use root_cause::{AgentFinding, RootCause, Step, ToldBy};
 
+use crate::messages::Refusal;
 use crate::state::{Answer, Fault, ObjectRef};
 
 /// Something that could not be looked at.
@@ -59,6 +60,8 @@ pub struct Diagnosis {
     pub notes: BTreeSet<String>,
     /// What may not be seen and only adds to what is known: who would say what.
     pub forbidden: BTreeSet<(String, String)>,
+    /// The rights that this takes.
+    pub refusals: BTreeSet<Refusal>,
     /// Whether an answer that may change this is still out.
     pub pending: bool,
 }
@@ -87,6 +90,7 @@ impl Diagnosis {
             Ok(value) => return value,
             Err(fault) if fault.kind == FaultKind::Denied => {
                 self.forbidden.insert((clean(source.as_ref(), 200), adds.to_owned()));
+                self.refusals.extend(Refusal::read(&fault.to_string()));
                 return None;
             }
             Err(fault) => fault.to_string(),

@@ -151,9 +151,9 @@ impl RootCause {
         self.with(|draft| draft.name_if(placeholder, value))
     }
 
-    /// See [`FindingBuilder::lacks`].
+    /// See [`FindingBuilder::probable`].
     pub fn probable(self, missing: impl AsRef<str>) -> Self {
-        self.with(|draft| draft.lacks(missing))
+        self.with(|draft| draft.probable(missing))
     }
 
     /// What makes this root the same as another one.

@@ -107,13 +107,15 @@ impl<'a> Lister<'a> {
         })
     }
 
-    /// What the agent in a pod says of another pod when it is asked now; missing where nobody wants to ask it.
-    pub fn live(&self, agent: &Pod, pod: &Pod) -> Answer<Vec<&'a AgentEvent>> {
+    /// What the agent in a pod says of another pod when it is asked now; missing where nobody wants to ask it. `before`
+    /// is for a pod that is not being deleted.
+    pub fn live(&self, agent: &Pod, pod: &Pod, before: bool) -> Answer<Vec<&'a AgentEvent>> {
         let both = |meta: &Meta| (meta.namespace.clone().unwrap_or_default(), meta.name.clone());
         if !self.state.live {
             return Answer::Missing;
         }
-        self.facts(Question::Live { agent: both(&agent.metadata), pod: both(&pod.metadata) }).and_then(of_kind)
+        let (agent, pod) = (both(&agent.metadata), both(&pod.metadata));
+        self.facts(Question::Live { agent, pod, before }).and_then(of_kind)
     }
 
     /// All objects of a kind, of the cluster or of one namespace.

@@ -1,6 +1,8 @@
 //! Errors of the API server and of controllers.
 
-use findings::quote_for_shell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use findings::{clean, quote_for_shell};
 
 use super::Message;
 use crate::state::Resource;
@@ -44,7 +46,7 @@ pub fn is_namespace_terminating(message: &Message) -> bool {
 
 /// Whether the scheduler found no node because volumes can be used on others only.
 pub fn is_volume_node_affinity_conflict(message: &Message) -> bool {
-    message.has("volume node affinity conflict")
+    message.has("volume node affinity conflict") || message.has("didn't match PersistentVolume's node affinity")
 }
 
 /// The service account that a request was refused to: its namespace and name.
@@ -87,6 +89,31 @@ impl Refusal {
         };
         Some(format!("kubectl auth can-i {} {} {at}", word(verb)?, word(resource)?))
     }
+
+    /// Several in words: `you may not list nodes, pods (all namespaces)`.
+    pub fn words(all: &BTreeSet<Refusal>) -> String {
+        let mut rights: BTreeMap<(&str, Option<&str>), Vec<&str>> = BTreeMap::new();
+        for Refusal { verb, resource, namespace } in all {
+            rights.entry((verb, namespace.as_deref())).or_default().push(resource);
+        }
+        let each = rights.into_iter().map(|((verb, namespace), resources)| {
+            let at = namespace.map_or("all namespaces".to_owned(), |namespace| format!("namespace {namespace}"));
+            format!("{verb} {} ({at})", resources.join(", "))
+        });
+        clean(&format!("you may not {}", each.collect::<Vec<_>>().join("; ")), 400)
+    }
+
+    /// The one command that shows of several whether the caller has them.
+    pub fn check(all: &BTreeSet<Refusal>) -> Option<String> {
+        let first = all.first()?;
+        if all.len() == 1 {
+            return first.command();
+        }
+        match first.namespace.as_deref().and_then(quote_for_shell) {
+            Some(namespace) => Some(format!("kubectl auth can-i --list -n {namespace}")),
+            None => Some("kubectl auth can-i --list".to_owned()),
+        }
+    }
 }
 
 /// Whether a CSI sidecar could not read the Secret that a driver call needs.
@@ -98,7 +125,7 @@ pub fn is_secret_not_loaded(message: &Message) -> bool {
 mod tests {
     use super::*;
 
-    /// etcd: api/v3rpc/rpctypes/error.go, `ErrNoSpace` and `ErrTimeout`, as the API server prints them.
+    /// etcd: api/v3rpc/rpctypes/error.go, `ErrGRPCNoSpace` and `ErrGRPCTimeout`, as the API server prints them.
     #[test]
     fn etcd_says_who_it_is() {
         assert_eq!(etcd(&"etcdserver: mvcc: database space exceeded".into()), Some(Etcd::SpaceExceeded));
@@ -113,7 +140,7 @@ mod tests {
         assert!(is_invalid(&message, "w1") && !is_invalid(&message, "w"));
     }
 
-    /// apiserver: pkg/admission/plugin/namespace/lifecycle/admission.go.
+    /// apiserver: pkg/admission/plugin/namespace/lifecycle/admission.go, `Admit`.
     #[test]
     fn a_terminating_namespace_takes_nothing_new() {
         let message = r#"jobs.batch "cleanup" is forbidden: unable to create new content in namespace a because it is being terminated"#;
@@ -145,15 +172,23 @@ mod tests {
         }
     }
 
-    /// kubernetes: pkg/scheduler/framework/plugins/volumebinding, `ErrReasonNodeConflict`; before 1.34 with "had".
+    /// kubernetes: pkg/scheduler/framework/plugins/volumebinding/binder.go, `ErrReasonNodeConflict`; older schedulers
+    /// say it in the first of these ways.
     #[test]
     fn the_scheduler_says_that_a_volume_is_elsewhere() {
-        let message = "0/3 nodes are available: 1 node(s) had untolerated taint {a: }, 2 node(s) had volume node affinity conflict.";
-        assert!(is_volume_node_affinity_conflict(&message.into()));
+        for reason in ["had volume node affinity conflict", "didn't match PersistentVolume's node affinity"] {
+            let message = format!(
+                "0/3 nodes are available: 1 node(s) had untolerated taint {{a: }}, 2 node(s) {reason}. no new claims to \
+                 deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+            );
+            assert!(is_volume_node_affinity_conflict(&message.into()), "{reason}");
+        }
+        let selector = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.";
+        assert!(!is_volume_node_affinity_conflict(&selector.into()));
         assert!(!is_volume_node_affinity_conflict(&"0/3 nodes are available: 3 Insufficient cpu.".into()));
     }
 
-    /// external-attacher: pkg/controller/util.go, `GetCredentialsFromSecret`.
+    /// external-attacher: pkg/controller/csi_handler.go, where it reads the credentials that a PersistentVolume names.
     #[test]
     fn the_attacher_says_that_it_has_no_secret() {
         assert!(is_secret_not_loaded(&r#"failed to load secret "a/keys": secrets "keys" not found"#.into()));

@@ -16,8 +16,8 @@ pub fn network_teardown(message: &Message) -> Option<Message> {
 mod tests {
     use super::*;
 
-    /// kubelet: pkg/kubelet/kubelet.go, `killPod`; containerd: internal/cri/server/podsandbox, `teardownPodNetwork`;
-    /// CRI-O: server/sandbox_network.go, `networkStop`.
+    /// kubelet: pkg/kubelet/kubelet.go, `SyncTerminatingPod`, with the words of pkg/kubelet/container/sync_result.go;
+    /// containerd: internal/cri/server/sandbox_stop.go, `stopPodSandbox`; CRI-O: server/sandbox_network.go, `networkStop`.
     #[test]
     fn a_cni_plugin_speaks_through_runtime_and_kubelet() {
         let killed = r#"error killing pod: failed to "KillPodSandbox" for "18ba147d" with KillPodSandboxError: "rpc error: code = Unknown desc = "#;

@@ -106,7 +106,7 @@ fn unavailable(
         Backend::Unknown if diagnosis.pending => {}
         Backend::Unknown => {
             let found = base(&cause::API_SERVICE_UNAVAILABLE).at_itself(target, available.message.to_string());
-            diagnosis.causes.push(found.probable("what stands behind its Service: that could not be looked at"));
+            diagnosis.causes.push(found.probable("what runs behind its Service: that could not be looked at"));
         }
     }
 }
@@ -150,7 +150,7 @@ fn by_message(
         return unreachable().step(Step::about(service, path));
     }
     let answer = lister.get::<Node>(known::NODES, None, &name);
-    let on = diagnosis.required(format!("node {name}"), "whether the node behind it is well", answer);
+    let on = diagnosis.required(format!("node {name}"), "whether the node is Ready", answer);
     let is_ready = on.is_some_and(|on| is_true(&on.status.conditions, "Ready"));
     let cidr = on.and_then(|on| on.spec.pod_cidrs.first());
     if let Some(told) = on.filter(|_| is_ready).and_then(|on| node::route_missing(lister, on, diagnosis)) {
@@ -210,9 +210,10 @@ fn by_message(
                 &ObjectRef::node(&name),
                 format!(
                     "Ready; whether a firewall does not let {address} through or the route to its pods is missing, one \
-                     time-out does not tell"
+                     time-out does not show"
                 ),
             ))
-            .probable("another API on the same node, reached or not: it would tell a firewall from a missing route"),
+            .probable("another API on the same node, reached or not: it would show whether it is a firewall or a \
+                missing route"),
     }
 }

@@ -148,10 +148,8 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
         Sidecar::Silent(lease) => {
             (format!("{words}; the attacher of {driver} is silent: {} is {}", lease.0, lease.1), Some(lease))
         }
-        Sidecar::Alive(lease) => {
-            (format!("{words}; the attacher of {driver} runs, and has not said anything"), Some(lease))
-        }
-        Sidecar::NotTold => (format!("{words}; {driver} has not said anything"), None),
+        Sidecar::Alive(lease) => (format!("{words}; the attacher of {driver} runs, and reports nothing"), Some(lease)),
+        Sidecar::NotTold => (format!("{words}; {driver} reports nothing"), None),
     };
     let found =
         base.at_itself(target, words).probable("why it is not detached: no detachError and no Event has said so");

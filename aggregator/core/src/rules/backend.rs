@@ -55,7 +55,7 @@ pub fn look(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) ->
     let service = ObjectRef::namespaced(known::SERVICES, namespace, name);
     let selector = &found.spec.selector;
     if selector.is_empty() {
-        let steps = vec![Step::about(&service, "has no selector, and nobody wrote a ready endpoint for it")];
+        let steps = vec![Step::about(&service, "has no selector, and no ready endpoint was written for it")];
         return Backend::NoEndpoint { steps, workload: None, node: None };
     }
     pods_of(lister, diagnosis, &service, selector)
@@ -79,11 +79,11 @@ fn ready(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Re
         if answer.is_missing() {
             return Ready::Nowhere;
         }
-        let Some(endpoints) = diagnosis.required(source, "who serves this", answer) else { return Ready::Unknown };
+        let Some(endpoints) = diagnosis.required(source, "what serves this", answer) else { return Ready::Unknown };
         let first = endpoints.subsets.iter().flat_map(|subset| &subset.addresses).next();
         return first.map_or(Ready::Nowhere, |address| Ready::On(Some(address.node_name.clone())));
     }
-    let Some(slices) = diagnosis.required(source, "who serves this", slices) else { return Ready::Unknown };
+    let Some(slices) = diagnosis.required(source, "what serves this", slices) else { return Ready::Unknown };
     let first = slices.iter().flat_map(|slice| &slice.endpoints).find(|endpoint| endpoint.is_ready());
     first.map_or(Ready::Nowhere, |endpoint| Ready::On(Some(endpoint.node_name.clone())))
 }
@@ -151,7 +151,7 @@ fn lost(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> bool {
     if answer.is_missing() {
         return true;
     }
-    let node = diagnosis.required(format!("node {name}"), "whether its node is well", answer);
+    let node = diagnosis.required(format!("node {name}"), "whether its node is Ready", answer);
     node.is_some_and(|node| condition(&node.status.conditions, "Ready").is_some_and(|ready| ready.status != "True"))
 }
 

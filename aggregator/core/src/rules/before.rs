@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use findings::{Placeholder, Verdict, cause};
 
+mod live;
 mod release;
 mod stateful_set;
 
@@ -29,8 +30,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
     }
     let release = Release::of(&lister.state.subject);
     let mut diagnosis = match target {
-        _ if let Some(release) = release.filter(|release| release.target() == *target) => {
-            release::explain(lister, target, &release)
+        _ if let Some(release) = release.as_ref().filter(|release| release.target() == *target) => {
+            release::explain(lister, target, release)
         }
         _ if target.is(known::NAMESPACES) => namespace(lister, target),
         _ if target.is(known::PODS) => pod(lister, target),
@@ -52,6 +53,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
         }
     }
     diagnosis.causes.retain(|found| found.draft.cause.holds_from_the_start && found.verdict != Verdict::Progressing);
+    if subject::is_named(lister, target) || release.is_some_and(|release| release.target() == *target) {
+        live::look(lister, target, &mut diagnosis);
+    }
     diagnosis
 }
 
@@ -189,7 +193,10 @@ fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
             diagnosis.wait_for(shown.clone());
         }
         let Some(service) = one.spec.service.as_ref().filter(is_here) else { continue };
-        let words = format!("served by Service {service}, whose pods go first; no namespace can go while it is dead");
+        let words = format!(
+            "served by Service {service}, whose pods are deleted first; no namespace can be deleted \
+            while it is not available"
+        );
         diagnosis.causes.push(
             RootCause::below(&cause::NAMESPACE_SERVES_API, target)
                 .same_as(&shown)
@@ -212,8 +219,8 @@ fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     if !callees.is_empty() {
         let names = some(&callees.into_iter().collect::<Vec<_>>(), MOST_NAMES);
         diagnosis.note(format!(
-            "Answered from {} and required (failurePolicy: Fail): {names}. Delete them first, with the operator's own \
-             uninstaller: once their pods are gone they refuse whatever they are asked about, in every namespace.",
+            "Webhooks with failurePolicy Fail that are served from {}: {names}. Delete them first, with the operator's \
+             own uninstaller: once their pods are gone every request that they match is refused, in every namespace.",
             target.name
         ));
     }
@@ -228,14 +235,14 @@ fn lost_claims(lister: &Lister, namespace: &str, is_meant: impl Fn(&Claim) -> bo
     for claim in meant.filter(|claim| !claim.spec.volume_name.is_empty()).take(MOST_CLAIMS) {
         let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
         let source = format!("PersistentVolume {}", claim.spec.volume_name);
-        let volume = diagnosis.optional(source, "whether its data goes with the claim", answer);
+        let volume = diagnosis.optional(source, "whether its data is deleted with the claim", answer);
         if volume.is_some_and(|volume| volume.spec.persistent_volume_reclaim_policy == "Delete") {
             lost.push(format!("{} (claim {})", claim.spec.volume_name, claim.metadata.name));
         }
     }
     if !lost.is_empty() {
         diagnosis.note(format!(
-            "Lost with it, for the reclaim policy of these PersistentVolumes is Delete: {}.",
+            "Lost with it, because the reclaim policy of these PersistentVolumes is Delete: {}.",
             some(&lost, MOST_NAMES)
         ));
     }

@@ -41,7 +41,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         }
     }
     if !claim.spec.volume_name.is_empty() {
-        diagnosis.also_waits(format!("PersistentVolume {} (goes or is released after it)", claim.spec.volume_name));
+        diagnosis.also_waits(format!("PersistentVolume {} (deleted or released after it)", claim.spec.volume_name));
     }
     diagnosis
 }
@@ -115,7 +115,7 @@ fn local_on_lost_node(
     let name = volume.only_node()?;
     let answer = lister.get::<Node>(known::NODES, None, name);
     let is_gone = answer.is_missing();
-    let on = diagnosis.required(format!("Node {name}"), "whether its node is well", answer);
+    let on = diagnosis.required(format!("Node {name}"), "whether its node is Ready", answer);
     let is_lost = on.is_some_and(|on| !is_true(&on.status.conditions, "Ready"));
     (is_gone || is_lost).then(|| {
         RootCause::below(&cause::LOCAL_VOLUME_ON_LOST_NODE, target)

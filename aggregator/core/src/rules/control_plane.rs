@@ -114,7 +114,7 @@ pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) ->
     if silent_for < LEFT_BEHIND {
         return Some(found);
     }
-    let doubt = "nothing that was met was written by it since; without leader election it would run and renew no Lease";
+    let doubt = "it has written no object that was seen since; without leader election it would run and renew no Lease";
     Some(
         found
             .evidence("managedFields", doubt)

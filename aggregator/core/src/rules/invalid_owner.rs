@@ -112,7 +112,7 @@ fn where_is(
     };
     let Some(namespace) = target.namespace.as_deref().filter(|_| served.namespaced) else {
         if served.namespaced {
-            let words = format!("it lives in no namespace, and its owner {kind} {name} does");
+            let words = format!("it is cluster-scoped, and its owner {kind} {name} is namespaced");
             return Place::Odd(Odd { cause: &cause::OWNER_KIND_UNKNOWN, words, source, says });
         }
         return exists(diagnosis, owner, lister.object(&resource, None, name));
@@ -138,7 +138,7 @@ fn where_is(
     match elsewhere.next().and_then(|one| one.metadata.namespace.as_deref()) {
         Some(other) => {
             let words =
-                format!("its owner {kind} {name} lives in namespace {other}, and the garbage collector deletes it");
+                format!("its owner {kind} {name} is in namespace {other}, and the garbage collector deletes it");
             Place::Odd(Odd { cause, words, source: format!("{kind} {other}/{name}"), says: format!("uid {uid}") })
         }
         None => Place::Nowhere,

@@ -39,7 +39,14 @@ fn on_silent_node(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mu
         return false;
     }
     let answer = lister.get::<Node>(known::NODES, None, name);
-    let Some(on) = diagnosis.optional(format!("Node {name}"), "whether its node is well", answer) else { return false };
+    let Some(on) = diagnosis.optional(
+        format!("Node {name}"),
+        "whether its node is \
+        Ready",
+        answer,
+    ) else {
+        return false;
+    };
     if is_true(&on.status.conditions, "Ready") {
         return false;
     }
@@ -75,7 +82,7 @@ fn replaced(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diag
         return;
     }
     let Some((says, is_proven)) = earlier(lister, target, pod, set, diagnosis) else { return };
-    let words = format!("is not being deleted; made anew, and not ready for {}: {}", age(lister, since), waits(pod));
+    let words = format!("is not being deleted; recreated, and not ready for {}: {}", age(lister, since), waits(pod));
     let mut found = RootCause::below(&cause::REPLACEMENT_NOT_READY, target)
         .in_place_of_own()
         .step(Step::about(target, words))
@@ -111,7 +118,7 @@ fn earlier(
     let (made, begun) = pod.metadata.creation_timestamp.zip(set.metadata.creation_timestamp)?;
     // A set makes its pods one after the other; a later one may also come from a larger scale.
     let is_later = made.as_second().saturating_sub(begun.as_second()) > 10 * 60;
-    is_later.then(|| (format!("made at {made}, its StatefulSet at {begun}"), false))
+    is_later.then(|| (format!("created at {made}, its StatefulSet at {begun}"), false))
 }
 
 /// What the pod waits for, as its scheduler or kubelet says.
@@ -144,7 +151,7 @@ fn local_data(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Di
         let volume = diagnosis.optional(shown.to_string(), "where its data is", answer);
         let Some(on) = volume.and_then(PersistentVolume::only_node) else { continue };
         let answer = lister.get::<Node>(known::NODES, None, on);
-        let words = match diagnosis.optional(format!("Node {on}"), "whether it is well", answer.clone()) {
+        let words = match diagnosis.optional(format!("Node {on}"), "whether it is Ready", answer.clone()) {
             None if answer.is_missing() => "does not exist any more",
             Some(node) if !is_true(&node.status.conditions, "Ready") => "is not ready",
             _ => continue,

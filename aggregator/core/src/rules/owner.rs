@@ -126,7 +126,7 @@ pub fn notes(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut D
         let answer = lister.get::<Workload>(known, target.namespace.as_deref(), &owner.name);
         if answer.is_missing() {
             diagnosis.note(format!(
-                "Not the cause: the missing {} {}. {target} has been asked to stop already, and a missing owner never \
+                "Not the cause: the missing {} {}. {target} has a deletionTimestamp already, and a missing owner never \
                  holds what it owned.",
                 owner.kind, owner.name
             ));

@@ -59,7 +59,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.words = words(pod, &diagnosis);
     if let (Some(asked), Some(deadline)) = (pod.metadata.asked_to_go_at(), pod.metadata.deletion_timestamp) {
         let phase = &pod.status.phase;
-        diagnosis.evidence(target.to_string(), format!("asked to stop at {asked}, deadline {deadline}, phase {phase}"));
+        diagnosis.evidence(target.to_string(), format!("deleted at {asked}, deadline {deadline}, phase {phase}"));
     }
     judge(lister, &Case { target, pod }, &mut diagnosis);
     diagnosis
@@ -114,7 +114,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
                 diagnosis.causes.extend(told);
             }
         } else {
-            diagnosis.words.push_str(&format!("; the node is done, held by finalizer {finalizers}"));
+            diagnosis.words.push_str(&format!("; the kubelet has finished, held by finalizer {finalizers}"));
         }
         finalizer::explain(lister, target, &pod.metadata, diagnosis);
         return;
@@ -154,7 +154,7 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         without_node(lister, case, diagnosis);
         return;
     }
-    let Some(on) = diagnosis.required(format!("Node {name}"), "whether its node is well", answer) else {
+    let Some(on) = diagnosis.required(format!("Node {name}"), "whether its node is Ready", answer) else {
         if !diagnosis.pending {
             unseen_node(lister, case, diagnosis);
         }
@@ -213,7 +213,14 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     }
     let about = Select::Fields(format!("involvedObject.kind=Node,involvedObject.name={name}"));
     let answer = lister.select::<Event>(known::EVENTS, within("default"), about);
-    let events = diagnosis.required(format!("events of Node {name}"), "when the node went", answer).unwrap_or_default();
+    let events = diagnosis
+        .required(
+            format!("events of Node {name}"),
+            "when the Node was \
+        deleted",
+            answer,
+        )
+        .unwrap_or_default();
     let removed = events.iter().filter(|event| event.reason == "RemovingNode").filter_map(|event| event.last_timestamp);
     let removed = removed.max();
     let base = |cause| {
@@ -235,8 +242,8 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
                          pods after two minutes";
             base(&cause::POD_GC_REFUSED)
                 .step(Step::about(&ObjectRef::node(name), words))
-                .evidence(format!("events of Node {name}"), "no RemovingNode: they live for an hour")
-                .probable("since when the Node is gone: its Event lives for an hour")
+                .evidence(format!("events of Node {name}"), "no RemovingNode: Events are kept for an hour")
+                .probable("since when the Node is gone: its Event is kept for an hour")
         }
         _ => {
             let words = "does not exist; the pod garbage collector removes its pods within two minutes";
@@ -252,7 +259,7 @@ fn unseen_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
         return;
     }
-    let missing = format!("whether Node {} is well: it could not be seen", case.pod.spec.node_name);
+    let missing = format!("whether Node {} is Ready: it could not be seen", case.pod.spec.node_name);
     let found = case.found(by_phase(case.pod), words).probable(missing);
     diagnosis.causes.push(found);
 }
@@ -280,9 +287,9 @@ fn kubelet_says(lister: &Lister, case: &Case, words: &str, diagnosis: &mut Diagn
         )),
         None => found.step(Step::named(format!("kubelet of {}", pod.spec.node_name), quoted(&event.message, 300))),
     };
-    diagnosis.causes.push(
-        found.probable("whether the kubelet's last try failed the same way: its Events do not tell of every try"),
-    );
+    diagnosis
+        .causes
+        .push(found.probable("whether the kubelet's last try failed the same way: not every try has an Event"));
     true
 }
 

@@ -57,7 +57,7 @@ fn everything(lister: &Lister, only: Option<&str>, about: &mut Diagnosis) -> Vec
     match only {
         Some(name) if lister.namespace(name).is_missing() => {
             about.missing = true;
-            about.words = format!("there is no namespace {name:?}; `kubectl get namespaces` lists them");
+            about.words = format!("namespace {name:?} not found; `kubectl get namespaces` lists them");
             return Vec::new();
         }
         Some(name) => found.push(ObjectRef::cluster_wide(known::NAMESPACES, name)),
@@ -128,7 +128,7 @@ fn going(lister: &Lister, resource: &Resource, kind: &str, scope: Scope, about: 
 fn of_one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
     if let Some(name) = only.filter(|name| lister.namespace(name).is_missing()) {
         about.missing = true;
-        about.words = format!("there is no namespace {name:?}; `kubectl get namespaces` lists them");
+        about.words = format!("namespace {name:?} not found; `kubectl get namespaces` lists them");
         return Vec::new();
     }
     let scope = only.map_or(Scope::All, within);
@@ -277,8 +277,8 @@ fn unknown_word(word: &str, discovery: &Discovery, about: &mut Diagnosis) {
     if stale.is_empty() {
         about.missing = true;
         about.words = format!(
-            "the server knows no resource {word:?}; `kubectl api-resources` lists them. Give TYPE, TYPE/NAME or nothing, \
-             for example: kubectl why-terminating pod/db-0 -n shop"
+            "the server doesn't have a resource type {word:?}; `kubectl api-resources` lists them. Give TYPE, \
+             TYPE/NAME or nothing, for example: kubectl why-terminating pod/db-0 -n shop"
         );
     } else {
         let why = format!("the server knows no resource of this name, and does not know those of {}", stale.join(", "));

@@ -70,7 +70,7 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
             Some(found) => found,
             None if finalizer::refused(lister, target, &volume.metadata, diagnosis) => return,
             None => {
-                let words = format!("{}; pv-protection should have let it go", diagnosis.words);
+                let words = format!("{}; kube-controller-manager should have removed pv-protection", diagnosis.words);
                 RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
             }
         };

@@ -119,6 +119,9 @@ pub enum Question {
         agent: (String, String),
         /// The pod: its namespace and name.
         pod: (String, String),
+        /// Whether it is not being deleted, and who would hold its volumes if it were is to be said.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        before: bool,
     },
     /// Objects.
     Objects {
@@ -146,7 +149,7 @@ impl fmt::Display for Question {
             Question::Version => return f.write_str("version"),
             Question::Discovery => return f.write_str("API discovery"),
             Question::KubeletLog { node, uid } => return write!(f, "kubelet log of {node} about {uid}"),
-            Question::Live { agent, pod } => {
+            Question::Live { agent, pod, .. } => {
                 return write!(f, "agent {}/{} about {}/{}", agent.0, agent.1, pod.0, pod.1);
             }
             Question::Objects { resource, scope, select, .. } => (resource, scope, select),

@@ -12,6 +12,25 @@ pub const POLICY: &str = "helm.sh/resource-policy";
 /// What every object of a release is labelled with.
 pub const LABEL: &str = "app.kubernetes.io/managed-by=Helm";
 
+/// What Helm deletes first, in this order; every other kind, custom resources last, comes after it
+/// (helm: pkg/release/v1/util/kind_sorter.go, `UninstallOrder`; in Helm 3 pkg/releaseutil/kind_sorter.go).
+const FIRST: [&str; 14] = [
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "APIService",
+    "Ingress",
+    "IngressClass",
+    "Service",
+    "CronJob",
+    "Job",
+    "StatefulSet",
+    "HorizontalPodAutoscaler",
+    "Deployment",
+    "ReplicaSet",
+    "Pod",
+    "DaemonSet",
+];
+
 /// The words that the user types for one.
 const WORDS: [&str; 2] = ["helm", "releases.helm.sh"];
 
@@ -43,6 +62,13 @@ impl<'a> Release<'a> {
             namespace: Some(self.namespace.to_owned()),
             name: self.name.to_owned(),
         }
+    }
+
+    /// Whether Helm deletes objects of kind `one` before those of kind `other`. It does not wait until they are gone
+    /// (helm: pkg/action/uninstall.go, `deleteRelease`; pkg/kube/client.go, `Delete`).
+    pub fn deletes_before(one: &str, other: &str) -> bool {
+        let place = |kind: &str| FIRST.iter().position(|first| *first == kind).unwrap_or(FIRST.len());
+        place(one) < place(other)
     }
 
     /// Whether it installed this object.

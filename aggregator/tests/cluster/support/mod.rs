@@ -9,7 +9,8 @@ mod world;
 
 use std::path::{Path, PathBuf};
 
-use aggregator::client::{Bounds, gather};
+use aggregator::client::{Bounds, Server, answer, gather};
+use aggregator_core::engine::next_questions;
 use aggregator_core::report::ClusterReport;
 use aggregator_core::roots::judge;
 use aggregator_core::state::{State, Subject};
@@ -65,6 +66,27 @@ pub fn look(world: World, subject: Subject) -> Looked {
 /// The same in a cluster whose names may have characters that no command takes.
 pub fn look_at_anything(world: World, subject: Subject) -> Looked {
     look_with(world, subject, |_| {})
+}
+
+/// The same, when the answers come in an order that the seed gives: one is heard, and what it brings up is asked beside
+/// what is still open.
+pub fn look_in_order(world: World, subject: Subject, seed: u64) -> ClusterReport {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut state = State::new(subject, world.at);
+    let dir = tempfile::tempdir().unwrap();
+    world.write(dir.path());
+    let store = Store::new(dir.path()).with_recording(dir.path());
+    let client = apiserver::service(&store, apiserver::VERSION).unwrap();
+    runtime.block_on(async {
+        let client = Client::new(client, "default");
+        let server = Server::new(&client, Bounds::default());
+        let first = |state: &State| next_questions(state).into_iter().min_by_key(|one| world::seeded(seed, one));
+        while let Some(question) = first(&state) {
+            let answered = answer(&server, question).await;
+            state.add(answered);
+        }
+    });
+    judge(&state)
 }
 
 /// The same, after the state was changed.

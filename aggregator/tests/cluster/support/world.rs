@@ -1,6 +1,7 @@
 //! A recorded cluster that a test changes before it is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -9,6 +10,13 @@ use serde_json::{Value, json};
 const JSON: &str = "application/json";
 const ACCOUNTS: &str = "/api/v1/serviceaccounts";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// A number that a seed and a text give.
+pub fn seeded(seed: u64, text: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, text).hash(&mut hasher);
+    hasher.finish()
+}
 
 pub struct World {
     /// When it was recorded.
@@ -80,6 +88,14 @@ impl World {
         for object in objects.as_array().cloned().unwrap_or_else(|| vec![objects]) {
             let path = self.path_of(&object);
             self.list(&path).push(object);
+        }
+        self
+    }
+
+    /// Puts the objects of each list into another order.
+    pub fn reordered(mut self, seed: u64) -> World {
+        for list in self.lists.values_mut() {
+            list.sort_by_cached_key(|object| seeded(seed, object.to_string()));
         }
         self
     }

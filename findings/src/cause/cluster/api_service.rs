@@ -16,8 +16,8 @@ causes! {
         .holds_from_the_start()
         .title("An aggregated API has lost its Service")
         .meaning("An APIService sends a group and version to a Service that does not exist. The namespace controller \
-            must list every group before it lets a namespace go, so this one dead API holds every namespace deletion \
-            in the cluster, whether or not a namespace has objects of it.")
+            must list every group before it finishes a namespace, so this one API holds every namespace deletion in \
+            the cluster, whether or not a namespace has objects of it.")
         .proof("The APIService has Available=False with reason ServiceNotFound, and the Service it names is not there \
             (404).")
         .safe(&[
@@ -35,10 +35,10 @@ causes! {
     /// The Service behind an APIService has no ready endpoint (MissingEndpoints, EndpointsNotFound).
     API_SERVICE_WITHOUT_ENDPOINTS = Cause::in_cluster(ClusterArea::Api, "ApiServiceWithoutEndpoints")
         .holds_from_the_start()
-        .title("No pod serves an aggregated API")
+        .title("An aggregated API has no ready endpoint")
         .meaning("The Service behind an APIService has no ready endpoint. The namespace controller must list every \
-            group before it lets a namespace go, so this one dead API holds every namespace deletion in the cluster, \
-            even of empty namespaces and even if the API has nothing that could be deleted (metrics.k8s.io).")
+            group before it finishes a namespace, so this one API holds every namespace deletion in the cluster, even \
+            of empty namespaces and even if the API has nothing that could be deleted (metrics.k8s.io).")
         .proof("The APIService has Available=False with reason MissingEndpoints or EndpointsNotFound, and no \
             EndpointSlice of its Service has a ready address.")
         .safe(&[
@@ -63,7 +63,7 @@ causes! {
     API_SERVICE_PORT_WRONG = Cause::in_cluster(ClusterArea::Api, "ApiServicePortWrong")
         .holds_from_the_start()
         .title("An aggregated API's Service has no such port")
-        .meaning("The APIService names a port that its Service does not have, so nothing can be asked there. Every \
+        .meaning("The APIService names a port that its Service does not have, so no request reaches it. Every \
             namespace deletion of the cluster waits for that group.")
         .proof("The APIService has Available=False with reason ServicePortError.")
         .safe(&[
@@ -81,9 +81,8 @@ causes! {
     API_SERVICE_UNREACHABLE = Cause::in_cluster(ClusterArea::Api, "ApiServiceUnreachable")
         .holds_from_the_start()
         .title("The API server cannot reach the pod behind an aggregated API")
-        .meaning("The pod behind an APIService is ready in the eyes of its kubelet, and the API server cannot reach \
-            it: the path between control plane and pod is cut, not the pod. Every namespace deletion of the cluster \
-            waits for that group.")
+        .meaning("The pod behind an APIService is Ready, and the API server cannot reach it: the path between control \
+            plane and pod is cut, not the pod. Every namespace deletion of the cluster waits for that group.")
         .proof("The APIService has Available=False with reason FailedDiscoveryCheck and a dial error or time-out in \
             its message, while its Service has a ready endpoint. Where on the way it is cut is inferred from other APIs \
             on the same node, so a time-out is probable; a refused connection is proven.")

@@ -3,7 +3,7 @@
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 const PATCH_ATTACHMENT: Danger = Danger::new(
-    "Taking external-attacher/… off the VolumeAttachment or the volume",
+    "Removing external-attacher/… from the VolumeAttachment or the volume",
     "Kubernetes forgets the attachment, the storage does not. Attached a second time elsewhere, the file system can be \
         destroyed.",
 );
@@ -30,7 +30,7 @@ causes! {
         .meaning("The attachment is being deleted, and its driver has not said anything: the controller part of the \
             driver (csi-attacher) does not run or has lost its Lease.")
         .proof("external-attacher/… is left, and there is no detachError. The Lease of the driver's csi-attacher, \
-            where it has one, tells whether that is away or silent; such a Lease may also be left over, so this is \
+            where it has one, shows whether that is down or silent; such a Lease may also be left over, so this is \
             probable.")
         .safe(&[
             step("See whether the controller part of {driver} runs, and read the log of csi-attacher")
@@ -63,17 +63,18 @@ causes! {
     /// It was never attached, and nobody deletes the attachment.
     VOLUME_ATTACHMENT_NOT_DELETED = Cause::in_cluster(ClusterArea::Storage, "VolumeAttachmentNotDeleted")
         .title("A VolumeAttachment that was never attached is left, and nobody deletes it")
-        .meaning("An attach failed, and the attach/detach controller does not remember that it asked for it: it deletes \
-            only what it knows. The volume keeps the attacher's finalizer while any VolumeAttachment names it, so it \
-            waits for ever.")
+        .meaning("An attach failed, and the attach/detach controller does not remember it: it detaches only what it \
+            knows. The volume keeps the attacher's finalizer while any VolumeAttachment names it, so it waits for \
+            ever.")
         .proof("The VolumeAttachment has no deletion timestamp, its status says attached: false, and the volume it names \
             is being deleted and bound to no claim, so that no pod can use it.")
         .safe(&[
             step("Read what the attach failed with").run("kubectl get volumeattachment {attachment} -o yaml").typed(),
             step("See that the storage's own console does not show the volume as attached to {node}"),
-            step("Delete the VolumeAttachment: its attacher makes sure that nothing is attached, and then lets it go")
+            step("Delete the VolumeAttachment: its attacher makes sure that nothing is attached, and then removes its \
+                finalizer")
                 .run("kubectl delete volumeattachment {attachment}"),
-            step("Then wait: the volume loses the attacher's finalizer and goes"),
+            step("Then wait: the attacher removes its finalizer from the volume, and the volume is deleted"),
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["external-attacher#66"])
@@ -82,15 +83,15 @@ causes! {
 
     /// The Secret a detach needs is gone.
     DETACH_SECRET_GONE = Cause::in_cluster(ClusterArea::Storage, "DetachSecretGone")
-        .title("The Secret that a detach needs went with its namespace")
-        .meaning("The driver needs a Secret to detach the volume. The Secret lived in a namespace that was deleted, so \
+        .title("The Secret that a detach needs was deleted with its namespace")
+        .meaning("The driver needs a Secret to detach the volume. The Secret was in a namespace that was deleted, so \
             the detach can never succeed as it is.")
         .proof("status.detachError says: failed to load secret, and the namespace of controllerPublishSecretRef is \
             gone or being deleted.")
         .safe(&[
             step("Make the Secret {secret} again in its namespace, with the credentials of the storage"),
             step("If that namespace is being deleted and takes nothing new: detach the volume in the storage's own \
-                console first, and only then let the attachment go"),
+                console first, and only then remove the attachment's finalizer"),
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: external-attacher, getCredentialsFromPV"])

@@ -7,10 +7,11 @@ causes! {
     /// Objects that wait for each other.
     DELETIONS_WAIT_FOR_EACH_OTHER = Cause::in_cluster(ClusterArea::Finalizer, "DeletionsWaitForEachOther")
         .title("Objects that are being deleted wait for each other")
-        .meaning("Each of these objects waits until another of them is gone, in a circle, so none can go first.")
+        .meaning("Each of these objects waits until another of them is gone, in a circle, so none can be deleted \
+            first.")
         .proof("Following what each object waits for leads back to the first, and no other cause was found on the way.")
         .safe(&[
-            step("Find out which of them may go first, and take away what makes it wait: an owner reference, or a \
+            step("Find out which of them may be deleted first, and remove what makes it wait: an owner reference, or a \
                 finalizer whose work is done"),
             step("Look at the owners of the first one").run("kubectl get {type} {name} -n {namespace} -o yaml").typed(),
         ])

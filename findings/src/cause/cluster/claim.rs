@@ -3,7 +3,7 @@
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 const PATCH_CLAIM: Danger = Danger::new(
-    "Taking kubernetes.io/pvc-protection off by hand",
+    "Removing kubernetes.io/pvc-protection by hand",
     "The check that nobody uses the claim is skipped: the disk may be deleted while it is mounted.",
 );
 
@@ -12,15 +12,15 @@ causes! {
     PVC_USED_BY_POD = Cause::in_cluster(ClusterArea::Storage, "PvcUsedByPod")
         .holds_from_the_start()
         .title("A pod that is not being deleted uses the claim")
-        .meaning("pvc-protection keeps a claim while a pod with a node uses it. The pod is not being deleted, so this \
-            is not stuck by a fault: the pod must go first.")
+        .meaning("pvc-protection keeps a claim while a pod with a node uses it. The pod is not being deleted, so \
+            nothing is broken: the pod must be deleted first.")
         .proof("A pod of the namespace with spec.nodeName names the claim and has no deletion timestamp.")
         .safe(&[
-            step("See which pods use the claim and what makes them")
+            step("See which pods use the claim, and their controllers")
                 .run("kubectl -n {namespace} get pod {pod} -o yaml").typed(),
-            step("Delete the pod, or scale down what makes it, if it should go")
+            step("Delete the pod, or scale down its controller, if you do not need it any more")
                 .run("kubectl -n {namespace} delete pod {pod}"),
-            step("If the pod should stay: a deletion cannot be taken back, so save the data before the pod goes"),
+            step("If the pod should stay: a deletion cannot be taken back, so save the data before the pod is deleted"),
         ])
         .danger(PATCH_CLAIM)
         .sources(&["reference: pvc_protection_controller"])
@@ -34,7 +34,7 @@ causes! {
         .meaning("A pod that ran holds its claims until it is deleted, also when it has completed, as a Job's pods do.")
         .proof("A pod of the namespace in phase Succeeded or Failed, with spec.nodeName, names the claim.")
         .safe(&[
-            step("Save what is needed of the ended pod: its log goes with it")
+            step("Save what is needed of the ended pod: its log is deleted with it")
                 .run("kubectl -n {namespace} logs {pod} --all-containers"),
             step("Delete the ended pod, or its Job").run("kubectl -n {namespace} delete pod {pod}"),
             step("Set ttlSecondsAfterFinished on such Jobs, so that it does not happen again"),
@@ -47,8 +47,8 @@ causes! {
     /// No pod uses the claim, and it is still protected.
     PVC_PROTECTION_NOT_RELEASED = Cause::in_cluster(ClusterArea::Storage, "PvcProtectionNotReleased")
         .title("No pod uses the claim, and its protection is still there")
-        .meaning("The controller manager takes pvc-protection off when no pod with a node uses the claim. No such pod \
-            is visible, and it has not done so.")
+        .meaning("The controller manager removes pvc-protection when no pod with a node uses the claim. No such pod is \
+            visible, and it has not done so.")
         .proof("kubernetes.io/pvc-protection is left, and no pod of the namespace with a node names the claim.")
         .safe(&[
             step("See whether the controller manager runs")
@@ -63,18 +63,19 @@ causes! {
     /// A local volume on a node that is lost.
     LOCAL_VOLUME_ON_LOST_NODE = Cause::in_cluster(ClusterArea::Storage, "LocalVolumeOnLostNode")
         .title("The claim's data is on the disk of a node that is lost")
-        .meaning("The volume is a path of one node, and that node is silent or gone. No other node can use it; a \
+        .meaning("The volume is local to one node, and that node is silent or gone. No other node can use it; a \
             replacement pod waits with a volume node affinity conflict. The claim waits for its pod, the pod for the \
             node.")
         .proof("The claim is being deleted and held by a pod; its PersistentVolume is local to one node by \
             nodeAffinity; that node is not Ready or does not exist.")
         .safe(&[
             step("Bring node {node} back: the data is only there, and then everything finishes by itself"),
-            step("Or give the data up. Confirm first that the machine is off; then, in this order: the node (out of \
-                service), the pod goes, the claim goes, and the workload makes an empty one elsewhere"),
+            step("Or give the data up. Confirm first that the machine is off; then, in this order: the node is \
+                declared out of service, the pod and the claim are deleted, and the workload creates an empty one \
+                elsewhere"),
         ])
         .danger(Danger::new(
-            "Taking kubernetes.io/pvc-protection off first, as is often advised",
+            "Removing kubernetes.io/pvc-protection first, as is often advised",
             "It skips the check that nobody uses the data; when the machine comes back, its pod runs on a volume that \
                 Kubernetes has forgotten.",
         ))

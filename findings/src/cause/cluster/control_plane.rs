@@ -28,7 +28,7 @@ causes! {
     ALL_LEASES_EXPIRED = Cause::in_cluster(ClusterArea::ControlPlane, "AllLeasesExpired")
         .holds_from_the_start()
         .title("The Leases of all nodes have run out")
-        .meaning("No node is heard, mostly the controllers are not either, and somebody answers this question: that so \
+        .meaning("No node renews its Lease, mostly the controllers do not either, and the API server answers: that so \
             many machines fail at once is unlikely. The kubelets cannot reach the API server (its address, its load \
             balancer, its certificate), the API server asks with a clock that is wrong, or its storage was set back to \
             an older state. Silent nodes and deletions that nobody finishes all follow from that.")
@@ -39,7 +39,7 @@ causes! {
                 .run("kubectl -n kube-node-lease get leases -o yaml").typed(),
             step("On any node, read why its kubelet does not reach the API server (refused, no route, certificate)")
                 .run("journalctl -u kubelet --since -1h --no-pager"),
-            step("Repair that way; the kubelets and controllers then go on by themselves"),
+            step("Repair that way; the kubelets and controllers then continue automatically"),
         ])
         .danger(Danger::new(
             "kubectl delete pod --force, deleting Nodes, or the out-of-service taint",
@@ -54,7 +54,7 @@ causes! {
     ETCD_SPACE_EXCEEDED = Cause::in_cluster(ClusterArea::ControlPlane, "EtcdSpaceExceeded")
         .title("etcd is out of space")
         .meaning("etcd takes no more writes. Plain deletes still work, but whatever must be updated first fails: \
-            graceful deletion, taking off a finalizer, a status. /readyz goes on saying ok.")
+            graceful deletion, removing a finalizer, a status. /readyz still says ok.")
         .proof("A write is answered: etcdserver: mvcc: database space exceeded.")
         .safe(&[
             step("Compact and defragment etcd, then disarm the alarm; do one member after the other")
@@ -75,7 +75,7 @@ causes! {
         .safe(&[
             step("Look at etcd: its leader, the latency of its disk, its members")
                 .run("kubectl get --raw '/readyz/etcd'"),
-            step("Repair etcd; deletions then go on by themselves"),
+            step("Repair etcd; the deletions then continue automatically"),
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: etcd stopped with SIGSTOP"])

@@ -17,7 +17,7 @@ causes! {
             step("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed()
                 .if_known(),
             step("Restore the operator that serves the conversion, Service {service}").if_known(),
-            step("The deletion then goes on within a minute"),
+            step("The deletion then continues within a minute"),
         ])
         .danger(Danger::new(
             "Setting spec.conversion.strategy to None, or deleting the CRD",
@@ -35,8 +35,8 @@ causes! {
         .meaning("The API server calls the webhook that converts a kind's objects only if its certificate comes from one \
             in spec.conversion.webhook.clientConfig.caBundle. Every certificate in that bundle has expired, so the \
             objects can be neither listed nor deleted, although the webhook's pods run and are ready.")
-        .proof("The CRD converts by webhook, and the latest notAfter of the webhook's caBundle lies in the past. Whether \
-            the certificate that the webhook itself shows is valid cannot be seen: it stands in a Secret.")
+        .proof("The CRD converts by webhook, and the latest notAfter of the webhook's caBundle lies in the past. \
+            Whether the certificate that the webhook itself shows is valid cannot be seen: it is in a Secret.")
         .safe(&[
             step("See who converts, and who writes the bundle (cert-manager's cainjector, an operator, a Helm hook)")
                 .run("kubectl get crd {crd} -o yaml").typed(),
@@ -74,8 +74,8 @@ causes! {
     /// Instances of a CRD that is being deleted remain.
     CRD_INSTANCES_REMAIN = Cause::in_cluster(ClusterArea::Admission, "CrdInstancesRemain")
         .title("Instances of a CRD remain, and could not be looked at")
-        .meaning("A CRD goes when its last instance has gone. The server says that some remain or that it cannot count \
-            them, and which ones they are could not be found out here.")
+        .meaning("A CRD is deleted when its last custom resource is. The server says that some remain or that it \
+            cannot count them, and which ones they are could not be found out here.")
         .proof("The CRD has the finalizer customresourcecleanup.apiextensions.k8s.io and Terminating=True, and its \
             instances cannot be listed by us, or are not being deleted.")
         .safe(&[
@@ -83,7 +83,7 @@ causes! {
             step("Let what holds each of them finish (its finalizers), not the CRD"),
         ])
         .danger(Danger::new(
-            "Taking customresourcecleanup.apiextensions.k8s.io off the CRD",
+            "Removing customresourcecleanup.apiextensions.k8s.io from the CRD",
             "The instances stay in etcd and come back when the CRD is installed again.",
         ))
         .sources(&["kubernetes#60538"])

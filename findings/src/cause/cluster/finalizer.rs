@@ -15,9 +15,9 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// The garbage collector has not orphaned the dependents yet.
     ORPHAN_FINALIZER_PENDING = Cause::in_cluster(ClusterArea::Finalizer, "OrphanFinalizerPending")
-        .title("The garbage collector has not let go of the dependents yet")
-        .meaning("The object was deleted with --cascade=orphan: the garbage collector first takes the owner off every \
-            dependent, then the finalizer off the object. It has not come that far.")
+        .title("The garbage collector has not orphaned the dependents yet")
+        .meaning("The object was deleted with --cascade=orphan: the garbage collector first removes the owner \
+            reference from every dependent, then the finalizer from the object. It has not come that far.")
         .proof("orphan is among its finalizers.")
         .safe(&[
             step("See whether the controller manager runs")
@@ -25,7 +25,7 @@ causes! {
             step("Read its log; garbagecollector names the dependent it cannot change"),
         ])
         .danger(Danger::new(
-            "Taking orphan off",
+            "Removing orphan",
             "Dependents that still name the object as their owner are deleted by the garbage collector.",
         ))
         .sources(&["reference: garbage collector"])

@@ -11,12 +11,12 @@ causes! {
         .meaning("An owner reference never reaches into another namespace. The garbage collector takes the owner for \
             missing and deletes the object.")
         .proof("The object's owner does not exist in its namespace, and the garbage collector says so in an Event \
-            OwnerRefInvalidNamespace about the object, or an object with the owner's uid lives in another namespace. \
-            The same name alone is no proof: names repeat from namespace to namespace.")
+            OwnerRefInvalidNamespace about the object, or an object with the owner's uid is in another namespace. The \
+            same name alone is no proof: names repeat from namespace to namespace.")
         .safe(&[
             step("See the Events of the garbage collector")
                 .run("kubectl get events -n {namespace} --field-selector reason=OwnerRefInvalidNamespace").typed(),
-            step("Have whoever makes the object leave that owner reference out"),
+            step("Have whoever creates the object leave that owner reference out"),
         ])
         .danger(Danger::new("Putting a finalizer on the object to keep it", "It then stays in Terminating for ever."))
         .sources(&["reference: garbage collector, OwnerRefInvalidNamespace"])
@@ -26,15 +26,15 @@ causes! {
     /// The owner's kind is not served.
     OWNER_KIND_UNKNOWN = Cause::in_cluster(ClusterArea::Finalizer, "OwnerKindUnknown")
         .title("An object is not collected, because its owner's kind or scope is wrong")
-        .meaning("The owner's kind is not served any more (its CRD is gone), or a cluster-wide object names an owner \
-            that lives in a namespace. The garbage collector cannot tell whether the owner is gone and keeps the \
-            object. It is not being deleted.")
+        .meaning("The owner's kind is not served any more (its CRD is gone), or a cluster-scoped object names an owner \
+            that is namespaced. The garbage collector cannot tell whether the owner is gone and keeps the object. It \
+            is not being deleted.")
         .proof("An owner reference whose apiVersion and kind discovery does not have, although every API of that group \
             answers, or a namespaced owner of a cluster-wide object; and no deletion timestamp.")
         .safe(&[
             step("Look at the owner references of the object")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml").typed().if_known(),
-            step("Delete the object itself, if it should go, or take the reference off"),
+            step("Delete the object itself, if it is not needed, or remove the reference"),
         ])
         .danger(Danger::new(
             "Installing the CRD again only to delete it",

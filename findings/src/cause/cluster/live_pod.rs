@@ -28,12 +28,12 @@ causes! {
 
     /// The pod that replaced the evicted one does not get ready.
     REPLACEMENT_NOT_READY = Cause::in_cluster(ClusterArea::Pod, "ReplacementNotReady")
-        .title("The deletion went well, and the replacement does not get ready")
+        .title("The deletion succeeded, and the replacement does not get Ready")
         .meaning("A StatefulSet's pod was replaced after an eviction, and the new one waits: for a local volume of the \
             lost node (volume node affinity conflict), or for something the product needs (a vault to be unsealed).")
         .proof("The pod belongs to a StatefulSet, is not being deleted and has not been ready for two minutes, and an \
-            Event is about another uid of this name. Without such an Event (they live for an hour) a pod that is much \
-            younger than its StatefulSet makes it probable.")
+            Event is about another uid of this name. Without such an Event (they are kept for an hour) a pod that is \
+            much younger than its StatefulSet makes it probable.")
         .safe(&[
             step("Read why it waits").run("kubectl describe pod {name} -n {namespace}").typed(),
             step("For a local volume: bring its node back, or give the data up and delete the claim"),

@@ -21,16 +21,17 @@ causes! {
         .proof("Ready is Unknown, or the node has the taint node.kubernetes.io/unreachable.")
         .safe(&[
             SEE_NODE,
-            step("Find out which it is: the machine's console or the cloud's state tells down from cut off"),
+            step("Find out which it is: the machine's console or the cloud's state shows whether it is down or cut \
+                off"),
             step("Bring the node back: its kubelet finishes the deletions by itself, and local data survives"),
-            step("Only when the machine is confirmed off: declare it out of service; its pods go within 20 seconds and \
-                their volumes are detached (take the taint off again before it comes back)")
+            step("Only when the machine is confirmed off: declare it out of service; its pods are deleted within 20 \
+                seconds and their volumes are detached (remove the taint again before it comes back)")
                 .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
         ])
         .danger(Danger::new(
             "kubectl delete pod --force, deleting the Node or the out-of-service taint while the machine may run",
-            "A node that is only cut off goes on running its pods. The second copy of a StatefulSet's pod then writes \
-                to the same data.",
+            "A node that is only cut off keeps running its pods. The second copy of a StatefulSet's pod then writes to \
+                the same data.",
         ))
         .sources(&["reference: seed 004, an edge node lost its tunnel"])
         .event_reason("NodeUnreachable")
@@ -40,9 +41,9 @@ causes! {
     NODE_KUBELET_SILENT = Cause::in_cluster(ClusterArea::Pod, "NodeKubeletSilent")
         .holds_from_the_start()
         .title("The kubelet of the node is silent, and the machine is up")
-        .meaning("The kubelet stopped renewing its Lease and status, while the agent on the same machine went on \
-            reaching the API server. So the machine ran and had its network: the kubelet is down, hangs, or its \
-            credentials are not accepted any more. Its containers go on running.")
+        .meaning("The kubelet stopped renewing its Lease and status, while the agent on the same machine still reached \
+            the API server. So the machine ran and had its network: the kubelet is down, hangs, or its credentials are \
+            not accepted any more. Its containers keep running.")
         .proof("The node's Lease has run out, and an Event of the node's own agent was written later than that. Both \
             carry the time of the machine's clock. When the agent spoke so long ago that it is late itself, this is \
             probable.")
@@ -75,8 +76,8 @@ causes! {
         .safe(&[
             SEE_NODE,
             step("Start the machine again: its kubelet finishes the deletions by itself"),
-            step("If it stays off: declare it out of service; its pods go within 20 seconds and their volumes are \
-                detached (take the taint off again before it comes back)")
+            step("If it stays off: declare it out of service; its pods are deleted within 20 seconds and their volumes \
+                are detached (remove the taint again before it comes back)")
                 .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
         ])
         .danger(Danger::new(
@@ -92,7 +93,7 @@ causes! {
         .holds_from_the_start()
         .title("No kubelet ever reported for this node")
         .meaning("A Node object exists and no kubelet has posted its status: the machine never joined, or the object \
-            was made by hand. Pods bound to it can neither start nor end.")
+            was created by hand. Pods bound to it can neither start nor end.")
         .proof("Ready is Unknown with reason NodeStatusNeverUpdated.")
         .safe(&[
             SEE_NODE,
@@ -134,7 +135,7 @@ causes! {
             two minutes.")
         .safe(&[
             SEE_NODE,
-            step("If the node is back, take the taint off: its kubelet finishes the deletions")
+            step("If the node is back, remove the taint: its kubelet finishes the deletions")
                 .run("kubectl taint node {node} node.kubernetes.io/out-of-service-"),
             step("If it is off, see whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),

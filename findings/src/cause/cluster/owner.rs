@@ -7,17 +7,17 @@ causes! {
     FOREGROUND_DEPENDENTS_REMAIN = Cause::in_cluster(ClusterArea::Finalizer, "ForegroundDependentsRemain")
         .title("A foreground deletion waits for dependents that are not being deleted")
         .meaning("The object was deleted with --cascade=foreground and waits for everything it owns. The garbage \
-            collector should have asked its dependents to go and has not.")
+            collector should have deleted its dependents and has not.")
         .proof("foregroundDeletion is among its finalizers, and an object with its uid as a blocking owner is not \
             being deleted.")
         .safe(&[
             step("See whether the controller manager, which holds the garbage collector, runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
-            step("Delete the dependents themselves, if they should go"),
+            step("Delete the dependents themselves, if they are not needed"),
         ])
         .danger(Danger::new(
-            "Taking foregroundDeletion off",
-            "The owner goes and its dependents stay behind without one.",
+            "Removing foregroundDeletion",
+            "The owner is deleted, and its dependents stay without one.",
         ))
         .sources(&["reference: garbage collector, blockingDependents"])
         .event_reason("ForegroundDependentsRemain")
@@ -36,7 +36,7 @@ causes! {
             step("See whether a CRD converts by a webhook that is gone").run("kubectl get crd -o wide").typed(),
             step("Read the controller manager's log; garbagecollector names what it cannot list"),
         ])
-        .danger(Danger::new("Taking foregroundDeletion off", "What could not be listed stays behind without an owner."))
+        .danger(Danger::new("Removing foregroundDeletion", "What could not be listed stays behind without an owner."))
         .sources(&["kubernetes#101078", "kubernetes#125796"])
         .event_reason("GarbageCollectorNotWorking")
         .diagnosis(Proven::Observation);

@@ -16,7 +16,7 @@ causes! {
     /// The grace period has not ended.
     POD_WITHIN_GRACE = Cause::in_cluster(ClusterArea::Pod, "PodWithinGrace")
         .title("The pod is inside its grace period")
-        .meaning("The pod was asked to stop and has until its deletion timestamp to do so. preStop hooks and slow \
+        .meaning("The pod is being deleted and has until its deletionTimestamp to terminate. preStop hooks and slow \
             shutdowns run in this time; it is not stuck.")
         .proof("The deletion timestamp, which includes the grace period, lies in the future or a moment ago.")
         .safe(&[step("Wait until the grace period has ended")])
@@ -27,8 +27,8 @@ causes! {
 
     /// Containers run on past the deadline, and the node is well.
     POD_CONTAINERS_NOT_STOPPED = Cause::in_cluster(ClusterArea::Pod, "PodContainersNotStopped")
-        .title("The pod's containers have not ended, and its node is well")
-        .meaning("The grace period is over, the kubelet lives, and it has not reported that the containers ended. What \
+        .title("The pod's containers have not ended, and its node is Ready")
+        .meaning("The grace period is over, the kubelet runs, and it has not reported that the containers ended. What \
             keeps them (a process that cannot die, a runtime that does not answer) is on the node, and the API does \
             not show it.")
         .proof("The deadline has passed, the phase is Running or Pending, some container is not said to have ended, \
@@ -113,7 +113,7 @@ causes! {
         .title("The CSI driver of a volume is not registered at the pod's node")
         .meaning("The pod's containers have ended, and one of its volumes belongs to a CSI driver that the node does \
             not list. Without the driver the kubelet cannot unmount the volume. Whether the volume is still mounted \
-            only the node can tell, so this is probable.")
+            only the node can show, so this is probable.")
         .proof("The pod's clean-up is not finished, a PersistentVolume of it names the driver, and the CSINode of its \
             node does not list it.")
         .safe(&[
@@ -121,7 +121,7 @@ causes! {
             step("Bring the node part (DaemonSet) of {driver} back to the node; the kubelet then unmounts"),
             ASK_THE_AGENT,
             step("If the pod stays although the driver is back, ask the node: a driver that answered OK and left the \
-                mount is not asked again"),
+                mount is not called again"),
         ])
         .danger(Danger::new(
             "kubectl delete pod --force, then deleting the volume",
@@ -135,9 +135,9 @@ causes! {
     /// The pod never started a container, and its node is well.
     POD_NEVER_STARTED = Cause::in_cluster(ClusterArea::Pod, "PodNeverStarted")
         .title("The pod was deleted before any container started")
-        .meaning("The pod was bound to its node and no container was ever made: setting up a volume or the network \
-            hangs, and the kubelet has not let go of it since. A missing owner (StatefulSet, ReplicaSet) is never the \
-            reason: the pod has been asked to stop already.")
+        .meaning("The pod was bound to its node and no container was ever created: setting up a volume or the network \
+            hangs, and the kubelet has not finished since. A missing owner (StatefulSet, ReplicaSet) is never the \
+            reason: the pod has a deletionTimestamp already.")
         .proof("The phase is Pending with a node, no container has an id, the deadline has passed, and the node is \
             Ready.")
         .safe(&[
@@ -160,7 +160,7 @@ causes! {
         .title("A pod without a node is left")
         .meaning("The pod was never bound to a node. The API server deletes such pods at once; what is left of them \
             the pod garbage collector of the controller manager removes within a minute.")
-        .proof("spec.nodeName is empty, the deletion was asked for, and no finalizer is left.")
+        .proof("spec.nodeName is empty, the pod was deleted, and no finalizer is left.")
         .safe(&[
             step("Wait a minute; if it stays, see whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
@@ -175,8 +175,9 @@ causes! {
     /// A mirror of a static pod.
     STATIC_POD = Cause::in_cluster(ClusterArea::Pod, "StaticPod")
         .title("The pod is the mirror of a static pod")
-        .meaning("The pod comes from a manifest on its node. Deleting its mirror in the API never stops it: the \
-            kubelet makes the mirror again, or, in a namespace that is being deleted, lets the pod run on unseen.")
+        .meaning("The pod comes from a manifest on its node. Deleting its mirror pod in the API never stops it: the \
+            kubelet creates the mirror pod again, or, in a namespace that is being deleted, lets the pod run on \
+            unseen.")
         .proof("The annotation kubernetes.io/config.mirror is set.")
         .safe(&[
             step("Remove its manifest on node {node}; the kubelet then stops the pod and removes the mirror"),
@@ -227,8 +228,8 @@ causes! {
     /// The collector marked the pod, and the pod stays.
     POD_GC_REFUSED = Cause::in_cluster(ClusterArea::Pod, "PodGcRefused")
         .title("The pod garbage collector tried to remove the pod and could not")
-        .meaning("The collector marked the pod because its node does not exist or is out of service, and the pod is \
-            still there minutes later: its delete request is refused or fails.")
+        .meaning("The pod garbage collector marked the pod because its node does not exist or is out of service, and \
+            the pod is still there minutes later: its delete request is refused or fails.")
         .proof("DisruptionTarget is True with reason DeletionByPodGC for more than two minutes, or the Event \
             RemovingNode of the pod's node is older than that. Without that Event, when the pod is overdue for more \
             than two minutes and its Node does not exist, it is probable.")

@@ -2,11 +2,10 @@
 
 use crate::cause::entry::{Advice, Danger, step};
 
-pub(in crate::cause) const READ_CONFIGURATION: Advice =
-    step("Read what the webhook is asked about and where it is called")
-        .run("kubectl get {configuration} -o yaml")
-        .typed()
-        .if_known();
+pub(in crate::cause) const READ_CONFIGURATION: Advice = step("Read what the webhook is called for, and where")
+    .run("kubectl get {configuration} -o yaml")
+    .typed()
+    .if_known();
 
 pub(in crate::cause) const FINALIZE: Danger = Danger::new(
     "Emptying spec.finalizers of the namespace (PUT /finalize)",
@@ -15,7 +14,7 @@ pub(in crate::cause) const FINALIZE: Danger = Danger::new(
 
 pub(in crate::cause) const EMPTY_THE_NAMESPACE: Danger = Danger::new(
     "Emptying spec.finalizers of the namespaces (PUT /finalize)",
-    "The namespace goes and its objects stay in etcd. They cannot even be patched until a namespace of that name \
+    "The namespace is deleted and its objects stay in etcd. They cannot even be patched until a namespace of that name \
         exists again, and whatever they stand for outside of the cluster is never cleaned up.",
 );
 
@@ -27,7 +26,7 @@ pub(in crate::cause) const CONTENT_BY_HAND: Danger = Danger::new(
 
 /// For every finalizer whose clean-up matters.
 pub(in crate::cause) const BY_HAND: Danger = Danger::new(
-    "Taking the finalizer off by hand (kubectl patch … finalizers: null) before its clean-up is done",
+    "Removing the finalizer by hand (kubectl patch … finalizers: null) before its clean-up is done",
     "The clean-up it stands for is skipped for good: cloud disks, load balancers, DNS records, accounts stay and cost \
         money, and nobody knows of them any more.",
 );
@@ -42,6 +41,6 @@ impl Danger {
 /// For every pod whose node has not let it go.
 pub(in crate::cause) const FORCE: Danger = Danger::new(
     "kubectl delete pod --force",
-    "It removes the object only. What still runs goes on running and what is mounted stays mounted, and a replacement \
+    "It removes the object only. What still runs keeps running and what is mounted stays mounted, and a replacement \
         can write to the same data.",
 );

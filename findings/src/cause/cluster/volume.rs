@@ -6,16 +6,17 @@ causes! {
     /// The volume is bound to a claim that nobody deletes.
     PV_BOUND_TO_CLAIM = Cause::in_cluster(ClusterArea::Storage, "PvBoundToClaim")
         .title("The volume is bound to a claim that is not being deleted")
-        .meaning("pv-protection keeps a volume while it is Bound. Its claim must go first; the volume then follows.")
+        .meaning("pv-protection keeps a volume while it is Bound. Its claim must be deleted first; the volume then \
+            follows.")
         .proof("The volume's phase is Bound, and the claim it names exists and has no deletion timestamp.")
         .safe(&[
             step("See who uses the claim").run("kubectl -n {namespace} describe persistentvolumeclaim {name}").typed(),
-            step("Delete the claim, if it should go; what uses the claim shows then")
+            step("Delete the claim, if it is not needed; it then shows what uses it")
                 .run("kubectl -n {namespace} delete persistentvolumeclaim {name}"),
             step("If the claim should stay: the volume's deletion cannot be taken back, so save its data first"),
         ])
         .danger(Danger::new(
-            "Taking kubernetes.io/pv-protection off by hand",
+            "Removing kubernetes.io/pv-protection by hand",
             "The claim becomes Lost, and its pods cannot start again.",
         ))
         .sources(&["reference: pv_protection_controller"])
@@ -29,14 +30,14 @@ causes! {
             storage first. It fails there (still attached, no permission), or does not run.")
         .proof("external-provisioner.volume.kubernetes.io/finalizer is left, the phase is Released or Failed, and an \
             Event VolumeFailedDelete or the volume's status says why. Without these words it is probable; the Lease of \
-            the driver's csi-provisioner, where it has one, tells whether it runs.")
+            the driver's csi-provisioner, where it has one, shows whether it runs.")
         .safe(&[
             step("Read the volume's Events (VolumeFailedDelete)").run("kubectl describe persistentvolume {pv}").typed(),
             step("Repair what the storage says, or restore the controller part of {driver}"),
             step("It tries again by itself"),
         ])
         .danger(Danger::new(
-            "Taking the finalizer off by hand",
+            "Removing the finalizer by hand",
             "The disk stays in the storage and costs money, and nobody knows of it any more.",
         ))
         .sources(&["reference: sig-storage-lib, deleteVolumeOperation"])
@@ -45,7 +46,7 @@ causes! {
 
     /// The controller manager has not let the volume go.
     PV_DELETION_PENDING = Cause::in_cluster(ClusterArea::Storage, "PvDeletionPending")
-        .title("The controller manager has not let the volume go yet")
+        .title("The controller manager has not released the volume yet")
         .meaning("No claim holds the volume any more, and a finalizer of the controller manager is left: it has not \
             come to it, or deleting the disk fails.")
         .proof("kubernetes.io/pv-protection or kubernetes.io/pv-controller is left, and the volume is not Bound. With \
@@ -55,7 +56,7 @@ causes! {
             step("See whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
         ])
-        .danger(Danger::new("Taking the finalizer off by hand", "The disk may stay in the storage and cost money."))
+        .danger(Danger::new("Removing the finalizer by hand", "The disk may stay in the storage and cost money."))
         .sources(&["reference: pv controller"])
         .event_reason("PvDeletionPending")
         .diagnosis(Proven::Observation);

@@ -7,15 +7,15 @@ causes! {
     /// A webhook that admission calls cannot be reached.
     WEBHOOK_UNAVAILABLE = Cause::in_cluster(ClusterArea::Admission, "WebhookUnavailable")
         .holds_from_the_start()
-        .title("A webhook that must agree cannot be called")
-        .meaning("A webhook with failurePolicy Fail is asked about the deletion, and its backend cannot be called. So \
-            every such request is refused, also those of the namespace controller.")
+        .title("A webhook with failurePolicy Fail cannot be called")
+        .meaning("The API server calls a webhook with failurePolicy Fail before the deletion, and its backend does not \
+            answer. So every such request is refused, also those of the namespace controller.")
         .proof("The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and its Service does not \
             exist or has no ready endpoint, or the namespace's condition says: failed calling webhook. matchConditions \
             are not evaluated: with them, and without such a condition, it is probable.")
         .safe(&[
             READ_CONFIGURATION,
-            step("Bring its backend, Service {service}, back; the deletion then goes on within a minute").if_known(),
+            step("Bring its backend, Service {service}, back; the deletion then continues within a minute").if_known(),
             step("If the product was removed for good, its configuration is dead policy that refuses everything: \
                 remove it")
                 .run("kubectl delete {configuration}"),
@@ -32,31 +32,31 @@ causes! {
     /// The webhook's Service was in a namespace that is being deleted, mostly with the operator that it belongs to.
     WEBHOOK_GONE_WITH_NAMESPACE = Cause::in_cluster(ClusterArea::Admission, "WebhookGoneWithNamespace")
         .holds_from_the_start()
-        .title("A webhook that must agree went with its namespace, and cannot come back")
-        .meaning("A webhook with failurePolicy Fail is asked about the deletion or the last update, and its Service \
-            has gone with its namespace. In a namespace that is being deleted the API server takes nothing new, so \
-            the Service cannot be made again; and mostly the operator that takes the finalizers off has gone with it. \
-            Each of the two is missing, so to repair one is not enough.")
+        .title("A webhook with failurePolicy Fail was deleted with its namespace, and cannot come back")
+        .meaning("The API server calls a webhook with failurePolicy Fail before the deletion or the last update, and \
+            its Service was deleted with its namespace. In a namespace that is being deleted the API server takes \
+            nothing new, so the Service cannot be created again; and mostly the operator that removes the finalizers \
+            was deleted with it. Each of the two is missing, so to repair one is not enough.")
         .proof("The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and its Service does not \
             exist or has no ready endpoint. The namespace of the Service is Terminating; or it does not exist, and \
-            nothing runs that takes the object's finalizer off. matchConditions are not evaluated: with them it is \
+            nothing runs that removes the object's finalizer. matchConditions are not evaluated: with them it is \
             probable.")
         .safe(&[
             READ_CONFIGURATION,
             step("Save what the objects stand for outside of the cluster (disks, addresses, backups): if their \
-                operator has gone too, nobody cleans that up"),
+                operator was deleted too, nobody cleans that up"),
             step("First remove the webhook's configuration: nothing can answer it any more, and until then every \
                 change of the objects is refused")
                 .run("kubectl delete {configuration}")
                 .if_known(),
             step("Then the finalizers. Where the operator's namespace does not exist, install the same version again, \
-                and it takes them off. Where that is being deleted, nothing can start in it: do its clean-up by hand, as \
-                its documentation says, and then take its finalizer off each object"),
-            step("When the namespace has gone, install the product again if it should stay. Next time delete its \
+                and it removes them. Where that is being deleted, nothing can start in it: do its clean-up by hand, as \
+                its documentation says, and then remove its finalizer from each object"),
+            step("When the namespace is deleted, install the product again if it should stay. Next time delete its \
                 objects first, then the operator"),
         ])
         .danger(Danger::new(
-            "Taking finalizers off before the webhook's configuration is removed, or emptying spec.finalizers of the \
+            "Removing finalizers before the webhook's configuration is removed, or emptying spec.finalizers of the \
                 namespace (PUT /finalize)",
             "The webhook refuses that change too. An emptied namespace leaves its objects in etcd, where nobody can \
                 remove them any more.",
@@ -68,9 +68,10 @@ causes! {
     /// A webhook that cannot be called refuses the removal of a finalizer.
     WEBHOOK_BLOCKS_UPDATE = Cause::in_cluster(ClusterArea::Admission, "WebhookBlocksUpdate")
         .holds_from_the_start()
-        .title("A webhook refuses the last updates")
-        .meaning("Taking a finalizer off, and a kubelet's last status, are updates. A webhook with failurePolicy Fail \
-            is asked about them and cannot be called, so the object stays although its controller has done its work.")
+        .title("A webhook with failurePolicy Fail blocks the last updates")
+        .meaning("Removing a finalizer, and a kubelet's last status, are updates. The API server calls a webhook with \
+            failurePolicy Fail before them, and it cannot be called, so the object stays although its controller has \
+            done its work.")
         .proof("The object is being deleted, and a webhook whose rules, scope and selectors match its UPDATE has \
             failurePolicy Fail and no backend. matchConditions are not evaluated: with them it is probable.")
         .safe(&[
@@ -79,7 +80,7 @@ causes! {
             step("Have the webhook exclude objects with a deletion timestamp"),
         ])
         .danger(Danger::new(
-            "Taking finalizers off by hand",
+            "Removing finalizers by hand",
             "It is an update too and is refused the same way; where it is not, the clean-up is skipped.",
         ))
         .sources(&["kubernetes#129473"])
@@ -89,18 +90,18 @@ causes! {
     /// A webhook's caBundle has expired.
     WEBHOOK_CA_EXPIRED = Cause::in_cluster(ClusterArea::Admission, "WebhookCaExpired")
         .holds_from_the_start()
-        .title("The caBundle of a webhook that must agree has expired")
+        .title("The caBundle of a webhook with failurePolicy Fail has expired")
         .meaning("The API server calls a webhook only if its certificate comes from one in the configuration's caBundle. \
             Every certificate in that bundle has expired, so each call fails with \"x509: certificate has expired or is \
             not yet valid\", although the webhook's pods run and are ready.")
-        .proof("The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and the latest notAfter of \
-            its caBundle lies in the past. Whether the certificate that the webhook itself shows is valid cannot be \
-            seen: it stands in a Secret.")
+        .proof("The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and the latest notAfter \
+            of its caBundle lies in the past. Whether the certificate that the webhook itself shows is valid cannot be \
+            seen: it is in a Secret.")
         .safe(&[
             READ_CONFIGURATION,
             step("See who renews the bundle (cert-manager's cainjector, an operator, a Helm hook), and why it did not")
                 .run("kubectl describe {configuration}").typed(),
-            step("Have the certificate and the caBundle renewed together; what waits then goes on by itself"),
+            step("Have the certificate and the caBundle renewed together; what waits is then deleted automatically"),
         ])
         .danger(Danger::new(
             "Setting failurePolicy to Ignore",

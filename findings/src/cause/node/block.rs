@@ -8,8 +8,8 @@ causes! {
     LOOP_DEVICE_LEFT = Cause::at(Gate::VolumesUnmounted, "LoopDeviceLeft")
         .title("The loop device of a raw block volume is left over")
         .meaning("For a raw block volume the kubelet binds the device below volumeDevices and locks it with a loop \
-            device. The loop device is still there and pins the volume. The kubelet's unmap fails, so it goes on \
-            remembering the volume.")
+            device. The loop device is still there and pins the volume. The kubelet's unmap fails, so it still \
+            remembers the volume.")
         .proof("/sys/block/loopN/loop/backing_file names …/volumeDevices/<volume>/dev/<pod uid> (perhaps followed by \
             \" (deleted)\") of this pod.")
         .safe(&[

@@ -20,8 +20,8 @@ causes! {
         ])
         .danger(Danger::new(
             "Moving the task to another cgroup to get rid of this one",
-            "The pod goes, but the task and whatever it may still write stay, with nothing left that points to the \
-                pod.",
+            "The pod is deleted, but the task and whatever it may still write stay, with nothing left that points to \
+                the pod.",
         ))
         .sources(&["kubernetes#123766", "containerd#8102", "kubernetes#84595"])
         .event_reason("PodCgroupBusy")

@@ -24,8 +24,8 @@ causes! {
         ])
         .danger(Danger::new(
             "Deleting the pod to get rid of its volume",
-            "Its object goes at once and the mount stays, now as that of a pod which nobody knows; the volume is as \
-                busy as before.",
+            "The pod is deleted at once and the mount stays, now as that of a pod that the API does not have; the \
+                volume is as busy as before.",
         ))
         .sources(&["reference: kubelet 1.36, completed pods whose volume is busy"])
         .event_reason("PodVolumeBusy")

@@ -39,7 +39,7 @@ causes! {
         .proof("A process in the pod's cgroup still has the comm runc:[1:CHILD] or runc:[2:INIT] although the pod's \
             deadline has passed.")
         .safe(&[
-            step("If its cgroup is frozen, thaw it; runc init then dies or goes on"),
+            step("If its cgroup is frozen, thaw it; runc init then dies or continues"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("If it is in state D, repair the memory, disk or file system it waits for"),
             step("If it is not in state D, kill it; no application has started in it").run("kill -9 {pid}"),
@@ -131,7 +131,7 @@ causes! {
     CONMON_GONE = Cause::at(Gate::ContainersStopped, "ConmonGone")
         .title("conmon is gone and nobody recorded the exit")
         .meaning("CRI-O learns of an exit from a file that conmon writes. Here conmon and the container's process are \
-            both gone and the file was never written. CRI-O goes on reporting a running container.")
+            both gone and the file was never written. CRI-O keeps reporting a running container.")
         .proof("The runtime is CRI-O; CRI says RUNNING; the container's pid and its conmon do not exist, and \
             /var/run/crio/exits/<id> is missing.")
         .safe(&[

@@ -84,12 +84,12 @@ causes! {
         .title("The volume's vol_data.json is missing")
         .meaning("The kubelet reads the driver and handle of a CSI volume from vol_data.json beside the mount \
             directory, and that file is gone. It cannot even build the unmount, so it fails about ten times a second. \
-            While it remembers the volume, unmounting by hand does not help; it goes on asking for the file.")
+            While it remembers the volume, unmounting by hand does not help; it keeps asking for the file.")
         .proof("volumes/kubernetes.io~csi/<volume> exists without vol_data.json; the kubelet says failed to open \
             volume data file … no such file or directory.")
         .safe(&[
             step("Write the file again from the PV and leave the mount directory in place: at the next try the driver \
-                unpublishes and the pod goes")
+                unpublishes and the pod is deleted")
                 .run("printf '%s' {json} > {vol_data}").lab("vol-data-missing").if_known(),
             step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
                 driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
@@ -112,7 +112,7 @@ causes! {
         .proof("vol_data.json exists with 0 bytes, or cannot be parsed, or lacks the driver or handle; the kubelet \
             says failed to parse volume data file.")
         .safe(&[
-            step("Write the file again from the PV: at the next try the driver unpublishes and the pod goes")
+            step("Write the file again from the PV: at the next try the driver unpublishes and the pod is deleted")
                 .run("printf '%s' {json} > {vol_data}").lab("vol-data-empty").if_known(),
             step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
                 driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),

@@ -14,7 +14,7 @@ causes! {
             apart; the descriptor of its system call is on such a mount, or it waits in a function of such a client \
             and its mount table has one mount of that type. With several of them it is only probable which.")
         .safe(&[
-            step("Bring the server, or the network to it, back: the waiting tasks then go on by themselves"),
+            step("Bring the server, or the network to it, back: the waiting tasks then continue by themselves"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
                 .run("umount -f {mount}").if_known(),

@@ -44,7 +44,7 @@ causes! {
         ])
         .danger(Danger::new(
             "umount -l of the volume",
-            "The mount vanishes from view while the process goes on writing. The volume is then detached or mounted \
+            "The mount vanishes from view while the process keeps writing. The volume is then detached or mounted \
                 elsewhere under its hands: data can be damaged.",
         ))
         .sources(&["reference: kubelet umount \"target is busy\"", "kubernetes#89181"])
@@ -68,8 +68,8 @@ causes! {
         ])
         .danger(Danger::new(
             "umount -l of the volume",
-            "The process goes on writing through its mapping to a volume that looks free: data can be damaged once it \
-                is attached elsewhere.",
+            "The process keeps writing through its mapping to a volume that looks free: data can be damaged once it is \
+                attached elsewhere.",
         ))
         .sources(&["reference: kubelet umount \"target is busy\"", "reference: holders in /proc/<pid>/map_files"])
         .event_reason("PodVolumeBusy")
@@ -90,7 +90,7 @@ causes! {
         ])
         .danger(Danger::new(
             "umount -l of the volume, or deleting the backing file",
-            "The loop device goes on writing to a file nobody sees any more; its file system is lost.",
+            "The loop device keeps writing to a file nobody sees any more; its file system is lost.",
         ))
         .sources(&["reference: /sys/block/loopN/loop/backing_file"])
         .event_reason("PodVolumeBusy")
@@ -112,8 +112,8 @@ causes! {
         ])
         .danger(Danger::new(
             "umount -l on the host",
-            "The process in the other container goes on using the volume while everybody believes that it is free to \
-                be detached.",
+            "The process in the other container keeps using the volume while everybody believes that it is free to be \
+                detached.",
         ))
         .sources(&["dell-csm#146", "blob-csi-driver#474", "reference: experiment, open fd in a slave copy"])
         .event_reason("PodVolumeBusy")

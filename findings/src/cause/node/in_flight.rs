@@ -22,8 +22,8 @@ causes! {
         ])
         .danger(Danger::new(
             "umount -l of the volume",
-            "Whoever receives the descriptor goes on writing to a volume that looks free: data can be damaged once it \
-                is attached elsewhere.",
+            "Whoever receives the descriptor keeps writing to a volume that looks free: data can be damaged once it is \
+                attached elsewhere.",
         ))
         .sources(&["reference: net/unix/af_unix.c unix_show_fdinfo"])
         .event_reason("PodVolumeBusy")

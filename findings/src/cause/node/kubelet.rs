@@ -30,12 +30,12 @@ causes! {
     /// The kubelet's process is stopped.
     KUBELET_STOPPED = Cause::of_node("KubeletStopped")
         .title("The kubelet is stopped")
-        .meaning("Somebody has stopped the kubelet's process (SIGSTOP, a debugger, a frozen job): it does not run until \
-            it is told to go on. Nobody stops containers, unmounts volumes or reports a status, so every terminating \
-            pod here stays as it is. The containers themselves run on.")
+        .meaning("Somebody has stopped the kubelet's process (SIGSTOP, a debugger, a frozen job): it does not run \
+            until it is continued (SIGCONT). Nobody stops containers, unmounts volumes or reports a status, so every \
+            terminating pod here stays as it is. The containers themselves keep running.")
         .proof("/proc/<kubelet>/stat says state T (stopped) or t (stopped by a debugger).")
         .safe(&[
-            step("Let the kubelet, pid {pid}, go on; it then does everything that has waited")
+            step("Let the kubelet, pid {pid}, continue; it then does everything that has waited")
                 .run("kill -CONT {pid}").lab("kubelet-stopped").if_known(),
             step("If it stays stopped, a debugger holds it: end that, TracerPid names it")
                 .run("grep TracerPid /proc/{pid}/status"),
@@ -58,7 +58,7 @@ causes! {
         .proof("/healthz of the kubelet fails at its check syncloop.")
         .safe(&[
             step("See which kernel functions the kubelet's threads wait in").run("grep -H . /proc/{pid}/task/*/wchan"),
-            step("Bring the NFS or FUSE server behind that mount back: the kubelet then goes on by itself"),
+            step("Bring the NFS or FUSE server behind that mount back: the kubelet then continues by itself"),
             step("If it is a FUSE server that cannot answer any more, abort its connection (abort in \
                 /sys/fs/fuse/connections): waiting requests fail and writes the server has not stored are lost"),
             step("If an NFS server will not come back, force the unmount (umount -f); data in flight is lost"),

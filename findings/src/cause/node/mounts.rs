@@ -111,7 +111,7 @@ causes! {
         .proof("mountinfo has the subPath mount with type nfs or nfs4, and the kubelet says lstat …: stale NFS file \
             handle (or a look in the disposable child gives ESTALE).")
         .safe(&[
-            step("Bring the export back as it was, if that is possible; the kubelet then goes on"),
+            step("Bring the export back as it was, if that is possible; the kubelet then continues"),
             step("Unmount the subPath only; the server no longer knows this handle").run("umount -f {path}"),
             step("If that is refused, detach the subPath lazily; unwritten data of this handle is lost")
                 .run("umount -l {path}"),

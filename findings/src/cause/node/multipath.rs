@@ -14,7 +14,7 @@ causes! {
             it queues (queue_if_no_path) is not in sysfs, so it is only probable.")
         .safe(&[
             step("Bring a path to the storage back (network, iSCSI session, FC zoning): queued I/O is then written and \
-                everything goes on"),
+                everything continues"),
             step("Look at the map and its paths").run("multipath -ll {map}"),
             step("If the storage is gone for good, stop queueing: all waiting writes fail and are lost")
                 .run("multipathd disablequeueing map {map}"),

@@ -14,7 +14,7 @@ causes! {
             least a quarter of a second apart; mountinfo shows the NFS mount it uses. With several NFS mounts it is \
             only probable which.")
         .safe(&[
-            step("Bring the NFS server, or the network to it, back: the waiting tasks then go on by themselves"),
+            step("Bring the NFS server, or the network to it, back: the waiting tasks then continue by themselves"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
                 .run("umount -f {mount}").if_known(),

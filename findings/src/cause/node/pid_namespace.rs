@@ -29,7 +29,7 @@ causes! {
         .danger(Danger::new(
             "kill -9 on the zombie or on the container's init",
             "Nothing happens: the zombie is already dead and init has SIGKILL pending. Time is lost while the true \
-                holder, the parent, goes on.",
+                holder, the parent, continues.",
         ))
         .sources(&[
             "moby#37627", "kubernetes#66892", "reference: experiment with an unreaped child of a foreign parent",

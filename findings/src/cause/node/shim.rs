@@ -51,8 +51,8 @@ causes! {
         ])
         .danger(Danger::new(
             "kubectl delete pod --force",
-            "The containers go on running behind the hung shim and nothing stops them any more; a replacement can \
-                write the same data.",
+            "The containers keep running behind the hung shim and nothing stops them any more; a replacement can write \
+                the same data.",
         ))
         .sources(&["containerd#2438", "containerd#6080"])
         .event_reason("PodShimNotResponding")

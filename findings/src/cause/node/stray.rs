@@ -14,7 +14,7 @@ causes! {
         .proof("An entry of pods/<uid>/volumes is no directory; the kubelet says could not read directory … not a \
             directory.")
         .safe(&[
-            step("Move the file out of the way, into a new directory below /var/tmp; the kubelet goes on at once")
+            step("Move the file out of the way, into a new directory below /var/tmp; the kubelet continues at once")
                 .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"").lab("stray-file"),
             step("Find out which tool (backup, scanner, script) writes into the kubelet's directory and stop it"),
         ])

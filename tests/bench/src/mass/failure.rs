@@ -66,6 +66,7 @@ pub fn report(node: usize, stuck: &[ApiPod], now: Instant) -> NodeReport {
 
 fn held(pod: &ApiPod) -> PodReport {
     PodReport {
+        before: false,
         pod: pod.to_ref(),
         verdict: Verdict::Stuck,
         gate: Some(Gate::VolumesUnmounted),

@@ -113,7 +113,7 @@ pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &Carried) -> bool
 fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a Carried, String> {
     let carried = event.said()?;
     if !is_by_now(lister, event, carried) {
-        return Err("it is of a time that has not come; are the clocks right?".to_owned());
+        return Err("its time lies in the future (are the clocks right?)".to_owned());
     }
     match carried.finding.cause.area {
         Area::Gate(_) | Area::Node => Ok(carried),

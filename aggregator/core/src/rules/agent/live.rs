@@ -6,8 +6,23 @@ use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
 
+/// What is to be said of a pod.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// What holds it: it is being deleted.
+    Terminating,
+    /// Who would hold its volumes if it were.
+    Running,
+}
+
 /// What it says of this pod; none when it was not asked or did not answer, and then a note says why.
-pub fn ask<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, pod: &Pod, on: &Node) -> Option<Vec<&'a AgentEvent>> {
+pub fn ask<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    pod: &Pod,
+    on: &Node,
+    about: About,
+) -> Option<Vec<&'a AgentEvent>> {
     if !lister.state.live {
         return None;
     }
@@ -29,9 +44,9 @@ pub fn ask<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, pod: &Pod, on: &N
         return None;
     };
     let at = agent.metadata.namespace.as_deref().unwrap_or_default();
-    match lister.live(agent, pod) {
+    match lister.live(agent, pod, about == About::Running) {
         Answer::Seen(said) => {
-            if said.is_empty() {
+            if said.is_empty() && about == About::Terminating {
                 diagnosis.note(format!("The agent on {node}, asked now, names nothing that holds {}.", shown(pod)));
             }
             return Some(said);
@@ -44,9 +59,11 @@ pub fn ask<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, pod: &Pod, on: &N
                 FaultKind::Denied => format!("; that takes the right to create pods/exec in {at}"),
                 _ => String::new(),
             };
-            diagnosis.note(format!(
-                "The agent on {node} was not asked now ({fault}{right}). What is told of the node is what its Events say."
-            ));
+            let instead = match about {
+                About::Terminating => "This answer uses its Events instead.",
+                About::Running => "Its Events say nothing about running pods.",
+            };
+            diagnosis.note(format!("The agent on {node} was not asked now ({fault}{right}). {instead}"));
         }
     }
     None

@@ -15,6 +15,7 @@ use self::claims::{Claim, Heard};
 use self::writer::Policy;
 use crate::diagnosis::{AgentFinding, Diagnosis, RootCause, Step, ToldBy};
 use crate::lister::Lister;
+use crate::rules::words::count;
 use crate::state::*;
 
 /// An agent says again every half an hour what holds; after this it is late.
@@ -39,7 +40,7 @@ pub fn findings(
     words: &str,
 ) -> Vec<RootCause> {
     let name = on.metadata.name.as_str();
-    if let Some(said) = live::ask(lister, diagnosis, pod, on) {
+    if let Some(said) = live::ask(lister, diagnosis, pod, on, live::About::Terminating) {
         let claims = claims::now(&said, pod);
         let at = At { lister, policy: None, target, pod, on };
         return claims.iter().take(MOST).map(|claim| found(&at, claim, words)).collect();
@@ -85,11 +86,36 @@ pub fn findings(
         return Vec::new();
     }
     if claims.len() > MOST {
-        diagnosis.note(format!("The agent on {name} names {} more causes.", claims.len() - MOST));
+        diagnosis.note(format!("The agent on {name} names {}.", count(claims.len() - MOST, "more cause")));
     }
     let policy = Some(Policy::of(lister, diagnosis));
     let at = At { lister, policy, target, pod, on };
     claims.iter().take(MOST).map(|claim| found(&at, claim, words)).collect()
+}
+
+/// What an agent that was asked now says of the volumes of a pod that runs.
+pub enum Held {
+    /// These would hold them, or nobody.
+    By(Vec<RootCause>),
+    /// It was not asked, or did not answer; a note says why.
+    NotTold,
+}
+
+/// Who outside of a pod that runs would hold its volumes if it were deleted now.
+pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Held {
+    let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
+    let Some(on) = diagnosis.silently(answer) else { return Held::NotTold };
+    let Some(said) = live::ask(lister, diagnosis, pod, on, live::About::Running) else { return Held::NotTold };
+    let target = ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name);
+    let at = At { lister, policy: None, target: &target, pod, on };
+    let words = format!("{} on {}", pod.status.phase, on.metadata.name);
+    let missing = "whether it still holds it when the kubelet unmounts it: it was seen once, before any deletion";
+    let held = claims::now(&said, pod).into_iter().take(MOST).map(|claim| {
+        let mut found = found(&at, &claim, &words).probable(missing);
+        found.here = false;
+        found
+    });
+    Held::By(held.collect())
 }
 
 /// When the agent of a silent node was last heard: it has its own way to the API server. What it wrote
@@ -160,7 +186,7 @@ fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
     match (is_sure, finding.confidence) {
         (true, _) => found,
         (false, Confidence::Probable) => {
-            let all = "part of what the agent goes by: it says probable itself";
+            let all = "part of the agent's proof: the agent itself says probable";
             found.probable(finding.missing.as_deref().unwrap_or(all))
         }
         (false, Confidence::Proven) if !claim.is_named => {

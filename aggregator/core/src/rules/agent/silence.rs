@@ -40,8 +40,8 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, node: &str) {
             agents.len()
         )),
         Some(agent) if is_true(&agent.status.conditions, "Ready") => diagnosis.note(format!(
-            "The agent on {node} says nothing of such a pod (yet): it looks 15 s after a pod's deadline and tells what \
-             lasts. Its log says what it could not see: kubectl -n {} logs {}",
+            "The agent on {node} says nothing about such a pod (yet): it looks 15 s after a pod's deadline and reports \
+             what lasts. Its log says what it could not see: kubectl -n {} logs {}",
             agent.metadata.namespace.as_deref().unwrap_or_default(),
             agent.metadata.name
         )),

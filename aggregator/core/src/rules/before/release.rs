@@ -115,7 +115,8 @@ fn notes(target: &ObjectRef, release: &Release, kept: &[String], diagnosis: &mut
     }
     let Release { namespace, name } = release;
     diagnosis.note(format!(
-        "Not known of {target}: its hooks (`helm get hooks {name} -n {namespace}`): one that fails before the deletion \
-         stops it; what hooks and the chart's crds/ directory made, which stays; and what it has in other namespaces."
+        "Not known about {target}: its hooks (`helm get hooks {name} -n {namespace}`): one that fails before the \
+         deletion stops it; what hooks and the chart's crds/ directory made, which stays; and what it has in other \
+         namespaces."
     ));
 }

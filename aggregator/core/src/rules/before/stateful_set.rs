@@ -14,7 +14,7 @@ const DELETE: &str = "Delete";
 pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let answer = lister.get::<Workload>(known::STATEFUL_SETS, Some(namespace), &target.name);
-    let Some(set) = diagnosis.required(target.to_string(), "what goes with it", answer) else { return };
+    let Some(set) = diagnosis.required(target.to_string(), "what is deleted with it", answer) else { return };
     let answer = lister.list::<Pod>(known::PODS, within(namespace));
     for pod in diagnosis.required(format!("pods of {namespace}"), "what would hold them", answer).unwrap_or_default() {
         if is_owned(&pod.metadata, set) {
@@ -38,7 +38,7 @@ fn tell(set: &Workload, going: &[String], staying: &[String], diagnosis: &mut Di
     let policy = format!("persistentVolumeClaimRetentionPolicy.whenDeleted: {}", or_retain(when_deleted));
     if !going.is_empty() {
         diagnosis.note(format!(
-            "Deleted with it, for they name it as their owner ({policy}): PersistentVolumeClaims {}.",
+            "Deleted with it, because they name it as their owner ({policy}): PersistentVolumeClaims {}.",
             some(going, MOST_NAMES)
         ));
     }

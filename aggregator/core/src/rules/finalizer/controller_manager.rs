@@ -26,7 +26,7 @@ pub fn by_controller_manager(
     if refused(lister, target, meta, diagnosis) {
         return;
     }
-    let mut words = format!("{}, which kube-controller-manager takes off", diagnosis.words);
+    let mut words = format!("{}, which kube-controller-manager removes", diagnosis.words);
     let mut beside = Vec::new();
     if cause.id == cause::JOB_TRACKING_FINALIZER.id {
         beside.extend(related::job(lister, target, meta, diagnosis));
@@ -34,7 +34,7 @@ pub fn by_controller_manager(
             words.push_str(&format!("; {source}: {says}"));
         }
         let changers = webhook::changers(lister, diagnosis, Request::about(target, meta, "UPDATE"));
-        let says = "is asked about updates of this pod; containers that it adds make them invalid";
+        let says = "is called for updates of this pod; containers that it adds make them invalid";
         beside
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
     }
@@ -42,7 +42,7 @@ pub fn by_controller_manager(
     let found = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
         // Every kind but one was looked at.
         true => found
-            .evidence("secrets", "not looked at: their content is nobody's business; one may block")
+            .evidence("secrets", "not looked at: their content is not read; one may block")
             .probable("whether a Secret that it owns blocks: Secrets are not looked at"),
         false => found,
     };

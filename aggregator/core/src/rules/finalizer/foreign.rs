@@ -42,7 +42,7 @@ const DOUBT: &str =
     "they cannot show everybody that may change it: system:masters, a control plane that somebody manages";
 
 /// What of the proof is missing where somebody else may be the one.
-const NOBODY_ELSE: &str = "that nobody else takes it off: roles cannot show everybody that may change the object";
+const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
 const NOT_ALONE: &str =
     "that it is this one: others may change the kind as well, or only what is near the kind leads to it";
 const INFERRED: &str = "that the finalizer is its own: the server did not record that this program set it";
@@ -68,7 +68,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
                 .same_as(case.target)
                 .at_itself(case.target, format!("{words}; its update is refused: {says}"))
                 .evidence(source, says)
-                .probable("whether the latest update failed the same way: no Event tells of every try"),
+                .probable("whether the latest update failed the same way: not every try has an Event"),
         );
     }
     if let Some((source, says)) = related::ingress_class(lister, case.target, case.finalizer, diagnosis) {
@@ -225,17 +225,17 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
     let (cause, words) = match own_namespace(lister, case) == Some(namespace) {
         true => (
             &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE,
-            "may release it and lives in the namespace that is being deleted; its workload is gone, and nothing new \
-             can start there",
+            "may remove it and runs in the namespace that is being deleted; its workload is gone, and nothing new can \
+             start there",
         ),
-        false => (case.cause(&cause::FINALIZER_CONTROLLER_GONE), "may release it, and nothing runs as it"),
+        false => (case.cause(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it"),
     };
     let is_deadlock = cause.id == cause::FINALIZER_OWNER_IN_SAME_NAMESPACE.id;
     let found = case.start(cause).step(Step::about(case.target, case.words())).step(Step::named(shown, words));
     let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
     match (is_deadlock, is_alone) {
         (true, true) => found,
-        (true, false) => found.probable("that nobody else takes it off: others may change the kind as well"),
+        (true, false) => found.probable("that nobody else removes it: others may change the kind as well"),
         (false, _) => found.evidence(ROLES, DOUBT).probable(NOBODY_ELSE),
     }
 }
@@ -243,8 +243,11 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
 /// Nobody was found: gone, or not to be told.
 fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str) -> RootCause {
     if !found.is_visible {
-        let words = format!("{}; who serves {subject} could not be looked up", case.words());
-        return case.start(unknown(case)).at_itself(case.target, words).probable(format!("who serves {subject}"));
+        let words = format!("{}; which controller handles {subject} could not be looked up", case.words());
+        return case.start(unknown(case)).at_itself(case.target, words).probable(format!(
+            "which controller handles \
+            {subject}"
+        ));
     }
     let rights = match (found.unbound.as_slice(), found.users.is_empty()) {
         (_, false) => "only users or groups have a role that names it".to_owned(),
@@ -259,7 +262,7 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str
     );
     if !found.users.is_empty() {
         // They may be the one: of them the cluster shows nothing.
-        let missing = "which of the users and groups that may change it takes it off, and whether that one runs";
+        let missing = "which of the users and groups that may change it removes it, and whether that one runs";
         return case.start(unknown(case)).at_itself(case.target, words).probable(missing);
     }
     if found.may_all.is_empty() {
@@ -268,7 +271,7 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str
     }
     // One of those that may change everything may be the one.
     let says = format!("{rights}; these accounts may change everything: {}", some(&found.may_all, 5));
-    let missing = "which of the accounts that may change everything takes it off";
+    let missing = "which of the accounts that may change everything removes it";
     case.start(unknown(case)).at_itself(case.target, words).evidence(ROLES, says).probable(missing)
 }
 
@@ -294,17 +297,24 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     let is_released = release.zip(runner.workload).is_some_and(|(release, workload)| release.takes(&workload.metadata));
     match runner.stands() {
         Stands::Ready if would_be_lost => {
-            let words = "runs in the namespace that would be deleted: its pods go first, and nothing new can start there. \
-                         Delete these objects before the namespace";
+            let words = "runs in the namespace that would be deleted: its pods are deleted first, and nothing new can \
+                         start there. Delete these objects before the namespace";
             return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(workload, words)));
         }
         Stands::Ready if is_released => {
-            let words = "belongs to the release too, and is deleted before objects of kinds that Helm does not know. \
-                         Delete these objects first, and wait until they are gone";
-            return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_RELEASE).step(Step::about(workload, words)));
+            let kind = &case.target.kind;
+            let is_first = Release::deletes_before(&workload.kind, kind);
+            let when = if is_first { format!("before {kind} objects") } else { format!("right after {kind} objects") };
+            let words = format!(
+                "belongs to the release too; Helm deletes it {when}, and does not wait. Delete these objects first, and \
+                 wait until they are gone"
+            );
+            let found = chain(&cause::FINALIZER_OWNER_IN_SAME_RELEASE).step(Step::about(workload, words));
+            let is_quicker = "whether it removes the finalizer before it ends: Helm deletes it right after the object";
+            return Some(if is_first { found } else { found.probable(is_quicker) });
         }
         Stands::ScaledDown | Stands::NotReady if at.is_some() && own_namespace(lister, case) == at => {
-            let words = format!("lives in the namespace that is being deleted ({state}); nothing new can start there");
+            let words = format!("runs in the namespace that is being deleted ({state}); nothing new can start there");
             return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(workload, words)));
         }
         Stands::ScaledDown => {
@@ -346,9 +356,9 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
         worked_as.filter(|_| !young).and_then(|account| Some((account, account::gone(lister, diagnosis, account)?)))
     {
         let shown = account::object(account);
-        let refuses = "the API server refuses what is asked in its name";
+        let refuses = "the API server refuses its requests";
         let found = chain(&cause::FINALIZER_CONTROLLER_ACCOUNT_GONE)
-            .step(Step::about(workload, format!("runs ({state}) and has not released it{words}")))
+            .step(Step::about(workload, format!("runs ({state}) and has not removed it{words}")))
             .step(Step::about(&shown, format!("{how}: {refuses}")))
             .evidence(shown.to_string(), how);
         let found = evidence.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
@@ -375,7 +385,7 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     }
     // What was reported is nearer than what the finalizer is known for.
     let cause = if is_general { case.cause(cause) } else { cause };
-    let found = chain(cause).step(Step::about(workload, format!("runs ({state}) and has not released it{words}")));
+    let found = chain(cause).step(Step::about(workload, format!("runs ({state}) and has not removed it{words}")));
     let found = if cause.id == cause::UPDATE_FAILS_VALIDATION.id { found.same_as(case.target) } else { found };
     let found = evidence.into_iter().chain(leads).fold(found, |found, (source, says)| found.evidence(source, says));
     let missing =

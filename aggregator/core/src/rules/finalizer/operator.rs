@@ -86,7 +86,7 @@ fn converter(crd: Option<&Crd>, shown: &str) -> Vec<Link> {
 fn server(lister: &Lister, diagnosis: &mut Diagnosis, resource: &Resource) -> Option<Link> {
     let name = format!("{}.{}", resource.version, resource.group);
     let answer = lister.get::<ApiService>(known::API_SERVICES, None, &name);
-    let served = diagnosis.optional(format!("APIService {name}"), "who serves the kind", answer)?;
+    let served = diagnosis.optional(format!("APIService {name}"), "what serves the kind", answer)?;
     let service = served.spec.service.clone()?;
     let says = format!("served by Service {service}");
     Some((service, (format!("APIService {name}"), says)))
@@ -98,7 +98,7 @@ fn callees(lister: &Lister, diagnosis: &mut Diagnosis, group: &str) -> Vec<Link>
     for known in [known::VALIDATING, known::MUTATING] {
         let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
         let all =
-            diagnosis.optional(known.plural, "whose webhooks are asked about the kind", answer).unwrap_or_default();
+            diagnosis.optional(known.plural, "whose webhooks are called for the kind", answer).unwrap_or_default();
         for configuration in all {
             for webhook in configuration.webhooks.iter().filter(|webhook| webhook.is_only_about(group)) {
                 let Some(service) = webhook.client_config.service.clone() else { continue };
@@ -116,7 +116,7 @@ fn callees(lister: &Lister, diagnosis: &mut Diagnosis, group: &str) -> Vec<Link>
 
 fn selector(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Option<BTreeMap<String, String>> {
     let answer = lister.get::<Service>(known::SERVICES, Some(&service.namespace), &service.name);
-    let found = diagnosis.optional(format!("Service {service}"), "who stands behind it", answer)?;
+    let found = diagnosis.optional(format!("Service {service}"), "what runs behind it", answer)?;
     Some(found.spec.selector.clone()).filter(|selector| !selector.is_empty())
 }
 

@@ -33,8 +33,12 @@ pub fn look(
     let told = match times(meta, finalizer) {
         _ if known.is_some_and(|known| !known.is_for(&target.kind)) => known.map(|known| {
             let KnownFinalizer { released_by, only, source, .. } = known;
-            let says =
-                format!("{released_by} takes {finalizer} off {}, not off {} ({source})", only.join(", "), target.kind);
+            let says = format!(
+                "{released_by} removes {finalizer} from {}, not from {} \
+                    ({source})",
+                only.join(", "),
+                target.kind
+            );
             (Some(&cause::FINALIZER_NOT_FOR_THIS_KIND), says)
         }),
         0 | 1 => added_again(lister, target, meta, finalizer, diagnosis),
@@ -71,13 +75,13 @@ fn added_again(
         return None;
     }
     let names = some(&changers, 3);
-    let says = format!("asked about each update, and may put the finalizer back: MutatingWebhookConfiguration {names}");
+    let says = format!("called for each update, and may put the finalizer back: MutatingWebhookConfiguration {names}");
     let setter = meta.setter_of(finalizer);
     let written = setter.and_then(|setter| Some((&setter.manager, setter.time?, meta.asked_to_go_at()?)));
     Some(match written.filter(|(_, written, asked)| written > asked) {
         Some((manager, written, asked)) => {
             let says =
-                format!("written by {manager} at {written}, after the deletion was asked for at {asked}; {says}");
+                format!("written by {manager} at {written}, after the deletion was requested at {asked}; {says}");
             (Some(&cause::FINALIZER_ADDED_AGAIN), says)
         }
         None => (None, says),

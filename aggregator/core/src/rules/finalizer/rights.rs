@@ -8,7 +8,7 @@ use crate::lister::Lister;
 use crate::rules::words::within;
 use crate::state::*;
 
-const HIDES: &str = "who may take the finalizer off";
+const HIDES: &str = "who may remove the finalizer";
 
 /// More names of roles are not said.
 const MOST_ROLES: usize = 3;

@@ -43,7 +43,7 @@ pub fn look<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis) -> 
 
 fn pods<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>) -> usize {
     let answer = lister.list::<Pod>(known::PODS, within(case.name));
-    let hides = format!("whether pods remain in {}; its conditions do not tell", case.name);
+    let hides = format!("whether pods remain in {}; its conditions do not say", case.name);
     let pods = diagnosis.required(format!("pods of {}", case.name), &hides, answer).unwrap_or_default();
     for one in &pods {
         sort(case, diagnosis, left, ObjectRef::pod(case.name, &one.metadata.name), &one.metadata);

@@ -51,10 +51,14 @@ fn without_condition(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut 
     }
     let inside = match left.not_asked.len() {
         0 if diagnosis.is_blind() => "what is in it could not be seen".to_owned(),
-        0 => "nothing in it was asked to go since".to_owned(),
-        many => format!("{} in it, not asked to go", count(many, "object")),
+        0 => "nothing in it was deleted since".to_owned(),
+        many => format!("{} in it, not deleted", count(many, "object")),
     };
-    let words = format!("{}; no condition, and {inside}: nobody works on it", diagnosis.words);
+    let words = format!(
+        "{}; no condition, and {inside}: the namespace controller does not work on \
+        it",
+        diagnosis.words
+    );
     let found = RootCause::here(&cause::NAMESPACE_CONTROLLER_NOT_RUNNING, case.target, words)
         // All namespaces wait for the same controller.
         .same_as("namespace-controller")
@@ -106,7 +110,7 @@ fn recreated(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
                 .name(Placeholder::Name, &first.name)
                 .step(Step::named(
                     count(names.len(), "object"),
-                    format!("made after the namespace's deletion: {}", some(&names, 3)),
+                    format!("created after the namespace's deletion: {}", some(&names, 3)),
                 ))
                 .evidence(first.to_string(), "its creationTimestamp is later than the namespace's deletionTimestamp"),
         );
@@ -120,7 +124,7 @@ fn foreign_finalizers(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         return;
     }
     for finalizer in spec {
-        let words = format!("spec.finalizers holds {finalizer}; the namespace controller has taken its own entry off");
+        let words = format!("spec.finalizers holds {finalizer}; the namespace controller has removed its own entry");
         diagnosis.causes.push(
             RootCause::here(&cause::NAMESPACE_SPEC_FINALIZER, case.target, words)
                 .same_as(finalizer)

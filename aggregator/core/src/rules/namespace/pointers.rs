@@ -156,7 +156,7 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
         Obstacle::TooManyRequests => found(
             &cause::API_REQUESTS_REJECTED,
             "The API server",
-            "turns the namespace controller's requests away: too many",
+            "rejects the namespace controller's requests (429 Too Many Requests)",
         ),
         Obstacle::Unknown { text } => {
             found(&cause::NAMESPACE_CONTENT_FAILURE, "Deleting the content", &format!("fails: {text}"))

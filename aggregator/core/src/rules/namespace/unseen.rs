@@ -25,7 +25,7 @@ pub fn explain(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
         if left.finalizers.contains(held_by.as_str()) {
             continue;
         }
-        let owner = finalizer::released_by(&held_by).map_or(String::new(), |owner| format!(" ({owner} takes it off)"));
+        let owner = finalizer::released_by(&held_by).map_or(String::new(), |owner| format!(" ({owner} removes it)"));
         let which = if kinds.len() == 1 { "held" } else { "some of them held" };
         let words = format!("remain, {which} by finalizer {held_by}{owner}, as the namespace's condition says");
         let found = RootCause::below(&cause::FINALIZER_OF_UNSEEN_OBJECTS, case.target)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use findings::{Cause, Placeholder, cause};
 
 use super::drainer::{CORDONED, Drainer, KARPENTERS, drainer};
-use super::tolerated::{came_back, evicted_at, is_drained};
+use super::tolerated::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::said;
@@ -18,6 +18,8 @@ use crate::state::*;
 const MOST_NAMESPACES: usize = 5;
 /// More names of pods are counted.
 const MOST_NAMES: usize = 5;
+/// More claims of pods are not looked up.
+const MOST_CLAIMS: usize = 20;
 
 const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
@@ -47,10 +49,11 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
     let Some(pods) = diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {
         return Vec::new();
     };
-    let (going, staying): (Vec<&Pod>, Vec<&Pod>) = pods
-        .into_iter()
-        .filter(|pod| is_drained(pod, by, node))
-        .partition(|pod| pod.metadata.deletion_timestamp.is_some());
+    let is_waited_for = |pod: &&Pod| is_drained(pod, by, node) && !is_given_up(pod, by, lister.state);
+    let (waited_for, passed_over): (Vec<&Pod>, Vec<&Pod>) = pods.into_iter().partition(is_waited_for);
+    let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
+        waited_for.into_iter().partition(|pod| pod.metadata.deletion_timestamp.is_some());
+    given_up(lister, target, by, &passed_over, diagnosis);
     // The pods of a node that is not well wait for the node.
     if is_true(&node.status.conditions, "Ready") && !super::is_frozen(lister, node, diagnosis) {
         for pod in &going {
@@ -67,7 +70,9 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
         ));
     }
     if staying.is_empty() {
-        attachments(lister, target, by, going.is_empty(), diagnosis);
+        if by == Drainer::Karpenter && going.is_empty() {
+            attachments(lister, target, &passed_over, diagnosis);
+        }
         return Vec::new();
     }
     let before = diagnosis.unknown.len();
@@ -182,11 +187,12 @@ impl Case<'_, '_> {
                 self.below(&cause::DRAIN_POD_RETURNS, self.target)
                     .name_if(Placeholder::Namespace, pods.first().and_then(|pod| pod.metadata.namespace.as_deref()))
                     .step(pods_step(&words))
-                    .evidence(names.join(", "), format!("made after the taint, with a toleration of {taint}"))
+                    .evidence(names.join(", "), format!("created after the taint, with a toleration of {taint}"))
             }
-            Left::Unmanaged => {
-                self.consent(pods_step("no controller would make it again; kubectl drain stops there without --force"))
-            }
+            Left::Unmanaged => self.consent(pods_step(
+                "no controller would create it again; kubectl drain stops there without \
+                    --force",
+            )),
             Left::LocalData => self.consent(pods_step(
                 "data in an emptyDir would be lost; kubectl drain stops there without --delete-emptydir-data",
             )),
@@ -196,7 +202,10 @@ impl Case<'_, '_> {
                     .below(&cause::DRAIN_NOT_ISSUED, self.target)
                     .step(pods_step("not evicted, although no budget and no annotation forbids it"));
                 let found = said.iter().take(3).fold(found, |found, one| found.evidence(&one.source, &one.says));
-                found.probable("that nobody has asked for their eviction: it leaves no trace until it is granted")
+                found.probable(
+                    "that nobody has requested their eviction: a request leaves no trace until it is \
+                    granted",
+                )
             }
         }
     }
@@ -276,18 +285,49 @@ impl Case<'_, '_> {
     }
 }
 
-/// What is left once the pods are gone: Karpenter waits until the volumes are detached.
-fn attachments(lister: &Lister, target: &ObjectRef, by: Drainer, is_empty: bool, diagnosis: &mut Diagnosis) {
-    if by != Drainer::Karpenter || !is_empty {
-        return;
+fn given_up(lister: &Lister, target: &ObjectRef, by: Drainer, pods: &[&Pod], diagnosis: &mut Diagnosis) {
+    let given_up = pods.iter().filter(|pod| is_given_up(pod, by, lister.state));
+    let names: Vec<String> = given_up
+        .map(|pod| format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name))
+        .collect();
+    if !names.is_empty() {
+        diagnosis.note(format!(
+            "Karpenter does not wait for a pod that should have ended more than a minute ago, so these do not hold {target}: \
+             {}.",
+            some(&names, MOST_NAMES)
+        ));
     }
+}
+
+/// What is left once the pods are gone: Karpenter waits until their volumes are detached, but for those of pods that
+/// it does not wait for (karpenter: pkg/controllers/node/termination/controller.go, `filterVolumeAttachments`).
+fn attachments(lister: &Lister, target: &ObjectRef, passed_over: &[&Pod], diagnosis: &mut Diagnosis) {
     let answer = lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
     let all = diagnosis.optional("volumeattachments", "which volumes are still attached", answer).unwrap_or_default();
-    for one in all.into_iter().filter(|one| one.spec.node_name == target.name) {
+    let here: Vec<&Attachment> = all.into_iter().filter(|one| one.spec.node_name == target.name).collect();
+    if here.is_empty() {
+        return;
+    }
+    let spared = volumes(lister, passed_over, diagnosis);
+    for one in here {
+        let volume = one.spec.source.persistent_volume_name.as_str();
+        if spared.contains(volume) {
+            continue;
+        }
         let shown = ObjectRef::cluster_wide(known::ATTACHMENTS, &one.metadata.name);
         match one.metadata.deletion_timestamp {
             Some(_) => diagnosis.wait_for(shown),
             None => diagnosis.also_waits(format!("{shown} is still attached to {target}")),
         }
     }
+}
+
+/// The PersistentVolumes of these pods.
+fn volumes<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) -> BTreeSet<&'a str> {
+    let claims = pods.iter().flat_map(|pod| pod.claims().into_iter().map(move |claim| (pod, claim)));
+    let get = |(pod, name): (&&Pod, String)| {
+        lister.get::<Claim>(known::CLAIMS, Some(pod.metadata.namespace.as_deref().unwrap_or_default()), &name)
+    };
+    let claims = claims.take(MOST_CLAIMS).filter_map(|claim| diagnosis.silently(get(claim)));
+    claims.map(|claim| claim.spec.volume_name.as_str()).filter(|name| !name.is_empty()).collect()
 }

@@ -57,7 +57,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(node) = diagnosis.required(target.to_string(), "whether it is well", answer) else {
+    let Some(node) = diagnosis.required(target.to_string(), "whether it is Ready", answer) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -139,8 +139,8 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
     if let Some(taint) = taint.filter(|taint| heartbeat.spoke_after(taint.time_added)) {
         let since = taint.time_added.map_or(String::new(), |added| format!(", {} ago", age(lister, added)));
         diagnosis.note(format!(
-            "{} was declared out of service{since}, and its agent has spoken since: the machine runs. Its pods may run \
-             twice now. Take the taint off: kubectl taint node {} {OUT_OF_SERVICE}-",
+            "{} was declared out of service{since}, and its agent has written an Event since: the machine runs. Its \
+             pods may run twice now. Remove the taint: kubectl taint node {} {OUT_OF_SERVICE}-",
             case.target, case.target.name
         ));
     }
@@ -182,7 +182,7 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
             // By now the agent may be silent as well.
             match lister.state.seconds_since(spoke) > agent::RENEWED {
                 true => found
-                    .probable(format!("whether the agent still reaches the API server: its last word is {ago} old")),
+                    .probable(format!("whether the agent still reaches the API server: its last Event is {ago} old")),
                 false => found,
             }
         }

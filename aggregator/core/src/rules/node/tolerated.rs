@@ -12,8 +12,9 @@ const NO_EXECUTE: &str = "NoExecute";
 const DISRUPTED: &str = "karpenter.sh/disrupted";
 const DISRUPT: &str = "karpenter.sh/disrupt";
 
-/// Whether whoever empties the node asks this pod to go: not that of the node itself, and none that has ended. All
-/// but Karpenter pass over those of DaemonSets, and Karpenter over those that tolerate its taint.
+/// Whether whoever empties the node evicts this pod: not that of the node itself, and none that has ended. All but
+/// Karpenter pass over those of DaemonSets, and Karpenter over those that tolerate its taint
+/// (karpenter: pkg/utils/pod/scheduling.go, `IsDrainable`; kubectl: pkg/drain/filters.go).
 pub fn is_drained(pod: &Pod, by: Drainer, node: &Node) -> bool {
     let is_of = |kind: &str| pod.metadata.owner_references.iter().any(|owner| owner.kind == kind);
     let has_ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
@@ -22,6 +23,16 @@ pub fn is_drained(pod: &Pod, by: Drainer, node: &Node) -> bool {
         Drainer::ClusterAutoscaler | Drainer::Somebody => is_of("DaemonSet"),
     };
     !is_of("Node") && !is_passed_over && (!has_ended || pod.metadata.deletion_timestamp.is_some())
+}
+
+/// Seconds past its deadline after which Karpenter no longer waits for a pod (karpenter: pkg/utils/pod/scheduling.go,
+/// `IsStuckTerminating`).
+const GIVEN_UP: i64 = 60;
+
+/// Whether Karpenter takes the node away although this pod is still terminating on it.
+pub fn is_given_up(pod: &Pod, by: Drainer, state: &State) -> bool {
+    let deadline = pod.metadata.deletion_timestamp;
+    by == Drainer::Karpenter && deadline.is_some_and(|deadline| state.seconds_since(deadline) > GIVEN_UP)
 }
 
 fn tolerates_karpenter(pod: &Pod, node: &Node) -> bool {

@@ -28,7 +28,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.words = words(&names);
     for webhook in configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails()) {
         match broken(lister, &mut diagnosis, target, webhook) {
-            Broken::With(found) => diagnosis.causes.push(found),
+            Broken::With(found) => diagnosis.causes.push(*found),
             Broken::By(node) => diagnosis.wait_for(node),
             Broken::No if webhook.client_config.service.is_none() => diagnosis.note(outside(webhook)),
             Broken::No => {}
@@ -57,14 +57,14 @@ enum Broken {
     /// As far as can be seen.
     No,
     /// Nobody; this says why.
-    With(RootCause),
+    With(Box<RootCause>),
     /// All of it is on this node, which is not well.
     By(ObjectRef),
 }
 
 fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef, webhook: &Webhook) -> Broken {
     if let Some(found) = certificate::expired(lister, configuration, webhook) {
-        return Broken::With(found);
+        return Broken::With(Box::new(found));
     }
     let Some(service) = &webhook.client_config.service else { return Broken::No };
     let base = |words: &str| {
@@ -87,14 +87,14 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
         Backend::NoService => {
             let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
             let words = match lister.is_namespace_terminating(&service.namespace) {
-                true => "does not exist, and cannot be made again: its namespace is being deleted",
+                true => "does not exist, and cannot be created again: its namespace is being deleted",
                 false => "does not exist",
             };
-            Broken::With(base("its Service does not exist").step(Step::about(&shown, words)))
+            Broken::With(Box::new(base("its Service does not exist").step(Step::about(&shown, words))))
         }
         Backend::NoEndpoint { node: Some(node), .. } => Broken::By(node),
         Backend::NoEndpoint { steps, node: None, .. } => {
-            Broken::With(steps.into_iter().fold(base("its Service has no ready endpoint"), RootCause::step))
+            Broken::With(Box::new(steps.into_iter().fold(base("its Service has no ready endpoint"), RootCause::step)))
         }
         // It can be called in principle; only an error's words can say more.
         Backend::Ready { .. } | Backend::External | Backend::Unknown => Broken::No,
@@ -125,7 +125,7 @@ fn blame(
             let found = found.under(Step::about(configuration, words(&[&webhook.name])));
             let found = match sure {
                 Asked::Perhaps(why) => {
-                    let missing = format!("whether webhook {} is asked about it: it {why}", webhook.name);
+                    let missing = format!("whether webhook {} is called for it: it {why}", webhook.name);
                     found.evidence(format!("webhook {}", webhook.name), why).probable(missing)
                 }
                 Asked::Yes | Asked::No => found,

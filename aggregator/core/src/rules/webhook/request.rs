@@ -78,7 +78,7 @@ pub fn asked(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, requ
 fn covers(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, namespace: Option<&str>) -> Asked {
     let (false, Some(name)) = (webhook.namespace_selector == Selector::default(), namespace) else { return Asked::Yes };
     let answer = lister.namespace(name);
-    match diagnosis.required(format!("Namespace {name}"), "whether a webhook is asked about it", answer) {
+    match diagnosis.required(format!("Namespace {name}"), "whether a webhook is called for it", answer) {
         Some(found) if webhook.namespace_selector.matches(&found.metadata.labels) => Asked::Yes,
         Some(_) => Asked::No,
         None => Asked::Perhaps("has a namespaceSelector, and the namespace's labels could not be seen"),

@@ -12,18 +12,18 @@ causes! {
     /// The controller lived in the namespace it must clean.
     FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameNamespace")
         .holds_from_the_start()
-        .title("The controller that must clean up lives in the namespace that is being deleted")
+        .title("The controller that must clean up runs in the namespace that is being deleted")
         .meaning("A deadlock: the namespace waits for objects, the objects wait for their controller, and the \
             controller's pods were deleted with the namespace, where nothing new can start. Since Kubernetes 1.33 pods \
-            always go first, so this happens every time.")
+            are always deleted first, so this happens every time.")
         .proof("The namespace is being deleted, an object in it has a finalizer, and the account that may change that \
             kind belongs to the same namespace, where no pod of it is ready. Where others may change the kind as \
             well, it is probable.")
         .safe(&[
             step("Run the controller from another namespace, with an account and the rights of its own, until its \
                 objects are gone"),
-            step("Or find out what it would clean up, clean that up by hand, and only then take this one finalizer off \
-                these objects"),
+            step("Or find out what it would clean up, clean that up by hand, and only then remove this one finalizer \
+                from these objects"),
         ])
         .danger(BY_HAND)
         .sources(&["reference: ordered namespace deletion", "kubernetes#115070"])
@@ -35,17 +35,20 @@ causes! {
         .holds_from_the_start()
         .title("The controller that must clean up belongs to the Helm release that would be uninstalled")
         .meaning("Helm deletes the kinds that it knows in a fixed order, Deployments among them, and custom resources \
-            last; it does not wait between them. The controller is told to stop before the objects that it must clean \
-            up are deleted, and their finalizers stay, unless it is quicker than its own end.")
+            last; it does not wait between them. The controller is deleted before the objects that it must clean up \
+            are deleted, and their finalizers stay, unless it is quicker than its own end.")
         .proof("With `--before`: an object of the release (annotation meta.helm.sh/release-name), or of a CRD of the \
-            release, has a finalizer, and the workload that takes it off belongs to the release as well and has a \
-            ready pod. Where others may change the kind as well, it is probable.")
+            release, has a finalizer, and the workload that removes it belongs to the release as well and has a ready \
+            pod. Where others may change the kind as well, it is probable.")
         .safe(&[
             step("Delete these objects first, while their controller runs, and wait until they are gone"),
             step("Then uninstall the release"),
         ])
         .danger(BY_HAND)
-        .sources(&["helm: pkg/releaseutil/kind_sorter.go, pkg/action/uninstall.go"])
+        .sources(&[
+            "helm: pkg/release/v1/util/kind_sorter.go (Helm 3: pkg/releaseutil/kind_sorter.go), UninstallOrder",
+            "helm: pkg/action/uninstall.go, deleteRelease",
+        ])
         .event_reason("FinalizerOwnerInSameRelease")
         .diagnosis(Proven::Observation);
 
@@ -78,7 +81,7 @@ causes! {
     FINALIZER_CONTROLLER_NOT_READY = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerNotReady")
         .holds_from_the_start()
         .title("No pod of the controller behind a finalizer is ready")
-        .meaning("The controller that must take the finalizer off is installed, and none of its pods is ready.")
+        .meaning("The controller that must remove the finalizer is installed, and none of its pods is ready.")
         .proof("The workload that set the finalizer (managedFields), or that runs as the account whose role is cut the \
             closest to this kind (its finalizers or status before the kind, the kind before its whole group), has no \
             ready pod. Where others are as likely, or it was found through the kind's neighbours only, it is probable.")
@@ -104,10 +107,10 @@ causes! {
         .safe(&[
             step("See who has which role").run("kubectl get clusterrolebindings,rolebindings -A -o wide"),
             step("Give its service account the right again. In a namespace that is being deleted nothing new can be \
-                made: bind a ClusterRole by a ClusterRoleBinding there, until its objects are gone"),
+                created: bind a ClusterRole by a ClusterRoleBinding there, until its objects are gone"),
         ])
         .danger(BY_HAND)
-        .sources(&["flux2#2595", "reference: adversary, a RoleBinding that went first"])
+        .sources(&["flux2#2595", "reference: adversary, a RoleBinding that was deleted first"])
         .event_reason("FinalizerControllerForbidden")
         .diagnosis(Proven::Observation);
 
@@ -115,17 +118,18 @@ causes! {
     FINALIZER_CONTROLLER_ACCOUNT_GONE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerAccountGone")
         .holds_from_the_start()
         .title("The ServiceAccount that the controller behind a finalizer works as is gone")
-        .meaning("The controller runs, and the ServiceAccount that its pods run as, or that it acts as for this object, \
-            was deleted. The API server refuses a token of an account that is gone (Unauthorized), and no role is bound \
-            to an account that only a binding still names (Forbidden). The finalizer stays, and the pods look well.")
+        .meaning("The controller runs, and the ServiceAccount that its pods run as, or that it acts as for this \
+            object, was deleted. The API server refuses a token of an account that is gone (Unauthorized), and no role \
+            is bound to an account that only a binding still names (Forbidden). The finalizer stays, and the pods look \
+            healthy.")
         .proof("The workload has ready pods, and its spec names a ServiceAccount that does not exist or is being deleted; \
             or the object's own words say that such an account was refused. Proven where the server recorded that this \
             program set the finalizer (managedFields), else probable.")
         .safe(&[
             step("See which account the controller runs as").run("kubectl -n {workload_namespace} describe {workload}")
                 .typed(),
-            step("Make the account again, from where it came (Helm chart, manifests), with its bindings. In a namespace \
-                that is being deleted nothing can be made: have the object name another account"),
+            step("Create the ServiceAccount again, from where it came (Helm chart, manifests), with its bindings. In a \
+                namespace that is being deleted nothing can be created: have the object name another account"),
             step("Restart the controller: its pods then have tokens of the new account")
                 .run("kubectl -n {workload_namespace} rollout restart {workload}"),
         ])
@@ -138,7 +142,7 @@ causes! {
     FINALIZER_CONTROLLER_NOT_LEADING = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerNotLeading")
         .title("The pods of the controller behind a finalizer run, and none of them leads")
         .meaning("Of several copies of a controller only the one that holds a Lease works. Its pods are ready, and the \
-            Lease is held by a pod that is gone or has not renewed it: nobody works, although everything looks well.")
+            Lease is held by a pod that is gone or has not renewed it: no pod works, although all look healthy.")
         .proof("The Lease in the controller's namespace whose holder is named after one of its pods has not been \
             renewed for twice its duration. That this Lease is the one of this work is inferred from the name, so it \
             is probable; a controller that no longer elects a leader leaves such a Lease behind.")
@@ -157,7 +161,7 @@ causes! {
     /// The controller runs and does not finish.
     FINALIZER_CONTROLLER_FAILING = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerFailing")
         .title("The controller behind a finalizer runs and does not finish")
-        .meaning("The controller is there and ready, and has not taken its finalizer off for minutes. Mostly what it \
+        .meaning("The controller is there and ready, and has not removed its finalizer for minutes. Mostly what it \
             must clean up outside of the cluster fails: credentials, quota, an API that does not answer.")
         .proof("The workload that runs as the account with rights on this kind has ready pods, and the finalizer is \
             left. That it is this workload's finalizer is inferred from its rights, so this is probable.")
@@ -175,16 +179,15 @@ causes! {
     /// Nobody knows whose finalizer it is.
     FINALIZER_OWNER_UNKNOWN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerUnknown")
         .holds_from_the_start()
-        .title("Nobody known takes this finalizer off")
-        .meaning("The finalizer is not among the known ones, and the cluster does not show which program takes it off. \
+        .title("No known controller removes this finalizer")
+        .meaning("The finalizer is not among the known ones, and the cluster does not show which program removes it. \
             Who set it is recorded in managedFields.")
         .proof("The object is being deleted, has the finalizer, and nothing else holds it. Where rights or neighbours \
             of the kind could not be seen, or an account may change everything and may be the one, it is probable.")
         .safe(&[
             SET_BY,
             step("Ask whoever set it; the audit log names the user"),
-            step("Only when somebody vouches that nothing depends on it, take this one finalizer off with kubectl \
-                edit"),
+            step("Only when somebody vouches that nothing depends on it, remove this one finalizer with kubectl edit"),
         ])
         .danger(BY_HAND)
         .sources(&["reference: seed 001, a ConfigMap with a private finalizer"])

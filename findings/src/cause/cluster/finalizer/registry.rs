@@ -9,7 +9,7 @@ causes! {
         .holds_from_the_start()
         .title("A finalizer in the namespace's metadata is left")
         .meaning("The namespace is empty and the namespace controller has finished. A platform (Rancher, an operator \
-            framework) put a finalizer of its own on it, and has not taken it off.")
+            framework) put a finalizer of its own on it, and has not removed it.")
         .proof("spec.finalizers is empty, metadata.finalizers is not.")
         .safe(&[
             step("See who set it").run("kubectl get namespace {name} -o yaml --show-managed-fields").typed(),
@@ -45,7 +45,7 @@ causes! {
         .proof("A finalizer of the AWS load balancer controller or of GKE's controllers is left.")
         .safe(&[
             step("See whether that controller runs, and read its log"),
-            step("If an IngressClass was deleted, make it again until the Ingress is gone")
+            step("If an IngressClass was deleted, create it again until the Ingress is deleted")
                 .run("kubectl get ingressclasses").typed(),
         ])
         .danger(BY_HAND)
@@ -64,7 +64,7 @@ causes! {
             step("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
         ])
         .danger(Danger::new(
-            "Taking the finalizer off by hand",
+            "Removing the finalizer by hand",
             "A TXT record or solver pod may stay; here that is usually a small harm.",
         ))
         .sources(&["reference: cert-manager finalizers"])
@@ -81,7 +81,7 @@ causes! {
             step("Look for what it would remove: Deployments, webhooks and CRDs of Istio"),
         ])
         .danger(Danger::new(
-            "Taking the finalizer off by hand",
+            "Removing the finalizer by hand",
             "Pieces of the control plane stay, among them webhooks that refuse new pods.",
         ))
         .sources(&["reference: Istio operator finalizer"])
@@ -92,12 +92,12 @@ causes! {
     ARGO_CD_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
         .title("Argo CD has not deleted what an Application manages")
         .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
-            run, or one of these objects does not go. Starting Argo CD again goes on with that deletion.")
+            run, or one of these objects is not deleted. Starting Argo CD again continues that deletion.")
         .proof("A finalizer of argocd.argoproj.io is left.")
         .safe(&[
             step("Decide first whether what it manages should be deleted: starting Argo CD again will do it"),
             step("If yes: restore Argo CD and let it finish"),
-            step("If no: taking this finalizer off before Argo CD runs again makes it a non-cascading delete"),
+            step("If no: removing this finalizer before Argo CD runs again makes it a non-cascading delete"),
         ])
         .danger(Danger::new("Restarting Argo CD without looking", "It deletes everything these Applications manage."))
         .sources(&["argo-cd#6046"])
@@ -115,7 +115,7 @@ causes! {
             step("Then set the CephCluster's cleanupPolicy and let the operator finish"),
         ])
         .danger(Danger::new(
-            "Taking the finalizer off by hand",
+            "Removing the finalizer by hand",
             "The keys and addresses of the Ceph cluster are lost, and with them all data in it.",
         ))
         .sources(&["reference: Rook disaster protection"])
@@ -141,9 +141,9 @@ causes! {
     /// Anything else that is known by its name.
     CONTROLLER_CLEANUP_PENDING = Cause::in_cluster(ClusterArea::Finalizer, "ControllerCleanupPending")
         .title("A known controller has not finished its clean-up")
-        .meaning("The finalizer is known by its name: docs/finalizers.md says which controller takes it off, when, and \
+        .meaning("The finalizer is known by its name: docs/finalizers.md says which controller removes it, when, and \
             what is lost otherwise. Either that controller does not run, or what it waits for has not happened.")
-        .proof("A finalizer of docs/finalizers.md is left. How its controller stands is not visible, or it runs.")
+        .proof("A finalizer of docs/finalizers.md is left. Whether its controller runs is not visible, or it does.")
         .safe(&[
             step("See whether that controller runs, and restore it; if it was uninstalled, install the same version \
                 again until its objects are gone"),
@@ -160,7 +160,7 @@ causes! {
     /// What others still use.
     PROTECTED_WHILE_IN_USE = Cause::in_cluster(ClusterArea::Finalizer, "ProtectedWhileInUse")
         .title("The object is protected as long as others use it")
-        .meaning("A finalizer of this name is taken off when the last object that refers to this one is gone: a \
+        .meaning("A finalizer of this name is removed when the last object that refers to this one is gone: a \
             ProviderConfig while managed resources use it, a GatewayClass while it has Gateways. Deleting it first is \
             the wrong order, and nothing is broken.")
         .proof("A finalizer is left that docs/finalizers.md knows to wait for the last user of the object.")
@@ -168,7 +168,7 @@ causes! {
             step("Read what its controller reports: it may name who uses the object")
                 .run("kubectl describe {type} {name}").typed(),
             step("Delete what uses it first, and wait until that is gone; the object is then deleted automatically"),
-            step("If nothing uses it any more, see whether the controller that takes the finalizer off runs"),
+            step("If nothing uses it any more, see whether the controller that removes the finalizer runs"),
         ])
         .danger(BY_HAND)
         .sources(&["crossplane#5849", "karpenter-provider-aws: EC2NodeClass", "gateway-api: GatewayClass"])
@@ -187,7 +187,7 @@ causes! {
             step("Restore the snapshot controller and the driver's sidecars, and let them finish"),
         ])
         .danger(Danger::new(
-            "Taking the finalizer off by hand",
+            "Removing the finalizer by hand",
             "The chain of snapshots breaks: a restore fails, or a snapshot stays in the storage for ever.",
         ))
         .sources(&["reference: external-snapshotter finalizers"])
@@ -197,7 +197,8 @@ causes! {
     /// A ResourceClaim in use.
     RESOURCE_CLAIM_IN_USE = Cause::in_cluster(ClusterArea::Finalizer, "ResourceClaimInUse")
         .title("A ResourceClaim is still allocated")
-        .meaning("A device is allocated to the claim, or a pod has reserved it. It goes when the pod has ended.")
+        .meaning("A device is allocated to the claim, or a pod has reserved it. The claim is deleted when the pod has \
+            ended.")
         .proof("resource.kubernetes.io/delete-protection is left.")
         .safe(&[
             step("See which pods have reserved it, and end them")
@@ -205,7 +206,7 @@ causes! {
             step("If no pod is left, see whether the controller manager and the DRA driver run"),
         ])
         .danger(Danger::new(
-            "Taking the finalizer off by hand",
+            "Removing the finalizer by hand",
             "The device stays taken, and nobody can allocate it again.",
         ))
         .sources(&["reference: resourceclaim controller"])
@@ -216,7 +217,7 @@ causes! {
     IN_TREE_PROTECTION_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "InTreeProtectionFinalizer")
         .title("Kubernetes protects an object that is in use")
         .meaning("A ServiceCIDR with addresses in use, a VolumeAttributesClass with volumes, a PodGroup with pods: the \
-            controller manager lets it go when nothing uses it any more.")
+            controller manager removes its finalizer when nothing uses it any more.")
         .proof("service-cidr-finalizer, vac-protection or podgroup-protection is left.")
         .safe(&[
             step("Find what uses it, and end that first").run("kubectl describe {type} {name}").typed(),
@@ -224,7 +225,7 @@ causes! {
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
         ])
         .danger(Danger::new(
-            "Taking the finalizer off by hand",
+            "Removing the finalizer by hand",
             "What still uses it refers to something that does not exist.",
         ))
         .sources(&["reference: in-tree finalizers"])
@@ -247,7 +248,7 @@ causes! {
                 .run("kubectl -n {namespace} get jobs -o yaml").typed().if_known(),
         ])
         .danger(Danger::new(
-            "Taking the finalizer off by hand",
+            "Removing the finalizer by hand",
             "The Job counts wrong: it may run the work again or never finish. A refusing webhook refuses this change \
                 as well.",
         ))

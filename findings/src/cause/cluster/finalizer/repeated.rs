@@ -4,7 +4,7 @@ use crate::cause::cluster::shared::BY_HAND;
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 const ALL_OF_THEM: Danger = Danger::new(
-    "Taking all finalizers off at once (kubectl patch … finalizers: null)",
+    "Removing all finalizers at once (kubectl patch … finalizers: null)",
     "Each other one stands for a clean-up of its own, which is then skipped for good.",
 );
 
@@ -12,11 +12,11 @@ causes! {
     /// Its owner does not look at this kind.
     FINALIZER_NOT_FOR_THIS_KIND = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerNotForThisKind")
         .holds_from_the_start()
-        .title("Nobody takes this finalizer off objects of this kind")
-        .meaning("The finalizer is known, and its controller takes it off other kinds only. On this object somebody set \
-            it by hand, or by a template, and there it does nothing but stay.")
-        .proof("docs/finalizers.md names the kinds that the finalizer is taken off, and the object's is not among them. A \
-            later version of its controller may look at more kinds, so it is probable.")
+        .title("No controller removes this finalizer from objects of this kind")
+        .meaning("The finalizer is known, and its controller removes it from other kinds only. Somebody set it on this \
+            object by hand, or by a template, and nothing removes it there.")
+        .proof("docs/finalizers.md names the kinds that the finalizer is removed from, and the object's is not among \
+            them. A later version of its controller may look at more kinds, so it is probable.")
         .safe(&[
             step("See who set the finalizer")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
@@ -31,16 +31,16 @@ causes! {
 
     /// It stands twice in the list.
     FINALIZER_LISTED_TWICE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerListedTwice")
-        .title("A finalizer stands twice in the list")
+        .title("A finalizer is listed twice")
         .meaning("The API server takes a list with the same finalizer twice. A controller that looks for its finalizer \
-            and takes one entry off has done its work and does not come back; the other entry stays.")
+            and removes one entry has done its work and does not come back; the other entry stays.")
         .proof("metadata.finalizers holds the same name more than once, and nothing shows that its controller is down. \
-            Whether the controller takes off one entry or all is not visible, so it is probable.")
+            Whether the controller removes one entry or all is not visible, so it is probable.")
         .safe(&[
             step("See the list, and who wrote it")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
             step("Make sure that the controller has cleaned up: its log, and what the object stands for"),
-            step("Then take the second entry off, and only that: kubectl edit"),
+            step("Then remove the second entry, and only that: kubectl edit"),
             step("Take the finalizer out of the manifest, chart or template that sets it: its controller sets it \
                 itself"),
         ])
@@ -52,12 +52,12 @@ causes! {
     /// A mutating webhook puts it back.
     FINALIZER_ADDED_AGAIN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerAddedAgain")
         .title("A mutating webhook seems to put a finalizer back")
-        .meaning("The controller takes its finalizer off, and a mutating webhook (a policy of Kyverno or Gatekeeper that \
+        .meaning("The controller removes its finalizer, and a mutating webhook (a policy of Kyverno or Gatekeeper that \
             sets finalizers) puts it back into the same update. For the API server nothing has changed, so it refuses \
             nothing, and the controller tries for ever.")
-        .proof("The finalizer's entry in managedFields was written after the deletion was asked for, when the API server \
-            takes no new finalizers, and a mutating webhook is asked about updates of the object. That it is this \
-            webhook, and this finalizer, is inferred, so it is probable.")
+        .proof("The finalizer's entry in managedFields was written after the deletion was requested, when the API \
+            server takes no new finalizers, and a mutating webhook is called for updates of the object. That it is \
+            this webhook, and this finalizer, is inferred, so it is probable.")
         .safe(&[
             step("See who wrote the finalizer, and when")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),

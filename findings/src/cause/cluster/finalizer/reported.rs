@@ -7,17 +7,17 @@ causes! {
     /// The finalizer's owner cannot update the object, because it fails validation.
     UPDATE_FAILS_VALIDATION = Cause::in_cluster(ClusterArea::Admission, "UpdateFailsValidation")
         .title("The object cannot be updated any more, because it is not valid")
-        .meaning("Taking a finalizer off is an update, and an old object that a newer schema does not accept cannot be \
+        .meaning("Removing a finalizer is an update, and an old object that a newer schema does not accept cannot be \
             updated. Its controller fails for ever.")
         .proof("A warning Event about the object, or a condition of it, quotes the API server: \"NAME\" is invalid. \
-            That this is the update which takes the finalizer off is inferred, so it is probable. A controller that \
-            says so in its log only cannot be seen.")
+            That this is the update which removes the finalizer is inferred, so it is probable. A controller that says \
+            so in its log only cannot be seen.")
         .safe(&[
             step("See what the schema rejects, without changing anything")
                 .run("kubectl -n {namespace} annotate {type} {name} why-terminating=try --dry-run=server"),
             step("Repair the object's fields, or relax the CRD's schema until it is gone"),
         ])
-        .danger(Danger::new("Taking the finalizer off by hand", "It is an update too and fails the same way."))
+        .danger(Danger::new("Removing the finalizer by hand", "It is an update too and fails the same way."))
         .sources(&["reference: updates rejected by validation"])
         .event_reason("UpdateFailsValidation")
         .diagnosis(Proven::Observation);
@@ -30,7 +30,7 @@ causes! {
         .proof("An Event about the object holds: because it is being terminated.")
         .safe(&[
             step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed(),
-            step("Do its clean-up by hand, as its documentation says, then take this one finalizer off"),
+            step("Do its clean-up by hand, as its documentation says, then remove this one finalizer"),
         ])
         .danger(BY_HAND)
         .sources(&["kubernetes#115070"])

@@ -27,12 +27,12 @@ causes! {
 
     /// Objects are made while the namespace is being deleted.
     OBJECTS_RECREATED = Cause::in_cluster(ClusterArea::Admission, "ObjectsRecreated")
-        .title("Somebody makes objects while the namespace is being deleted")
+        .title("Objects are created while the namespace is being deleted")
         .meaning("The API server refuses new objects in a namespace that is being deleted; an aggregated API that \
             skips this check does not. So the namespace fills as fast as it is emptied.")
         .proof("An object in it is younger than the namespace's deletion.")
         .safe(&[
-            step("See who makes it (managedFields.manager), and stop that program")
+            step("See who creates it (managedFields.manager), and stop that program")
                 .run("kubectl -n {namespace} get {type} {name} -o yaml --show-managed-fields").typed(),
             step("Have the extension API server check the namespace's phase on create"),
         ])
@@ -44,9 +44,9 @@ causes! {
     /// A finalizer of somebody else in spec.finalizers.
     NAMESPACE_SPEC_FINALIZER = Cause::in_cluster(ClusterArea::Namespace, "NamespaceSpecFinalizer")
         .title("A finalizer in the namespace's spec is left")
-        .meaning("The namespace controller has emptied the namespace and taken off its own entry. An entry of somebody \
-            else is left in spec.finalizers; only its owner may take it off, through /finalize. The conditions then \
-            all say that nothing is wrong.")
+        .meaning("The namespace controller has emptied the namespace and removed its own entry. An entry of somebody \
+            else is left in spec.finalizers; only its owner may remove it, through /finalize. The conditions then all \
+            say that nothing is wrong.")
         .proof("spec.finalizers holds an entry other than kubernetes, and no longer kubernetes itself.")
         .safe(&[
             step("Find the program that sets {finalizer}, and let it finish")
@@ -65,12 +65,12 @@ causes! {
     /// Nobody works on the namespace.
     NAMESPACE_CONTROLLER_NOT_RUNNING = Cause::in_cluster(ClusterArea::ControlPlane, "NamespaceControllerNotRunning")
         .title("Nobody works on namespaces that are being deleted")
-        .meaning("The namespace controller writes its conditions a few seconds after a deletion was asked for, and asks \
-            everything inside to go. Neither has happened: kube-controller-manager does not run, hangs, runs without \
-            this controller, or cannot write. Where leader election is off no Lease tells.")
-        .proof("The server is 1.16 or newer, the namespace has no condition a minute after its deletion, its own entry in \
-            spec.finalizers is left, and nothing in it was asked to go since. That it is not the write of the conditions \
-            which fails is inferred, so it is probable.")
+        .meaning("The namespace controller writes its conditions a few seconds after a deletion was requested, and \
+            deletes everything inside. Neither has happened: kube-controller-manager does not run, hangs, runs without \
+            this controller, or cannot write. Where leader election is off no Lease shows it.")
+        .proof("The server is 1.16 or newer, the namespace has no condition a minute after its deletion, its own entry \
+            in spec.finalizers is left, and nothing in it was deleted since. That it is not the write of the \
+            conditions which fails is inferred, so it is probable.")
         .safe(&[
             step("See whether the controller manager runs, and since when")
                 .run("kubectl -n kube-system get pods,leases -o wide").typed(),
@@ -85,7 +85,7 @@ causes! {
     /// The server did delete everything it could; what is left shrinks from look to look.
     NAMESPACE_STILL_EMPTYING = Cause::in_cluster(ClusterArea::Namespace, "NamespaceStillEmptying")
         .title("The namespace is still being emptied")
-        .meaning("The deletion was asked for moments ago, or many objects remain and become fewer. The namespace \
+        .meaning("The deletion was requested moments ago, or many objects remain and become fewer. The namespace \
             controller looks again after five seconds to a minute.")
         .proof("The deletion is younger than a minute and no condition names a failure.")
         .safe(&[step("Wait a minute and look again")])

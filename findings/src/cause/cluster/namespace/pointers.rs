@@ -7,8 +7,8 @@ causes! {
     /// A webhook says no.
     WEBHOOK_REFUSES_DELETE = Cause::in_cluster(ClusterArea::Admission, "WebhookRefusesDelete")
         .title("A webhook refuses the deletion")
-        .meaning("A webhook was asked about the deletion and said no. That is its policy, not a fault; its words say \
-            what it wants.")
+        .meaning("A webhook was called for the deletion and denied it. That is its policy, not a fault; its message \
+            says what it wants.")
         .proof("The namespace's NamespaceDeletionContentFailure holds: admission webhook … denied the request.")
         .safe(&[
             step("Do what the webhook's words ask for, then wait a minute"),
@@ -84,7 +84,7 @@ causes! {
             and deletes nothing.")
         .proof("NamespaceDeletionDiscoveryFailure is True and its message names no group.")
         .safe(&[
-            step("See whether the API server is well").run("kubectl get --raw '/readyz?verbose'").typed(),
+            step("See whether the API server is healthy").run("kubectl get --raw '/readyz?verbose'").typed(),
             step("Read the controller manager's log: it names the request that fails"),
         ])
         .danger(EMPTY_THE_NAMESPACE)
@@ -94,9 +94,9 @@ causes! {
 
     /// A group and version that cannot be parsed.
     GROUP_VERSION_MALFORMED = Cause::in_cluster(ClusterArea::Api, "GroupVersionMalformed")
-        .title("An API calls itself by a name that cannot be read")
-        .meaning("A server announces a group and version that is none. The namespace controller then has no list of \
-            resources at all and deletes nothing in that pass, in no namespace.")
+        .title("An API has a group and version that cannot be parsed")
+        .meaning("A server announces a group and version that cannot be parsed. The namespace controller then has no \
+            list of resources at all and deletes nothing in that pass, in no namespace.")
         .proof("NamespaceDeletionGroupVersionParsingFailure is True; its message has the name.")
         .safe(&[
             step("Find who announces it").run("kubectl get --raw /apis").typed(),
@@ -126,9 +126,9 @@ causes! {
 
     /// The API server rejects the controllers' requests (429).
     API_REQUESTS_REJECTED = Cause::in_cluster(ClusterArea::ControlPlane, "ApiRequestsRejected")
-        .title("The API server turns the namespace controller away")
+        .title("The API server rejects the namespace controller's requests")
         .meaning("Priority and fairness rejects the namespace controller's requests, because its priority level is \
-            full. Deletions go on when the level has room again.")
+            full. Deletions continue when the level has room again.")
         .proof("NamespaceDeletionContentFailure holds: the server has received too many requests.")
         .safe(&[
             step("See which level is full and who fills it")

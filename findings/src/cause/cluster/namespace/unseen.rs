@@ -18,7 +18,7 @@ causes! {
                 somebody who may list them")
                 .run("kubectl -n {namespace} get {type} -o custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers")
                 .if_known(),
-            step("See whether the program that takes {finalizer} off runs, and let it finish; its name mostly begins \
+            step("See whether the program that removes {finalizer} runs, and let it finish; its name mostly begins \
                 with that of the product"),
             step("Ask about one of them by name: it shows who set the finalizer, and what its controller reports"),
         ])

@@ -14,9 +14,9 @@ causes! {
     DRAIN_BUDGET_ALLOWS_NONE = Cause::in_cluster(ClusterArea::Pod, "DrainBudgetAllowsNone")
         .holds_from_the_start()
         .title("A PodDisruptionBudget allows no eviction of pods on a node that is being drained")
-        .meaning("An eviction is refused (429 Too Many Requests) while the budget of a pod allows 0 disruptions: too few \
-            of its pods are healthy, or it wants as many healthy pods as there are, so that it never allows one. Whoever \
-            drains tries again and again.")
+        .meaning("An eviction is refused (429 Too Many Requests) while the budget of a pod allows 0 disruptions: too \
+            few of its pods are healthy, or it wants as many healthy pods as there are, so that it never allows one. \
+            Whoever drains the node tries again and again.")
         .proof("The pod runs on a node that is cordoned, or that Karpenter or the cluster autoscaler is taking away; one \
             PodDisruptionBudget selects it and has status.disruptionsAllowed 0.")
         .safe(&[
@@ -39,7 +39,7 @@ causes! {
             its namespace match its labels.")
         .safe(&[
             step("See which budgets there are, and what they select").run("kubectl get pdb -n {namespace} -o yaml"),
-            step("Leave one budget for each pod; the evictions then go on"),
+            step("Leave one budget for each pod; the evictions then continue"),
         ])
         .danger(AROUND)
         .sources(&["kubernetes: pkg/registry/core/pod/storage/eviction.go"])
@@ -57,22 +57,23 @@ causes! {
             there with the annotation.")
         .safe(&[
             step("Let the pod end, if it is a job that will"),
-            step("Else ask its owner, and take the annotation off").run("kubectl get pods -n {namespace} -o wide"),
+            step("Else ask its owner, and remove the annotation").run("kubectl get pods -n {namespace} -o wide"),
         ])
         .danger(AROUND)
-        .sources(&["karpenter: do-not-disrupt", "cluster-autoscaler: safe-to-evict"])
+        .sources(&["karpenter: pkg/utils/pod/scheduling.go, IsEvictable", "cluster-autoscaler: safe-to-evict"])
         .event_reason("DrainPodDeclines")
         .diagnosis(Proven::Observation);
 
     /// An evicted pod is scheduled to the same node again.
     DRAIN_POD_RETURNS = Cause::in_cluster(ClusterArea::Pod, "DrainPodReturns")
         .holds_from_the_start()
-        .title("Pods come back to a node that is being drained, for they tolerate its taint")
-        .meaning("A cordoned node has the taint node.kubernetes.io/unschedulable:NoSchedule. A pod that tolerates it (often \
-            by a toleration with operator Exists and no key) may be scheduled there all the same: it is evicted, its \
-            controller makes another, and that one is scheduled to the same node. The node is never empty.")
-        .proof("The node is cordoned or is being taken away, the pod was made after the time at which the node got the \
-            taint (timeAdded), runs there, and tolerates it.")
+        .title("Pods come back to a node that is being drained, because they tolerate its taint")
+        .meaning("A cordoned node has the taint node.kubernetes.io/unschedulable:NoSchedule. A pod that tolerates it \
+            (often by a toleration with operator Exists and no key) may be scheduled there all the same: it is \
+            evicted, its controller creates another, and that one is scheduled to the same node. The node is never \
+            empty.")
+        .proof("The node is cordoned or is being taken away, the pod was created after the time at which the node got \
+            the taint (timeAdded), runs there, and tolerates it.")
         .safe(&[
             step("Take the toleration out of the pod template of its controller, or name the taints that it is for")
                 .run("kubectl get pods -n {namespace} -o wide"),
@@ -87,15 +88,15 @@ causes! {
     DRAIN_NEEDS_CONSENT = Cause::in_cluster(ClusterArea::Pod, "DrainNeedsConsent")
         .holds_from_the_start()
         .title("kubectl drain stops at pods that would lose something")
-        .meaning("kubectl drain evicts nothing at all while the node has a pod without a controller (it would be gone for \
-            good) or with an emptyDir (its data would be), unless it is told that this may be lost.")
+        .meaning("kubectl drain evicts nothing at all while the node has a pod without a controller (it would be gone \
+            for good) or with an emptyDir (its data would be), unless flags say that this may be lost.")
         .proof("The node is cordoned, and the pod runs there without an owner that is a controller, or with a volume of \
             kind emptyDir. Whether somebody drains the node, and with which flags, cannot be seen.")
         .safe(&[
             step("See what the pods are").run("kubectl get pods -A -o wide --field-selector spec.nodeName={node}").typed(),
             step("Where the data in emptyDir is only a cache: drain with --delete-emptydir-data")
                 .run("kubectl drain {node} --ignore-daemonsets --delete-emptydir-data --dry-run=server"),
-            step("A pod without a controller is not made again: save what it is for, or give it a controller first"),
+            step("A pod without a controller is not created again: save what it is for, or give it a controller first"),
         ])
         .danger(AROUND)
         .sources(&["kubectl: pkg/drain/filters.go"])
@@ -105,18 +106,24 @@ causes! {
     /// Nobody has asked the pods to go.
     DRAIN_NOT_ISSUED = Cause::in_cluster(ClusterArea::Pod, "DrainNotIssued")
         .title("Pods stay on a node that is being drained, and nobody has evicted them")
-        .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller. They have no \
-            deletionTimestamp, so nobody has evicted them: whoever drains has stopped, waits for other pods, or cordoned \
-            the node only.")
+        .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller. They \
+            have no deletionTimestamp, so nobody has evicted them: whoever drains the node has stopped, waits for \
+            other pods, or cordoned the node only.")
         .proof("The node is cordoned or is being taken away, the pod runs there without a deletionTimestamp, and no \
-            PodDisruptionBudget that selects it allows 0 disruptions. That an eviction was never asked for is inferred.")
+            PodDisruptionBudget that selects it allows 0 disruptions. That no eviction was requested is inferred.")
         .safe(&[
             step("See who drains it, and what that says").run("kubectl describe node {node}").typed(),
-            step("If other pods go at this moment, wait: Karpenter evicts in groups, those of critical pods last"),
-            step("If nobody does: drain it").run("kubectl drain {node} --ignore-daemonsets --dry-run=server"),
+            step("If other pods are being deleted at this moment, wait: Karpenter evicts in groups, those of critical \
+                pods last"),
+            step("If nobody drains it any more: drain \
+                it").run("kubectl drain {node} --ignore-daemonsets --dry-run=server"),
         ])
         .danger(AROUND)
-        .sources(&["karpenter#3144", "karpenter#2219"])
+        .sources(&[
+            "karpenter#3144",
+            "karpenter#2219",
+            "karpenter: pkg/controllers/node/termination/terminator/terminator.go, Evict",
+        ])
         .event_reason("DrainNotIssued")
         .diagnosis(Proven::Observation);
 }

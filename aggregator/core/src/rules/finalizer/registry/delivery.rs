@@ -31,7 +31,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .only(&["Application", "AppProject"])
         .released_by("Argo CD")
         .when("every object that the Application manages is deleted")
-        .lost("What the Application manages stays and goes on running")
+        .lost("What the Application manages stays and keeps running")
         .source("argoproj/argo-cd: pkg/apis/application/v1alpha1/application_defaults.go"),
     outside(&[Is("finalizers.fluxcd.io")])
         .on("Kustomization, HelmRelease, GitRepository, Terraform, … of Flux")
@@ -60,7 +60,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     known(&[StartsWith("externalsecrets.external-secrets.io/")])
         .on("ExternalSecret, ClusterExternalSecret, and the Namespaces that a ClusterExternalSecret selects")
         .released_by("External Secrets Operator")
-        .when("the Secrets, or the ExternalSecrets, that it has made are deleted")
+        .when("the Secrets, or the ExternalSecrets, that it has created are deleted")
         .lost("Secrets and ExternalSecrets stay, without anybody who renews or deletes them")
         .source(
             "external-secrets/external-secrets: \

@@ -112,7 +112,7 @@ impl KnownFinalizer {
     /// Who takes it off and when, as a sentence says it in brackets.
     pub fn sentence(&self) -> String {
         let runs = if self.runs.is_empty() { String::new() } else { format!("; it runs {}", self.runs) };
-        format!("{} takes it off when {}{runs}", self.released_by, self.when)
+        format!("{} removes it when {}{runs}", self.released_by, self.when)
     }
 }
 

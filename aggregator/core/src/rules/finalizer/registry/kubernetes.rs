@@ -54,7 +54,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("AWSMachine, AzureMachine, VSphereMachine, … and their clusters")
         .released_by("Cluster API's infrastructure provider")
         .when("the machine, or the cluster's network, is deleted from the infrastructure")
-        .lost("The machine goes on running, and its network stays")
+        .lost("The machine keeps running, and its network stays")
         .source("kubernetes-sigs/cluster-api-provider-aws: api/v1beta2/awsmachine_types.go"),
     outside(&[Domain("cluster.x-k8s.io")])
         .on("Cluster, Machine, MachineSet, MachineDeployment, MachinePool, KubeadmControlPlane, …")
@@ -63,13 +63,13 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "what is below it is deleted: a Machine's node is drained, its volumes are detached and its infrastructure \
                 object is gone",
         )
-        .lost("The machine goes on running and is counted nowhere; its Node stays")
+        .lost("The machine keeps running and is counted nowhere; its Node stays")
         .source("kubernetes-sigs/cluster-api: api/core/v1beta2/machine_types.go"),
     outside(&[Is("karpenter.sh/termination")])
         .on("Node, NodeClaim")
         .released_by("Karpenter")
         .when("the node is drained, its volumes are detached and its instance is terminated")
-        .lost("The instance goes on running and costs money; pods on it are not drained")
+        .lost("The instance keeps running and costs money; pods on it are not drained")
         .source("kubernetes-sigs/karpenter: pkg/apis/v1/labels.go"),
     in_use(&[Is("karpenter.k8s.aws/termination")])
         .on("EC2NodeClass")

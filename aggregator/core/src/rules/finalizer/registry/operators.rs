@@ -10,7 +10,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("VirtualMachineInstance")
         .released_by("KubeVirt's virt-controller")
         .when("the virtual machine has ended on its node, which virt-handler reports, and its virt-launcher pod is gone")
-        .lost("The virtual machine may go on running, and a second one can start on the same disks")
+        .lost("The virtual machine may keep running, and a second one can start on the same disks")
         .source("kubevirt/kubevirt: pkg/virt-controller/watch/vmi/lifecycle.go"),
     known(&[Is("kubevirt.io/foregroundDeleteKubeVirt"), Is("foregroundDeleteKubeVirt")])
         .on("KubeVirt")
@@ -71,7 +71,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     known(&[Domain("knative.dev")])
         .on("Route, DomainMapping, Broker, Trigger, PodAutoscaler, … of Knative")
         .released_by("Knative")
-        .when("what it has made for the object is removed")
+        .when("what it has created for the object is removed")
         .lost("Claims of domains, labels and channels stay")
         .source("knative/serving: pkg/client/injection/reconciler/serving/v1/route/controller.go"),
     known(&[Is("finalizer.keda.sh")])
@@ -81,9 +81,9 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .lost("The workload keeps the number of replicas that it has")
         .source("kedacore/keda: controllers/keda/scaledobject_finalizer.go"),
     known(&[Is("apps.victoriametrics.com/finalizer")])
-        .on("VMCluster, VMAgent, VMAlert, … and what is made for them")
+        .on("VMCluster, VMAgent, VMAlert, … and what is created for them")
         .released_by("VictoriaMetrics' operator")
-        .when("what it has made for the object is deleted")
+        .when("what it has created for the object is deleted")
         .lost("Deployments, Services and Secrets stay that nobody manages")
         .source("VictoriaMetrics/operator: internal/controller/operator/factory/finalize/common.go"),
     known(&[Is("deletion.finalizers.rabbitmqclusters.rabbitmq.com")])
@@ -108,7 +108,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("Namespace")
         .released_by("Rancher")
         .when("it has removed the ClusterRoles of the project that name the namespace")
-        .lost("Rules of Rancher's project roles go on naming the namespace")
+        .lost("Rules of Rancher's project roles still name the namespace")
         .source("rancher/rancher: pkg/controllers/managementuser/rbac/namespace_handler.go"),
     outside(&[Domain("controller.cattle.io")])
         .on("objects of Rancher: clusters, projects, users, nodes, Namespaces, bindings")

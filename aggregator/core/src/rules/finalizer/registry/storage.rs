@@ -39,12 +39,12 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("Volume, Replica, Engine, Node, BackingImage, Backup, … of longhorn.io")
         .released_by("longhorn-manager")
         .when("what the object stands for is removed from the nodes and from the backup target")
-        .lost("Replicas stay on the nodes' disks, and engines go on running")
+        .lost("Replicas stay on the nodes' disks, and engines keep running")
         .source("longhorn/longhorn-manager: datastore/longhorn.go"),
     known(&[Is("topolvm.io/pvc"), Is("topolvm.cybozu.com/pvc")])
         .on("PersistentVolumeClaim")
         .released_by("topolvm-controller")
-        .when("its pods are deleted; today's topolvm-controller sets it no longer and takes it off any claim")
+        .when("its pods are deleted; today's topolvm-controller no longer sets it and removes it from any claim")
         .lost("Nothing: today's TopoLVM does not use it")
         .source("topolvm/topolvm: internal/controller/persistentvolumeclaim_controller.go"),
     outside(&[Domain("topolvm.io"), Domain("topolvm.cybozu.com")])
@@ -73,7 +73,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     outside(&[Domain("cns.vmware.com")])
         .on("CnsNodeVmAttachment, CnsVolumeMetadata, CnsRegisterVolume, CnsUnregisterVolume")
         .released_by("the vSphere CSI driver's syncer")
-        .when("the disk is detached from the virtual machine, or vCenter has been told")
+        .when("the disk is detached from the virtual machine, or vCenter knows of it")
         .lost("The disk stays attached to the virtual machine, and vCenter keeps what it knew of it")
         .source("kubernetes-sigs/vsphere-csi-driver: pkg/syncer/cnsoperator/types/types.go"),
     known(&[Domain("velero.io")])

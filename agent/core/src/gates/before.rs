@@ -1,0 +1,133 @@
+//! One pod that nobody has deleted: who outside of it would hold its volumes if somebody did.
+//!
+//! Its own processes end with it, so they are blamed for nothing; and what happens at the gates before and behind its
+//! volumes is known only once it ends.
+
+use findings::{Gate, PodReport, Unknown, Verdict};
+
+use super::missing_rights::Lacking;
+use super::pod;
+use crate::{causes::volume, view::PodView};
+
+/// Judges a pod whose deletion is assumed.
+pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
+    let findings = volume::would_be_busy(view);
+    let mut unknown = pod::unknowns(view, lacking);
+    unknown.extend(volume::not_searched(view).into_iter().map(|(source, why)| Unknown {
+        source,
+        kind: None,
+        why,
+        hides: "whether somebody else would hold its volumes".to_owned(),
+    }));
+    let verdict = match () {
+        () if !findings.is_empty() => Verdict::Stuck,
+        () if !unknown.is_empty() || !view.sees_every_holder() => Verdict::CannotTell,
+        () => Verdict::Clear,
+    };
+    PodReport {
+        pod: view.pod.clone(),
+        before: true,
+        verdict,
+        gate: (!findings.is_empty()).then_some(Gate::VolumesUnmounted),
+        gone_because: "nobody has deleted it; this is who would hold its volumes".to_owned(),
+        overdue_seconds: None,
+        gates: Vec::new(),
+        findings,
+        unknown,
+        force: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::{Confidence, Verdict};
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, causes},
+            *,
+        },
+        view::candidates,
+    };
+
+    fn holder(owner: Owner, copy: CopyKind) -> Holder {
+        Holder {
+            pid: 700,
+            start_ticks: 1,
+            comm: "backup".into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/x")),
+            copy,
+            mount_ns: 1,
+            owner,
+        }
+    }
+
+    /// A pod that runs, with a volume in which somebody stands.
+    fn running(holders: Vec<Holder>) -> Observation {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        (api.pods[0].deletion, api.pods[0].phase) = (None, "Running".into());
+        sample::runtime(&mut seen).containers[0].state = ContainerState::Running;
+        sample::runtime(&mut seen).sandboxes[0].ready = true;
+        seen.holders[0].holders = holders;
+        seen.before = true;
+        seen
+    }
+
+    fn own() -> Owner {
+        Owner::Pod { uid: sample::pod().uid, container: None }
+    }
+
+    #[test]
+    fn who_is_outside_of_a_pod_that_runs_would_hold_its_volume() {
+        let seen = running(vec![holder(Owner::Host, CopyKind::Original)]);
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
+        let report = judge(&seen);
+        let pod = &report.pods[0];
+        assert!(pod.before && pod.verdict == Verdict::Stuck && pod.overdue_seconds.is_none(), "{pod:#?}");
+        assert_eq!(pod.findings[0].confidence, Confidence::Proven);
+        let chain: Vec<&str> = pod.findings[0].chain.iter().map(|link| link.state.as_str()).collect();
+        assert!(chain.contains(&"could not be unmounted: in use"), "{chain:?}");
+    }
+
+    #[test]
+    fn nobody_is_looked_for_unless_that_is_asked() {
+        let mut seen = running(vec![holder(Owner::Host, CopyKind::Original)]);
+        seen.before = false;
+        assert_eq!(candidates(&seen), []);
+        assert_eq!(judge(&seen).pods, []);
+    }
+
+    #[test]
+    fn its_own_processes_and_private_copies_would_hold_nothing() {
+        let seen = running(vec![holder(Owner::Host, CopyKind::Private)]);
+        assert_eq!((causes(&seen), judge(&seen).verdict), (vec![], Verdict::Clear));
+        let seen = running(Vec::new());
+        assert_eq!((causes(&seen), judge(&seen).verdict), (vec![], Verdict::Clear));
+        // Who holds it so ends the search before rarer ways are looked for.
+        let seen = running(vec![holder(own(), CopyKind::Propagated)]);
+        let report = judge(&seen);
+        assert_eq!((causes(&seen), report.verdict), (vec![], Verdict::CannotTell), "{report:#?}");
+        let why = &report.pods[0].unknown[0].why;
+        assert!(why.contains("its own processes"), "{why}");
+    }
+
+    #[test]
+    fn a_search_that_is_not_whole_finds_nobody_absent() {
+        let mut seen = running(Vec::new());
+        seen.holders[0].behind_unread_tables = 3;
+        let report = judge(&seen);
+        assert_eq!(report.verdict, Verdict::CannotTell);
+        assert!(report.pods[0].unknown[0].why.starts_with("3 processes"), "{report:#?}");
+    }
+
+    #[test]
+    fn one_that_was_deleted_is_judged_as_ever() {
+        let mut seen = running(Vec::new());
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 3_600_000, grace_s: 30 });
+        assert!(!judge(&seen).pods[0].before);
+    }
+}

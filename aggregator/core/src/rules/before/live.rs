@@ -1,0 +1,92 @@
+//! Who holds the volumes of what runs, as the agents of the nodes say when they are asked now.
+
+use super::MOST_NAMES;
+use crate::diagnosis::Diagnosis;
+use crate::lister::Lister;
+use crate::rules::subject::pods_on;
+use crate::rules::words::{count, some, within};
+use crate::rules::{agent, agent::Held};
+use crate::state::*;
+
+/// Each question is a search through the processes of a node.
+pub const MOST_ASKED: usize = 10;
+
+/// Asks about the pods that run and would be deleted, or that use the volume that would be.
+pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
+    // Which pods there are must be known first: of many only some are asked about.
+    if !lister.state.live || diagnosis.missing || diagnosis.pending {
+        return;
+    }
+    let pods = running(lister, target, diagnosis);
+    if diagnosis.pending {
+        return;
+    }
+    let (mut free, mut others) = (Vec::new(), Vec::new());
+    for (at, pod) in pods.iter().enumerate() {
+        let shown = format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name);
+        let held = if at < MOST_ASKED { agent::would_hold(lister, diagnosis, pod) } else { Held::NotTold };
+        match held {
+            Held::By(causes) if causes.is_empty() => free.push(shown),
+            Held::By(causes) => diagnosis.causes.extend(causes),
+            Held::NotTold => others.push(shown),
+        }
+    }
+    if diagnosis.pending {
+        return;
+    }
+    if pods.is_empty() {
+        diagnosis.note(format!("No agent was asked: no running pod would be deleted with {target}, and none uses it."));
+    }
+    if !free.is_empty() {
+        diagnosis.note(format!(
+            "Asked now, the agents name no process outside of these pods that holds one of their volumes: {}.",
+            some(&free, MOST_NAMES)
+        ));
+    }
+    if !others.is_empty() {
+        diagnosis.note(format!(
+            "The agents answered now for {} of {}. Nothing is known about: {}. At most {MOST_ASKED} are asked about; to ask \
+             about one: kubectl why-terminating --before --live pod/NAME -n NAMESPACE",
+            pods.len() - others.len(),
+            count(pods.len(), "running pod"),
+            some(&others, MOST_NAMES)
+        ));
+    }
+}
+
+/// Those with claims first: their volumes are what somebody else may hold.
+fn running<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<&'a Pod> {
+    let namespace = target.namespace.as_deref().unwrap_or_default();
+    let pods: Vec<&Pod> = match () {
+        () if target.is(known::NODES) => diagnosis
+            .silently(pods_on(lister, &target.name))
+            .unwrap_or_default()
+            .into_iter()
+            .filter(is_drained)
+            .collect(),
+        () if target.is(known::CLAIMS) => {
+            let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), &target.name);
+            let Some(claim) = diagnosis.silently(answer) else { return Vec::new() };
+            let all = diagnosis.silently(lister.list::<Pod>(known::PODS, within(namespace))).unwrap_or_default();
+            all.into_iter().filter(|pod| pod.holds(&claim.metadata)).collect()
+        }
+        () => {
+            let is_pod = |one: &&ObjectRef| one.is(known::PODS);
+            let named: Vec<ObjectRef> =
+                [target].into_iter().chain(&diagnosis.waits_for).filter(is_pod).cloned().collect();
+            let get = |one: &ObjectRef| lister.get::<Pod>(known::PODS, one.namespace.as_deref(), &one.name);
+            named.iter().filter_map(|one| diagnosis.silently(get(one))).collect()
+        }
+    };
+    let was_deleted = |pod: &Pod| pod.metadata.deletion_timestamp.is_some_and(|at| at < lister.state.at);
+    let runs = |pod: &&Pod| !pod.spec.node_name.is_empty() && !pod.has_ended() && !was_deleted(pod);
+    let (mut first, last): (Vec<&Pod>, Vec<&Pod>) =
+        pods.into_iter().filter(runs).partition(|pod| !pod.claims().is_empty());
+    first.extend(last);
+    first
+}
+
+/// A drain passes over the pods of DaemonSets and those of the node itself.
+fn is_drained(pod: &&Pod) -> bool {
+    !pod.metadata.owner_references.iter().any(|owner| matches!(owner.kind.as_str(), "DaemonSet" | "Node"))
+}
