@@ -193,6 +193,10 @@ fn an_operator_that_is_a_stateful_set_is_found_beside_a_deployment_that_is_ready
     // The pod that is left is the StatefulSet's.
     let looked = asked(world(0));
     assert!(root(&looked).starts_with("StatefulSet ops/operator: scaled to 0"), "{}", root(&looked));
+    // It need not have a pod to be one.
+    let bare = |replicas: i64| asked(world(replicas).without("/api/v1/pods", "operator-0"));
+    assert_eq!(bare(1).causes(), ["FinalizerControllerNotReady"]);
+    assert!(root(&bare(0)).starts_with("StatefulSet ops/operator: scaled to 0"), "{}", root(&bare(0)));
 }
 
 /// Its pods are the Deployment's, and no bare pods.
