@@ -154,18 +154,25 @@ fn an_operator_that_is_a_bare_pod_is_not_gone() {
 /// Of what shares an account, a part that nobody wants to run is no reason.
 #[test]
 fn a_bare_pod_beside_a_deployment_that_is_scaled_to_0_is_the_operator() {
-    let world =
+    let world = |state: Value| {
         operator_role(widget(), json!([sa("ops", "operator")])).deployment("ops", "operator", 0, 0).with(json!({
             "kind": "Pod", "metadata": {"name": "by-hand", "namespace": "ops"},
             "spec": {"nodeName": "node-a", "serviceAccountName": "operator"},
             "status": {"phase": "Running", "containerStatuses": [
-                {"name": "m", "containerID": "containerd://1", "state": {"running": {}}}
+                {"name": "m", "containerID": "containerd://1", "state": state}
             ]}
-        }));
-    let looked = asked(world);
-    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
-    assert!(root(&looked).starts_with("Pod ops/by-hand: runs"), "{}", root(&looked));
-    assert!(!evidence(&looked).contains("Deployment ops/operator"), "{}", evidence(&looked));
+        }))
+    };
+    for (state, cause) in [
+        (json!({"running": {}}), "FinalizerControllerFailing"),
+        (json!({"waiting": {"reason": "CrashLoopBackOff"}}), "FinalizerControllerNotReady"),
+    ] {
+        let looked = asked(world(state));
+        assert_eq!(looked.causes(), [cause], "{:#?}", looked.report);
+        assert!(root(&looked).starts_with("Pod ops/by-hand: "), "{}", root(&looked));
+        let told = format!("{:?} {}", looked.report.roots, evidence(&looked));
+        assert!(!told.contains("Deployment ops/operator"), "{told}");
+    }
 }
 
 #[test]
