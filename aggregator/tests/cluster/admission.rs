@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use findings::Confidence;
+use findings::{Confidence, Verdict};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -64,6 +64,20 @@ fn a_conversion_webhook_without_a_service_is_found_through_its_crd() {
 }
 
 #[test]
+fn a_conversion_that_fails_although_its_webhook_has_an_endpoint_is_told_as_it_failed() {
+    let error = "conversion webhook for example.com/v2, Kind=Widget failed: Post \"https://conv.mon.svc:443/c?timeout=30s\": \
+        x509: certificate signed by unknown authority";
+    let world = healthy()
+        .with(crd(by_webhook(), &["v1"]))
+        .service("mon", "conv", Some("node-a"))
+        .going("d1", content_failure(error));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["ConversionWebhookUnavailable"], "{:#?}", looked.report);
+    let last = looked.chain(0).pop().unwrap();
+    assert!(last.starts_with("Conversion of Widget.example.com: fails: "), "{last}");
+}
+
+#[test]
 fn a_webhook_that_is_there_and_out_of_reach() {
     let error = "Internal error occurred: failed calling webhook \"guard.example.com\": failed to call webhook: Post \
         \"https://guard.guard.svc:443/v?timeout=5s\": context deadline exceeded";
@@ -93,6 +107,9 @@ fn a_crd_waits_for_its_instances() {
     let looked = look(hidden, object("crd", "default", "widgets.example.com"));
     assert_eq!(looked.causes(), ["CrdInstancesRemain"], "{:#?}", looked.report);
     assert!(looked.report.unknown[0].why.contains("not visible to us"), "{:#?}", looked.report.unknown);
+    // Where none is left, instances are not what it waits for.
+    let empty = look(world(), object("crd", "default", "widgets.example.com"));
+    assert_eq!((empty.causes(), empty.report.verdict), (vec![], Verdict::CannotTell), "{:#?}", empty.report);
 }
 
 #[test]
@@ -179,6 +196,19 @@ fn an_object_selector_is_compared_with_the_objects_labels() {
 }
 
 #[test]
+fn a_namespace_selector_is_compared_with_the_namespaces_labels() {
+    let of = |team: &str| {
+        let world = guarded(|it| it["namespaceSelector"] = json!({"matchLabels": {"team": "x"}}));
+        let world = world.change("/api/v1/namespaces", "a", |one| one["metadata"]["labels"] = json!({"team": team}));
+        look(world, everything())
+    };
+    let covered = of("x");
+    assert_eq!(covered.causes(), ["WebhookBlocksUpdate"], "{:#?}", covered.report);
+    assert_eq!(covered.report.roots[0].finding.confidence, Confidence::Proven);
+    assert_eq!(of("y").causes(), ["PodContainersNotStopped"]);
+}
+
+#[test]
 fn match_conditions_leave_it_probable() {
     let conditions = json!([{"name": "not-kubelets", "expression": "!('system:nodes' in request.userInfo.groups)"}]);
     let looked = look(guarded(|it| it["matchConditions"] = conditions.clone()), everything());
@@ -242,6 +272,40 @@ fn only_the_webhook_that_is_asked_is_blamed() {
 }
 
 #[test]
+fn two_webhooks_that_are_asked_are_two_roots() {
+    let looked = look(
+        guarded(|_| {}).change(VALIDATING, "guard", |one| {
+            let mut other = one["webhooks"][0].clone();
+            other["name"] = "other.example.com".into();
+            other["clientConfig"]["service"]["name"] = "other".into();
+            one["webhooks"].as_array_mut().unwrap().push(other);
+        }),
+        everything(),
+    );
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"; 2], "{:#?}", looked.report);
+}
+
+#[test]
+fn a_webhook_whose_backend_is_on_a_silent_node_is_the_node() {
+    let world = healthy()
+        .webhook("DELETE", "", "configmaps")
+        .service("guard", "guard", None)
+        .with(json!([
+            {
+                "kind": "Pod", "metadata": {"name": "guard-1", "namespace": "guard", "labels": {"app": "guard"}},
+                "spec": {"nodeName": "node-a"}, "status": {"phase": "Running"}
+            },
+            {"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "stuck"}}
+        ]))
+        .node_ready("node-a", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+        .going("stuck", all_false());
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+    let webhook = "ValidatingWebhookConfiguration guard: admission calls webhook guard.example.com";
+    looked.assert_chain(0, &["Namespace stuck: Terminating", webhook, "Node node-a"]);
+}
+
+#[test]
 fn a_namespace_whose_labels_are_not_visible_leaves_it_probable() {
     let selector = json!({"matchLabels": {"team": "x"}});
     let world = guarded(|it| it["namespaceSelector"] = selector).refuse("/api/v1/namespaces/a", 403, "forbidden");
@@ -265,6 +329,20 @@ fn a_webhook_refuses_the_collector_and_the_protection_of_claims() {
         .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
         .held("v1", "PersistentVolumeClaim", "a", "data", &["kubernetes.io/pvc-protection"]);
     assert_eq!(look(claim, everything()).causes(), ["WebhookBlocksUpdate"]);
+}
+
+#[test]
+fn a_webhook_refuses_the_protection_of_volumes() {
+    let volume = || {
+        healthy().held_cluster_wide("v1", "PersistentVolume", "pv-1", "kubernetes.io/pv-protection").reports(
+            "/api/v1/persistentvolumes",
+            "pv-1",
+            json!({"phase": "Released"}),
+        )
+    };
+    assert_eq!(look(volume(), everything()).causes(), ["PvDeletionPending"]);
+    let refused = volume().webhook("UPDATE", "", "persistentvolumes");
+    assert_eq!(look(refused, everything()).causes(), ["WebhookBlocksUpdate"]);
 }
 
 #[test]

@@ -83,6 +83,16 @@ fn two_pods_of_one_root_are_one_answer() {
 }
 
 #[test]
+fn two_causes_at_one_gate_are_two_answers() {
+    let mut other = Says::held(&[POD]).named("node-a.2");
+    other.carried.finding.gate = Some(findings::Gate::ContainersStopped);
+    let looked = look(dstate().told(Says::fuse(&[POD])).told(other), everything());
+    let mut causes = looked.causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["FuseServerNotResponding", "VolumeHeldByProcess"], "{:#?}", looked.report);
+}
+
+#[test]
 fn word_for_word() {
     let both = recording("volumes-busy").told(Says::held(&[CWD, NESTED]).of_node());
     for (name, world) in
@@ -283,6 +293,8 @@ fn what_may_not_be_seen_is_said_and_changes_nothing() {
     is_as_without(&looked);
     let unknown = &looked.report.unknown[0];
     assert_eq!(unknown.source, "Events of the agents");
+    assert!(notes(&looked).starts_with("What exactly holds it is on the node"), "{}", notes(&looked));
+    assert!(!notes(&looked).contains("No agent is deployed"), "{}", notes(&looked));
     assert!(unknown.why.contains("not visible to us"), "{unknown:?}");
 }
 
@@ -346,6 +358,7 @@ fn no_foreign_command_is_told() {
         ("VolDataMissing", json!({"vol_data": format!("{own}/../../../{CWD}/vol_data.json"), "json": "{}"})),
         ("MountDirectoryLeft", json!({"path": format!("{other}/mount")})),
         ("MountDirectoryLeft", json!({"path": "/mnt/media"})),
+        ("OrphanedPodDirectory", json!({"uid": CWD})),
         ("RuntimeNotResponding", json!({"runtime_unit": "--now"})),
         ("RuntimeNotResponding", json!({"runtime_unit": "\\x", "pid": "42"})),
     ] {
@@ -357,6 +370,9 @@ fn no_foreign_command_is_told() {
         let told = looked.commands();
         assert!(told.iter().all(is_expected), "{cause} {values}: {told:?}");
     }
+    // A mount that the finding names may be looked at.
+    let told = joined(Says::forged(&[POD], "MountDirectoryLeft", json!({"path": "/mnt/media"}))).commands();
+    assert_eq!(told, [ASK.to_owned(), "grep -lsF /mnt/media /proc/[0-9]*/mountinfo".to_owned()]);
     // The same with the pod's own path is what an agent says.
     let values = json!({"vol_data": format!("{own}/vol_data.json"), "json": "{}"});
     let told = joined(Says::forged(&[POD], "VolDataMissing", values)).commands();

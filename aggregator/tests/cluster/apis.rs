@@ -88,7 +88,11 @@ fn a_scaled_down_backend_is_named_with_its_workload() {
 
 #[test]
 fn discovery_may_fail_while_the_api_is_said_to_be_available() {
-    let world = healthy()
+    assert_eq!(causes_of(stale_and_available()), ["ApiDiscoveryStale"]);
+}
+
+fn stale_and_available() -> World {
+    healthy()
         .with(json!({
             "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.gone.example.com"},
             "spec": {"group": "gone.example.com", "version": "v1", "service": {"namespace": "addon", "name": "api"}},
@@ -96,8 +100,14 @@ fn discovery_may_fail_while_the_api_is_said_to_be_available() {
         }))
         .change_groups(|groups| {
             groups.push(json!({"metadata": {"name": "gone.example.com"}, "versions": [{"version": "v1", "freshness": "Stale"}]}));
-        });
-    assert_eq!(causes_of(world), ["ApiDiscoveryStale"]);
+        })
+}
+
+#[test]
+fn a_stale_api_holds_every_namespace_whether_its_conditions_say_so_or_not() {
+    let world = stale_and_available();
+    let looked = look(world.going("stuck", all_false()), object("ns", "default", "stuck"));
+    assert_eq!(looked.causes(), ["ApiDiscoveryStale"], "{:#?}", looked.report);
 }
 
 #[test]

@@ -69,7 +69,24 @@ fn of_several_unseen_kinds_none_is_said_to_have_the_finalizer() {
     let looked = look(hidden, object("ns", "default", "team"));
     assert_eq!(looked.causes(), ["FinalizerOfUnseenObjects"], "{:#?}", looked.report);
     assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
-    assert!(looked.chain(0)[1].contains("some of them held"), "{:?}", looked.chain(0));
+    assert!(
+        looked.chain(0)[1].contains("some of them held by finalizer example.com/hold, as"),
+        "{:?}",
+        looked.chain(0)
+    );
+    // Each kind has its own count, whatever they have in common.
+    let alike = remain_with(
+        "gadgets.example.com has 4 resource instances, widgets.example.com has 1 resource instances",
+        "example.com/hold in 1 resource instances",
+    );
+    let alike = healthy().with_custom("example.com", "widgets", "Widget").going("team", alike).refuse(
+        "/apis/example.com/v1",
+        403,
+        "widgets is forbidden",
+    );
+    let looked_alike = look(alike, object("ns", "default", "team"));
+    let words = looked_alike.chain(0)[1].clone();
+    assert!(words.contains("4 gadgets.example.com") && words.contains("1 widgets.example.com"), "{words}");
     // What was seen with the finalizer is what the condition means.
     let seen = world().held("example.com/v1", "Widget", "team", "w", &["example.com/hold"]);
     assert_eq!(look(seen, object("ns", "default", "team")).causes(), ["FinalizerControllerGone"]);

@@ -77,11 +77,25 @@ fn a_budget_that_allows_none_says_why() {
     assert!(causes.contains(&"DrainBudgetAllowsNone") && causes.contains(&"DrainNotIssued"), "{causes:?}");
     let told = format!("{:?}", looked.report.roots);
     assert!(told.contains("and never will: it wants 2, and 2 of 2 pods healthy is all there is"), "{told}");
+    // It has just as many as it wants: one more that is ready would let one go.
+    let looked = asked(world(budget("web", 0, 2, 2, 3)));
+    assert!(format!("{:?}", looked.report.roots).contains("2 of 3 pods healthy; not ready: web-1"), "{looked:#?}");
+    // One that has ended will not be ready again.
+    let done = |pod: &mut Value| pod["status"]["phase"] = "Succeeded".into();
+    let looked = asked(world(budget("web", 0, 1, 2, 3)).with(pod("done", "False", done)));
+    assert!(looked.chain(0).last().unwrap().ends_with("; not ready: web-1"), "{:?}", looked.chain(0));
+    // Few namespaces are asked for one by one: more may not be visible.
+    let whole = |path: &String| path.starts_with("/apis/policy/v1/poddisruptionbudgets");
+    assert!(!looked.requests.iter().any(whole), "{:#?}", looked.requests);
     // One that allows an eviction is not why.
     assert_eq!(asked(world(budget("web", 1, 3, 2, 3))).causes(), ["DrainNotIssued"]);
     // Of several the API server says no, whatever they allow.
     let both = world(budget("web", 1, 3, 2, 3)).with(budget("all", 1, 3, 2, 3));
     assert_eq!(asked(both).causes(), ["DrainSeveralBudgets"]);
+    // But not of a pod that has not started.
+    let starts = |pod: &mut Value| pod["status"]["phase"] = "Pending".into();
+    let both = cordoned(shop()).with(budget("web", 0, 0, 2, 3)).with(budget("all", 0, 0, 2, 3));
+    assert_eq!(asked(both.with(pod("web-0", "False", starts))).causes(), ["DrainNotIssued"]);
     // What may not be seen is not told as its lack.
     let hidden = world(budget("web", 0, 1, 2, 3)).refuse("/apis/policy/v1", 403, "poddisruptionbudgets is forbidden");
     assert_eq!(asked(hidden).report.verdict, Verdict::CannotTell);
@@ -135,6 +149,16 @@ fn what_a_drain_passes_over_is_no_reason() {
     assert!(asked(shop().with(pod("web-0", "True", |_| {}))).causes().is_empty());
 }
 
+/// Whoever cordons sets the field, and the node controller the taint: either may be seen first.
+#[test]
+fn a_cordoned_node_is_known_by_its_field_or_its_taint() {
+    let world = || shop().with(pod("web-0", "True", |_| {}));
+    let by_field = world().change(NODES, "node-a", |node| node["spec"]["unschedulable"] = true.into());
+    assert_eq!(asked(by_field).causes(), ["DrainNotIssued"]);
+    let by_taint = world().taint("node-a", "node.kubernetes.io/unschedulable", "NoSchedule");
+    assert_eq!(asked(by_taint).causes(), ["DrainNotIssued"]);
+}
+
 #[test]
 fn a_pod_that_tolerates_the_taint_comes_back() {
     let made = |seconds: i64| healthy().ago(seconds);
@@ -175,7 +199,8 @@ fn karpenter_passes_over_pods_that_tolerate_its_taint() {
     let declines = |pod: &mut Value| pod["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": "true"});
     let tolerant = |pod: &mut Value| {
         declines(pod);
-        pod["spec"]["tolerations"] = json!([{"key": "karpenter.sh/disrupted", "operator": "Exists"}]);
+        pod["spec"]["tolerations"] =
+            json!([{"key": "karpenter.sh/disrupted", "operator": "Exists", "effect": "NoSchedule"}]);
     };
     let world = |pod| shop().with(pod).terminated_by_karpenter("node-a");
     assert_eq!(asked(world(pod("web-0", "True", declines))).causes(), ["DrainPodDeclines"]);

@@ -244,16 +244,25 @@ fn a_foreground_deletion_waits_for_what_it_owns() {
 
 #[test]
 fn objects_that_own_each_other_end() {
-    let world = healthy()
-        .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
-        .held("v1", "ConfigMap", "a", "one", &["foregroundDeletion"])
-        .held("v1", "ConfigMap", "a", "two", &["foregroundDeletion"]);
     let by = |uid: &str| json!([{"kind": "ConfigMap", "name": "x", "uid": uid, "blockOwnerDeletion": true}]);
-    let world = world
-        .change("/api/v1/configmaps", "one", |it| it["metadata"]["ownerReferences"] = by("ConfigMap-two"))
-        .change("/api/v1/configmaps", "two", |it| it["metadata"]["ownerReferences"] = by("ConfigMap-one"));
-    let looked = look(world, object("cm", "a", "one"));
+    let world = || {
+        healthy()
+            .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+            .held("v1", "ConfigMap", "a", "one", &["foregroundDeletion"])
+            .held("v1", "ConfigMap", "a", "two", &["foregroundDeletion"])
+            .change("/api/v1/configmaps", "one", |it| it["metadata"]["ownerReferences"] = by("ConfigMap-two"))
+            .change("/api/v1/configmaps", "two", |it| it["metadata"]["ownerReferences"] = by("ConfigMap-one"))
+    };
+    let looked = look(world(), object("cm", "a", "one"));
     assert_eq!(looked.causes(), ["DeletionsWaitForEachOther"], "{:#?}", looked.report);
+    looked.assert_chain(0, &["ConfigMap a/one", "ConfigMap a/two"]);
+    assert!(looked.chain(0)[1].ends_with("it waits for ConfigMap a/one again"), "{:?}", looked.chain(0));
+    // What else holds one of them holds both.
+    let held = world().change("/api/v1/configmaps", "two", |it| {
+        it["metadata"]["finalizers"] = json!(["foregroundDeletion", "example.com/hold"]);
+    });
+    let looked = look(held, object("cm", "a", "one"));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
 }
 
 #[test]

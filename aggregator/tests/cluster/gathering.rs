@@ -38,8 +38,10 @@ fn a_namespace_with_few_hints_is_swept_once_and_with_limits() {
 
 #[test]
 fn secrets_are_counted_and_not_read() {
-    let mut conditions =
-        failing("NamespaceContentRemaining", "Some resources are remaining: secrets. has 2 resource instances");
+    let mut conditions = failing(
+        "NamespaceContentRemaining",
+        "Some resources are remaining: configmaps. has 3 resource instances, secrets. has 2 resource instances",
+    );
     let held = "Some content in the namespace has finalizers remaining: ceph.rook.io/disaster-protection in 2 resource instances";
     for condition in conditions.as_array_mut().unwrap() {
         if condition["type"] == "NamespaceFinalizersRemaining" {

@@ -80,6 +80,13 @@ fn a_type_has_all_of_kubectls_names() {
 }
 
 #[test]
+fn a_kind_that_lives_in_no_namespace_is_asked_about_whatever_namespace_is_given() {
+    let volume = healthy().active("shop").held_cluster_wide("v1", "PersistentVolume", "pv-1", "x/y");
+    let looked = look(volume, kind("pv", Some("shop")));
+    assert_eq!(looked.victims(0), ["PersistentVolume pv-1"], "{:#?}", looked.report);
+}
+
+#[test]
 fn a_namespace_that_does_not_exist_is_an_error() {
     let everything = Subject::Everything { namespace: Some("nope".to_owned()), all_kinds: false };
     for subject in [everything, kind("pods", Some("nope"))] {
@@ -119,4 +126,11 @@ fn a_word_that_two_groups_share_means_the_object_that_exists() {
     }));
     let looked = look(both, object("cluster", "db", "pg"));
     assert!(looked.report.notes.iter().any(|note| note.contains("TYPE.GROUP/NAME")), "{:#?}", looked.report.notes);
+    // One object that two groups serve is one.
+    let same = world().with(json!({
+        "apiVersion": "cluster.x-k8s.io/v1", "kind": "Cluster",
+        "metadata": {"name": "pg", "namespace": "db", "uid": "Cluster-pg"}
+    }));
+    let looked = look(same, object("cluster", "db", "pg"));
+    assert!(!looked.report.notes.iter().any(|note| note.contains("TYPE.GROUP/NAME")), "{:#?}", looked.report.notes);
 }

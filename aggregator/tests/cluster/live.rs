@@ -142,6 +142,12 @@ fn what_is_said_now_takes_the_place_of_what_was_said() {
     // Another pod of this name is another pod.
     let other = live(now("96fb425e-919e-44f9-8b42-b1254a602ba1"));
     assert!(!other.causes().contains(&"FuseServerNotResponding"), "{:#?}", other.report);
+    let mut nothing = now(POD);
+    let Answer::Seen(Facts::AgentEvents(said)) = &mut nothing.answer else { panic!("{nothing:?}") };
+    said.clear();
+    let notes = live(nothing).report.notes;
+    let note = "The agent on node-a, asked now, names nothing that holds Pod exam-dstate/p.";
+    assert!(notes.contains(note), "{notes:#?}");
 }
 
 #[test]

@@ -182,6 +182,18 @@ fn a_replacement_that_is_not_ready() {
 }
 
 #[test]
+fn a_replacement_that_will_be_collected_is_told_as_that() {
+    let world = replacement(600)
+        .with(evicted())
+        .with(boss("boss-1"))
+        .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}));
+    let world = world.change("/api/v1/pods", "db-0", |pod| {
+        pod["metadata"]["ownerReferences"].as_array_mut().unwrap().push(owner("v1", "ConfigMap"));
+    });
+    looks_like(&look(world, object("pod", "a", "db-0")), "OwnerInOtherNamespace", Confidence::Proven);
+}
+
+#[test]
 fn a_pod_that_starts_or_is_ready_is_no_replacement_in_trouble() {
     looks_like_nothing(&look(replacement(30).with(evicted()), object("pod", "a", "db-0")));
     let ready = replacement(600).with(evicted()).change("/api/v1/pods", "db-0", |pod| {
@@ -197,22 +209,25 @@ fn a_pod_that_starts_or_is_ready_is_no_replacement_in_trouble() {
 
 #[test]
 fn a_replacement_whose_data_is_on_a_lost_node() {
-    let world = recording("unreachable-node-pvc-chain");
-    let (made, name) = (world.ago(600), "sts-scenario-1-0");
-    let world = world.change("/api/v1/pods", name, |pod| {
-        pod["metadata"]["deletionTimestamp"] = json!(null);
-        pod["metadata"]["creationTimestamp"] = made.clone().into();
-        pod["spec"]["nodeName"] = "".into();
-        pod["status"]["conditions"] = json!([{
-            "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": made,
-            "message": "0/2 nodes are available: 1 node(s) had untolerated taint, 1 node(s) had volume node affinity conflict."
-        }]);
-    });
-    let world = world.with(json!({
-        "kind": "Event", "metadata": {"name": "e", "namespace": "e2e-scenario-1"}, "reason": "TaintManagerEviction",
-        "involvedObject": {"kind": "Pod", "name": name, "uid": "old"}
-    }));
-    let looked = look(world, object("pod", "e2e-scenario-1", name));
+    let name = "sts-scenario-1-0";
+    let unscheduled = || {
+        let world = recording("unreachable-node-pvc-chain");
+        let made = world.ago(600);
+        let world = world.change("/api/v1/pods", name, |pod| {
+            pod["metadata"]["deletionTimestamp"] = json!(null);
+            pod["metadata"]["creationTimestamp"] = made.clone().into();
+            pod["spec"]["nodeName"] = "".into();
+            pod["status"]["conditions"] = json!([{
+                "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": made,
+                "message": "0/2 nodes are available: 1 node(s) had untolerated taint, 1 node(s) had volume node affinity conflict."
+            }]);
+        });
+        world.with(json!({
+            "kind": "Event", "metadata": {"name": "e", "namespace": "e2e-scenario-1"}, "reason": "TaintManagerEviction",
+            "involvedObject": {"kind": "Pod", "name": name, "uid": "old"}
+        }))
+    };
+    let looked = look(unscheduled(), object("pod", "e2e-scenario-1", name));
     looks_like(&looked, "ReplacementNotReady", Confidence::Proven);
     looked.assert_chain(
         0,
@@ -223,6 +238,11 @@ fn a_replacement_whose_data_is_on_a_lost_node() {
             "Node node-b: is not ready",
         ],
     );
+    // A node that is ready is not why.
+    let looked =
+        look(unscheduled().node_ready("node-b", "True", "KubeletReady", ""), object("pod", "e2e-scenario-1", name));
+    looks_like(&looked, "ReplacementNotReady", Confidence::Proven);
+    assert_eq!(looked.chain(0).len(), 1, "{:?}", looked.chain(0));
 }
 
 #[test]

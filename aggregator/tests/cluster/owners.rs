@@ -129,6 +129,19 @@ fn an_operator_with_all_rights_is_found_through_its_neighbours() {
 }
 
 #[test]
+fn what_runs_beside_the_service_of_a_kind_is_not_its_operator() {
+    let world = operator(converted(all_powerful(widget())), 1, 0).deployment("ops", "web", 3, 3);
+    let looked = asked(world);
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().starts_with("Deployment ops/op: "), "{:?}", looked.chain(0));
+    // A Service without a selector has whatever its endpoints name behind it.
+    let bare = operator(converted(all_powerful(widget())), 1, 1).change("/api/v1/services", "op", |one| {
+        one["spec"]["selector"] = json!(null);
+    });
+    assert_eq!(asked(bare).causes(), ["FinalizerOwnerUnknown"]);
+}
+
+#[test]
 fn the_api_server_of_a_kind_without_a_crd_is_its_neighbour() {
     let world = all_powerful(widget()).without(CRDS, "widgets.example.com").with(json!({
         "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.example.com"},
@@ -148,6 +161,20 @@ fn gone_and_cannot_tell_stay_apart() {
     // Roles never prove that nobody may.
     assert_eq!(gone.report.roots[0].finding.confidence, Confidence::Probable);
     assert!(evidence(&gone).contains("system:masters"), "{}", evidence(&gone));
+    // A role that nobody has is told, and one of the controllers of kube-controller-manager makes nobody an owner.
+    let unbound = |world: World| {
+        world.with(json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "widgets"},
+            "rules": [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["update"]}]
+        }))
+    };
+    let bound_to_none = asked(unbound(widget()));
+    let words = bound_to_none.chain(0).join("\n");
+    assert!(words.contains("no binding gives anybody ClusterRole widgets"), "{words}");
+    let account = json!([sa("kube-system", "widget-controller")]);
+    let built_in = widget().grants("system:controller:widgets", &["example.com"], &["widgets"], &["update"], account);
+    let words = asked(built_in).chain(0).join("\n");
+    assert!(!words.contains("widget-controller"), "{words}");
     // Somebody may change everything: it may be the one.
     let open = asked(all_powerful(widget()));
     assert_eq!(open.causes(), ["FinalizerOwnerUnknown"], "{:#?}", open.report);

@@ -106,14 +106,35 @@ fn a_forced_pod_with_a_finalizer_may_run() {
 
 #[test]
 fn a_collector_that_is_refused() {
-    let world = healthy().going_pod("a", "p", "node-x", "Running");
-    let marked = world.ago(400);
+    let marked = |node: &str, seconds: i64| {
+        let world = healthy().going_pod("a", "p", node, "Running");
+        let marked = world.ago(seconds);
+        world.change("/api/v1/pods", "p", |pod| {
+            pod["status"]["conditions"] = json!([{
+                "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC", "lastTransitionTime": marked
+            }]);
+        })
+    };
+    assert_eq!(causes_of(marked("node-x", 400)), ["PodGcRefused"]);
+    // Its node may be there again; then the mark alone tells, once the collector has had its time.
+    assert_eq!(causes_of(marked("node-a", 400)), ["PodGcRefused"]);
+    assert_eq!(causes_of(marked("node-a", 60)), ["PodContainersNotStopped"]);
+}
+
+#[test]
+fn a_node_without_a_csi_node_has_no_driver() {
+    let world = on("Failed").without("/apis/storage.k8s.io/v1/csinodes", "node-a").with(json!([
+        {
+            "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "a"},
+            "spec": {"volumeName": "pv-1"}
+        },
+        {"kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "spec": {"csi": {"driver": "csi.example.com"}}}
+    ]));
     let world = world.change("/api/v1/pods", "p", |pod| {
-        pod["status"]["conditions"] = json!([{
-            "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC", "lastTransitionTime": marked
-        }]);
+        pod["spec"]["volumes"] = json!([{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]);
     });
-    assert_eq!(causes_of(world), ["PodGcRefused"]);
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["CsiDriverNotOnNode"], "{:#?}", looked.report);
 }
 
 #[test]

@@ -212,4 +212,7 @@ fn conditions_that_are_wrong_are_contradicted() {
             "Pod exam-dstate/p: container c is still running",
         ],
     );
+    let world = healthy().going("stuck", all_false()).held("v1", "PersistentVolumeClaim", "stuck", "data", &["x/y"]);
+    let looked = look(world, object("ns", "default", "stuck"));
+    assert!(looked.chain(0)[0].ends_with("which is wrong: 1 other object remains"), "{:?}", looked.chain(0));
 }

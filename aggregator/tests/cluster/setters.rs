@@ -151,6 +151,100 @@ fn an_operator_that_is_a_bare_pod_is_not_gone() {
     assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
 }
 
+/// Of what shares an account, a part that nobody wants to run is no reason.
+#[test]
+fn a_bare_pod_beside_a_deployment_that_is_scaled_to_0_is_the_operator() {
+    let world = |state: Value| {
+        operator_role(widget(), json!([sa("ops", "operator")])).deployment("ops", "operator", 0, 0).with(json!({
+            "kind": "Pod", "metadata": {"name": "by-hand", "namespace": "ops"},
+            "spec": {"nodeName": "node-a", "serviceAccountName": "operator"},
+            "status": {"phase": "Running", "containerStatuses": [
+                {"name": "m", "containerID": "containerd://1", "state": state}
+            ]}
+        }))
+    };
+    for (state, cause) in [
+        (json!({"running": {}}), "FinalizerControllerFailing"),
+        (json!({"waiting": {"reason": "CrashLoopBackOff"}}), "FinalizerControllerNotReady"),
+    ] {
+        let looked = asked(world(state));
+        assert_eq!(looked.causes(), [cause], "{:#?}", looked.report);
+        assert!(root(&looked).starts_with("Pod ops/by-hand: "), "{}", root(&looked));
+        let told = format!("{:?} {}", looked.report.roots, evidence(&looked));
+        assert!(!told.contains("Deployment ops/operator"), "{told}");
+    }
+}
+
+#[test]
+fn an_operator_that_is_a_stateful_set_is_found_beside_a_deployment_that_is_ready() {
+    let world = |replicas: i64| {
+        job_server(operator_role(widget(), json!([sa("ops", "operator")]))).with(json!([
+        {
+            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "operator", "namespace": "ops"},
+            "spec": {"replicas": replicas, "template": {"spec": {"serviceAccountName": "operator"}}},
+            "status": {"readyReplicas": 0}
+        },
+        {
+            "kind": "Pod",
+            "metadata": {
+                "name": "operator-0", "namespace": "ops",
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "operator", "uid": "s"}]
+            },
+            "spec": {"nodeName": "node-a", "serviceAccountName": "operator"}, "status": {"phase": "Running"}
+        }
+    ]))
+    };
+    let looked = asked(world(1));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert!(root(&looked).starts_with("StatefulSet ops/operator: 0 of 1"), "{}", root(&looked));
+    // The pod that is left is the StatefulSet's.
+    let looked = asked(world(0));
+    assert!(root(&looked).starts_with("StatefulSet ops/operator: scaled to 0"), "{}", root(&looked));
+    // It need not have a pod to be one.
+    let bare = |replicas: i64| asked(world(replicas).without("/api/v1/pods", "operator-0"));
+    assert_eq!(bare(1).causes(), ["FinalizerControllerNotReady"]);
+    assert!(root(&bare(0)).starts_with("StatefulSet ops/operator: scaled to 0"), "{}", root(&bare(0)));
+}
+
+/// Its pods are the Deployment's, and no bare pods.
+#[test]
+fn a_pod_that_is_left_of_a_deployment_is_not_one_of_its_own() {
+    let world = runs(operator_role(widget(), json!([sa("ops", "operator")])), "ops", "operator", "operator", 0).with(json!({
+        "kind": "Pod",
+        "metadata": {
+            "name": "operator-7d9c8b6f5-x2k4q", "namespace": "ops",
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "operator-7d9c8b6f5", "uid": "r"}]
+        },
+        "spec": {"nodeName": "node-a", "serviceAccountName": "operator"},
+        "status": {"phase": "Running", "containerStatuses": [{"name": "m", "containerID": "containerd://1",
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}
+    }));
+    let looked = asked(world);
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert!(root(&looked).starts_with("Deployment ops/operator: 0 of 1"), "{}", root(&looked));
+    // Nothing else has to be looked for: one pod list has told.
+    assert!(!looked.requests.iter().any(|path| path.contains("statefulsets")), "{:#?}", looked.requests);
+}
+
+/// A Role of the object's own namespace makes an owner as a ClusterRole does.
+#[test]
+fn an_operator_of_one_namespace_has_a_role_there() {
+    let version = "rbac.authorization.k8s.io/v1";
+    let world = widget().with(json!([
+        {
+            "apiVersion": version, "kind": "Role", "metadata": {"name": "op", "namespace": "shop"},
+            "rules": [{"apiGroups": ["example.com"], "resources": ["widgets", "widgets/finalizers"], "verbs": ["update"]}]
+        },
+        {
+            "apiVersion": version, "kind": "RoleBinding", "metadata": {"name": "op", "namespace": "shop"},
+            "roleRef": {"kind": "Role", "name": "op"}, "subjects": [sa("shop", "operator")]
+        }
+    ]));
+    let looked = asked(runs(job_server(world), "shop", "operator", "operator", 0));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert!(root(&looked).starts_with("Deployment shop/operator: 0 of 1"), "{}", root(&looked));
+}
+
 #[test]
 fn a_role_of_a_user_never_proves_that_nobody_serves_the_kind() {
     let looked = asked(operator_role(widget(), json!([{"kind": "User", "name": "eks:managed-widget-controller"}])));
@@ -203,6 +297,19 @@ fn a_controller_that_may_not_change_the_object_any_more() {
         let looked = asked(role(world(), "all", &["*"], &["*"], &["*"], subject));
         assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
     }
+    // A Role of the object's namespace that lets it read is none that lets it change.
+    let version = "rbac.authorization.k8s.io/v1";
+    let reads = world().with(json!([
+        {
+            "apiVersion": version, "kind": "Role", "metadata": {"name": "read", "namespace": "shop"},
+            "rules": [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}]
+        },
+        {
+            "apiVersion": version, "kind": "RoleBinding", "metadata": {"name": "read", "namespace": "shop"},
+            "roleRef": {"kind": "Role", "name": "read"}, "subjects": [sa("ops", "operator")]
+        }
+    ]));
+    assert_eq!(asked(reads).causes(), ["FinalizerControllerForbidden"]);
     // What may not be seen proves nothing.
     let bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings";
     let looked = asked(job_server(world()).refuse(bindings, 403, "rolebindings is forbidden"));

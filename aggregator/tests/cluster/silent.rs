@@ -155,6 +155,15 @@ fn a_node_that_has_just_been_declared_out_of_service_is_progressing() {
 }
 
 #[test]
+fn a_node_that_was_declared_out_of_service_nobody_knows_when_is_not_progressing() {
+    let world = silent().taint("node-a", OUT_OF_SERVICE, "NoExecute");
+    let world = world.change("/api/v1/nodes", "node-a", |node| {
+        node["spec"]["taints"][0]["timeAdded"] = json!(null);
+    });
+    assert_eq!(look(world, everything()).causes(), ["OutOfServiceNotEffective"]);
+}
+
+#[test]
 fn who_else_is_silent_is_told() {
     let one = silence(zone(healthy(), "z", 4, 0), "node-a").going_pod("a", "p", "node-a", "Running");
     let alone = look(one, everything());
@@ -209,6 +218,7 @@ fn eviction_of_most_of_a_zone_is_suspended_probably() {
     let looked = look(world, object("pod", "a", "p"));
     assert_eq!(looked.causes(), ["EvictionSuspended"], "{:#?}", looked.report);
     assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    assert!(looked.chain(0).last().unwrap().ends_with("so nothing is evicted in it"), "{:?}", looked.chain(0));
     // Beside a pod that is stuck there it is a note.
     let looked =
         look(zone(healthy(), "z", 5, 3).going_pod("a", "q", "z-1", "Running"), object("node", "default", "z-1"));
@@ -236,6 +246,11 @@ fn eviction_that_is_not_suspended_is_not_called_so() {
     assert!(causes(zone(healthy(), "z", 5, 2)).is_empty());
     // Three of ten.
     assert!(causes(zone(healthy(), "z", 10, 3)).is_empty());
+    // Two of four, besides one that the node controller does not count.
+    let uncounted = zone(healthy(), "z", 5, 3).change("/api/v1/nodes", "z-0", |node| {
+        node["metadata"]["labels"]["node.kubernetes.io/exclude-disruption"] = "".into();
+    });
+    assert!(causes(uncounted).is_empty());
     assert!(causes(zone(healthy(), "z", 3, 3)).is_empty());
     assert!(causes(zone(healthy(), "z", 5, 3).taint("z-1", "node.kubernetes.io/unreachable", "NoExecute")).is_empty());
     let unmanaged =

@@ -95,6 +95,10 @@ fn local_data_on_a_lost_node() {
     let mut causes = looked.causes();
     causes.sort_unstable();
     assert_eq!(causes, ["LocalVolumeOnLostNode", "NodeUnreachable"], "{:#?}", looked.report);
+    assert!(looked.report.notes.iter().any(|note| note.starts_with("Local to node-a: PersistentVolume pv-1.")));
+    // The volumes of the pods that were met are asked for, and not those of the whole cluster.
+    let whole = |path: &String| path.starts_with("/api/v1/persistentvolumes?");
+    assert!(!looked.requests.iter().any(whole), "{:#?}", looked.requests);
 }
 
 #[test]
@@ -112,6 +116,11 @@ fn who_holds_a_volume() {
 fn why_a_volume_is_not_detached() {
     let held = || volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi());
     assert_eq!(causes_of(attachment(held(), true, Some("rpc error: InvalidVolume.NotFound"))), ["VolumeDetachFails"]);
+    let words = |world: World| look(world, everything()).chain(0).join("\n");
+    let refused = Some("rpc error: InvalidVolume.NotFound");
+    assert!(!words(attachment(held(), true, refused)).contains("does not exist"));
+    let lost = attachment(held(), true, refused).without("/api/v1/nodes", "node-a");
+    assert!(words(lost).contains("; Node node-a does not exist"));
     assert_eq!(causes_of(attachment(held(), true, None)), ["VolumeAttacherGone"]);
     assert_eq!(causes_of(attachment(held(), true, Some("failed to load secret \"gone/keys\""))), ["DetachSecretGone"]);
     let mounted = attachment(held(), false, None).change("/api/v1/nodes", "node-a", |node| {

@@ -7,7 +7,7 @@ use crate::view::{PodView, RETRY_WINDOW_MS};
 
 /// The kubelet has not reported the final status: the phase in the API is not terminal.
 pub fn status_not_reported(view: &PodView) -> Option<Finding> {
-    let api = view.api.filter(|pod| is_open(&pod.phase) && !pod.mirror)?;
+    let api = view.api?;
     if !view.is_overdue_by(RETRY_WINDOW_MS) {
         return None;
     }
@@ -127,5 +127,13 @@ mod tests {
         sample::set_phase(&mut seen, "Running");
         seen.node.dra_pods = Seen::Seen(vec![sample::pod().uid]);
         assert_eq!(causes(&seen), ["DraDriverGone"]);
+        let steps = |seen: &Observation| {
+            let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
+            serde_json::to_string(&finding.remedy.steps).unwrap()
+        };
+        assert!(!steps(&seen).contains("See which driver"), "no claim is known");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].claims = vec!["gpu-1".into()];
+        assert!(steps(&seen).contains("See which driver the claim gpu-1 was allocated from"));
     }
 }

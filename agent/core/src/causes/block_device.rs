@@ -97,7 +97,6 @@ fn subject(device: &BlockDevice) -> Subject {
 fn state(device: &BlockDevice) -> String {
     let mut words = Vec::new();
     match &device.kind {
-        BlockKind::Mapper { suspended: Some(true), .. } => words.push("suspended".to_owned()),
         BlockKind::Raid { state } => words.push(state.clone()),
         BlockKind::Disk { state: Some(state) } => words.push(state.clone()),
         _ => {}
@@ -157,6 +156,8 @@ mod tests {
         assert_eq!(causes(&seen), ["BlockDeviceNotResponding"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Proven);
+        let sources: Vec<&str> = finding.evidence.iter().map(|one| one.source.as_str()).collect();
+        assert_eq!(sources[..2], ["/proc/326/task/326/{wchan,stack}", "/proc/326/task/326/syscall"]);
         let chain: Vec<String> = finding.chain.iter().map(|l| format!("{}: {}", l.subject, l.state)).collect();
         assert_eq!(
             chain[2..],
@@ -181,7 +182,9 @@ mod tests {
         for wchan in ["percpu_rwsem_wait", "folio_wait_bit_common", "xfs_buf_lock"] {
             let seen = writing(wchan, vec![mapper("dm-4", true), disk("running", 0)]);
             assert_eq!(causes(&seen), ["BlockDeviceSuspended"], "{wchan}");
-            let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            assert_eq!(finding.confidence, Confidence::Proven);
+            let text = serde_json::to_string(&finding).unwrap();
             assert!(text.contains("dmsetup resume vg-data"), "{text}");
         }
     }

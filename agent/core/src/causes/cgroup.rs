@@ -318,4 +318,44 @@ mod tests {
         seen.cgroups = sample::cgroup(&[900]);
         assert_eq!(causes(&seen), ["CgroupProcessAlive"]);
     }
+
+    #[test]
+    fn a_process_that_cannot_be_read_is_no_empty_child() {
+        let mut seen = sample::deleted();
+        seen.cgroups = sample::cgroup(&[]);
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        let child = CgroupNode { below: HostPath::from("c"), procs: Vec::new(), freezer: Freezer::Thawed };
+        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
+        tree.push(child);
+        assert_eq!(causes(&seen), ["CgroupHeldByChild"]);
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
+        tree[1].procs.push(999);
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+    }
+
+    /// Only the one that was frozen itself can be thawed.
+    #[test]
+    fn the_cgroup_that_was_frozen_is_named_and_not_one_below_it() {
+        let mut seen = sample::running();
+        let node = |below: &str, procs: &[u32], freezer| CgroupNode {
+            below: HostPath::from(below),
+            procs: procs.to_vec(),
+            freezer,
+        };
+        seen.cgroups = sample::cgroup(&[]);
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        let dir = &mut cgroups[0].dirs[0];
+        (dir.path, dir.hierarchy) = (HostPath::from("/sys/fs/cgroup/freezer/kubepods/pod"), "freezer".into());
+        dir.tree = Seen::Seen(vec![
+            node("", &[], Freezer::Thawed),
+            node("a", &[], Freezer::Frozen),
+            node("a/c", &[INIT], Freezer::FrozenAbove),
+        ]);
+        assert_eq!(causes(&seen), ["CgroupFrozen"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.root, "CgroupFrozen:/sys/fs/cgroup/freezer/kubepods/pod/a");
+        let steps = serde_json::to_string(&finding.remedy.steps).unwrap();
+        assert!(steps.contains("/sys/fs/cgroup/freezer/kubepods/pod/a/freezer.state"), "{steps}");
+    }
 }

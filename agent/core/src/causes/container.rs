@@ -296,6 +296,7 @@ mod tests {
     #[test]
     fn what_was_executed_before_the_deletion_is_no_hook() {
         let finding = judge(&entered(400, 90_000)).pods[0].findings[0].clone();
+        assert_eq!(finding.chain.last().unwrap().state, "9m of 10m left");
         assert!(finding.chain.iter().all(|link| link.subject != "pid 400 sleep"), "{finding:?}");
     }
 
@@ -325,6 +326,12 @@ mod tests {
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
         set(&mut seen, None, 300_000);
         assert_eq!(causes(&seen), ["GracePeriodRunning"], "it was started again");
+        // It was started after the deletion was asked for, and long before the deadline.
+        let mut late = sample::running();
+        let Seen::Seen(api) = &mut late.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 600 });
+        set(&mut late, None, 300_000);
+        assert_eq!(causes(&late), ["GracePeriodRunning"]);
         // It was there before anybody asked for the deletion.
         set(&mut seen, Some(sample::NOW - 7_200_000), 7_200_000);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
@@ -376,6 +383,15 @@ mod tests {
         let mut seen = sample::running();
         seen.processes.clear();
         assert_eq!(causes(&seen), ["RuntimeLostExit"]);
+        assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Proven);
+        // What it has started lives on.
+        let mut child = sample::running().processes.remove(0);
+        (child.pid, child.threads[0].tid, child.ns_pids) = (999, 999, vec![999, 7]);
+        seen.processes.push(child);
+        seen.cgroups = sample::cgroup(&[999]);
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+        seen.processes.clear();
+        seen.cgroups = Seen::Seen(Vec::new());
         // It could not be read: then nothing is claimed of it.
         seen.faults.push(Fault::new(Source::Process(INIT), (FaultKind::Denied, "Permission denied")));
         assert_eq!(causes(&seen), Vec::<&str>::new());
@@ -388,6 +404,7 @@ mod tests {
         assert_eq!(causes(&seen), ["CrioStopLoopStuck"]);
         seen.processes.clear();
         assert_eq!(causes(&seen), ["ConmonGone"]);
+        assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable, "nobody looked for it");
     }
 
     #[test]

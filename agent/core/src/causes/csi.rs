@@ -215,6 +215,16 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         seen.csi = Seen::Seen(Vec::new());
         assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
+        let text = |seen: &Observation| serde_json::to_string(&crate::gates::judge(seen).pods[0].findings).unwrap();
+        assert!(text(&seen).contains("no driver is registered"));
+        // Its socket is there, and it is not.
+        seen.csi = sample::mounted("ext4").csi;
+        assert!(text(&seen).contains("registered: exam.csi"));
+        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
+        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
+        info.listens = Seen::Seen(false);
+        assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
+        assert!(text(&seen).contains("registered, but nobody listens on its socket"));
         // It could not be asked which drivers there are: nothing is said of them.
         seen.csi =
             Seen::Failed(Fault::new("/var/lib/kubelet/plugins_registry", (FaultKind::Denied, "Permission denied")));

@@ -237,6 +237,24 @@ mod tests {
         let text = serde_json::to_string(&finding).unwrap();
         assert!(text.contains("4111") && !text.contains("4112"), "{text}");
         assert!(text.contains("/sys/fs/fuse/connections/40/abort"), "{text}");
+        assert!(text.contains("/mnt/media shows 0:40, mounted in 0 places; an abort ends it in all"), "{text}");
+        sample::table(&mut seen).push(mount(60, "0:40", "/mnt/media", "fuse.s3fs"));
+        let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
+        assert!(text.contains("/mnt/media shows 0:40, mounted in 1 place; an abort ends it in all"), "{text}");
+    }
+
+    /// A writer may be held back by the disk as well, so what counts is whether a request waits.
+    #[test]
+    fn a_writer_waits_for_the_server_of_its_file_where_a_request_waits() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "balance_dirty_pages");
+        seen.processes[0].threads[0].works_on =
+            Some(OpenFile { fd: 5, path: HostPath::from("/mnt/media/x"), mount_id: Some(9) });
+        container_table(&mut seen, vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
+        seen.fuse = vec![fuse_connection(40, 1, vec![server(4111, 'S')])];
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+        seen.fuse[0].waiting = Seen::Seen(0);
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
     }
 
     /// A file system on a block device has a number of its own, and the kernel prints the whole of it.
@@ -363,5 +381,9 @@ mod tests {
         seen.fuse = vec![fuse_connection(41, 0, Vec::new())];
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("FuseServerGone", Confidence::Probable));
+        // So the file system itself is asked.
+        seen.fuse[0].probe = Seen::Seen(FuseProbe::Dead);
+        assert_eq!(causes(&seen), ["FuseServerGone"]);
+        assert_eq!(judge(&seen).pods[0].findings[0].confidence, Confidence::Proven);
     }
 }

@@ -244,6 +244,10 @@ mod tests {
         let roots: Vec<&str> = finding.roots().map(|link| link.subject.as_str()).collect();
         assert_eq!(roots, ["pid 700 du", "pid 701 du", "pid 702 du"]);
         assert_eq!(finding.root, "VolumeHeldByProcess:700:1+701:1+702:1");
+        let first = finding.roots().next().unwrap();
+        assert!(first.state.starts_with("its working directory is in it; S (sleeping), "), "{first:?}");
+        let told = finding.evidence.iter().find(|one| one.source == "/proc/700/cwd");
+        assert_eq!(told.map(|one| one.says.as_str()), Some("/x"));
         let commands: Vec<&String> = finding.remedy.steps.iter().filter_map(|step| step.command.as_ref()).collect();
         for pid in 700..703 {
             assert!(commands.iter().any(|command| command.contains(&format!("then kill {pid};"))), "{commands:?}");
@@ -298,5 +302,50 @@ mod tests {
             owner: Owner::Host,
         });
         assert_eq!(causes(&seen), ["VolumeHeldByLoopDevice"]);
+    }
+
+    fn held(mount_point: &HostPath) -> HolderSearch {
+        let holder = Holder {
+            pid: 700,
+            start_ticks: 1,
+            comm: "du".into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/x")),
+            copy: CopyKind::Original,
+            mount_ns: 9,
+            owner: Owner::Host,
+        };
+        HolderSearch {
+            mount_point: mount_point.clone(),
+            dev: Dev { major: 0, minor: 42 },
+            holders: vec![holder],
+            looked_at: 9,
+            unreadable: 0,
+            behind_unread_tables: 0,
+            mappings: Seen::Missing,
+        }
+    }
+
+    #[test]
+    fn a_sub_path_that_is_held() {
+        let mut seen = sample::mounted("ext4");
+        let sub_path = sample::sub_path(Seen::Seen(true), false);
+        seen.holders.push(held(&sub_path.path));
+        sample::table(&mut seen).push(sample::mount(50, "0:42", sub_path.path.as_str().unwrap(), "ext4"));
+        sample::pod_dir(&mut seen).sub_paths.push(sub_path);
+        assert!(causes(&seen).contains(&"SubPathBusy"), "{:?}", causes(&seen));
+    }
+
+    /// The runtime cannot unmount it, and so never tells that the container has ended.
+    #[test]
+    fn the_root_file_system_of_a_container_that_has_ended_is_held() {
+        let mut seen = sample::running();
+        let id = sample::runtime(&mut seen).containers[0].id.clone();
+        let path = HostPath::from(format!("/run/containerd/io.containerd.runtime.v2.task/k8s.io/{id}/rootfs").as_str());
+        sample::table(&mut seen).push(sample::mount(50, "0:42", path.as_str().unwrap(), "overlay"));
+        seen.holders.push(held(&path));
+        assert_eq!(causes(&seen), ["KillNotAttempted"], "while it runs nobody unmounts it");
+        seen.processes.clear();
+        assert_eq!(causes(&seen), ["RootfsBusy"]);
     }
 }

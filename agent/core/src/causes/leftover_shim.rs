@@ -155,6 +155,13 @@ mod tests {
             causes(&seen)
         };
         let no_shim = ["RuntimeLostExit"];
+        let child = |seen: &mut Observation| {
+            let mut child = sample::running().processes.remove(0);
+            (child.pid, child.threads[0].tid, child.ns_pids) = (999, 999, vec![999, 7]);
+            seen.processes.push(child);
+            seen.cgroups = sample::cgroup(&[999]);
+        };
+        assert_eq!(with(child), ["KillNotAttempted"], "something of it lives");
         assert_eq!(with(|seen| seen.shims.clear()), no_shim);
         assert_eq!(with(|seen| seen.shims[0].sandbox = "other".into()), no_shim);
         assert_eq!(with(|seen| seen.shims[0].children = Seen::Seen(1)), no_shim);

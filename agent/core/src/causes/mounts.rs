@@ -208,6 +208,13 @@ mod tests {
         assert!(steps(&seen).contains("umount '/var") && !steps(&seen).contains("-N 77"));
         seen.mounts.init = Seen::Seen(MountTable { ns: 2, through_pid: 1, total: 1, mounts: Vec::new() });
         assert!(!steps(&seen).contains("umount '/var") && steps(&seen).contains("-N 77 -- '/var"));
+        let in_init = |seen: &mut Observation, mounts| {
+            seen.mounts.init = Seen::Seen(MountTable { ns: 2, through_pid: 1, total: 1, mounts });
+        };
+        in_init(&mut seen, vec![mount(7, "0:60", "/elsewhere", "tmpfs")]);
+        assert!(steps(&seen).contains("-N 77 -- '/var"));
+        in_init(&mut seen, vec![mount(7, "0:60", path.as_str().unwrap(), "tmpfs")]);
+        assert!(steps(&seen).contains("umount '/var") && !steps(&seen).contains("-N 77"));
     }
 
     #[test]
@@ -219,9 +226,9 @@ mod tests {
         volume(&mut seen).plugin = "kubernetes.io/empty-dir".into();
         volume(&mut seen).entries = Some(3);
         assert_eq!(causes(&seen), ["VolumeDirectoryNotEmpty"]);
-        let mut root = mount(1, "8:1", "/var/lib/kubelet", "ext4");
-        root.super_read_only = true;
-        table(&mut seen).push(root);
+        table(&mut seen).push(mount(1, "8:1", "/var/lib/kubelet", "ext4"));
+        assert_eq!(causes(&seen), ["VolumeDirectoryNotEmpty"]);
+        table(&mut seen)[0].super_read_only = true;
         assert_eq!(causes(&seen), ["FileSystemReadOnly"]);
     }
 
@@ -262,6 +269,11 @@ mod tests {
         let root = HostPath::from("/config/app.conf//deleted");
         table(&mut seen).push(Mount { root, ..mount(50, "0:41", &path, "tmpfs") });
         assert!(causes(&seen).contains(&"SubPathTargetMissing"));
+        // It is there; and what was deleted elsewhere is no subPath.
+        table(&mut seen)[1].root = HostPath::from("/config/app.conf");
+        table(&mut seen)
+            .push(Mount { root: HostPath::from("/config//deleted"), ..mount(51, "0:41", "/mnt/config", "tmpfs") });
+        assert!(!causes(&seen).contains(&"SubPathTargetMissing"), "{:?}", causes(&seen));
     }
 
     /// Whoever walks into a directory of the server that is a file system of its own gets it mounted there.

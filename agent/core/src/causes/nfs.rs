@@ -94,6 +94,13 @@ mod tests {
         container_table(&mut seen, vec![mount(9, "0:55", "/a", "nfs4"), mount(10, "0:56", "/b", "nfs4")]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("NfsServerNotResponding", Confidence::Probable));
+        // The descriptor of its call tells.
+        seen.mounts.others[0].mounts[1].source = HostPath::from("other:/export");
+        seen.processes[0].threads[0].works_on =
+            Some(OpenFile { fd: 5, path: HostPath::from("/b/x"), mount_id: Some(10) });
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("NfsServerNotResponding", Confidence::Proven));
+        assert!(finding.chain.last().unwrap().state.contains("other:/export"), "{finding:?}");
     }
 
     #[test]
@@ -104,5 +111,8 @@ mod tests {
         umount.threads[0].wchan = Seen::Seen("rpc_wait_bit_killable".into());
         seen.processes.push(umount);
         assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
+        // That of somebody else may be for another mount.
+        seen.processes[0].parent = 5;
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
     }
 }

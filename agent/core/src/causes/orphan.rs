@@ -226,23 +226,28 @@ mod tests {
             let finding = pod.findings.iter().find(|one| one.cause.id == "ForceDeletedStillRunning").unwrap();
             let steps = serde_json::to_string(&finding.remedy.steps).unwrap();
             assert!(steps.contains("crictl stop --timeout 600 "), "{steps}");
-            (pod.verdict, finding.confidence, steps.contains("kill -9"))
+            let grace = finding.evidence.iter().find(|one| one.source == "terminationGracePeriodSeconds").unwrap();
+            let words = grace.says.strip_prefix("10m; ").unwrap().to_owned();
+            (pod.verdict, finding.confidence, steps.contains("kill -9"), words)
         };
         use findings::{Confidence::*, Verdict::*};
-        assert_eq!(told(&seen), (Stuck, Probable, false), "nobody saw when");
+        let unseen = "if it was deleted by force less than that ago, the kubelet may still be stopping it".to_owned();
+        assert_eq!(told(&seen), (Stuck, Probable, false, unseen), "nobody saw when");
         let forgotten = |seen: &mut Observation, ago_ms| {
             let Seen::Seen(api) = &mut seen.api else { unreachable!() };
             api.heard.forgotten.insert(sample::pod().uid, sample::NOW - ago_ms);
         };
         forgotten(&mut seen, 60_000);
-        assert_eq!(told(&seen), (Progressing, Probable, false));
+        let lately = "it was forgotten less than that ago, and is being stopped".to_owned();
+        assert_eq!(told(&seen), (Progressing, Probable, false, lately));
         forgotten(&mut seen, 700_000);
-        assert_eq!(told(&seen), (Stuck, Proven, true));
+        let long_ago = "it was forgotten longer ago than that".to_owned();
+        assert_eq!(told(&seen), (Stuck, Proven, true, long_ago.clone()));
         // It was gone already when the agent began to listen.
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.heard.forgotten.clear();
         api.heard.since_ms = Some(sample::NOW - 700_000);
-        assert_eq!(told(&seen), (Stuck, Proven, true));
+        assert_eq!(told(&seen), (Stuck, Proven, true, long_ago));
     }
 
     /// The file may be moved only when nobody will ask for it again.
@@ -267,6 +272,23 @@ mod tests {
         assert_eq!(cause_and_move(&seen), (kept, false, false, false), "it was found again at the start");
         kubelet_ms(&mut seen, 900_000_000);
         assert_eq!(cause_and_move(&seen), (gone, false, false, false), "it may be remembered from before");
+        // Unless its counters tell.
+        let read = |at_ms: u64, count: u64| {
+            let of = Operation::Storage { plugin: "kubernetes.io/csi:exam.csi".into(), name: "volume_unmount".into() };
+            CounterRead { at_ms, counters: vec![Counter { of, outcome: "fail-unknown".into(), count }] }
+        };
+        let counted = |seen: &mut Observation, before: u64| {
+            let earlier = Some(read(sample::NOW - 200_000, before));
+            seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, 42), earlier });
+        };
+        counted(&mut seen, 40);
+        assert_eq!(cause_and_move(&seen), (kept, false, false, false), "it goes on trying");
+        counted(&mut seen, 42);
+        assert_eq!(cause_and_move(&seen), (gone, true, false, false), "it does not try any more");
+        let Seen::Seen(counters) = &mut seen.kubelet_counters else { unreachable!() };
+        counters.earlier.as_mut().unwrap().at_ms = sample::NOW - 20_000;
+        assert_eq!(cause_and_move(&seen), (gone, false, false, false), "it may try in a while");
+        seen.kubelet_counters = Seen::Missing;
         volume(&mut seen).vol_data = VolData::Unusable("has 0 bytes".into());
         assert_eq!(cause_and_move(&seen), (gone, false, false, false));
         kubelet_ms(&mut seen, 60_000);
@@ -283,7 +305,61 @@ mod tests {
         volume(&mut seen).mounted = Seen::Seen(false);
         assert_eq!(causes(&seen), ["OrphanedPodDirectory"]);
         assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
+        let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+        assert!(
+            finding.chain[0].state.ends_with("; 1 volume directory, 0 mounted, 0 entries in the rest"),
+            "{finding:?}"
+        );
         pod_dir(&mut seen).changed_ms = sample::NOW - 2_000;
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
+    }
+
+    /// Nobody is told to move a file out of a volume that has data in it, or is mounted.
+    #[test]
+    fn a_directory_with_data_in_it_is_left_as_it_is() {
+        let told = |seen: &Observation| {
+            let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
+            (causes(seen), serde_json::to_string(&finding.remedy.steps).unwrap().contains("&& mv "))
+        };
+        let mut seen = forgotten();
+        (volume(&mut seen).mounted, volume(&mut seen).entries) = (Seen::Seen(false), Some(3));
+        assert_eq!(told(&seen), (vec!["OrphanedPodDirectory"], false));
+        volume(&mut seen).vol_data = VolData::Missing;
+        assert_eq!(told(&seen), (vec!["OrphanedPodDirectory"], false));
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods.clear();
+        assert_eq!(told(&seen), (vec!["OrphanedPodDirectory"], false), "that nobody holds it is only likely");
+    }
+
+    #[test]
+    fn what_really_holds_a_mount_of_an_orphan_is_told() {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods.clear();
+        seen.holders[0].holders.push(Holder {
+            pid: 700,
+            start_ticks: 1,
+            comm: "du".into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/x")),
+            copy: CopyKind::Original,
+            mount_ns: 1,
+            owner: Owner::Host,
+        });
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
+        // What is proven of one that is not mounted helps a terminating pod, and not here.
+        let mut seen = forgotten();
+        seen.uptime_ms = 1000;
+        (volume(&mut seen).mounted, volume(&mut seen).vol_data) = (Seen::Seen(false), VolData::Missing);
+        assert_eq!(causes(&seen), ["OrphanedVolumeRemembered"]);
+    }
+
+    #[test]
+    fn a_container_that_has_not_ended_makes_no_orphan() {
+        let mut seen = forgotten();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        sample::runtime(&mut seen).containers[0].state = ContainerState::Created;
+        assert!(!causes(&seen).contains(&"OrphanedPodDirectory"), "{:?}", causes(&seen));
     }
 }

@@ -157,6 +157,8 @@ mod tests {
         shim.thread_count = 9;
         let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
         assert_eq!((finding.cause.id, finding.confidence), ("ShimNotResponding", findings::Confidence::Probable));
+        let wchan = finding.evidence.iter().find(|one| one.source.ends_with("/wchan")).unwrap();
+        assert_eq!(wchan.says, "jbd2_log_wait_commit");
         let text = serde_json::to_string(&finding).unwrap();
         assert!(text.contains("thread 305") && text.contains("jbd2_log_wait_commit"), "{text}");
         assert!(!text.contains("kill -9") && !text.contains("state S"), "{text}");
@@ -174,6 +176,8 @@ mod tests {
         let mut seen = sample::running();
         seen.processes[0].parent = 1;
         assert_eq!(causes(&seen), ["ShimGone"]);
+        seen.processes.push(sample::process(1, "systemd", 'S', 0));
+        assert_eq!(causes(&seen), ["ShimGone"], "whoever adopts it is no shim");
         runtime(&mut seen).name = "cri-o".into();
         assert_eq!(causes(&seen), ["CrioStopLoopStuck"], "conmon is no shim");
     }
@@ -184,5 +188,7 @@ mod tests {
         seen.processes[0].state = 'Z';
         seen.processes[0].threads[0].state = 'Z';
         assert_eq!(causes(&seen), ["ContainerInitUnreaped"]);
+        seen.processes[1].comm = "bash".into();
+        assert!(!causes(&seen).contains(&"ContainerInitUnreaped"), "only a shim has to");
     }
 }

@@ -46,10 +46,26 @@ mod tests {
         let mut new = old.clone();
         new.pod.uid = findings::PodUid::parse("1123456789abcdef0123456789abcdef").unwrap();
         new.created_ms += 60_000;
-        runtime(&mut seen).containers = vec![old.clone(), new];
+        let none = Vec::<&str>::new();
+        runtime(&mut seen).containers = vec![old.clone(), new.clone()];
         assert_eq!(node_causes(&seen), ["StaticPodNameHeld"]);
+        runtime(&mut seen).containers[1].created_ms = old.created_ms;
+        assert_eq!(node_causes(&seen), none, "neither is older");
+        runtime(&mut seen).containers[1].created_ms = new.created_ms;
+        runtime(&mut seen).containers[1].pod.name = Some("other".into());
+        assert_eq!(node_causes(&seen), none, "each has its own name");
+        runtime(&mut seen).containers = vec![old.clone(), Container { state: ContainerState::Exited, ..new.clone() }];
+        assert_eq!(node_causes(&seen), none, "the new one does not run");
+        let ordinary = |container: &Container, uid: &str| {
+            let mut container = container.clone();
+            container.pod.uid = findings::PodUid::parse(uid).unwrap();
+            container
+        };
+        let again = ordinary(&new, "10be21d9-de4c-4473-8f5c-7e484a9962e3");
+        runtime(&mut seen).containers = vec![ordinary(&old, sample::UID), again];
+        assert_eq!(node_causes(&seen), none, "the kubelet knows others by uid");
         runtime(&mut seen).containers = vec![old];
-        assert_eq!(node_causes(&seen), Vec::<&str>::new());
+        assert_eq!(node_causes(&seen), none);
     }
 
     /// The name alone explains nothing: what holds the old pod does.

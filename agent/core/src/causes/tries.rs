@@ -268,6 +268,15 @@ mod tests {
         dirs.push(other);
         // Its volumes may be of the same driver.
         assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        // Those of a pod that stays are not unmounted; those of one that has ended are.
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let uid = findings::PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba2").unwrap();
+        let stays = ApiPod { uid, deletion: None, phase: "Running".into(), ..api.pods[0].clone() };
+        api.pods.push(stays);
+        assert_eq!(finding(&seen).confidence, Confidence::Proven);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[1].phase = "Succeeded".into();
+        assert_eq!(finding(&seen).confidence, Confidence::Probable);
         let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
         dirs[1].volumes = Seen::Seen(Vec::new());
         assert_eq!(finding(&seen).confidence, Confidence::Proven);
@@ -320,11 +329,20 @@ mod tests {
         sample::set_phase(&mut seen, "Running");
         seen.node.dra_pods = Seen::Seen(vec![sample::pod().uid]);
         let method = "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources".to_owned();
-        let of = Operation::Dra { driver: "gpu.example.com".into(), method };
-        let last =
-            CounterRead { at_ms: sample::NOW, counters: vec![Counter { of, outcome: "Internal".into(), count: 5 }] };
-        seen.kubelet_counters = Seen::Seen(KubeletCounters { last, earlier: None });
+        let read = |at_ms: u64, counts: [u64; 2]| {
+            let counter = |(driver, count): (&str, u64)| {
+                let of = Operation::Dra { driver: driver.into(), method: method.clone() };
+                Counter { of, outcome: "Internal".into(), count }
+            };
+            CounterRead {
+                at_ms,
+                counters: ["gpu.example.com", "nic.example.com"].into_iter().zip(counts).map(counter).collect(),
+            }
+        };
+        let earlier = Some(read(sample::NOW - 200_000, [3, 1]));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, [5, 2]), earlier });
         assert_eq!(causes(&seen), ["DraDriverGone"]);
-        assert!(says(&seen).starts_with("NodeUnprepareResources: Internal 5 times"));
+        assert!(says(&seen).starts_with("NodeUnprepareResources: Internal 7 times"));
+        assert!(says(&seen).ends_with("in the last 3m20s Internal 3 times more"), "{}", says(&seen));
     }
 }

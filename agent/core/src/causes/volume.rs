@@ -295,4 +295,13 @@ mod tests {
         kubelet.age_ms = 600_000;
         assert_eq!(causes(&seen), ["VolumeNotReconstructed"]);
     }
+
+    /// Who looks from a namespace whose mounts could not be read may hold it.
+    #[test]
+    fn a_search_that_did_not_see_everybody_finds_nobody_only() {
+        let mut seen = sample::mounted("ext4");
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        seen.holders[0].behind_unread_tables = 1;
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+    }
 }

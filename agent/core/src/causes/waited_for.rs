@@ -118,5 +118,11 @@ mod tests {
         );
         assert_eq!(causes(&seen), ["FileServerNotResponding"]);
         assert_eq!(judge(&seen).pods[0].findings.len(), 1);
+        // Its leader lives.
+        let chain = judge(&seen).pods[0].findings[0].chain.clone();
+        assert!(chain.iter().all(|link| !link.state.contains("zombie")), "{chain:?}");
+        // Without any such mount no server is accused.
+        seen.mounts.others[0].mounts[0].fs_type = "ext4".into();
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
     }
 }

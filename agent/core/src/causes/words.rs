@@ -171,3 +171,52 @@ pub fn container(view: &PodView, container: &Container) -> Vec<Link> {
     let subject = Subject::new(findings::clean(&subject, 120), Thing::container(&container.id, &container.name));
     vec![Link::new(subject, format!("{} in the CRI", container.state.as_str()))]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::sample;
+
+    #[test]
+    fn a_path_is_shortened_by_whole_components_from_its_start() {
+        let of = |lengths: [usize; 3]| {
+            let parts = ["a", "b", "c"].iter().zip(lengths).map(|(letter, count)| format!("/{}", letter.repeat(count)));
+            path(&HostPath::from(parts.collect::<String>().as_str()))
+        };
+        assert_eq!(of([9, 9, 9]), format!("/{}/{}/{}", "a".repeat(9), "b".repeat(9), "c".repeat(9)));
+        assert_eq!(of([20, 27, 26]), format!("…/{}/{}", "b".repeat(27), "c".repeat(26)));
+        assert_eq!(of([20, 28, 26]), format!("…/{}", "c".repeat(26)));
+    }
+
+    #[test]
+    fn each_letter_of_a_state_has_its_name() {
+        let names = "RSDTtZXI?".chars().map(state).collect::<Vec<_>>();
+        assert_eq!(
+            names,
+            [
+                "R (running)",
+                "S (sleeping)",
+                "D (uninterruptible)",
+                "T (stopped)",
+                "t (traced)",
+                "Z (zombie)",
+                "X (dead)",
+                "I (idle)",
+                "in an unknown state"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_owner_is_named_where_it_can_be_stopped() {
+        let uid = sample::pod().uid;
+        let container = Owner::Pod { uid: uid.clone(), container: Some("8cd7aa00112233445566".into()) };
+        let named = |owner: &Owner| stoppable_owner(owner).unwrap_or_default();
+        assert_eq!(named(&container), format!("container 8cd7aa001122 of pod {uid}"));
+        assert_eq!(named(&Owner::Pod { uid: uid.clone(), container: None }), format!("pod {uid}"));
+        assert_eq!(named(&Owner::Unit("ntpd.service".into())), "unit ntpd.service");
+        assert_eq!((stoppable_owner(&Owner::Host), stoppable_owner(&Owner::Unknown)), (None, None));
+        let copy = sample::mount_copy("8:1", "/data");
+        assert_eq!(has_copy(&copy), "its mount namespace has a copy at /data; of unit ntpd.service");
+    }
+}

@@ -295,11 +295,10 @@ fn status<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if is_cut_down(view) {
         return unknown(Gate::StatusReported, "its status was not read");
     }
-    let findings = api_side::status_not_reported(view);
     // Up to 1.26 the object may go with its phase still Running, and so may a mirror pod's.
     let open =
         view.api.is_some_and(|pod| api_side::is_open(&pod.phase) && !pod.mirror && !view.kubelet.tests_together());
-    check(Gate::StatusReported, open, String::new(), || findings.into_iter().collect())
+    check(Gate::StatusReported, open, String::new(), || api_side::status_not_reported(view).into_iter().collect())
 }
 
 fn object<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {

@@ -13,6 +13,50 @@ fn a_healthy_node_says_nothing() {
     let report = judge(&sample::node());
     assert_eq!((report.verdict, report.pods.len(), report.node_findings.len()), (Verdict::Clear, 0, 0));
     assert!(report.unknown.is_empty(), "{:?}", report.unknown);
+    assert_eq!(report.at, "2026-09-21T14:13:20Z");
+}
+
+#[test]
+fn a_node_without_a_socket_of_a_runtime_is_told_so() {
+    let mut seen = sample::node();
+    (seen.node.cri_socket, seen.runtime) = (Seen::Missing, Seen::Missing);
+    let report = judge(&seen);
+    assert_eq!(report.verdict, Verdict::CannotTell);
+    assert!(report.unknown.iter().any(|one| one.why.starts_with("no socket of a container runtime")), "{report:?}");
+}
+
+#[test]
+fn a_kubelet_that_is_stopped_is_stuck_though_nothing_waits_yet() {
+    let mut seen = sample::node();
+    let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+    kubelet.state = 'T';
+    let report = judge(&seen);
+    assert_eq!((report.verdict, report.node_findings.len()), (Verdict::Stuck, 1), "{report:?}");
+    assert_eq!(report.node_findings[0].pods, []);
+}
+
+#[test]
+fn a_clock_that_differs_is_said() {
+    let notes = |ahead_ms: i64| {
+        let mut seen = sample::running();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.heard.server_ahead_ms = Some(ahead_ms);
+        judge(&seen).notes
+    };
+    assert!(notes(90_000)[0].contains("is 1m30s ahead of this node's"), "{:?}", notes(90_000));
+    assert!(notes(-90_000)[0].contains("is 1m30s behind this node's"), "{:?}", notes(-90_000));
+    assert!(notes(0).is_empty());
+}
+
+#[test]
+fn a_mount_namespace_of_the_kubelets_own_is_said() {
+    let mut seen = sample::node();
+    seen.mounts.init = Seen::Seen(MountTable { ns: 1, through_pid: 1, total: 0, mounts: Vec::new() });
+    assert!(judge(&seen).notes.is_empty(), "it is the same");
+    seen.node.init_mount_ns = Some(2);
+    assert!(judge(&seen).notes[0].starts_with("the kubelet runs in a mount namespace of its own"));
+    seen.mounts.init = Seen::Missing;
+    assert!(judge(&seen).notes.is_empty(), "nothing else could have been judged");
 }
 
 #[test]
@@ -151,6 +195,44 @@ fn inside_the_grace_period_it_progresses() {
     assert_eq!(sample::causes(&seen), ["GracePeriodRunning"]);
     assert_eq!(sample::verdict(&seen), Verdict::Progressing);
     assert_eq!(judge(&seen).verdict, Verdict::Progressing);
+    // Whatever could not be seen of it.
+    let mut seen = sample::deleted();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
+    seen.cgroups = Seen::Failed(Fault::new("cgroups", (FaultKind::Failed, "no kubepods cgroup was found")));
+    assert_eq!(sample::verdict(&seen), Verdict::Progressing);
+}
+
+/// The kubelet's next try may do, so what only says that it has not been done yet proves nothing.
+#[test]
+fn what_the_next_try_may_do_is_not_called_stuck() {
+    let mut seen = sample::mounted("ext4");
+    seen.holders[0].behind_unread_tables = 1;
+    assert_eq!(sample::causes(&seen), ["VolumeMountedNoHolder"]);
+    assert_eq!(sample::verdict(&seen), Verdict::CannotTell);
+}
+
+#[test]
+fn a_gate_says_what_it_waits_for() {
+    let detail = |seen: &Observation, gate: Gate| {
+        let pod = judge(seen).pods.remove(0);
+        pod.gates.into_iter().find(|view| view.gate == gate).unwrap().detail
+    };
+    let mut seen = sample::running();
+    sample::runtime(&mut seen).containers[0].state = ContainerState::Exited;
+    assert_eq!(detail(&seen, Gate::SandboxStopped), "1 READY");
+    sample::runtime(&mut seen).sandboxes[0].ready = false;
+    sample::runtime(&mut seen).containers[0].state = ContainerState::Unknown;
+    assert_eq!(detail(&seen, Gate::SandboxStopped), "stopped, a container of it is UNKNOWN");
+    let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true, missing: false };
+    let facts = sample::runtime(&mut seen);
+    facts.containers[0].state = ContainerState::Exited;
+    facts.sandboxes[0].network = Seen::Seen(network);
+    assert_eq!(detail(&seen, Gate::SandboxStopped), "stopped, its network is still there");
+    let mut seen = sample::mounted("ext4");
+    sample::table(&mut seen).clear();
+    sample::volume(&mut seen).mounted = Seen::Seen(false);
+    assert_eq!(detail(&seen, Gate::VolumesUnmounted), "1 directory");
 }
 
 #[test]

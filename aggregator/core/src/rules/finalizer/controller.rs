@@ -154,6 +154,7 @@ fn candidates<'a>(
 ) -> Vec<Candidate<'a>> {
     let accounts: BTreeSet<Account> = rights.accounts.keys().cloned().collect();
     let best = rights.accounts.values().max();
+    let foremost = rights.accounts.iter().filter(|(_, fit)| Some(*fit) == best).map(|(account, _)| account).collect();
     let is_it = |runner: &Runner| {
         let is_named = |program: &str| {
             runner.account.1 == program
@@ -168,7 +169,7 @@ fn candidates<'a>(
         })
     };
     let mut all = Vec::new();
-    let runners = runner::of(lister, diagnosis, &accounts, is_found);
+    let runners = runner::of(lister, diagnosis, &accounts, &foremost, is_found);
     for (account, fit) in &rights.accounts {
         let all_own = || runners.iter().filter(|runner| runner.account == *account);
         let is_served = all_own().any(|runner| runner.stands() == Stands::Ready);

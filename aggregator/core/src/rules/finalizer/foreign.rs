@@ -120,10 +120,10 @@ fn of_domain<'a>(
 /// API groups of the domain that a finalizer begins with.
 fn groups_of(finalizer: &str, discovery: &Discovery) -> Vec<String> {
     let domain = finalizer.split('/').next().unwrap_or(finalizer);
-    let is_of_kubernetes = |name: &str| ["k8s.io", "kubernetes.io"].iter().any(|own| is_within(name, own));
-    if !domain.contains('.') || is_of_kubernetes(domain) {
+    if !domain.contains('.') {
         return Vec::new();
     }
+    let is_of_kubernetes = |name: &str| ["k8s.io", "kubernetes.io"].iter().any(|own| is_within(name, own));
     let groups = discovery.versions.iter().map(|served| served.group.as_str());
     let mut own: Vec<String> = groups
         .filter(|group| group.contains('.') && !is_of_kubernetes(group))

@@ -75,12 +75,13 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Looks for what runs as one of `accounts`. Of those that matter most nothing is left out: the search goes on until
-/// `is_found`.
+/// Looks for what runs as one of `accounts`. Of those that matter most, the `foremost`, nothing is left out: the search
+/// goes on until `is_found`.
 pub fn of<'a>(
     lister: &Lister<'a>,
     diagnosis: &mut Diagnosis,
     accounts: &BTreeSet<Account>,
+    foremost: &BTreeSet<&Account>,
     is_found: impl Fn(&[Runner]) -> bool,
 ) -> Vec<Runner<'a>> {
     let namespaces: BTreeSet<&String> = accounts.iter().map(|(namespace, _)| namespace).collect();
@@ -93,9 +94,9 @@ pub fn of<'a>(
         if diagnosis.pending || is_found(&found) {
             return found;
         }
-        // Operators are Deployments, mostly. When nothing of theirs is ready, one list of pods says whether
-        // anything else is worth looking for.
-        if !found.is_empty() {
+        // Operators are Deployments, mostly. When each that matters has one and none is ready, one list of pods says
+        // whether anything else is worth looking for.
+        if foremost.iter().all(|account| found.iter().any(|one| one.account == **account)) {
             let more = others(lister, diagnosis, accounts, &scopes, &found);
             if diagnosis.pending || more.is_some_and(|more| more.is_empty()) {
                 return found;

@@ -258,7 +258,7 @@ impl Case<'_, '_> {
             );
         }
         let words = format!("allows 0 disruptions: it wants {desired_healthy}, and {now}");
-        let unready = if current_healthy < desired_healthy { self.unready(budget, diagnosis) } else { Vec::new() };
+        let unready = if current_healthy <= desired_healthy { self.unready(budget, diagnosis) } else { Vec::new() };
         match unready.is_empty() {
             true => words,
             false => format!("{words}; not ready: {}", some(&unready, MOST_NAMES)),
