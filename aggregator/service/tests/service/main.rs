@@ -4,8 +4,6 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
-mod browser;
-#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod cluster;
