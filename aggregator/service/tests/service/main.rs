@@ -12,6 +12,8 @@ mod faults;
 #[cfg(test)]
 mod guards;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod process;
