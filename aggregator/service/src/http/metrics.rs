@@ -11,7 +11,6 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use findings::Verdict;
-use jiff::Timestamp;
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
 use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};
 use prometheus_client::registry::{Registry, Unit};
@@ -156,7 +155,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let incidents = [("open", open), ("over", published.incidents.len() - open)];
     let incidents = incidents.map(|(state, sum)| (StateLabel { state }, i64::try_from(sum).unwrap_or(i64::MAX)));
     gauge(&mut all, "incidents", "Incidents that are remembered", incidents);
-    let silent = published.silent_since.map_or(0, |since| Timestamp::now().as_second() - since.as_second());
+    let silent = published.silent_since.map_or(0, |since| shared.clock.now().as_second() - since.as_second());
     gauge(&mut all, "api_silent_seconds", "Since when the API server has not been heard", [(NoLabel {}, silent)]);
     let leads = u64::from(shared.leader.remaining().is_some());
     gauge(&mut all, "leader", "Whether this replica writes Events", one(leads));

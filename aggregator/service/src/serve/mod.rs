@@ -85,10 +85,10 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         }
     };
     if settings.events {
-        let (client, leader) = (client.clone(), leader.clone());
+        let (client, leader, clock) = (client.clone(), leader.clone(), Arc::clone(&clock));
         tasks.spawn(events::Writer { client, leader, clock, identity }.run(published.clone()));
     }
-    let state = http::Shared::new(client, bounds, published, requests, leader, settings.names_in_metrics);
+    let state = http::Shared::new(client, bounds, published, requests, clock, leader, settings.names_in_metrics);
     let (listener, address) = http::bind(settings.listen).await.context("listen")?;
     tracing::info!(%address, "listening");
     ready(address);
