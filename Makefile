@@ -9,9 +9,9 @@ PLUGIN := $(TARGET)/static/$(ARCH)-unknown-linux-gnu/release/kubectl-why_termina
 
 .PHONY: demo test accuracy deny bench docs image release tag packages kubectl build clean-lab e2e
 
-## Stage three stuck pods on this machine, explain them, clean up
+## Stage three stuck pods on this machine, explain them, show the page, clean up
 demo: packages
-	$(CARGO) build -q -p why-terminating-agent -p lab
+	$(CARGO) build -q -p why-terminating-agent -p why-terminating-aggregator-service -p lab
 	sh tests/demo.sh
 
 ## Run every test; the scenarios make pods really stuck, so it needs root

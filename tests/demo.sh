@@ -1,5 +1,5 @@
 #!/bin/sh
-# Three stuck pods, the answer, and everything cleaned up again.
+# Three stuck pods, the answer, the page, and everything cleaned up again.
 set -eu
 cd "$(dirname "$0")/.."
 export TARGET="${TARGET:-target}"
@@ -12,6 +12,10 @@ trap '"$TARGET/debug/lab" down --all' INT TERM
 	echo "\$ sudo why-terminating-agent check"
 	echo
 	"$TARGET/debug/why-terminating-agent" check $LAB_AGENT_ARGS || [ $? = 2 ]
+	echo
+	echo "\$ why-terminating-aggregator serve"
+	echo
+	"$TARGET/debug/lab" page --picture "$TARGET/demo-page.png"
 	echo
 	echo "cleaning up …"
 '

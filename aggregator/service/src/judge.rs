@@ -351,9 +351,10 @@ impl Judge {
     /// How often to [`Judge::prune`].
     pub const PRUNE: Duration = FORGET;
 
-    /// Since when which watch has failed, of those that are not believed any more.
-    pub fn blind(&self, now: Timestamp) -> impl Iterator<Item = (&Question, &Fault)> {
-        self.failing.iter().filter(move |(_, (since, _))| later(*since, BLIND) <= now).map(|(q, (_, fault))| (q, fault))
+    /// Since when no watch has told anything, once none is believed any more.
+    pub fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
+        let blind = self.failing.values().map(|(since, _)| *since).filter(|since| later(*since, BLIND) <= now);
+        (blind.clone().count() == watched().len()).then(|| blind.max())?
     }
 }
 

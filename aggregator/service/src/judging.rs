@@ -40,7 +40,7 @@ pub struct Judging {
     pub questions: mpsc::Sender<Vec<Question>>,
     /// What is served.
     pub published: watch::Sender<Published>,
-    /// Seconds that the API server's clock is ahead of ours.
+    /// The API server's time.
     pub clock: Arc<crate::clock::Clock>,
     /// What an earlier run has kept.
     pub recorder: Recorder,
@@ -103,12 +103,9 @@ impl Judging {
         if !judge.is_synced() || (self.published.borrow().report.is_none() && judge.is_waiting()) {
             return;
         }
-        let silent = judge.blind(now).count() == watched().len();
-        if silent {
+        if let since @ Some(_) = judge.silent_since(now) {
             // What was so a moment ago is told on, with the time since when nobody could look.
-            self.published.send_modify(|published| {
-                published.silent_since.get_or_insert(now);
-            });
+            self.published.send_modify(|published| published.silent_since = since);
             return;
         }
         let report = judge.judge(now);
@@ -200,9 +197,57 @@ fn nodes(judge: &Judge, now: Timestamp) -> Nodes {
 
 #[cfg(test)]
 mod tests {
+    use aggregator_core::state::{Facts, Fault};
+    use findings::FaultKind;
     use incidents::Limits;
 
     use super::*;
+
+    #[test]
+    fn ten_minutes_without_the_api_server_change_nothing_but_the_time() {
+        let (questions, mut asked) = mpsc::channel(1);
+        let (_inputs, heard) = std::sync::mpsc::channel();
+        let (publish, published) = watch::channel(Published::default());
+        let recorder = Recorder::new(Limits::default(), Vec::new());
+        let clock = Arc::<crate::clock::Clock>::default();
+        let mut judging = Judging { inputs: heard, questions, published: publish, clock: Arc::clone(&clock), recorder };
+        let minute = |minute: i64| Timestamp::from_second(minute * 60).unwrap();
+        let list = |judge: &mut Judge, at| {
+            for question in watched() {
+                let answer = Answer::Seen(Facts::none(&question).unwrap());
+                judge.changed(Change::Listed(Answered { question, answer, cut: false }), at);
+            }
+        };
+        let mut judge = Judge::new(minute(0));
+        clock.heard(minute(0));
+        list(&mut judge, minute(0));
+        while published.borrow().report.is_none() {
+            judging.judge(&mut judge);
+            for question in asked.try_recv().into_iter().flatten() {
+                judge.answered(Answered { question, answer: Answer::Missing, cut: false }, minute(0));
+            }
+        }
+        let mut before = published.borrow().report.clone().unwrap();
+        for passed in 0..10 {
+            clock.heard(minute(passed));
+            let fault = || Fault::new(FaultKind::Refused, "");
+            watched().into_iter().for_each(|one| judge.changed(Change::Failed(one, fault()), minute(passed)));
+            judging.judge(&mut judge);
+            let now = published.borrow();
+            let report = now.report.clone().unwrap();
+            if passed == 0 {
+                before = report;
+                assert_eq!(now.silent_since, None, "one failure says nothing");
+            } else {
+                assert!(Arc::ptr_eq(&before, &report), "minute {passed}");
+                assert_eq!(now.silent_since, Some(minute(0)), "minute {passed}");
+            }
+        }
+        list(&mut judge, minute(10));
+        clock.heard(minute(10));
+        judging.judge(&mut judge);
+        assert_eq!(published.borrow().silent_since, None);
+    }
 
     #[test]
     fn a_full_queue_loses_no_question() {

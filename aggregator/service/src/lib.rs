@@ -11,6 +11,7 @@
 
 mod announce;
 mod clock;
+mod cost;
 mod election;
 mod http;
 mod judge;

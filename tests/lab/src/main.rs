@@ -1,6 +1,7 @@
 //! The lab's command line.
 
 mod down;
+mod page;
 mod prove;
 
 use std::{io::Write, path::Path, process::ExitCode};
@@ -52,6 +53,12 @@ enum Command {
         #[arg(long)]
         run: String,
     },
+    /// Let the agent tell what it finds on the node, serve that as the page, and take a picture of it.
+    Page {
+        /// Where the picture is written.
+        #[arg(long)]
+        picture: std::path::PathBuf,
+    },
     /// Stage scenarios one by one, cure each with what the lab knows to work, and see the pods go.
     Prove {
         /// Scenarios; none for all.
@@ -84,6 +91,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Down { names, .. } => down::down(&cli.dir, &named(&names)?),
         Command::Env => env(&cli.dir),
         Command::With { names, run } => with(&cli.dir, &named(&names)?, &run),
+        Command::Page { picture } => page::page(&cli.dir, &picture),
         Command::Prove { names } => prove::prove(&cli.dir, &chosen(&names)?),
     }
 }

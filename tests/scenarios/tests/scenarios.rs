@@ -8,6 +8,7 @@ mod container;
 mod cure;
 mod false_kubelets;
 mod kubectl;
+mod page;
 mod running;
 mod together;
 mod typed;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
     trials.push(trial("in-a-container", container::sees_what_root_sees));
     trials.push(trial("runs-as-deployed", container::runs_as_deployed));
     trials.push(trial("shown-by-kubectl", kubectl::shows_our_events));
+    trials.push(trial("shown-by-the-page", page::shows_what_the_agent_found));
     trials.push(trial("typed-with-kubectl", typed::read_only_commands));
     trials.push(trial("rights", container::rights));
     trials.extend(running::on_a_node_of_its_own());

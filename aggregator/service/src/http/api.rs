@@ -250,7 +250,7 @@ pub async fn one_incident(
     let incident = seen.incidents.iter().find(|incident| incident.id == id);
     let incident = seen.rights.incidents(incident, &seen.whole).pop().ok_or(Refusal::NothingToSee)?;
     if format.as_deref() == Some("md") {
-        let text = markdown(&incident, Timestamp::now());
+        let text = markdown(&incident, shared.clock.now());
         return Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response());
     }
     Ok(tagged(&headers, &incident))

@@ -1,9 +1,9 @@
 //! What Prometheus may know, for those who may read `/metrics`: counts by kind, cause and verdict.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use aggregator_core::report::Held;
 
@@ -11,16 +11,17 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use findings::Verdict;
-use jiff::Timestamp;
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
 use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 use sha2::{Digest as _, Sha256};
 
 use super::Shared;
 use super::caller::Caller;
 use super::review::Access;
+use crate::cost;
 use crate::published::Published;
+use crate::requests::Outcome;
 
 /// Roots that are told one by one; of the others only the sum is known.
 const MOST_ROOTS: usize = 50;
@@ -66,6 +67,11 @@ struct StateLabel {
 struct NamespaceLabel {
     namespace: String,
     cause: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct CodeLabel {
+    code: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -117,7 +123,12 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
         let label = RootLabel { cause: root.finding.cause.id, root: id };
         (label, i64::try_from(root.victims.len()).unwrap_or(i64::MAX))
     });
-    gauge(&mut all, "root_victims", "Objects that one root holds, of the 50 widest roots", victims);
+    gauge(
+        &mut all,
+        "root_victims",
+        "Objects that one root holds, of the first 50 roots: stuck before on its way, then the oldest",
+        victims,
+    );
     if shared.names_in_metrics {
         let names = roots.clone().flat_map(|root| {
             root.victims.iter().filter_map(move |victim| {
@@ -137,11 +148,14 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let (fresh, late) = published.nodes.findings.values().fold((0, 0), |(a, b), (x, y)| (a + x, b + y));
     let findings = [("fresh", fresh), ("late", late)].map(|(state, sum)| (StateLabel { state }, i64::from(sum)));
     gauge(&mut all, "agent_findings", "Findings of agents, and those that should have been renewed", findings);
+    let silent: BTreeSet<&str> = roots.clone().filter_map(|root| root.look_on.as_deref()).collect();
+    let help = "Nodes that hold something of which no agent has told anything";
+    gauge(&mut all, "nodes_without_agent", help, one(silent.len() as u64));
     let open = published.incidents.iter().filter(|incident| incident.end.is_none()).count();
     let incidents = [("open", open), ("over", published.incidents.len() - open)];
     let incidents = incidents.map(|(state, sum)| (StateLabel { state }, i64::try_from(sum).unwrap_or(i64::MAX)));
     gauge(&mut all, "incidents", "Incidents that are remembered", incidents);
-    let silent = published.silent_since.map_or(0, |since| Timestamp::now().as_second() - since.as_second());
+    let silent = published.silent_since.map_or(0, |since| shared.clock.now().as_second() - since.as_second());
     gauge(&mut all, "api_silent_seconds", "Since when the API server has not been heard", [(NoLabel {}, silent)]);
     let leads = u64::from(shared.leader.remaining().is_some());
     gauge(&mut all, "leader", "Whether this replica writes Events", one(leads));
@@ -153,7 +167,25 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
         counter.inc_by(value.load(Ordering::Relaxed));
         all.register(name, help, counter);
     }
+    let sent = Family::<CodeLabel, Counter<u64>>::default();
+    for outcome in Outcome::ALL {
+        sent.get_or_create(&CodeLabel { code: outcome.code() }).inc_by(shared.requests.sent(outcome));
+    }
+    all.register("api_requests", "Requests to the API server, by what came of them; a watch is one", sent);
+    own_cost(&mut all);
     let mut text = String::new();
     encode(&mut text, &all)?;
     Ok(text)
+}
+
+fn own_cost(all: &mut Registry) {
+    if let Some(bytes) = cost::resident_memory().and_then(|bytes| i64::try_from(bytes).ok()) {
+        let help = "Resident memory of the service";
+        gauge(all, "process_resident_memory_bytes", help, [(NoLabel {}, bytes)]);
+    }
+    if let Some(time) = cost::processor_time() {
+        let counter = Counter::<f64, AtomicU64>::default();
+        counter.inc_by(time.as_secs_f64());
+        all.register_with_unit("process_cpu", "Processor time that the service has used", Unit::Seconds, counter);
+    }
 }

@@ -24,6 +24,7 @@ use axum::routing::get;
 use kube::Client;
 use tokio::sync::watch::Receiver;
 
+use crate::clock::Clock;
 use crate::leader::Leader;
 use crate::published::Published;
 use crate::requests::Requests;
@@ -39,6 +40,7 @@ pub struct Shared {
     limits: Arc<caller::Limits>,
     streams: Arc<places::Places<String>>,
     requests: Arc<Requests>,
+    clock: Arc<Clock>,
     leader: Leader,
     names_in_metrics: bool,
 }
@@ -50,12 +52,13 @@ impl Shared {
         bounds: Bounds,
         published: Receiver<Published>,
         requests: Arc<Requests>,
+        clock: Arc<Clock>,
         leader: Leader,
         names_in_metrics: bool,
     ) -> Self {
         let (reviews, limits) = (Arc::new(review::Reviews::new(client, bounds)), Arc::default());
         let streams = places::Places::new(64, 8);
-        Shared { published, reviews, limits, streams, requests, leader, names_in_metrics }
+        Shared { published, reviews, limits, streams, requests, clock, leader, names_in_metrics }
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Settings {
 pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let tls = http::Tls::new(settings.certificate.clone())?;
     let (client, _) = connect(&settings.connection).await.context("connect to the API server")?;
+    let requests = Arc::new(Requests::default());
+    let client = requests.counted(client);
     let request_timeout = settings.connection.request_timeout;
     let bounds = Bounds { request_timeout, objects: MOST_OBJECTS, ..Bounds::default() };
     let clock = Arc::new(Clock::default());
@@ -58,7 +60,6 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let recorder = Recorder::new(Limits::default(), kept);
     let judging = Judging { inputs: heard, questions, published: publish, clock: Arc::clone(&clock), recorder };
     let thread = std::thread::Builder::new().name("judge".to_owned()).spawn(move || judging.run())?;
-    let requests = Arc::new(Requests::default());
     let asker =
         questions::ask(client.clone(), bounds, asked, inputs.clone(), Arc::clone(&clock), Arc::clone(&requests));
     let mut tasks = tokio::task::JoinSet::new();
@@ -84,10 +85,10 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         }
     };
     if settings.events {
-        let (client, leader) = (client.clone(), leader.clone());
+        let (client, leader, clock) = (client.clone(), leader.clone(), Arc::clone(&clock));
         tasks.spawn(events::Writer { client, leader, clock, identity }.run(published.clone()));
     }
-    let state = http::Shared::new(client, bounds, published, requests, leader, settings.names_in_metrics);
+    let state = http::Shared::new(client, bounds, published, requests, clock, leader, settings.names_in_metrics);
     let (listener, address) = http::bind(settings.listen).await.context("listen")?;
     tracing::info!(%address, "listening");
     ready(address);

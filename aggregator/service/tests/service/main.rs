@@ -4,8 +4,6 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
-mod browser;
-#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod cluster;
@@ -13,6 +11,8 @@ mod cluster;
 mod faults;
 #[cfg(test)]
 mod guards;
+#[cfg(test)]
+mod metrics;
 #[cfg(test)]
 mod page;
 #[cfg(test)]

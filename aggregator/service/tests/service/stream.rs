@@ -88,8 +88,8 @@ fn the_api_is_as_it_is_described() {
     assert_eq!((status, &described["openapi"]), (200, &json!("3.1.0")));
     assert_eq!(described, service::openapi());
     let keeps = |path: &str, answer: &Value| {
-        let content = &described["paths"][path]["get"]["responses"]["200"]["content"];
-        let mut schema = content["application/json"]["schema"].clone();
+        let content = described["paths"][path]["get"]["responses"]["200"]["content"].as_object().unwrap();
+        let mut schema = content.values().next().unwrap()["schema"].clone();
         assert!(schema.is_object(), "{path}");
         schema["components"] = described["components"].clone();
         let validator = jsonschema::validator_for(&schema).unwrap();
@@ -104,4 +104,15 @@ fn the_api_is_as_it_is_described() {
     let incident = &running.json("/api/v1/incidents", "admin").1["incidents"][0];
     let path = format!("/api/v1/incidents/{}", incident["id"].as_str().unwrap());
     assert!(keeps("/api/v1/incidents/{id}", &running.json(&path, "admin").1));
+    let object = &incident["object"];
+    let [group, kind, namespace, name] =
+        [&object["resource"]["group"], &object["kind"], &object["namespace"], &object["name"]]
+            .map(|part| part.as_str().filter(|part| !part.is_empty()).unwrap_or("-"));
+    let (status, object) = running.json(&format!("/api/v1/objects/{group}/{kind}/{namespace}/{name}"), "admin");
+    assert_eq!(status, 200, "{object}");
+    assert!(keeps("/api/v1/objects/{group}/{kind}/{namespace}/{name}", &object));
+    let (status, node) = running.json("/api/v1/nodes/node-a", "admin");
+    assert_eq!(status, 200, "{node}");
+    assert!(keeps("/api/v1/nodes/{name}", &node));
+    assert!(keeps("/api/v1/stream", &Follower::new(&running, "admin").next().unwrap().1));
 }

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aggregator_core::report::{Root, Victim};
-use findings::{Link, Thing};
+use findings::{Gate, Link, Thing};
 
 /// Boxes of one picture.
 pub const MOST: usize = 15;
 /// Victims that have a box of their own.
 const VICTIMS: usize = 4;
-/// Links of one chain; the middle of a longer one is one box.
-const LINKS: usize = 7;
+/// Boxes of one chain, from a namespace down to a process; the middle of a longer one is one box.
+const CHAIN: usize = 8;
 
 /// What a box stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,10 +71,10 @@ fn of(root: &Root, most: usize) -> Picture {
     let shown = choose(&root.victims, most);
     let mut layers = Layers::default();
     for victim in &shown {
-        layers.add(&shortened(&victim.chain));
+        layers.add(&shortened(boxes(&victim.chain, root.finding.gate)));
     }
     if shown.is_empty() {
-        layers.add(&shortened(&root.finding.chain));
+        layers.add(&shortened(boxes(&root.finding.chain, root.finding.gate)));
     }
     let more = root.victims.len() - shown.len();
     let mut picture = layers.picture();
@@ -106,22 +106,33 @@ fn kinds(victims: &[Victim]) -> String {
     format!("{} in all", counts.join(", "))
 }
 
-/// A chain with its middle left out.
-fn shortened(chain: &[Link]) -> Vec<Block> {
+/// A chain as boxes. Between the node and what is on it stands the gate at which its kubelet waits.
+fn boxes(chain: &[Link], gate: Option<Gate>) -> Vec<Block> {
     let block = |link: &Link| Block {
         label: link.subject.clone(),
         state: link.state.clone(),
         shape: if matches!(link.what, Some(Thing::Object { .. })) { Shape::Object } else { Shape::OnNode },
         is_root: link.root,
     };
-    if chain.len() <= LINKS {
-        return chain.iter().map(block).collect();
+    let mut boxes: Vec<Block> = chain.iter().map(block).collect();
+    let is_node = |link: &Link| matches!(&link.what, Some(Thing::Object { kind, .. }) if kind == "Node");
+    let below = chain.iter().rposition(is_node).map(|node| node + 1).filter(|below| *below < chain.len());
+    if let Some((gate, below)) = gate.zip(below) {
+        let state = "the kubelet's first condition that is not met".to_owned();
+        boxes.insert(below, Block { label: format!("gate {gate}"), state, shape: Shape::OnNode, is_root: false });
     }
-    let (above, below) = (LINKS / 2, LINKS - 1 - LINKS / 2);
-    let left_out = chain.len() - above - below;
-    let middle = Block { label: format!("{left_out} steps"), state: String::new(), shape: Shape::More, is_root: false };
-    let below = &chain[chain.len() - below..];
-    chain[..above].iter().map(block).chain([middle]).chain(below.iter().map(block)).collect()
+    boxes
+}
+
+/// The same with its middle left out, if it is long.
+fn shortened(mut chain: Vec<Block>) -> Vec<Block> {
+    if chain.len() > CHAIN {
+        let (above, below) = (CHAIN / 2, CHAIN - 1 - CHAIN / 2);
+        let label = format!("{} steps", chain.len() - above - below);
+        let middle = Block { label, state: String::new(), shape: Shape::More, is_root: false };
+        chain.splice(above..chain.len() - below, [middle]);
+    }
+    chain
 }
 
 /// Blocks by how far they are from the root, and what waits for what.
@@ -269,6 +280,22 @@ pub(super) mod tests {
         assert_eq!(arrows, [(0, 1), (1, 3), (2, 3), (3, 4)]);
         assert_eq!(picture.arrows[1].lane, Some(0), "it passes Pod b");
         assert!(picture.blocks[4].is_root);
+    }
+
+    #[test]
+    fn the_gate_stands_between_the_node_and_what_is_on_it() {
+        let gated = |chains: &[&[&str]]| {
+            let mut root = root(chains);
+            root.finding.gate = Some(Gate::VolumesUnmounted);
+            picture(&root)
+        };
+        let whole = gated(&[&["Namespace shop", "Pod a", "Node n", "container c", "pid 1", "mount /mnt", "pid 2"]]);
+        let gate = "gate VolumesUnmounted";
+        let expected = ["Namespace shop", "Pod a", "Node n", gate, "container c", "pid 1", "mount /mnt", "pid 2"];
+        assert_eq!(labels(&whole), expected);
+        assert_eq!(labels(&gated(&[&["Pod a", "Node n"]])), ["Pod a", "Node n"], "nothing on the node is known");
+        let shared = gated(&[&["Pod a", "Node n", "mount /mnt"], &["Pod b", "Node n", "mount /mnt"]]);
+        assert_eq!(labels(&shared), ["Pod a", "Pod b", "Node n", gate, "mount /mnt"]);
     }
 
     #[test]

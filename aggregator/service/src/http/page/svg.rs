@@ -11,8 +11,9 @@ const HEIGHT: usize = 46;
 const GAP: usize = 18;
 /// Beside the boxes, for arrows that pass some.
 const LANE: usize = 9;
-/// So many characters of one line are surely shown; the rest is in the title.
-const FITS: usize = 46;
+/// So many characters of a label, which is bold, and of what is below it have room; the rest is in the title.
+const LABEL: usize = 40;
+const STATE: usize = 46;
 
 /// Draws it. `label` says what it is a picture of.
 pub fn svg(picture: &Picture, label: &str) -> Markup {
@@ -34,8 +35,8 @@ pub fn svg(picture: &Picture, label: &str) -> Markup {
                     title { (told) }
                     svg x=(left) y=(row * (HEIGHT + GAP)) width=(WIDTH + 2) height=(HEIGHT + 2) {
                         rect x="1" y="1" width=(WIDTH) height=(HEIGHT) rx="6" {}
-                        text.label x="10" y="19" { (cut(&block.label)) }
-                        text.state x="10" y="36" { (cut(&block.state)) }
+                        text.label x="10" y="19" { (cut(&block.label, LABEL)) }
+                        text.state x="10" y="36" { (cut(&block.state, STATE)) }
                     }
                 }
             }
@@ -43,11 +44,11 @@ pub fn svg(picture: &Picture, label: &str) -> Markup {
     }
 }
 
-fn cut(text: &str) -> String {
-    if text.chars().count() <= FITS {
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
         return text.to_owned();
     }
-    text.chars().take(FITS - 1).chain(['…']).collect()
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 fn top(row: usize) -> usize {

@@ -1,0 +1,50 @@
+//! What the metrics tell of nodes, of the API server, and of the service itself.
+
+use std::time::Duration;
+
+use apiserver::{Fault, Rule};
+
+use crate::api::{Api, until};
+use crate::client::Client;
+use crate::cluster::{fuse_server, still_alive};
+use crate::running::Running;
+
+fn value(service: &Client, series: &str) -> f64 {
+    let (status, metrics) = service.get("/metrics", "admin");
+    assert_eq!(status, 200, "{metrics}");
+    let name = format!("why_terminating_cluster_{series} ");
+    let value = metrics.lines().find_map(|line| line.strip_prefix(&name)?.parse().ok());
+    value.unwrap_or_else(|| panic!("no {name}in {metrics}"))
+}
+
+#[test]
+fn a_node_whose_agent_says_nothing_is_counted_until_it_does() {
+    let running = Running::start_with("dstate-fuse", still_alive);
+    assert_eq!(value(&running, "nodes_without_agent{}"), 1.0);
+    running.api.store.put("events", Some("default"), "node-a.1", &fuse_server("s3fs")).unwrap();
+    until(Duration::from_secs(20), || {
+        // The fake looks at its files when it is asked.
+        running.get("/api/v1/stuck", "bob");
+        value(&running, "nodes_without_agent{}") == 0.0
+    });
+}
+
+#[test]
+fn what_the_api_server_refuses_for_want_of_time_is_counted() {
+    let api = Api::start("baseline", |_| {});
+    api.set_faults(Rule::new(Fault::Status { status: 429, retry_after: Some(1) }).times(3));
+    let running = Running::beside(api);
+    running.until_ready();
+    assert_eq!(value(&running, "api_requests_total{code=\"429\"}"), 3.0);
+    let answered = value(&running, "api_requests_total{code=\"2xx\"}");
+    let asked = running.api.store.requests().unwrap().len() as f64;
+    assert!(answered > 8.0 && answered < asked + 10.0, "{answered} of {asked}");
+}
+
+#[test]
+fn what_the_service_costs_is_told() {
+    let running = Running::start("baseline");
+    assert!(value(&running, "process_resident_memory_bytes{}") > (1 << 20) as f64);
+    let before = value(&running, "process_cpu_seconds_total");
+    until(Duration::from_secs(20), || value(&running, "process_cpu_seconds_total") > before);
+}
