@@ -37,11 +37,11 @@ deny:
 # The agent is the static one that the image holds, built apart: no feature that only the benchmark asks for.
 bench: packages kubectl
 	$(CARGO) run -q -p xtask -- image
-	$(CARGO) build -q --release -p why-terminating-aggregator
-	$(CARGO) build -q --release -p bench
+	$(CARGO) build -q --release -p why-terminating-aggregator -p why-terminating-aggregator-service -p bench
 	sh tests/bench/run.sh --agent $(TARGET)/static/*/release/why-terminating-agent
 	sh tests/bench/run.sh mass
 	sh tests/bench/run.sh cluster --kubectl "$(TARGET)/tools/kubectl"
+	sh tests/bench/run.sh service
 	exporter=$$(sh tests/bench/exporter.sh) && sh tests/bench/run.sh \
 		--agent $(TARGET)/static/*/release/why-terminating-agent idle --minutes 3 --exporter "$$exporter"
 

@@ -28,6 +28,7 @@ python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 need lsof lsof
 need fuser psmisc
 need fish fish
+need curl curl
 need chromium chromium
 need cc build-essential
 [ -x /usr/lib/cni/loopback ] || [ -x /opt/cni/bin/loopback ] || missing="$missing containernetworking-plugins"

@@ -12,7 +12,7 @@ pub struct Process {
     pub pid: u32,
     /// Clock ticks after boot; with the pid it names the process for good.
     pub start_ticks: u64,
-    /// Milliseconds since it started.
+    /// Milliseconds from its start to the observation's `at_ms`; 0 when it is younger.
     pub age_ms: u64,
     /// Its name, at most 15 bytes, chosen by itself.
     pub comm: String,

@@ -218,7 +218,9 @@ impl Scan<'_> {
         let known = seen.processes.iter().position(|known| known.pid == pid);
         let known = known.map(|at| seen.processes.remove(at));
         match processes::process(pid, depth) {
-            Seen::Seen(process) => {
+            Seen::Seen(mut process) => {
+                // As of the observation: a runtime that does not answer can make this a second later.
+                process.age_ms = process.age_ms.saturating_sub(sys::uptime_ms().saturating_sub(seen.uptime_ms));
                 if process.threads.iter().any(Thread::waits) {
                     self.waiting_since = Some(Instant::now());
                 }

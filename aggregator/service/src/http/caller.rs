@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 
 use super::Shared;
-use super::rate::Rates;
+use super::rate_limit::Rates;
 use super::review::{LONGEST_TOKEN, NotReviewed, Reviews, User};
 use super::server::Peer;
 

@@ -7,7 +7,7 @@ mod metrics;
 mod openapi;
 mod page;
 mod places;
-mod rate;
+mod rate_limit;
 mod review;
 mod routes;
 mod server;

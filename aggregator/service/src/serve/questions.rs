@@ -19,7 +19,7 @@ use crate::requests::Requests;
 
 /// Requests per second that may be made for ever, and at once after a rest: the first judgement needs many.
 const PER_SECOND: f64 = 3.0;
-const BURST: f64 = 200.0;
+const BURST: f64 = 400.0;
 /// How often the time is asked for.
 const TIME: Duration = Duration::from_secs(60);
 
@@ -108,9 +108,9 @@ mod tests {
     fn as_many_requests_as_were_made_are_waited_for() {
         let start = Instant::now();
         let mut bucket = Bucket::full(start);
-        assert_eq!(bucket.take(200, start), Duration::ZERO);
-        assert_eq!(bucket.take(8, start), Duration::from_secs(2));
+        assert_eq!(bucket.take(400, start), Duration::ZERO);
+        assert_eq!(bucket.take(6, start), Duration::from_secs(2));
         assert_eq!(bucket.take(0, start + Duration::from_secs(2)), Duration::ZERO);
-        assert_eq!(bucket.take(4, start + Duration::from_secs(2)), Duration::from_secs(1));
+        assert_eq!(bucket.take(3, start + Duration::from_secs(2)), Duration::from_secs(1));
     }
 }

@@ -12,13 +12,13 @@ mod faults;
 #[cfg(test)]
 mod guards;
 #[cfg(test)]
+mod idle_watch;
+#[cfg(test)]
 mod metrics;
 #[cfg(test)]
 mod page;
 #[cfg(test)]
 mod process;
-#[cfg(test)]
-mod quiet;
 #[cfg(test)]
 mod replicas;
 #[cfg(test)]

@@ -47,7 +47,7 @@ const ONE_OF: &[(&[&str], &str)] = &[
 /// These restart the kubelet, so they come first.
 const FIRST: &[&str] = ONE_OF[1].0;
 
-/// The runtime's word on one pod must not hide what it says of another.
+/// A runtime that waits for one pod's shim must not change what is said of another.
 const ONCE_WRONG: &[(&str, &str)] = &[("pre-stop-hook", "shim-stopped")];
 
 /// It waits until no pod comes or goes, so it comes last.
