@@ -42,6 +42,7 @@ const ONE_OF: &[(&[&str], &str)] = &[
         "both restart the kubelet, which then does not remember the first as it was",
     ),
     (&["cni-del", "cni-config-gone"], "the node has one network"),
+    (&["kubelet-namespace", "globalmount-left"], "what the second mounts does not reach the first's kubelet"),
 ];
 
 /// These restart the kubelet, so they come first.
