@@ -104,6 +104,8 @@ async fn found(connection: &Connection) -> Result<Config, ConnectError> {
     let mut named = None;
     let found = match (read(connection.kubeconfig.as_deref())?, &connection.server) {
         (None, Some(_)) => Some(of_flags_alone()?),
+        // One that names no cluster is as good as none.
+        (Some(file), Some(_)) if file.contexts.is_empty() && file.clusters.is_empty() => Some(of_flags_alone()?),
         (found, _) => found,
     };
     let mut config = match found {

@@ -54,6 +54,7 @@ mod screen;
 mod served;
 #[cfg(test)]
 mod setters;
+mod side_by_side;
 #[cfg(test)]
 mod silent;
 #[cfg(test)]

@@ -17,9 +17,9 @@ use crate::support::*;
 const PLUGIN: &str = env!("CARGO_BIN_EXE_kubectl-why_terminating");
 const POD: &str = "ee7644fa-c649-4025-9178-81dc31cad0c6";
 
-struct Server {
+pub struct Server {
     fake: FakeApiServer,
-    kubeconfig: tempfile::NamedTempFile,
+    pub kubeconfig: tempfile::NamedTempFile,
     _store: tempfile::TempDir,
 }
 
@@ -29,7 +29,7 @@ fn ago(seconds: i64) -> String {
 
 impl Server {
     /// Serves a recording, whose controllers go on living.
-    fn start(name: &str) -> Server {
+    pub fn start(name: &str) -> Server {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(dir.path()).with_recording(folder(name));
         let lease = json!({
@@ -44,7 +44,7 @@ impl Server {
         Server { fake, kubeconfig, _store: dir }
     }
 
-    fn store(&self) -> &Store {
+    pub fn store(&self) -> &Store {
         self.fake.store()
     }
 
