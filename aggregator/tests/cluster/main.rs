@@ -54,6 +54,7 @@ mod screen;
 mod served;
 #[cfg(test)]
 mod setters;
+#[cfg(test)]
 mod side_by_side;
 #[cfg(test)]
 mod silent;
