@@ -18,7 +18,9 @@ use lab::{
 use super::{ask, compare};
 
 /// So long pairs are tried where nothing else is said.
-const MINUTES: u64 = 8;
+const MINUTES: u64 = 4;
+/// In this order.
+const SEED: u64 = 20_779;
 
 /// Of one expected cause: how often it was to be found, and what was said of its pod.
 #[derive(Default)]
@@ -44,8 +46,8 @@ pub fn odd(scenario: &Scenario) -> anyhow::Result<()> {
 /// Every two, shuffled, as long as there is time. `ACCURACY_MINUTES` and `ACCURACY_SEED` say how many and which.
 pub fn pairs() -> anyhow::Result<()> {
     let minutes = number("ACCURACY_MINUTES")?.unwrap_or(MINUTES);
-    // Another choice every day; the seed is told, so each can be had again.
-    let seed = number("ACCURACY_SEED")?.unwrap_or_else(today);
+    // The same ones each time: what fails is of the change that is tried.
+    let seed = number("ACCURACY_SEED")?.unwrap_or(SEED);
     let mut matrix = Matrix::default();
     pair::once_wrong().for_each(|pair| matrix.note(&pair));
     let (count, all) = some_pairs(&mut matrix, seed, Duration::from_secs(60 * minutes));
