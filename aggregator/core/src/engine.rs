@@ -17,17 +17,29 @@ const MOST_OBJECTS: usize = 4000;
 /// Judges the state. The questions are what should be asked before the judgement is final.
 pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
     let lister = Lister::new(state);
-    let mut about = Diagnosis::default();
-    let victims = rules::victims(&lister, &mut about);
-    let (objects, cut) = explain(&lister, victims.clone());
-    let mut graph = Graph { victims, objects, about, looked_at: rules::looked_at(&lister), cut };
-    circle::mark(&mut graph);
+    let mut graph = graph(&lister);
     let (questions, cut) = lister.finish();
     for list in cut {
         let fault = Fault::new(FaultKind::TooLarge, "");
         graph.about.hidden(list, fault, "the rest of them");
     }
     (graph, questions)
+}
+
+fn graph(lister: &Lister) -> Graph {
+    let mut about = Diagnosis::default();
+    let victims = rules::victims(lister, &mut about);
+    let (objects, cut) = explain(lister, victims.clone());
+    let mut graph = Graph { victims, objects, about, looked_at: rules::looked_at(lister), cut };
+    circle::mark(&mut graph);
+    graph
+}
+
+/// The questions on whose answers the whole judgement rests.
+pub fn used(state: &State) -> BTreeSet<&Question> {
+    let lister = Lister::remembering(state);
+    graph(&lister);
+    lister.used()
 }
 
 /// Explains objects and all that they wait for. The second value says that there was more.
@@ -57,7 +69,11 @@ pub fn rests_on(state: &State, objects: Vec<ObjectRef>) -> BTreeSet<&Question> {
 
 /// What to ask next; nothing when the judgement is final.
 pub fn next_questions(state: &State) -> Vec<Question> {
-    let all = build(state).1;
+    to_ask(build(state).1)
+}
+
+/// What of all that came up is to be asked now.
+pub(crate) fn to_ask(all: BTreeSet<Question>) -> Vec<Question> {
     all.iter().filter(|question| !may_become_needless(question, &all)).cloned().collect()
 }
 

@@ -5,23 +5,32 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use findings::{Confidence, FaultKind, Unknown, Verdict, clean};
 
 use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Step};
-use crate::engine::build;
+use crate::engine::{build, to_ask};
 use crate::graph::Graph;
 use crate::messages::Refusal;
 use crate::report::{ClusterReport, Held, Root, Victim};
-use crate::state::{ObjectRef, State, Subject};
+use crate::state::{ObjectRef, Question, State, Subject};
 
 /// More evidence for one root is not kept.
 const MOST_EVIDENCE: usize = 24;
 
 /// Judges a state; what it does not know yet makes the verdict "cannot tell".
 pub fn judge(state: &State) -> ClusterReport {
+    judge_and_ask(state).0
+}
+
+/// The same with what to ask next: who judges all the time does not look twice.
+pub fn judge_and_ask(state: &State) -> (ClusterReport, Vec<Question>) {
     let (graph, questions) = build(state);
+    (report(state, &graph, !questions.is_empty()), to_ask(questions))
+}
+
+fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
     let mut draft = Draft::default();
     draft.take(&graph.about);
-    let inner = inner(&graph);
+    let inner = inner(graph);
     for victim in &graph.victims {
-        tell(&graph, victim, inner.contains(victim), &state.subject, &mut draft);
+        tell(graph, victim, inner.contains(victim), &state.subject, &mut draft);
     }
     if graph.cut {
         draft.unknown.push(Unknown {
@@ -31,7 +40,7 @@ pub fn judge(state: &State) -> ClusterReport {
             hides: "what the rest waits for; name one object to look at it alone".to_owned(),
         });
     }
-    let is_blind = graph.cut || graph.about.is_blind() || !questions.is_empty();
+    let is_blind = graph.cut || graph.about.is_blind() || has_questions;
     let verdict = draft.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear });
     draft.notes.extend(draft.without_rights());
     draft.roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
@@ -39,7 +48,7 @@ pub fn judge(state: &State) -> ClusterReport {
         schema: ClusterReport::SCHEMA,
         at: state.at.to_string(),
         subject: state.subject.clone(),
-        refused: refused(&graph, &state.subject),
+        refused: refused(graph, &state.subject),
         verdict,
         roots: draft.roots,
         unexplained: draft.unexplained,

@@ -71,6 +71,11 @@ impl Recorder {
         self.incidents().find(|incident| incident.id == id)
     }
 
+    /// The uids of what has gone, of which agents may still see something.
+    pub fn gone(&self) -> BTreeSet<&str> {
+        self.ended.iter().map(|incident| incident.uid.as_str()).collect()
+    }
+
     /// Takes in what the cluster shows. Returns whether anything has changed that is worth writing down.
     pub fn observe(&mut self, snapshot: &Snapshot) -> bool {
         let (held, stuck) = (holds_by_object(snapshot.report), stuck(snapshot));
@@ -138,13 +143,12 @@ impl Recorder {
 fn stuck<'a>(snapshot: &'a Snapshot) -> BTreeSet<&'a ObjectRef> {
     let report = snapshot.report;
     let since = snapshot.at.checked_sub(TOLD_BY_THEN).unwrap_or(Timestamp::MIN);
-    let is_old = |object: &ObjectRef| {
-        snapshot.going.values().any(|going| going.object == *object && going.deletion_timestamp <= since)
-    };
+    let old = snapshot.going.values().filter(|going| going.deletion_timestamp <= since);
+    let old: BTreeSet<&ObjectRef> = old.map(|going| &going.object).collect();
     let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
     let told = victims.chain(&report.unexplained).filter(|held| match held.verdict {
         Verdict::Stuck => true,
-        Verdict::CannotTell => is_old(&held.thing),
+        Verdict::CannotTell => old.contains(&held.thing),
         Verdict::Progressing | Verdict::Clear => false,
     });
     let between = report.roots.iter().filter(|root| root.verdict == Verdict::Stuck).flat_map(|root| &root.on_the_way);

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use aggregator_core::engine::{next_questions, rests_on};
+use aggregator_core::engine::{rests_on, used};
 use aggregator_core::report::ClusterReport;
-use aggregator_core::roots::judge;
+use aggregator_core::roots::judge_and_ask;
 use aggregator_core::state::{
     AgentEvent, Answer, Answered, Detail, Facts, Fault, Kind as _, Known, Meta, ObjectRef, Pod, Question, Scope,
     Select, State, Subject, known,
@@ -88,6 +88,8 @@ pub struct Judge {
     /// The uids of what each watch has told: tens of thousands of Events may come at once.
     uids: BTreeMap<Question, HashSet<String>>,
     changed: Changed,
+    /// What the last judgement would have liked to know.
+    wanted: Vec<Question>,
 }
 
 /// What has changed since questions were last looked for.
@@ -127,6 +129,7 @@ impl Judge {
             failing: BTreeMap::new(),
             uids: BTreeMap::new(),
             changed: Changed::default(),
+            wanted: Vec::new(),
         }
     }
 
@@ -296,10 +299,10 @@ impl Judge {
         }
     }
 
-    /// What to ask now, what nobody has asked yet first. Each is to be answered before it comes up again.
+    /// What to ask after a judgement, what nobody has asked yet first. Each is to be answered before it comes up again.
     pub fn questions(&mut self, now: Timestamp) -> Vec<Question> {
         self.follow_changes(now);
-        let new: Vec<Question> = next_questions(&self.state)
+        let new: Vec<Question> = std::mem::take(&mut self.wanted)
             .into_iter()
             .filter(|question| {
                 !watched().contains(question) && !self.asked.get(question).is_some_and(|asked| asked.pending)
@@ -321,29 +324,15 @@ impl Judge {
     /// Judges what is known.
     pub fn judge(&mut self, now: Timestamp) -> ClusterReport {
         self.state.at = now;
-        judge(&self.state)
+        let (report, wanted) = judge_and_ask(&self.state);
+        self.wanted = wanted;
+        report
     }
 
-    /// Drops what no judgement needs any more: begins with what is watched and adds, round after round, only what is
-    /// asked for.
+    /// Drops what no judgement needs any more.
     pub fn prune(&mut self) {
-        let is_watched = watched();
-        let mut kept = State::new(self.state.subject.clone(), self.state.at);
-        for question in &is_watched {
-            if let Some(answered) = self.state.answers.remove(question) {
-                kept.add(answered);
-            }
-        }
-        loop {
-            let needed = next_questions(&kept);
-            let found: Vec<Answered> =
-                needed.iter().filter_map(|question| self.state.answers.remove(question)).collect();
-            if found.is_empty() {
-                break;
-            }
-            found.into_iter().for_each(|answered| kept.add(answered));
-        }
-        self.state = kept;
+        let used: BTreeSet<Question> = used(&self.state).into_iter().chain(&watched()).cloned().collect();
+        self.state.answers.retain(|question, _| used.contains(question));
         let answers = &self.state.answers;
         self.asked.retain(|question, asked| asked.pending || answers.contains_key(question));
     }
@@ -424,12 +413,12 @@ mod tests {
         let back = later(Timestamp::UNIX_EPOCH, Duration::from_secs(10));
         let mut judge = Judge::new(ahead);
         watched().iter().for_each(|question| judge.changed(listed(question, false), ahead));
-        let asked = judge.questions(ahead);
+        let asked = look(&mut judge, ahead);
         for question in asked.clone() {
             judge.answered(Answered { question, answer: Answer::Missing, cut: false }, ahead);
         }
-        judge.questions(ahead);
-        let again = judge.questions(back);
+        look(&mut judge, ahead);
+        let again = look(&mut judge, back);
         assert!(asked.iter().all(|question| again.contains(question)), "{again:?}");
         let fail = |judge: &mut Judge, at| {
             judge.changed(Change::Failed(watched()[1].clone(), Fault::new(FaultKind::Refused, "")), at);
@@ -462,11 +451,17 @@ mod tests {
         Answered { question, answer, cut: false }
     }
 
+    /// Judges, and says what to ask then.
+    fn look(judge: &mut Judge, now: Timestamp) -> Vec<Question> {
+        judge.judge(now);
+        judge.questions(now)
+    }
+
     /// Asks and answers what is due at this time.
     fn ask(judge: &mut Judge, now: Timestamp) -> Vec<Question> {
         let mut asked = Vec::new();
         loop {
-            let questions = judge.questions(now);
+            let questions = look(judge, now);
             if questions.is_empty() {
                 return asked;
             }
@@ -527,8 +522,8 @@ mod tests {
     fn what_is_on_its_way_is_waited_for() {
         let start = Timestamp::UNIX_EPOCH;
         let mut judge = Judge::new(start);
-        let asked = judge.questions(start);
+        let asked = look(&mut judge, start);
         assert!(!asked.is_empty() && judge.is_waiting());
-        assert_eq!(judge.questions(start), [], "nothing is asked twice");
+        assert_eq!(look(&mut judge, start), [], "nothing is asked twice");
     }
 }

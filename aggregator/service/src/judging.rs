@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use aggregator_core::state::{AgentEvent, Answer, Answered, Kind as _, ObjectRef, Question, known};
-use findings::event::Phase;
-use incidents::{Going, LeftBehind, Recorder, Snapshot};
+use aggregator_core::state::{Answer, Answered, ObjectRef, Question, known};
+use incidents::{Going, Recorder, Snapshot};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
 use crate::judge::{Change, Judge, watched};
+use crate::look_back::{LookBack, OnNodes, believed};
 use crate::published::{Nodes, Published};
 
 /// Between two judgements.
@@ -50,6 +50,7 @@ impl Judging {
     /// Judges until nobody is left who could tell anything.
     pub fn run(mut self) {
         let mut judge = Judge::new(self.clock.now());
+        let mut look_back = LookBack::default();
         let (mut judged, mut cost, mut pruned, mut news) = (Instant::now(), Duration::ZERO, Instant::now(), true);
         loop {
             let pause = (cost * SHARE).clamp(PAUSE, LONGEST);
@@ -69,13 +70,16 @@ impl Judging {
             if judged.elapsed() < if news { pause } else { IDLE } {
                 continue;
             }
-            let begin = Instant::now();
+            // What is done seldom puts no judgement off.
             if pruned.elapsed() >= Judge::PRUNE {
                 judge.prune();
-                pruned = begin;
+                pruned = Instant::now();
             }
-            self.judge(&mut judge);
+            look_back.look(judge.state(), &self.recorder);
+            let begin = Instant::now();
+            self.judge(&mut judge, look_back.found());
             (judged, cost, news) = (Instant::now(), begin.elapsed(), false);
+            tracing::debug!(?cost, "judged");
         }
     }
 
@@ -90,8 +94,9 @@ impl Judging {
         }
     }
 
-    fn judge(&mut self, judge: &mut Judge) {
+    fn judge(&mut self, judge: &mut Judge, on_nodes: &OnNodes) {
         let now = self.clock.now();
+        let report = judge.judge(now);
         // Else more was asked already than the API server answers.
         if let Ok(place) = self.questions.try_reserve() {
             let questions = judge.questions(now);
@@ -108,10 +113,8 @@ impl Judging {
             self.published.send_modify(|published| published.silent_since = since);
             return;
         }
-        let report = judge.judge(now);
         let (going, nodes) = (going(judge), nodes(judge, now));
-        let on_nodes = on_nodes(judge);
-        let snapshot = Snapshot { at: now, going: &going, report: &report, on_nodes: &on_nodes };
+        let snapshot = Snapshot { at: now, going: &going, report: &report, on_nodes };
         // What cannot be seen has not gone.
         let changed = judge.sees_all() && self.recorder.observe(&snapshot);
         let asked = going.into_values().map(|going| (going.object.clone(), going.asked())).collect();
@@ -153,37 +156,10 @@ fn going(judge: &Judge) -> BTreeMap<String, Going> {
     going
 }
 
-fn events(judge: &Judge) -> impl Iterator<Item = &AgentEvent> {
-    let answers = judge.state().answers.values().filter_map(|answered| answered.answer.as_ref().seen());
-    let events = answers.filter_map(|facts| AgentEvent::among(facts)).flatten();
-    // An agent speaks of its own node only, and of what holds.
-    events.filter(|event| event.kind == "Warning" && event.reporting_instance == event.regarding.name)
-}
-
-/// What agents still see, by the pod's uid.
-fn on_nodes(judge: &Judge) -> BTreeMap<String, Vec<LeftBehind>> {
-    let mut found: BTreeMap<String, Vec<LeftBehind>> = BTreeMap::new();
-    for event in events(judge) {
-        let Ok(carried) = event.said() else { continue };
-        let Some(root) = carried.finding.chain.iter().find(|link| link.root) else { continue };
-        let Some(seen) = event.written().filter(|_| carried.phase == Phase::Holds) else { continue };
-        for pod in &carried.pods {
-            let left = LeftBehind {
-                node: event.regarding.name.clone(),
-                cause: carried.finding.cause,
-                root: root.clone(),
-                seen,
-            };
-            found.entry(pod.uid.as_str().to_owned()).or_default().push(left);
-        }
-    }
-    found
-}
-
 /// What agents say, counted by node.
 fn nodes(judge: &Judge, now: Timestamp) -> Nodes {
     let mut nodes = Nodes::default();
-    for event in events(judge) {
+    for event in believed(judge.state()) {
         let age = event.written().map_or(i64::MAX, |written| now.as_second() - written.as_second());
         let (young, late) = nodes.findings.entry(event.regarding.name.clone()).or_default();
         match age {
@@ -222,7 +198,7 @@ mod tests {
         clock.heard(minute(0));
         list(&mut judge, minute(0));
         while published.borrow().report.is_none() {
-            judging.judge(&mut judge);
+            judging.judge(&mut judge, &OnNodes::new());
             for question in asked.try_recv().into_iter().flatten() {
                 judge.answered(Answered { question, answer: Answer::Missing, cut: false }, minute(0));
             }
@@ -232,7 +208,7 @@ mod tests {
             clock.heard(minute(passed));
             let fault = || Fault::new(FaultKind::Refused, "");
             watched().into_iter().for_each(|one| judge.changed(Change::Failed(one, fault()), minute(passed)));
-            judging.judge(&mut judge);
+            judging.judge(&mut judge, &OnNodes::new());
             let now = published.borrow();
             let report = now.report.clone().unwrap();
             if passed == 0 {
@@ -245,7 +221,7 @@ mod tests {
         }
         list(&mut judge, minute(10));
         clock.heard(minute(10));
-        judging.judge(&mut judge);
+        judging.judge(&mut judge, &OnNodes::new());
         assert_eq!(published.borrow().silent_since, None);
     }
 
@@ -263,10 +239,10 @@ mod tests {
         };
         let mut judge = Judge::new(Timestamp::UNIX_EPOCH);
         judging.questions.try_send(Vec::new()).unwrap();
-        judging.judge(&mut judge);
+        judging.judge(&mut judge, &OnNodes::new());
         assert!(!judge.is_waiting(), "nothing was sent that could be answered");
         assert_eq!(asked.try_recv().unwrap(), []);
-        judging.judge(&mut judge);
+        judging.judge(&mut judge, &OnNodes::new());
         assert!(!asked.try_recv().unwrap().is_empty(), "what found no place is asked when there is one");
         assert!(judge.is_waiting());
     }

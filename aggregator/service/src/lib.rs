@@ -17,6 +17,7 @@ mod http;
 mod judge;
 mod judging;
 mod leader;
+mod look_back;
 mod published;
 mod requests;
 mod serve;

@@ -1,5 +1,7 @@
 //! `why-terminating-aggregator`.
 
+mod heap;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,6 +59,7 @@ struct Serve {
 }
 
 fn main() -> ExitCode {
+    heap::share_and_give_back();
     let Args { command: Command::Serve(args) } = Args::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("off,service=info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();

@@ -1,6 +1,6 @@
 //! A list, read page after page.
 
-use aggregator_core::state::{Answer, Facts, Fault, Page, Question, Select};
+use aggregator_core::state::{Answer, Facts, Fault, Page, Question};
 use findings::FaultKind;
 
 use super::pages::Pages;
@@ -24,9 +24,7 @@ pub async fn list(server: &Server<'_>, question: &Question) -> (Answer<Facts>, b
         };
         let is_last = next.is_empty();
         pages.came(bytes, next);
-        if *select == Select::Terminating {
-            facts.keep_terminating();
-        }
+        facts.keep(select);
         match &mut all {
             Some(all) => all.append(facts),
             None => all = Some(facts),

@@ -69,7 +69,7 @@ impl<'a> Pages<'a> {
         match select {
             Select::Fields(selector) => path.push_str(&format!("?fieldSelector={}&", part(selector))),
             Select::Labels(selector) => path.push_str(&format!("?labelSelector={}&", part(selector))),
-            Select::Every | Select::Terminating => path.push('?'),
+            Select::Every | Select::Terminating | Select::Local => path.push('?'),
         }
         Pages { server, path, limit: FIRST, next: String::new() }
     }

@@ -33,7 +33,7 @@ pub async fn ask(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bo
         other => return (other.map(|(page, _)| page.facts), false),
     };
     let all = facts.count();
-    facts.keep_terminating();
+    facts.keep(&Select::Terminating);
     if next.is_empty() {
         return (Answer::Seen(facts), false);
     }
@@ -129,7 +129,7 @@ async fn fetch(pages: &Pages<'_>, question: &Question, runs: &[(usize, usize)], 
         }
         match pages.ask_at(&place, count, Form::Whole).await.and_then(|body| whole(question, &body)) {
             Answer::Seen((Page { facts: mut found, next, .. }, _)) => {
-                found.keep_terminating();
+                found.keep(&Select::Terminating);
                 facts.upsert(found);
                 (place, at) = (next, begin + count);
             }
@@ -169,7 +169,7 @@ async fn each(server: &Server<'_>, question: &Question, names: Vec<Name>, mut fa
         match answer {
             Answer::Seen(mut found) => {
                 // It may be gone by now, and another one in its place.
-                found.keep_terminating();
+                found.keep(&Select::Terminating);
                 facts.append(found);
             }
             other => return other,

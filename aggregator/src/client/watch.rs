@@ -98,7 +98,7 @@ fn selected(question: &Question) -> String {
     match select {
         Select::Fields(selector) => format!("{path}?fieldSelector={}&", part(selector)),
         Select::Labels(selector) => format!("{path}?labelSelector={}&", part(selector)),
-        Select::Every | Select::Terminating => format!("{path}?"),
+        Select::Every | Select::Terminating | Select::Local => format!("{path}?"),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod agent_events;
 mod one_by_one;
+mod rights;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,8 +13,8 @@ use jiff::Timestamp;
 
 use crate::messages::Message;
 use crate::state::{
-    AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Meta, Namespace, Node, Object, ObjectRef, Pod,
-    Question, Resource, Scope, Select, State, Subject, Version, known,
+    AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Meta, Namespace, Node, Object, ObjectRef,
+    PersistentVolume, Pod, Question, Resource, Scope, Select, State, Subject, Version, known,
 };
 
 /// A state, and the questions that came up while it was judged.
@@ -25,6 +26,10 @@ pub struct Lister<'a> {
     index: RefCell<BTreeMap<&'a Question, Index<'a>>>,
     /// When kube-controller-manager was last seen to write, and where.
     controllers_wrote: OnceCell<Option<(Timestamp, ObjectRef)>>,
+    /// Of the agents' Events of the whole cluster those of each node: there may be thousands, and every pod asks.
+    by_node: OnceCell<HashMap<&'a str, Vec<&'a AgentEvent>>>,
+    /// Roles and bindings.
+    looked: rights::Looked<'a>,
     /// Nodes whose agent may have said something that nobody has asked for yet.
     silent_nodes: RefCell<BTreeSet<String>>,
     /// The questions whose answers were used, where somebody wants to know.
@@ -43,6 +48,8 @@ impl<'a> Lister<'a> {
             cut: RefCell::new(BTreeSet::new()),
             index: RefCell::default(),
             controllers_wrote: OnceCell::new(),
+            by_node: OnceCell::new(),
+            looked: rights::Looked::default(),
             silent_nodes: RefCell::default(),
             used: None,
         }
@@ -131,6 +138,14 @@ impl<'a> Lister<'a> {
     pub fn select<K: Kind>(&self, known: Known, scope: Scope, select: Select) -> Answer<Vec<&'a K>> {
         let detail = Detail::Full;
         self.facts(Question::Objects { resource: known.into(), scope, select, detail }).and_then(of_kind)
+    }
+
+    /// Volumes that are a path of one node: of a large cluster these few are kept, where not all are known anyway.
+    pub fn local_volumes(&self) -> Answer<Vec<&'a PersistentVolume>> {
+        match self.whole::<PersistentVolume>(known::VOLUMES) {
+            Some(all) => Answer::Seen(all.iter().filter(|volume| volume.is_local()).collect()),
+            None => self.select(known::VOLUMES, Scope::All, Select::Local),
+        }
     }
 
     /// One object of a kind: from a list that has it, else by its name.
@@ -228,14 +243,18 @@ impl<'a> Lister<'a> {
 
     /// The Events that regard this node and call themselves an agent's.
     pub fn agent_events(&self, node: &str) -> Answer<Vec<&'a AgentEvent>> {
-        let of_all = Some(agent_events::question(None)).filter(|all| self.is_whole(all));
+        let of_all = agent_events::question(None);
+        if self.is_whole(&of_all) {
+            let all = self.facts(of_all).and_then(slice_of::<AgentEvent>);
+            let by_node = all.map(|events| self.by_node.get_or_init(|| by_node(events)));
+            return by_node.map(|by_node| by_node.get(node).cloned().unwrap_or_default());
+        }
         let of_one = agent_events::question(Some(node));
-        let asked = of_all.or(Some(of_one).filter(|one| self.state.answers.contains_key(one)));
-        let Some(question) = asked else {
+        if !self.state.answers.contains_key(&of_one) {
             self.silent_nodes.borrow_mut().insert(node.to_owned());
             return Answer::Unasked;
-        };
-        let all = self.facts(question).and_then(of_kind::<AgentEvent>);
+        }
+        let all = self.facts(of_one).and_then(of_kind::<AgentEvent>);
         all.map(|events| events.into_iter().filter(|event| event.regarding.name == node).collect())
     }
 
@@ -352,9 +371,19 @@ fn scopes(namespace: Option<&str>) -> impl Iterator<Item = Scope> {
     [Some(Scope::All), namespace.map(|namespace| Scope::Namespace(namespace.to_owned()))].into_iter().flatten()
 }
 
+fn by_node(events: &[AgentEvent]) -> HashMap<&str, Vec<&AgentEvent>> {
+    let mut by_node: HashMap<&str, Vec<&AgentEvent>> = HashMap::new();
+    events.iter().for_each(|event| by_node.entry(&event.regarding.name).or_default().push(event));
+    by_node
+}
+
 fn of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {
+    slice_of(facts).map(|objects| objects.iter().collect())
+}
+
+fn slice_of<K: Kind>(facts: &Facts) -> Answer<&[K]> {
     match K::among(facts) {
-        Some(objects) => Answer::Seen(objects.iter().collect()),
+        Some(objects) => Answer::Seen(objects),
         // A saved state that was edited by hand.
         None => Answer::failed(FaultKind::Malformed, "it holds objects of another kind"),
     }

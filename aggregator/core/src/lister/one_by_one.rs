@@ -17,7 +17,14 @@ pub fn limit(state: &State, questions: &mut BTreeSet<Question>) {
     let wanted = questions.iter().filter(is_one).count();
     let answered = state.answers.keys().filter(is_one).count();
     if wanted > 0 && wanted + answered > MOST && !state.answers.contains_key(&all) {
-        questions.retain(|question| !is_one(&question));
+        // The list of all has the local ones as well.
+        let local = Question::Objects {
+            resource: volumes.clone(),
+            scope: Scope::All,
+            select: Select::Local,
+            detail: Detail::Full,
+        };
+        questions.retain(|question| !is_one(&question) && *question != local);
         questions.insert(all);
     }
 }

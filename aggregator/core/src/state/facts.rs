@@ -6,7 +6,7 @@ use super::discovery::{Discovery, Version};
 use super::kinds::*;
 use crate::messages::Message;
 
-use super::{Detail, Meta, Question, Resource, or_default};
+use super::{Detail, Meta, Question, Resource, Select, or_default};
 
 /// A resource that the rules know by its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +115,29 @@ macro_rules! kinds {
                 }
             }
 
-            /// Drops what is not being deleted.
-            pub fn keep_terminating(&mut self) {
+            /// Drops what no server can leave out.
+            pub fn keep(&mut self, select: &Select) {
+                match select {
+                    Select::Every | Select::Fields(_) | Select::Labels(_) => {}
+                    Select::Terminating => self.keep_terminating(),
+                    Select::Local => {
+                        if let Facts::Volumes(volumes) = self {
+                            volumes.retain(PersistentVolume::is_local);
+                        }
+                    }
+                }
+            }
+
+            /// Gives back the room that lists have grown into.
+            pub fn shrink(&mut self) {
+                match self {
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => {}
+                    Facts::Objects(objects) => objects.shrink_to_fit(),
+                    $(Facts::$variant(objects) => objects.shrink_to_fit(),)*
+                }
+            }
+
+            fn keep_terminating(&mut self) {
                 match self {
                     Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => {}
                     Facts::Objects(objects) => keep_terminating(objects),

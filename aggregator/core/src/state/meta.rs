@@ -1,9 +1,11 @@
 //! What every object has, reduced to what the rules read.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use findings::event;
 use jiff::Timestamp;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -165,19 +167,43 @@ fn of_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Manag
     Ok(all)
 }
 
+/// A map that once held others would keep their room in each of tens of thousands of objects.
 fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
-    let mut all: BTreeMap<String, String> = or_default(deserializer)?;
-    all.retain(|key, _| ANNOTATIONS.contains(&key.as_str()));
-    for value in all.values_mut().filter(|value| value.len() > LONGEST) {
-        value.truncate(value.ceil_char_boundary(LONGEST));
+    struct KnownOnly;
+
+    impl<'de> Visitor<'de> for KnownOnly {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+            formatter.write_str("annotations")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(BTreeMap::new())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut known = BTreeMap::new();
+            while let Some(key) = map.next_key::<String>()? {
+                if !ANNOTATIONS.contains(&key.as_str()) {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+                let mut value: String = map.next_value()?;
+                value.truncate(value.ceil_char_boundary(LONGEST));
+                known.insert(key, value);
+            }
+            Ok(known)
+        }
     }
-    Ok(all)
+
+    deserializer.deserialize_any(KnownOnly)
 }
 
 /// Reads and writes `fieldsV1` in the API's own form, so that a saved state reads like a recording.
 mod finalizers_only {
     use super::*;
-    use serde::{Serializer, de::IgnoredAny};
+    use serde::Serializer;
 
     /// Thousands of fields are passed over.
     #[derive(Deserialize)]

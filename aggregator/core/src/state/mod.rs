@@ -113,6 +113,9 @@ impl State {
     /// Adds an answer.
     pub fn add(&mut self, mut answered: Answered) {
         assumed::mark(self, &mut answered);
+        if let Answer::Seen(facts) = &mut answered.answer {
+            facts.shrink();
+        }
         self.answers.insert(answered.question.clone(), answered);
     }
 

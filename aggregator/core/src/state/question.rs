@@ -88,6 +88,8 @@ pub enum Select {
     /// Those with a deletion timestamp. No server can select by it, so the others are dropped as
     /// they arrive.
     Terminating,
+    /// Volumes that are a path of one node. As with those that are being deleted.
+    Local,
 }
 
 /// How much of each object.
@@ -164,6 +166,7 @@ impl fmt::Display for Question {
         match select {
             Select::Fields(selector) | Select::Labels(selector) => write!(f, " ({selector})"),
             Select::Every | Select::Terminating => Ok(()),
+            Select::Local => f.write_str(" (local)"),
         }
     }
 }

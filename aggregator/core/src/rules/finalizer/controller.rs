@@ -80,25 +80,25 @@ pub struct Wanted<'w> {
     pub target: &'w ObjectRef,
     /// The name of the program that set the finalizer, when it tells.
     pub program: Option<&'w str>,
-    /// How closely a role is cut to the finalizer's kind.
-    pub fit: &'w dyn Fn(&Role) -> Option<Fit>,
+    /// What a role of whoever takes it off is cut to.
+    pub cut: &'w Cut,
 }
 
 /// Looks for who takes the finalizer off; `None` while an answer is still out.
 pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Option<Controllers<'a>> {
     let blind = diagnosis.unknown.len();
-    let mut rights = Rights::new(wanted.fit);
+    let mut rights = Rights::new(wanted.cut);
     rights.of_cluster(lister, diagnosis);
     let mut found = candidates(lister, diagnosis, wanted, &rights);
     if let (false, false, Some(own)) = (diagnosis.pending, is_settled(wanted, &found), &wanted.target.namespace) {
-        rights.within(lister, diagnosis, Scope::Namespace(own.clone()));
+        rights.within(lister, diagnosis, &Scope::Namespace(own.clone()));
         found = candidates(lister, diagnosis, wanted, &rights);
     }
     // Roles are many in a large cluster. Those of the object's own namespace may have been deleted before it;
     // the same of other namespaces then still tell.
     let is_lost = found.iter().all(|one| one.runs.is_none());
     if !diagnosis.pending && is_lost && wanted.target.namespace.is_some() {
-        rights.within(lister, diagnosis, Scope::All);
+        rights.within(lister, diagnosis, &Scope::All);
         found = candidates(lister, diagnosis, wanted, &rights);
     }
     if !diagnosis.pending && !found.iter().any(|one| one.by == By::Setting) {

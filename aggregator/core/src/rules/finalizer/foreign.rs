@@ -107,8 +107,8 @@ fn of_domain<'a>(
     let adds = "whose API has the finalizer's domain";
     let discovery = diagnosis.optional("API discovery", adds, lister.discovery());
     let groups = discovery.map_or(Vec::new(), |discovery| groups_of(case.finalizer, discovery));
-    let fit = |role: &Role| groups.iter().filter_map(|group| role.fit(group, None)).max();
-    let wanted = Wanted { target: case.target, program, fit: &fit };
+    let cut = Cut { groups: groups.clone(), plural: None };
+    let wanted = Wanted { target: case.target, program, cut: &cut };
     if groups.is_empty() {
         let mut all = controller::named(lister, diagnosis, &wanted).into_iter();
         let found = Controllers { first: all.next(), also: all.collect(), ..Controllers::default() };
@@ -143,8 +143,8 @@ fn is_within(name: &str, domain: &str) -> bool {
 fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
     let Resource { group, plural, .. } = &case.target.resource;
     let program = setter::program(case.meta, case.finalizer, group);
-    let fit = |role: &Role| role.fit(group, Some(plural));
-    let found = controller::of(lister, diagnosis, &Wanted { target: case.target, program, fit: &fit })?;
+    let cut = Cut { groups: vec![group.clone()], plural: Some(plural.clone()) };
+    let found = controller::of(lister, diagnosis, &Wanted { target: case.target, program, cut: &cut })?;
     match blamed(lister, case, diagnosis, &found, Vec::new()) {
         Blamed::Open => return None,
         Blamed::Found(found) => return Some(*found),

@@ -15,8 +15,7 @@ const MOST_ROLES: usize = 3;
 
 /// Who may change a resource.
 pub struct Rights<'r> {
-    /// How closely a role is cut to it.
-    fit: &'r dyn Fn(&Role) -> Option<Fit>,
+    cut: &'r Cut,
     cluster_roles: BTreeMap<String, Fit>,
     local_roles: BTreeMap<(Option<String>, String), Fit>,
     bound: BTreeSet<String>,
@@ -28,9 +27,9 @@ pub struct Rights<'r> {
 
 impl<'r> Rights<'r> {
     /// Nobody so far.
-    pub fn new(fit: &'r dyn Fn(&Role) -> Option<Fit>) -> Self {
+    pub fn new(cut: &'r Cut) -> Self {
         Rights {
-            fit,
+            cut,
             cluster_roles: BTreeMap::new(),
             local_roles: BTreeMap::new(),
             bound: BTreeSet::new(),
@@ -41,48 +40,46 @@ impl<'r> Rights<'r> {
 
     /// In all namespaces.
     pub fn of_cluster(&mut self, lister: &Lister, diagnosis: &mut Diagnosis) {
-        let answer = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
-        for role in diagnosis.required(known::CLUSTER_ROLES.plural, HIDES, answer).unwrap_or_default() {
-            if let Some(fit) = (self.fit)(role) {
-                self.cluster_roles.insert(role.metadata.name.clone(), fit);
-            }
+        let roles = lister.roles_cut_to(known::CLUSTER_ROLES, &Scope::All, self.cut);
+        let roles = diagnosis.required(known::CLUSTER_ROLES.plural, HIDES, roles);
+        for (role, fit) in roles.iter().flat_map(|roles| roles.iter()) {
+            self.cluster_roles.insert(role.metadata.name.clone(), *fit);
         }
-        self.bind(lister, diagnosis, known::CLUSTER_BINDINGS, Scope::All);
+        self.bind(lister, diagnosis, known::CLUSTER_BINDINGS, &Scope::All);
     }
 
     /// In single namespaces.
-    pub fn within(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, scope: Scope) {
-        let answer = lister.list::<Role>(known::ROLES, scope.clone());
-        for role in diagnosis.required(known::ROLES.plural, HIDES, answer).unwrap_or_default() {
-            if let Some(fit) = (self.fit)(role) {
-                self.local_roles.insert((role.metadata.namespace.clone(), role.metadata.name.clone()), fit);
-            }
+    pub fn within(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, scope: &Scope) {
+        let roles = lister.roles_cut_to(known::ROLES, scope, self.cut);
+        let roles = diagnosis.required(known::ROLES.plural, HIDES, roles);
+        for (role, fit) in roles.iter().flat_map(|roles| roles.iter()) {
+            self.local_roles.insert((role.metadata.namespace.clone(), role.metadata.name.clone()), *fit);
         }
         if !self.cluster_roles.is_empty() || !self.local_roles.is_empty() {
             self.bind(lister, diagnosis, known::BINDINGS, scope);
         }
     }
 
-    fn bind(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, known: Known, scope: Scope) {
-        let answer = lister.list::<Binding>(known, scope);
-        for binding in diagnosis.required(known.plural, HIDES, answer).unwrap_or_default() {
-            let Binding { role_ref, subjects, metadata } = binding;
-            let fit = match role_ref.kind.as_str() {
-                "ClusterRole" => self.cluster_roles.get(&role_ref.name),
-                _ => self.local_roles.get(&(metadata.namespace.clone(), role_ref.name.clone())),
-            };
-            let Some(fit) = fit.copied() else { continue };
-            self.bound.insert(role_ref.name.clone());
-            for subject in subjects {
-                match subject.account() {
-                    // The controllers of kube-controller-manager may change everything and serve nothing.
-                    Some(_) if role_ref.name.starts_with("system:controller:") => {}
-                    Some(account) => {
-                        let had = self.accounts.entry(account).or_insert(fit);
-                        *had = fit.max(*had);
-                    }
-                    None => {
-                        self.others.insert(format!("{} {}", subject.kind, subject.name));
+    fn bind(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, known: Known, scope: &Scope) {
+        let answer = lister.bindings(known, scope);
+        let Some(bindings) = diagnosis.required(known.plural, HIDES, answer) else { return };
+        let cluster_wide = self.cluster_roles.iter().map(|(name, fit)| ((true, None, name.as_str()), *fit));
+        let local = self.local_roles.iter().map(|((at, name), fit)| ((false, at.as_deref(), name.as_str()), *fit));
+        for (key, fit) in cluster_wide.chain(local) {
+            for binding in bindings.get(&key).into_iter().flatten() {
+                let role = &binding.role_ref.name;
+                self.bound.insert(role.clone());
+                for subject in &binding.subjects {
+                    match subject.account() {
+                        // The controllers of kube-controller-manager may change everything and serve nothing.
+                        Some(_) if role.starts_with("system:controller:") => {}
+                        Some(account) => {
+                            let had = self.accounts.entry(account).or_insert(fit);
+                            *had = fit.max(*had);
+                        }
+                        None => {
+                            self.others.insert(format!("{} {}", subject.kind, subject.name));
+                        }
                     }
                 }
             }

@@ -298,7 +298,7 @@ fn local_volumes(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis)
     let volumes = match claims_on(lister, target) {
         Some(claims) => claims.iter().filter_map(|(at, name)| volume_of(lister, diagnosis, at, name)).collect(),
         None => {
-            let answer = lister.list::<PersistentVolume>(known::VOLUMES, Scope::All);
+            let answer = lister.local_volumes();
             diagnosis.required("persistentvolumes", "which volumes are on its disks", answer).unwrap_or_default()
         }
     };

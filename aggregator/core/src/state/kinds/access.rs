@@ -1,5 +1,9 @@
 //! Who may do what: RBAC.
 
+use std::ops::Deref;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
 use super::{Meta, Nothing, lite};
 
 lite! {
@@ -7,8 +11,8 @@ lite! {
     Role {
         /// Its metadata.
         metadata: Meta,
-        /// What it grants.
-        rules: Vec<Grant>,
+        /// What it grants to change.
+        rules: Grants,
         /// Whether its rules are collected from other roles.
         aggregation_rule: Option<Nothing>,
     }
@@ -18,13 +22,34 @@ lite! {
     /// One rule of a role.
     Grant {
         /// On which groups.
-        api_groups: Vec<String>,
+        api_groups: Box<[String]>,
         /// On which resources.
-        resources: Vec<String>,
+        resources: Box<[String]>,
         /// On which objects; empty for all.
-        resource_names: Vec<String>,
+        resource_names: Box<[String]>,
         /// What.
-        verbs: Vec<String>,
+        verbs: Box<[String]>,
+    }
+}
+
+/// Rules of a role without those that change nothing: of ten thousand roles most only read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Grants(Box<[Grant]>);
+
+impl Deref for Grants {
+    type Target = [Grant];
+
+    fn deref(&self) -> &[Grant] {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Grants {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut all = Vec::<Grant>::deserialize(deserializer)?;
+        all.retain(Grant::writes);
+        Ok(Grants(all.into_boxed_slice()))
     }
 }
 
@@ -37,6 +62,22 @@ pub enum Fit {
     Resource,
     /// It names the resource's finalizers or status too, verb by verb, as the roles of controllers do.
     Controller,
+}
+
+/// What a role is cut to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cut {
+    /// One of these groups.
+    pub groups: Vec<String>,
+    /// And of them this resource, or every one.
+    pub plural: Option<String>,
+}
+
+impl Cut {
+    /// How closely a role is cut to it.
+    pub fn fit(&self, role: &Role) -> Option<Fit> {
+        self.groups.iter().filter_map(|group| role.fit(group, self.plural.as_deref())).max()
+    }
 }
 
 impl Role {
@@ -101,7 +142,7 @@ lite! {
         /// Which role.
         role_ref: RoleRef,
         /// To whom.
-        subjects: Vec<Subject>,
+        subjects: Box<[Subject]>,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use findings::clean;
-use findings::event::{ANNOTATION, Carried};
+use findings::event::{ANNOTATION, Carried, ReadError};
 use jiff::Timestamp;
 
 use super::{Involved, Meta, lite};
@@ -48,10 +48,12 @@ impl AgentEvent {
 
     /// The finding, or why it cannot be read.
     pub fn said(&self) -> Result<&Carried, &str> {
-        let read = || {
-            let text = self.metadata.annotations.get(ANNOTATION).map_or("", String::as_str);
-            Carried::from_annotation(text).map_err(|error| clean(&error.to_string(), 300))
-        };
+        let read = || self.read_anew().map_err(|error| clean(&error.to_string(), 300));
         self.read.get_or_init(read).as_ref().map_err(String::as_str)
+    }
+
+    /// The same, kept by whoever asks and not here.
+    pub fn read_anew(&self) -> Result<Carried, ReadError> {
+        Carried::from_annotation(self.metadata.annotations.get(ANNOTATION).map_or("", String::as_str))
     }
 }

@@ -144,9 +144,14 @@ lite! {
 }
 
 impl PersistentVolume {
+    /// Whether it is a path of some node.
+    pub fn is_local(&self) -> bool {
+        self.spec.local.is_some() || self.spec.host_path.is_some()
+    }
+
     /// The one node whose disk it is, if it is local to one.
     pub fn only_node(&self) -> Option<&str> {
-        if self.spec.local.is_none() && self.spec.host_path.is_none() {
+        if !self.is_local() {
             return None;
         }
         let [term] = self.spec.node_affinity.as_ref()?.required.node_selector_terms.as_slice() else { return None };
