@@ -5,6 +5,7 @@
 #
 #   docker build --target agent -t …/agent:0.1.0 .
 #   docker build --target aggregator -t …/aggregator:0.1.0 .
+#   docker build --target plugin -t …/kubectl-why-terminating:0.1.0 .
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /source
 COPY . .
@@ -12,8 +13,18 @@ COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/source/target \
     target="$(rustc -vV | sed -n 's/^host: //p')" \
     && RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --release --target "$target" \
-        -p why-terminating-agent -p why-terminating-aggregator-service \
-    && cp "target/$target/release/why-terminating-agent" "target/$target/release/why-terminating-aggregator" /
+        -p why-terminating-agent -p why-terminating-aggregator-service -p why-terminating-aggregator \
+    && cd "target/$target/release" \
+    && cp why-terminating-agent why-terminating-aggregator kubectl-why_terminating /
+
+FROM scratch AS plugin
+LABEL org.opencontainers.image.title="kubectl-why_terminating" \
+      org.opencontainers.image.description="Says what holds anything stuck in Terminating" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /kubectl-why_terminating /kubectl-why_terminating
+USER 65532:65532
+WORKDIR /
+ENTRYPOINT ["/kubectl-why_terminating"]
 
 FROM scratch AS aggregator
 LABEL org.opencontainers.image.title="why-terminating-aggregator" \

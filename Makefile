@@ -4,8 +4,11 @@ CARGO ?= $(or $(shell command -v cargo),$(HOME)/.cargo/bin/cargo)
 export TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$$/\1/p' Cargo.toml)
-ARCH := $(shell uname -m)
-PLUGIN := $(TARGET)/static/$(ARCH)-unknown-linux-gnu/release/kubectl-why_terminating
+AGENT := $(TARGET)/static/$(shell uname -m)-unknown-linux-gnu/release/why-terminating-agent
+OWN_ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
+# What is built for; another machine than this one needs its Rust library and linker (docs/release.md).
+ARCHS ?= $(OWN_ARCH)
+PLATFORMS ?= linux-$(OWN_ARCH)
 
 .PHONY: demo test accuracy deny bench docs image release tag packages kubectl build clean-lab e2e
 
@@ -38,29 +41,27 @@ deny:
 bench: packages kubectl
 	$(CARGO) run -q -p xtask -- image
 	$(CARGO) build -q --release -p why-terminating-aggregator -p why-terminating-aggregator-service -p bench
-	sh tests/bench/run.sh --agent $(TARGET)/static/*/release/why-terminating-agent
+	sh tests/bench/run.sh --agent $(AGENT)
 	sh tests/bench/run.sh mass
 	sh tests/bench/run.sh cluster --kubectl "$(TARGET)/tools/kubectl"
 	sh tests/bench/run.sh service
 	exporter=$$(sh tests/bench/exporter.sh) && sh tests/bench/run.sh \
-		--agent $(TARGET)/static/*/release/why-terminating-agent idle --minutes 3 --exporter "$$exporter"
+		--agent $(AGENT) idle --minutes 3 --exporter "$$exporter"
 
 ## Write the generated documents again
 docs:
 	$(CARGO) run -q -p xtask -- docs
 
-## The images as $(TARGET)/why-terminating-{agent,aggregator}.oci.tar; needs no container engine
+## The images as $(TARGET)/*.oci.tar; needs no container engine. Of several machines with ARCHS=amd64,arm64
 image:
-	$(CARGO) run -q -p xtask -- image --program agent
-	$(CARGO) run -q -p xtask -- image --program aggregator
+	$(CARGO) run -q -p xtask -- image --arch $(ARCHS) --program agent
+	$(CARGO) run -q -p xtask -- image --arch $(ARCHS) --program aggregator
+	$(CARGO) run -q -p xtask -- image --arch $(ARCHS) --program plugin
 
-## A release of this machine's architecture, with its checksums, in $(TARGET)/release-files
-release: image
-	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build -q --release --target $(ARCH)-unknown-linux-gnu \
-		--target-dir $(TARGET)/static -p why-terminating-aggregator
-	sh deploy/release.sh $(TARGET)/release-files \
-		linux-$(subst aarch64,arm64,$(subst x86_64,amd64,$(ARCH)))=$(PLUGIN) \
-		-- $(TARGET)/why-terminating-agent.oci.tar $(TARGET)/why-terminating-aggregator.oci.tar
+## A release with its checksums, in $(TARGET)/release-files. For more than this machine with
+## PLATFORMS=linux-amd64,linux-arm64,windows-amd64,…
+release:
+	$(CARGO) run -q -p xtask -- release --platforms $(PLATFORMS)
 
 ## The signed tag of this version, where its changes are written down and nothing is left to commit
 tag:

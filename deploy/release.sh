@@ -4,10 +4,11 @@
 #
 #    deploy/release.sh OUTPUT PLUGIN... [-- IMAGE...]
 #
-# PLUGIN is OS-ARCH=FILE (linux-amd64=target/release/kubectl-why_terminating), IMAGE an archive of `make image`.
+# PLUGIN is OS-ARCH=FILE (linux-amd64=target/release/kubectl-why_terminating), with licenses.txt and sbom.cdx.json beside
+# FILE, IMAGE an archive of `make image`. `make release` builds them and calls this.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
-[ $# -ge 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 1; }
+[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 1; }
 output=$1
 shift
 # The one place that has the version.
@@ -23,6 +24,7 @@ archive() { # OS-ARCH, program
 	case $1 in windows-*) program=kubectl-why_terminating.exe ;; *) program=kubectl-why_terminating ;; esac
 	install -m 755 "$2" "$work/$1/$program"
 	install -m 644 "$root/LICENSE" "$root"/docs/man/kubectl-why_terminating*.1 "$work/$1"
+	install -m 644 "$(dirname "$2")/licenses.txt" "$(dirname "$2")/sbom.cdx.json" "$work/$1"
 	tar -C "$work/$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --format=ustar -cf - . |
 		gzip -9n >"$output/kubectl-why_terminating-$1.tar.gz"
 	sum=$(sha256sum "$output/kubectl-why_terminating-$1.tar.gz" | cut -d' ' -f1)

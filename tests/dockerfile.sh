@@ -25,7 +25,7 @@ STAND_IN
 cat >"$work/base/bin/cargo" <<'STAND_IN'
 #!/bin/sh
 set -eu
-words="build --locked --release --target x86_64-unknown-linux-gnu -p why-terminating-agent -p why-terminating-aggregator-service"
+words="build --locked --release --target x86_64-unknown-linux-gnu -p why-terminating-agent -p why-terminating-aggregator-service -p why-terminating-aggregator"
 [ "$*" = "$words" ] || { echo "cargo is asked to $*" >&2; exit 1; }
 [ "$RUSTFLAGS" = "-C target-feature=+crt-static" ]
 [ -f Cargo.lock ]
@@ -34,7 +34,7 @@ for member in $(sed -n 's/^members = \[\(.*\)\]/\1/p' Cargo.toml | tr -d '",'); 
 done
 built=target/x86_64-unknown-linux-gnu/release
 mkdir -p "$built"
-for program in why-terminating-agent why-terminating-aggregator; do cp /bin/busybox "$built/$program"; done
+for program in why-terminating-agent why-terminating-aggregator kubectl-why_terminating; do cp /bin/busybox "$built/$program"; done
 STAND_IN
 chmod 755 "$work/base/bin/rustc" "$work/base/bin/cargo"
 base=$(engine from scratch)
@@ -42,16 +42,17 @@ engine copy -q "$base" "$work/base" / >/dev/null
 engine config --env PATH=/bin "$base"
 engine commit -q --rm "$base" "docker.io/library/$(sed -n 's/^FROM \(.*\) AS build$/\1/p' Dockerfile)" >/dev/null
 
-while read -r target user; do
+while read -r target program user; do
 	engine bud -q --isolation chroot --pull-never --target "$target" -t "$target:tried" . >/dev/null
 	said=$(engine inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}' "$target:tried")
-	[ "$said" = "$user [/why-terminating-$target]" ] || { echo "the image of the $target says $said" >&2; exit 1; }
+	[ "$said" = "$user [/$program]" ] || { echo "the image of the $target says $said" >&2; exit 1; }
 	held=$(engine from --pull-never "$target:tried")
 	names=$(ls -A "$(engine mount "$held")")
 	engine umount "$held" >/dev/null
-	[ "$names" = "why-terminating-$target" ] || { echo "the image of the $target holds $names" >&2; exit 1; }
+	[ "$names" = "$program" ] || { echo "the image of the $target holds $names" >&2; exit 1; }
 	echo "Dockerfile: $target: $said"
 done <<'IMAGES'
-agent 0:0
-aggregator 65532:65532
+agent why-terminating-agent 0:0
+aggregator why-terminating-aggregator 65532:65532
+plugin kubectl-why_terminating 65532:65532
 IMAGES

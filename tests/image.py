@@ -3,7 +3,6 @@
     image.py XTASK...    the command that runs xtask
 """
 
-import hashlib
 import io
 import json
 import pathlib
@@ -17,11 +16,23 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+USERS = {"agent": "0:0", "aggregator": "65532:65532", "plugin": "65532:65532"}
+# As glibc tells of itself in what it is linked into, and where ELF says for which machine a program is.
+GLIBC = b"\0GNU C Library (stand-in) stable release version 2.99.\n"
+MACHINE, ARM64 = 18, 183
+MOST = 12 << 20
 
 
-def made(xtask, program, binary, output):
-    arguments = ["image", "--program", program, "--binary", binary, "--output", output]
-    subprocess.run([*xtask, *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+def image(xtask, program, binaries, output):
+    named = [word for binary in binaries for word in ("--binary", binary)]
+    return subprocess.run(
+        [*xtask, "image", "--program", program, *named, "--output", output], cwd=ROOT, capture_output=True, text=True
+    )
+
+
+def made(xtask, program, binaries, output):
+    done = image(xtask, program, binaries, output)
+    assert done.returncode == 0, done.stderr
     return output.read_bytes()
 
 
@@ -30,39 +41,66 @@ def files(archive):
         return {it.name: opened.extractfile(it).read() for it in opened.getmembers()}
 
 
-def check(program, archive, binary):
+def check(program, archive, binaries):
+    """What each machine's image holds; `binaries` by the machine."""
     layout = files(archive)
     blob = lambda it: layout[f"blobs/sha256/{it['digest'].removeprefix('sha256:')}"]
-    manifest = json.loads(blob(json.loads(layout["index.json"])["manifests"][0]))
-    config = json.loads(blob(manifest["config"]))
-    assert config["config"]["User"] == {"agent": "0:0", "aggregator": "65532:65532"}[program]
-    [layer] = manifest["layers"]
-    held = files(blob(layer))
-    name = f"why-terminating-{program}"
-    assert set(held) == {name, "licenses.txt", "sbom.cdx.json"} and held[name] == binary
-    said = JsonStrictValidator(SchemaVersion.V1_5).validate_str(held["sbom.cdx.json"].decode())
+    [named] = json.loads(layout["index.json"])["manifests"]
+    if len(binaries) == 1:
+        described = [named]
+    else:
+        assert named["mediaType"] == "application/vnd.oci.image.index.v1+json"
+        described = json.loads(blob(named))["manifests"]
+    assert [it["platform"]["architecture"] for it in described] == list(binaries)
+    for descriptor, binary in zip(described, binaries.values()):
+        manifest = json.loads(blob(descriptor))
+        config = json.loads(blob(manifest["config"]))
+        assert config["config"]["User"] == USERS[program]
+        assert config["architecture"] == descriptor["platform"]["architecture"]
+        [layer] = manifest["layers"]
+        held = files(blob(layer))
+        [entrypoint] = config["config"]["Entrypoint"]
+        assert set(held) == {entrypoint[1:], "licenses.txt", "sbom.cdx.json"} and held[entrypoint[1:]] == binary
+        count = check_documents(held["licenses.txt"].decode(), held["sbom.cdx.json"].decode())
+        beside = sum(map(len, held.values())) - len(binary)
+        assert beside < 1 << 20, f"{beside} bytes beside the program"
+    return count
+
+
+def check_documents(notices, bill):
+    said = JsonStrictValidator(SchemaVersion.V1_5).validate_str(bill)
     assert said is None, f"no CycloneDX 1.5: {said}"
-    bill = json.loads(held["sbom.cdx.json"])
-    notices = held["licenses.txt"].decode()
-    crates = [it for it in bill["components"] if it.get("purl", "").startswith("pkg:cargo/")]
+    components = json.loads(bill)["components"]
+    crates = [it for it in components if it.get("purl", "").startswith("pkg:cargo/")]
     assert len(crates) > 100 and {"tokio", "kube-client"} <= {it["name"] for it in crates}
     for crate in crates:
         assert f"\n{crate['name']} {crate['version']}: " in notices, f"{crate['name']}: not in licenses.txt"
-    beside = sum(map(len, held.values())) - len(binary)
-    assert beside < 1 << 20, f"{beside} bytes beside the program"
+    assert {("glibc", "2.99")} <= {(it["name"], it["version"]) for it in components}
+    assert "GNU C Library (2.99)" in notices and "GNU LESSER GENERAL PUBLIC LICENSE" in notices
     return len(crates)
 
 
 def main():
     xtask = sys.argv[1:] or ["cargo", "run", "-q", "-p", "xtask", "--"]
-    busybox = shutil.which("busybox")
-    binary = pathlib.Path(busybox).read_bytes()
+    amd64 = pathlib.Path(shutil.which("busybox")).read_bytes() + GLIBC
+    arm64 = amd64[:MACHINE] + bytes([ARM64, 0]) + amd64[MACHINE + 2 :]
     with tempfile.TemporaryDirectory() as folder:
-        for program in ("agent", "aggregator"):
-            first = made(xtask, program, busybox, pathlib.Path(folder) / "first.tar")
-            second = made(xtask, program, busybox, pathlib.Path(folder) / "second.tar")
-            assert hashlib.sha256(first).digest() == hashlib.sha256(second).digest(), "two images of one program differ"
-            print(f"image of the {program}: {check(program, first, binary)} crates, with licences and bill of materials")
+        folder = pathlib.Path(folder)
+        programs = {"amd64": amd64, "arm64": arm64, "heavy": amd64 + bytes(MOST + 1 - len(amd64))}
+        for name, content in programs.items():
+            (folder / name).write_bytes(content)
+        for program in USERS:
+            first = made(xtask, program, [folder / "amd64"], folder / "first.tar")
+            second = made(xtask, program, [folder / "amd64"], folder / "second.tar")
+            assert first == second, "two images of one program differ"
+            count = check(program, first, {"amd64": amd64})
+            print(f"image of the {program}: {count} crates, with licences and bill of materials")
+        both = made(xtask, "agent", [folder / "amd64", folder / "arm64"], folder / "both.tar")
+        check("agent", both, {"amd64": amd64, "arm64": arm64})
+        heavy = image(xtask, "agent", [folder / "heavy"], folder / "heavy.tar")
+        assert heavy.returncode != 0 and f"has {MOST + 1} bytes" in heavy.stderr, heavy.stderr
+        assert not (folder / "heavy.tar").exists()
+        print("image: two machines in one archive; a program over 12 MiB is refused")
 
 
 main()

@@ -6,6 +6,7 @@
 import hashlib
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -19,8 +20,12 @@ VERSION = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re
 PLATFORMS = ["linux-amd64", "windows-amd64"]
 
 
-def made(folder, program):
+def made(folder):
     output = folder / "out"
+    program = folder / "program"
+    shutil.copy("/bin/true", program)
+    for beside in ("licenses.txt", "sbom.cdx.json"):
+        (folder / beside).write_text(beside)
     image = folder / "image.oci.tar"
     image.write_bytes(b"image")
     plugins = [f"{platform}={program}" for platform in PLATFORMS]
@@ -53,15 +58,16 @@ def check_archive(path):
     with tarfile.open(path) as archive:
         entries = {pathlib.PurePosixPath(it.name).name: it for it in archive.getmembers()}
     [program] = [it for name, it in entries.items() if re.fullmatch(r"kubectl-why_terminating(\.exe)?", name)]
-    assert program.mode & 0o111 and "LICENSE" in entries and "kubectl-why_terminating.1" in entries
+    beside = {"LICENSE", "licenses.txt", "sbom.cdx.json", "kubectl-why_terminating.1"}
+    assert program.mode & 0o111 and beside <= set(entries)
     assert all((it.uid, it.gid, it.mtime) == (0, 0, 0) for it in entries.values())
 
 
 def main():
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         first, second = pathlib.Path(first), pathlib.Path(second)
-        files = made(first, "/bin/true")
-        assert files == made(second, "/bin/true"), "two releases of the same programs differ"
+        files = made(first)
+        assert files == made(second), "two releases of the same programs differ"
         archives = [name for name in files if name.endswith(".tar.gz")]
         assert len(archives) == len(PLATFORMS)
         for name in archives:

@@ -1,14 +1,15 @@
-//! `cargo run -p xtask -- docs [--check]`, `… tidy` and `… image`.
+//! `cargo run -p xtask -- docs [--check]`, `… tidy`, `… image` and `… release`.
 
+mod bill;
+mod build;
 mod docs;
 mod image;
+mod release;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-
-const USAGE: &str = "usage: xtask docs [--check] | xtask tidy | xtask image [--program agent|aggregator] [--profile dev|release] [--binary FILE] [--output FILE]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,7 +20,8 @@ fn main() -> Result<()> {
         ["docs", "--check"] => docs::check(&root),
         ["tidy"] => tidy::run(&root),
         ["image", ref flags @ ..] => image::run(&root, flags),
-        _ => bail!(USAGE),
+        ["release", ref flags @ ..] => release::run(&root, flags),
+        _ => bail!("usage: xtask docs [--check] | xtask tidy | {} | {}", image::USAGE, release::USAGE),
     }
 }
 

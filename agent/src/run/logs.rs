@@ -6,7 +6,9 @@ use crate::observation::Fault;
 use clap::ValueEnum;
 use findings::Unknown;
 use reconcile::tracker::{Entry, Transition};
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -19,16 +21,22 @@ pub enum Format {
 
 /// What is logged unless `RUST_LOG` says otherwise: our own words. The libraries log every request
 /// that fails, with as much of the answer as they have read.
-const OWN: &str = "off,agent=info";
+const OWN: (&str, LevelFilter) = ("agent", LevelFilter::INFO);
 
 /// Begins to log, as `RUST_LOG` says.
 pub fn start(format: Format) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(OWN));
-    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // By target and level alone: filters on the fields of spans would bring an engine for regular expressions along.
+    let asked = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
+    let filter: Targets = asked.unwrap_or_else(|| Targets::from_iter([OWN]));
+    let lines = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
+    let lines = lines.with_writer(std::io::stderr).with_target(false);
     // A second start within one process (a test) keeps the first.
     let _ = match format {
-        Format::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
-        Format::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init(),
+        Format::Text => lines.with_ansi(std::io::stderr().is_terminal()).finish().with(filter).try_init(),
+        Format::Json => {
+            let lines = lines.json().flatten_event(true).with_current_span(false).with_span_list(false);
+            lines.finish().with(filter).try_init()
+        }
     };
 }
 

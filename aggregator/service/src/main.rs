@@ -10,7 +10,9 @@ use std::time::Duration;
 use aggregator::client::Connection;
 use clap::{Parser, Subcommand};
 use service::{Certificate, LeaseName};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Tells all the time what holds whatever is stuck in Terminating in a cluster.
 #[derive(Debug, Parser)]
@@ -61,8 +63,11 @@ struct Serve {
 fn main() -> ExitCode {
     heap::share_and_give_back();
     let Args { command: Command::Serve(args) } = Args::parse();
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("off,service=info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    // By target and level alone: filters on the fields of spans would bring an engine for regular expressions along.
+    let asked = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
+    let filter: Targets = asked.unwrap_or_else(|| Targets::from_iter([("service", LevelFilter::INFO)]));
+    let lines = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
+    lines.with_writer(std::io::stderr).with_target(false).finish().with(filter).init();
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -4,84 +4,92 @@
 //! same sources gives the same bytes: no clock, no user and no machine name goes into it.
 
 mod binary;
-mod build;
-mod components;
 mod layer;
 mod layout;
-mod notices;
-mod program;
-mod sbom;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
+use crate::bill::Bill;
+use crate::build::{self, AGENT, Platform, Profile, Program};
 use binary::Binary;
 use layer::File;
-use program::{AGENT, Program};
+use layout::Variant;
 
-const USAGE: &str =
-    "usage: xtask image [--program agent|aggregator] [--profile dev|release] [--binary FILE] [--output FILE]";
+pub const USAGE: &str = "xtask image [--program agent|aggregator|plugin] [--arch amd64,arm64] [--profile dev|release] \
+    [--binary FILE]... [--output FILE]";
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     program: Program,
-    profile: build::Profile,
-    binary: Option<PathBuf>,
+    profile: Profile,
+    /// To be built, unless there are binaries.
+    platforms: Vec<Platform>,
+    binaries: Vec<PathBuf>,
     output: Option<PathBuf>,
 }
 
 /// Builds the image and says where it is.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<()> {
-    let options = parse(arguments)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let program = options.program;
-    let file = match options.binary {
-        Some(file) => file,
-        None => build::program(program, root, &target.join("static"), options.profile)?,
-    };
-    let binary = Binary::read(&file)?;
-    let output = options.output.unwrap_or_else(|| target.join(format!("{}.oci.tar", program.name)));
-    let name = Name::of_deployment(root, program)?;
-    layout::write(&output, program, &name, binary.architecture, &files(root, program, binary.bytes)?)?;
-    println!("{} ({name}, {} KiB)", output.display(), std::fs::metadata(&output)?.len() / 1024);
+    let Options { program, profile, platforms, mut binaries, output } = parse(arguments)?;
+    if binaries.is_empty() {
+        for platform in platforms {
+            binaries.push(build::program(program, root, platform, profile)?);
+        }
+    }
+    let output = output.unwrap_or_else(|| build::target(root).join(format!("{}.oci.tar", program.name)));
+    println!("{}", write(root, program, profile, &binaries, &output)?);
     Ok(())
 }
 
+/// Writes the image of a program, one variant for each binary of it, and tells its name and size.
+pub fn write(root: &Path, program: Program, profile: Profile, binaries: &[PathBuf], output: &Path) -> Result<String> {
+    let mut variants = Vec::new();
+    for file in binaries {
+        let binary = Binary::read(file)?;
+        profile.weigh(&format!("{} for {}", program.name, binary.architecture), binary.bytes.len())?;
+        let is_second = variants.iter().any(|variant: &Variant| variant.architecture == binary.architecture);
+        ensure!(!is_second, "{}: a second one for {}", file.display(), binary.architecture);
+        variants.push(Variant { architecture: binary.architecture, files: files(root, program, binary)? });
+    }
+    let name = Name::of(root, program)?;
+    layout::write(output, program, &name, &variants)?;
+    Ok(format!("{} ({name}, {} KiB)", output.display(), std::fs::metadata(output)?.len() / 1024))
+}
+
 /// What is in the image.
-fn files(root: &Path, program: Program, binary: Vec<u8>) -> Result<Vec<File>> {
-    let components = components::of(root, program.package, build::triple()?)?;
-    let libc = libc()?;
-    let own = std::fs::read_to_string(root.join("LICENSE")).context("reading LICENSE")?;
-    let notices = notices::text(program, &own, &libc, &components)?;
-    let bill = serde_json::to_vec(&sbom::document(program, &libc, &components))?;
+fn files(root: &Path, program: Program, binary: Binary) -> Result<Vec<File>> {
+    let platform = Platform::linux(binary.architecture).context("for no Linux that is known")?;
+    let bill = Bill::of(root, program, platform, &binary.bytes)?;
     Ok(vec![
-        File { name: program.name, content: binary, mode: 0o755 },
-        File { name: "licenses.txt", content: notices.into_bytes(), mode: 0o644 },
-        File { name: "sbom.cdx.json", content: bill, mode: 0o644 },
+        File { name: program.name, content: binary.bytes, mode: 0o755 },
+        File { name: "licenses.txt", content: bill.notices.into_bytes(), mode: 0o644 },
+        File { name: "sbom.cdx.json", content: bill.materials, mode: 0o644 },
     ])
 }
 
-/// The C library of this machine, which is linked into what is built on it.
-fn libc() -> Result<String> {
-    let asked = Command::new("getconf").arg("GNU_LIBC_VERSION").output().context("starting getconf")?;
-    Ok(String::from_utf8(asked.stdout)?.trim().to_owned())
-}
-
 fn parse(arguments: &[&str]) -> Result<Options> {
-    let mut options = Options { program: AGENT, profile: build::Profile::default(), binary: None, output: None };
+    let own = Platform::own().into_iter().collect();
+    let mut options =
+        Options { program: AGENT, profile: Profile::default(), platforms: own, binaries: Vec::new(), output: None };
     let mut words = arguments.iter();
     while let Some(flag) = words.next() {
         let value = *words.next().context(USAGE)?;
         match *flag {
             "--program" => options.program = Program::parse(value).context(USAGE)?,
-            "--profile" => options.profile = build::Profile::parse(value).context(USAGE)?,
-            "--binary" => options.binary = Some(value.into()),
+            "--arch" => {
+                options.platforms = value.split(',').map(Platform::linux).collect::<Option<_>>().context(USAGE)?
+            }
+            "--profile" => options.profile = Profile::parse(value).context(USAGE)?,
+            "--binary" => options.binaries.push(value.into()),
             "--output" => options.output = Some(value.into()),
             _ => bail!(USAGE),
         }
+    }
+    if options.platforms.is_empty() && options.binaries.is_empty() {
+        bail!("no static build is known for {}; name a binary with --binary", std::env::consts::ARCH);
     }
     Ok(options)
 }
@@ -95,8 +103,11 @@ struct Name {
 }
 
 impl Name {
-    fn of_deployment(root: &Path, program: Program) -> Result<Self> {
-        let file = root.join(program.kustomization);
+    fn of(root: &Path, program: Program) -> Result<Self> {
+        let Some(kustomization) = program.kustomization else {
+            return Ok(Name { repository: program.repository.to_owned(), tag: env!("CARGO_PKG_VERSION").to_owned() });
+        };
+        let file = root.join(kustomization);
         let text = std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
         Self::in_kustomization(&text, program).with_context(|| format!("in {}", file.display()))
     }
@@ -120,24 +131,26 @@ impl std::fmt::Display for Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::build::{AGGREGATOR, PLUGIN};
 
     #[test]
     fn flags_in_any_order() {
-        let options = parse(&["--output", "o", "--profile", "dev"]).unwrap();
-        assert_eq!(
-            options,
-            Options { program: AGENT, profile: build::Profile::Dev, binary: None, output: Some("o".into()) }
-        );
-        assert!(parse(&["--profile", "fast"]).is_err());
+        let options = parse(&["--output", "o", "--profile", "dev", "--arch", "amd64,arm64"]).unwrap();
+        assert_eq!((options.program, options.profile, options.output), (AGENT, Profile::Dev, Some("o".into())));
+        let platforms: Vec<String> = options.platforms.iter().map(ToString::to_string).collect();
+        assert_eq!(platforms, ["linux-amd64", "linux-arm64"]);
+        for wrong in [["--profile", "fast"], ["--arch", "amd64,"], ["--program", "page"]] {
+            assert!(parse(&wrong).is_err(), "{wrong:?}");
+        }
         assert!(parse(&["--binary"]).is_err());
     }
 
     #[test]
     fn the_deployment_names_the_image_and_the_version() {
-        for program in [AGENT, program::AGGREGATOR] {
+        for program in [AGENT, AGGREGATOR, PLUGIN] {
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-            let name = Name::of_deployment(root, program).unwrap();
-            assert_eq!(name.tag, env!("CARGO_PKG_VERSION"), "newTag in {}", program.kustomization);
+            let name = Name::of(root, program).unwrap();
+            assert_eq!(name.tag, env!("CARGO_PKG_VERSION"), "newTag in {:?}", program.kustomization);
             assert!(!name.repository.is_empty());
         }
     }

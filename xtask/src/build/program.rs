@@ -1,7 +1,7 @@
-//! What an image is made of.
+//! The programs that are shipped.
 
-/// A program with an image of its own. It is in the root directory, under its own name, and needs no other file: the
-/// agent's disposable children start from `/proc/self/exe`.
+/// A program, which has an image of its own. It is in the root directory there, under its own name, and needs no other
+/// file: the agent's disposable children start from `/proc/self/exe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The word for it on the command line.
@@ -14,10 +14,10 @@ pub struct Program {
     pub about: &'static str,
     /// As whom it runs where nobody says otherwise.
     pub user: &'static str,
-    /// What the chart calls the image before anybody has put it into a registry.
+    /// What the image is called before anybody has put it into a registry.
     pub repository: &'static str,
-    /// The kustomization that names it.
-    pub kustomization: &'static str,
+    /// The kustomization that names it, if it is deployed.
+    pub kustomization: Option<&'static str>,
 }
 
 /// The agent.
@@ -28,7 +28,7 @@ pub const AGENT: Program = Program {
     about: "Says, on one node, what holds every pod that should be gone",
     user: "0:0",
     repository: "why-terminating.invalid/agent",
-    kustomization: "deploy/base/kustomization.yaml",
+    kustomization: Some("deploy/base/kustomization.yaml"),
 };
 
 /// The service.
@@ -39,12 +39,23 @@ pub const AGGREGATOR: Program = Program {
     about: "Says, for a cluster, what holds everything that should be gone",
     user: "65532:65532",
     repository: "why-terminating.invalid/aggregator",
-    kustomization: "deploy/aggregator/kustomization.yaml",
+    kustomization: Some("deploy/aggregator/kustomization.yaml"),
+};
+
+/// What people type; as an image for pipelines and Jobs.
+pub const PLUGIN: Program = Program {
+    word: "plugin",
+    name: "kubectl-why_terminating",
+    package: "why-terminating-aggregator",
+    about: "Says what holds anything stuck in Terminating",
+    user: "65532:65532",
+    repository: "why-terminating.invalid/kubectl-why-terminating",
+    kustomization: None,
 };
 
 impl Program {
     /// The one that is meant by a word.
     pub fn parse(word: &str) -> Option<Self> {
-        [AGENT, AGGREGATOR].into_iter().find(|program| program.word == word)
+        [AGENT, AGGREGATOR, PLUGIN].into_iter().find(|program| program.word == word)
     }
 }

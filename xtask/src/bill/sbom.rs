@@ -2,17 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::Program;
 use super::components::Component;
+use super::runtime::Runtime;
+use crate::build::Program;
 
 /// The document.
-pub fn document(program: Program, libc: &str, components: &[Component]) -> Value {
+pub fn document(program: Program, runtime: &Runtime, components: &[Component]) -> Value {
     let of = |name: &str| format!("pkg:cargo/{name}@{}", env!("CARGO_PKG_VERSION"));
     let mut listed: Vec<Value> = components.iter().map(listed).collect();
-    let version = libc.rsplit(' ').next().unwrap_or_default();
     listed.push(json!({
-        "type": "library", "bom-ref": "glibc", "name": "glibc", "version": version,
-        "licenses": [{"license": {"id": "LGPL-2.1-or-later"}}],
+        "type": "library", "bom-ref": "std", "name": "std", "version": runtime.rust_version(),
+        "licenses": [{"expression": "MIT OR Apache-2.0"}],
+    }));
+    listed.extend(runtime.glibc.as_ref().map(|version| {
+        json!({
+            "type": "library", "bom-ref": "glibc", "name": "glibc", "version": version,
+            "licenses": [{"license": {"id": "LGPL-2.1-or-later"}}],
+        })
     }));
     json!({
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
@@ -41,8 +47,8 @@ fn listed(component: &Component) -> Value {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::program::AGENT;
     use super::*;
+    use crate::build::AGENT;
 
     #[test]
     fn it_lists_each_crate_with_where_it_comes_from() {
@@ -53,10 +59,12 @@ mod tests {
             checksum: "ff".to_owned(),
             notices: BTreeSet::new(),
         };
-        let document = document(AGENT, "glibc 2.36", &[component]);
+        let runtime = Runtime { rust: "rustc 1.95.0 (of a day)".to_owned(), glibc: Some("2.36".to_owned()) };
+        let document = document(AGENT, &runtime, &[component]);
         let memchr = &document["components"][0];
         assert_eq!(memchr["purl"], "pkg:cargo/memchr@2.0.0");
         assert_eq!(memchr["licenses"][0]["expression"], "Unlicense OR MIT");
-        assert_eq!(document["components"][1]["version"], "2.36");
+        assert_eq!(document["components"][1]["version"], "1.95.0");
+        assert_eq!(document["components"][2]["version"], "2.36");
     }
 }

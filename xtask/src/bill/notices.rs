@@ -1,0 +1,85 @@
+//! The licences of what is in a program, which these ask to be passed on with it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::components::Component;
+use super::runtime::Runtime;
+use crate::build::Program;
+
+const LINE: &str = "================================================================================";
+/// glibc's own, which asks that its text comes with the program.
+const LGPL: &str = include_str!("LGPL-2.1.txt");
+
+/// One text: our licence, which crate is under which, and each text once.
+pub fn text(
+    program: Program,
+    own: &str,
+    runtime: &Runtime,
+    components: &[Component],
+) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    writeln!(text, "{} is under Apache-2.0; its text comes first. It is linked with Rust's standard", program.name)?;
+    writeln!(text, "library ({}, MIT OR Apache-2.0, taken under the latter) and with the crates below,", runtime.rust)?;
+    writeln!(text, "each under its own licence.")?;
+    if let Some(glibc) = &runtime.glibc {
+        writeln!(
+            text,
+            "\nIt is linked statically with the GNU C Library ({glibc}), under LGPL-2.1-or-later, whose text"
+        )?;
+        writeln!(text, "comes last: whoever has the sources can link the program anew with another.")?;
+    }
+    writeln!(text)?;
+    let mut by_text: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for component in components {
+        let name = format!("{} {}", component.name, component.version);
+        writeln!(text, "{name}: {}", component.license)?;
+        for notice in &component.notices {
+            by_text.entry(notice).or_default().push(name.clone());
+        }
+    }
+    writeln!(text, "\n{LINE}\nApache-2.0: {}\n\n{}", program.name, own.trim_matches('\n'))?;
+    for (notice, names) in by_text {
+        writeln!(text, "\n{LINE}\nOf {}\n\n{notice}", names.join(", "))?;
+    }
+    if runtime.glibc.is_some() {
+        writeln!(text, "\n{LINE}\nLGPL-2.1: the GNU C Library\n\n{}", LGPL.trim_matches('\n'))?;
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::build::AGENT;
+
+    fn runtime(glibc: Option<&str>) -> Runtime {
+        Runtime { rust: "rustc 1.95.0".to_owned(), glibc: glibc.map(str::to_owned) }
+    }
+
+    #[test]
+    fn each_text_is_there_once_with_all_that_it_is_of() {
+        let component = |name: &str, notice: &str| Component {
+            name: name.to_owned(),
+            version: "1.0.0".to_owned(),
+            license: "MIT".to_owned(),
+            checksum: String::new(),
+            notices: BTreeSet::from([notice.to_owned()]),
+        };
+        let all = [component("a", "the same"), component("b", "the same"), component("c", "another")];
+        let text = text(AGENT, "ours", &runtime(None), &all).unwrap();
+        assert_eq!(text.matches("the same").count(), 1, "{text}");
+        assert!(text.contains("Of a 1.0.0, b 1.0.0\n\nthe same") && text.contains("c 1.0.0: MIT"), "{text}");
+        assert!(text.contains("ours") && text.contains("rustc 1.95.0"), "{text}");
+    }
+
+    #[test]
+    fn the_text_of_the_lgpl_comes_with_what_holds_glibc_and_with_no_other() {
+        let of = |glibc| text(AGENT, "ours", &runtime(glibc), &[]).unwrap();
+        let text = of(Some("2.36"));
+        assert!(text.contains("GNU C Library (2.36)") && text.contains("GNU LESSER GENERAL PUBLIC LICENSE"), "{text}");
+        assert!(!of(None).contains("LESSER") && !of(None).contains("GNU C Library"));
+    }
+}

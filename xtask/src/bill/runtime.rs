@@ -1,0 +1,59 @@
+//! What is linked into a program beside crates: the languages' own libraries.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// Those of one program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// The compiler, with which its standard library comes.
+    pub rust: String,
+    /// The GNU C Library, by the version it tells of itself; nothing where the program holds another, or none.
+    pub glibc: Option<String>,
+}
+
+/// What glibc writes into every program that it is linked into (its `version.c`).
+const BANNER: &[u8] = b"GNU C Library (";
+const VERSION: &str = "release version ";
+
+impl Runtime {
+    /// What this program says of itself, whoever built it.
+    pub fn of(program: &[u8]) -> Result<Self> {
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let asked = Command::new(rustc).arg("--version").output().context("starting rustc")?;
+        ensure!(asked.status.success(), "rustc does not tell its version");
+        Ok(Runtime { rust: String::from_utf8(asked.stdout)?.trim().to_owned(), glibc: glibc(program) })
+    }
+
+    /// As a bill of materials has it: `1.95.0`.
+    pub fn rust_version(&self) -> &str {
+        self.rust.split(' ').nth(1).unwrap_or_default()
+    }
+}
+
+fn glibc(program: &[u8]) -> Option<String> {
+    let at = program.windows(BANNER.len()).position(|window| window == BANNER)?;
+    let line = program.get(at..)?.iter().take(200).take_while(|byte| byte.is_ascii_graphic() || **byte == b' ');
+    let line: String = line.map(|byte| char::from(*byte)).collect();
+    Some(line.split_once(VERSION)?.1.trim_end_matches('.').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn glibc_is_told_by_its_own_words() {
+        let program = b"\x7fELF\0GNU C Library (Debian GLIBC 2.36-9+deb12u14) stable release version 2.36.\nCopyright";
+        assert_eq!(glibc(program).as_deref(), Some("2.36"));
+        assert_eq!(glibc(b"\x7fELF\0musl libc"), None);
+    }
+
+    #[test]
+    fn the_compiler_is_asked() {
+        let runtime = Runtime::of(b"").unwrap();
+        assert!(runtime.rust.starts_with("rustc ") && runtime.rust_version().starts_with("1."), "{runtime:?}");
+        assert_eq!(runtime.glibc, None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Building a program that needs no shared library of others.
+
+mod platform;
+mod program;
+
+pub use platform::Platform;
+pub use program::{AGENT, AGGREGATOR, PLUGIN, Program};
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+
+/// How much the compiler shall do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// For tests: quick to build.
+    Dev,
+    /// For use.
+    #[default]
+    Release,
+}
+
+/// What a program for use may weigh, in bytes: it is pulled to every node.
+const HEAVIEST: usize = 12 << 20;
+
+impl Profile {
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "dev" => Some(Profile::Dev),
+            "release" => Some(Profile::Release),
+            _ => None,
+        }
+    }
+
+    /// Cargo calls the directory of `dev` otherwise.
+    fn directory(self) -> &'static str {
+        match self {
+            Profile::Dev => "debug",
+            Profile::Release => "release",
+        }
+    }
+
+    /// Refuses a program for use that is too heavy.
+    pub fn weigh(self, name: &str, bytes: usize) -> Result<()> {
+        ensure!(
+            self == Profile::Dev || bytes <= HEAVIEST,
+            "{name} has {bytes} bytes, and {HEAVIEST} are the most that one for use may have"
+        );
+        Ok(())
+    }
+}
+
+/// Where cargo's files go.
+pub fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// Builds it, in a directory of its own: other flags would build everything there anew, again and again.
+pub fn program(program: Program, root: &Path, platform: Platform, profile: Profile) -> Result<PathBuf> {
+    let target = target(root).join("static");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--locked", "--quiet", "--package", program.package, "--bin", program.name]);
+    // Named, even when it is the machine's own: otherwise the flags would reach procedural macros, which must be shared
+    // libraries.
+    build.args(["--target", platform.triple, "--target-dir"]).arg(&target);
+    build.current_dir(root).env("RUSTFLAGS", flags(root, platform, profile));
+    if let Some((variable, linker)) = platform.linker() {
+        build.env(variable, linker);
+    }
+    match profile {
+        Profile::Release => build.arg("--release"),
+        // Symbols would make nine tenths of the image.
+        Profile::Dev => build.env("CARGO_PROFILE_DEV_DEBUG", "false").env("CARGO_PROFILE_DEV_STRIP", "symbols"),
+    };
+    let status = build.status().context("starting cargo")?;
+    ensure!(status.success(), "{} could not be built for {platform}: {status}{}", program.name, platform.needs());
+    let mut built = target.join(platform.triple).join(profile.directory()).join(program.name);
+    if platform.os == "windows" {
+        built.set_extension("exe");
+    }
+    if Some(platform) == Platform::own() {
+        // A glibc before 2.36 cannot start a static program with packed relocations.
+        let started = Command::new(&built).arg("--help").output();
+        ensure!(started.is_ok_and(|said| said.status.success()), "{} does not start", built.display());
+    }
+    Ok(built)
+}
+
+fn flags(root: &Path, platform: Platform, profile: Profile) -> String {
+    let mut flags = vec![std::env::var("RUSTFLAGS").unwrap_or_default()];
+    // There, programs are always linked with the system's own library.
+    if platform.os != "darwin" {
+        flags.push("-C target-feature=+crt-static".to_owned());
+    }
+    if profile == Profile::Release {
+        if platform.os == "linux" {
+            // Relocations a bit each instead of 24 bytes; a linker that does not know them leaves them as they are.
+            flags.push("-C link-arg=-Wl,-z,pack-relative-relocs".to_owned());
+        }
+        // What a panic names; otherwise who builds elsewhere would get another program.
+        flags.push(format!("--remap-path-prefix={}=/source", root.display()));
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+        let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+        flags.extend(home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())));
+    }
+    flags.join(" ").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_too_many_is_refused_in_a_program_for_use() {
+        assert!(Profile::Release.weigh("agent", HEAVIEST).is_ok());
+        let error = Profile::Release.weigh("agent", HEAVIEST + 1).unwrap_err();
+        assert!(error.to_string().contains("agent has 12582913 bytes"), "{error}");
+        assert!(Profile::Dev.weigh("agent", HEAVIEST + 1).is_ok());
+    }
+}
