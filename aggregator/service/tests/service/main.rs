@@ -148,6 +148,22 @@ mod tests {
         until(Duration::from_secs(40), || running.get("/api/v1/stuck", "admin").0 == 503);
         assert_eq!(running.get("/healthz", "").0, 200);
         assert_eq!(running.get("/readyz", "").0, 200);
+        // Whoever asks, that is told, and nothing that was known.
+        let told = |token| {
+            let (status, metrics) = running.get("/metrics", token);
+            let values: Vec<String> = metrics.lines().filter(|it| !it.starts_with('#')).map(str::to_owned).collect();
+            (status, values)
+        };
+        until(Duration::from_secs(90), || {
+            // Who cannot be known may not ask often.
+            std::thread::sleep(Duration::from_secs(1));
+            let (status, values) = told("admin");
+            assert!(status == 200 && values.len() == 1, "{status} {values:?}");
+            let seconds = values[0].strip_prefix("why_terminating_cluster_api_silent_seconds{} ").unwrap();
+            seconds.parse::<i64>().unwrap() > 5
+        });
+        assert_eq!(told("forged").1.len(), 1);
+        assert_eq!(told("").0, 401);
         running.api.serve();
         until(Duration::from_secs(60), || {
             let (status, after) = running.json("/api/v1/stuck", "admin");
