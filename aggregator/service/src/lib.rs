@@ -19,7 +19,9 @@ mod judging;
 mod leader;
 mod published;
 mod requests;
+mod self_test;
 mod serve;
 
 pub use http::{Certificate, openapi};
+pub use self_test::{SelfTest, self_test};
 pub use serve::{LeaseName, Settings, serve};

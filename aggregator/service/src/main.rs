@@ -1,11 +1,12 @@
 //! `why-terminating-aggregator`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use aggregator::client::Connection;
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use service::{Certificate, LeaseName};
 use tracing_subscriber::EnvFilter;
@@ -22,6 +23,8 @@ struct Args {
 enum Command {
     /// Watch the cluster, and serve metrics and an API
     Serve(Serve),
+    /// What `helm test` runs: delete a pod of the chart that a finalizer holds, ask the service what holds it, let it go
+    SelfTest(SelfTest),
 }
 
 #[derive(Debug, clap::Args)]
@@ -56,11 +59,37 @@ struct Serve {
     request_timeout: u64,
 }
 
+#[derive(Debug, clap::Args)]
+struct SelfTest {
+    /// The pod, which only the finalizer why-terminating/helm-test holds
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pod: String,
+    /// The service's address
+    #[arg(long, env = "WHY_TERMINATING_AGGREGATOR_SERVICE_HOST")]
+    host: IpAddr,
+    /// Its port
+    #[arg(long, env = "WHY_TERMINATING_AGGREGATOR_SERVICE_PORT", default_value_t = 443)]
+    port: u16,
+    /// The token with which it is asked
+    #[arg(long, default_value = "/var/run/secrets/kubernetes.io/serviceaccount/token")]
+    token_file: PathBuf,
+    /// The kubeconfig; in a pod its service account is used
+    #[arg(long, env = "KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+    /// Seconds that the service may take until it says what holds the pod
+    #[arg(long, default_value_t = 90)]
+    patience: u64,
+}
+
 fn main() -> ExitCode {
-    let Args { command: Command::Serve(args) } = Args::parse();
+    let Args { command } = Args::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("off,service=info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
-    match run(args) {
+    let ended = match command {
+        Command::Serve(args) => serve(args),
+        Command::SelfTest(args) => self_test(args),
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -69,7 +98,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: Serve) -> anyhow::Result<()> {
+fn self_test(args: SelfTest) -> anyhow::Result<()> {
+    let (namespace, pod) = args.pod.split_once('/').context("a pod is named NAMESPACE/NAME")?;
+    let test = service::SelfTest {
+        namespace: namespace.to_owned(),
+        pod: pod.to_owned(),
+        service: SocketAddr::new(args.host, args.port),
+        token_file: args.token_file,
+        kubeconfig: args.kubeconfig,
+        patience: Duration::from_secs(args.patience),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let seen = runtime.block_on(service::self_test(&test))?;
+    println!("{seen}");
+    Ok(())
+}
+
+fn serve(args: Serve) -> anyhow::Result<()> {
     let connection = Connection {
         kubeconfig: args.kubeconfig,
         request_timeout: Duration::from_secs(args.request_timeout),

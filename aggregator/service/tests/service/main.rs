@@ -24,6 +24,8 @@ mod replicas;
 #[cfg(test)]
 mod running;
 #[cfg(test)]
+mod self_test;
+#[cfg(test)]
 mod stream;
 
 #[cfg(test)]
