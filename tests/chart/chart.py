@@ -252,10 +252,9 @@ def check_details():
         [container] = spec["containers"]
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     # Selectors cannot be changed by an upgrade.
-    assert stacks["spec"]["selector"]["matchLabels"] == {
-        "app.kubernetes.io/name": NAME,
-        "app.kubernetes.io/component": "agent",
-    }
+    for component, it in {"agent": stacks, "aggregator": service}.items():
+        labels = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": component}
+        assert it["metadata"]["name"] == f"{NAME}-{component}" and it["spec"]["selector"]["matchLabels"] == labels
 
 
 def check_alerts():

@@ -4,6 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use aggregator_core::state::Subject;
+use serde_json::json;
 
 use crate::served::{Running, Server};
 use crate::support::*;
@@ -43,6 +44,19 @@ fn each_kind_that_remains_in_a_namespace_is_read() {
         let named = look(world(), object(kind, "gone", "left"));
         assert_eq!(named.victims(0), [format!("{kind} gone/left")], "{:#?}", named.report);
     }
+}
+
+/// Its class says whether its controller's own webhook lets it be changed.
+#[test]
+fn an_ingress_of_the_aws_controller_is_read_with_its_class() {
+    let mut world = healthy().going("gone", all_false());
+    world = world.held("networking.k8s.io/v1", "Ingress", "gone", "left", &["ingress.k8s.aws/resources"]);
+    let path = "/apis/networking.k8s.io/v1/ingresses";
+    world = world.change(path, "left", |ingress| ingress["spec"] = json!({"ingressClassName": "alb"}));
+    let looked = look(world, everything());
+    let asked = |path: &str| looked.requests.iter().any(|request| request == path);
+    assert!(asked("/apis/networking.k8s.io/v1/namespaces/gone/ingresses/left"), "{:#?}", looked.requests);
+    assert!(asked("/apis/networking.k8s.io/v1/ingressclasses/alb"), "{:#?}", looked.requests);
 }
 
 #[test]

@@ -36,20 +36,15 @@ app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 {{- end }}
 
-{{/* What service and plugin get and list besides what they watch. Never Secrets. No rule repeats another: the tests look for
-     rights that nobody uses. */}}
+{{/* What service and plugin read besides what they watch. Never Secrets. No rule repeats another: the tests look for rights that
+     nobody uses. Of some kinds nothing but the metadata in a list is read, unless somebody names one: `named`. */}}
 {{- define "why-terminating.reads" -}}
 - apiGroups: [""]
-  resources:
-    - configmaps
-    - endpoints
-    - limitranges
-    - podtemplates
-    - replicationcontrollers
-    - resourcequotas
-    - serviceaccounts
-    - services
+  resources: [endpoints, replicationcontrollers, serviceaccounts, services]
   verbs: [get, list]
+- apiGroups: [""]
+  resources: [configmaps, limitranges, podtemplates, resourcequotas]
+  verbs: [{{ if .named }}get, {{ end }}list]
 - apiGroups: [""]
   resources: [events]
   verbs: [list]
@@ -61,16 +56,19 @@ app.kubernetes.io/component: {{ .component }}
     - autoscaling
     - batch
     - coordination.k8s.io
-    - discovery.k8s.io
     - events.k8s.io
     - networking.k8s.io
-    - policy
-    - rbac.authorization.k8s.io
-    - resource.k8s.io
     - storage.k8s.io
   resources: ["*"]
   verbs: [get, list]
-{{- with .Values.aggregator.rbac.groups }}
+- apiGroups:
+    - discovery.k8s.io
+    - policy
+    - rbac.authorization.k8s.io
+    - resource.k8s.io
+  resources: ["*"]
+  verbs: [{{ if .named }}get, {{ end }}list]
+{{- with .root.Values.aggregator.rbac.groups }}
 - apiGroups:
     {{- toYaml . | nindent 4 }}
   resources: ["*"]
