@@ -34,7 +34,7 @@ SETS = {
     ),
     "kernel stacks": ({"agent": {"kernelStacks": True}}, [("DaemonSet", 1)]),
     "the kubelet's counters": ({"agent": {"kubeletMetrics": True}}, [("DaemonSet", 1)]),
-    "OpenShift": ({"openshift": {"scc": True}}, [("SecurityContextConstraints", 1)]),
+    "OpenShift": ({"openshift": {"scc": True}}, [("SecurityContextConstraints", 1), ("RoleBinding", 5)]),
     "monitored": (
         {
             "podMonitor": {"enabled": True, "labels": {"release": "p"}},
@@ -79,6 +79,10 @@ SETS = {
         },
         [("PodDisruptionBudget", 0), ("ResourceQuota", 1)],
     ),
+    "a role for people": (
+        {"plugin": {"clusterRole": True}, "aggregator": {"rbac": {"groups": ["argoproj.io"]}}},
+        [("ClusterRole", 3), ("ClusterRoleBinding", 2)],
+    ),
     "the service alone": ({"agent": {"enabled": False}}, [("DaemonSet", 0), ("ClusterRole", 1)]),
     "the agent alone": ({"aggregator": {"enabled": False}}, [("Deployment", 0), ("ClusterRole", 1)]),
 }
@@ -95,6 +99,7 @@ REFUSED = [
     {"aggregator": {"rbac": {"groups": ["*"]}}},
     {"aggregator": {"rbac": {"groups": [""]}}},
     {"aggregator": {"replicas": 0}},
+    {"plugin": {"clusterRole": "yes"}},
     {"prometheusRule": {"runbooks": "wiki"}},
     {"prometheusRule": {"runbooks": "https://wiki.example.com/causes"}},
     {"dashboard": {"labels": {"grafana_dashboard": 1}}},
@@ -114,7 +119,7 @@ BASE_FILES = {
     **{
         f"deploy/aggregator/{name}.yaml": f"aggregator/{name}.yaml"
         for name in (
-            "service-account rbac quota network-policy deployment disruption-budget service event-policy".split()
+            "service-account rbac lease quota network-policy deployment disruption-budget service event-policy".split()
         )
     },
 }
@@ -163,6 +168,27 @@ def readme():
     return "deploy/chart/README.md", "\n".join(lines) + "\n"
 
 
+def rights():
+    """What each program may do, which the fake API server of all tests enforces: every right that any value gives."""
+    values = {
+        "agent": {"kubeletMetrics": True},
+        # The fake takes it for the group of any custom resource.
+        "aggregator": {"rbac": {"groups": ["own-kinds.example.com"]}},
+        "plugin": {"clusterRole": True},
+    }
+    found = objects(render(values))
+    roles = {(it["kind"], it["metadata"]["name"]): it for it in found if it["kind"].endswith("Role")}
+    granted = {"kubectl-why_terminating": [{"namespace": None, "rules": roles["ClusterRole", f"{NAME}-plugin"]["rules"]}]}
+    for binding in (it for it in found if it["kind"].endswith("RoleBinding")):
+        [subject], of = binding["subjects"], binding["roleRef"]
+        role = {"namespace": binding["metadata"].get("namespace"), "rules": roles[of["kind"], of["name"]]["rules"]}
+        granted.setdefault(subject["name"], []).append(role)
+    for program in granted.values():
+        # As an API server: what holds everywhere is looked at first, so that it shows what a Role repeats.
+        program.sort(key=lambda role: role["namespace"] or "")
+    return "tests/apiserver/rights.json", json.dumps(granted, indent=1, sort_keys=True) + "\n"
+
+
 def check_set(name, values, expected):
     report = lint(CHART, values, strict=True, namespace=NAME)
     # No icon is to be had.
@@ -185,7 +211,11 @@ def check_rights():
                 resources, groups = set(rule["resources"]), set(rule["apiGroups"])
                 assert "*" not in groups and "*" not in rule["verbs"], role["metadata"]["name"]
                 assert "" not in groups or not resources & {"*", "secrets", "pods/exec", "serviceaccounts/token"}
-                assert not {"impersonate", "delete", "deletecollection", "escalate", "bind"} & set(rule["verbs"])
+                forbidden = {"impersonate", "delete", "deletecollection", "escalate", "bind"}
+                if rule.get("resourceNames") == [f"{NAME}-test-held"]:
+                    # The one pod that `helm test` deletes.
+                    forbidden.remove("delete")
+                assert not forbidden & set(rule["verbs"]), role["metadata"]["name"]
 
 
 def check_details():
@@ -209,11 +239,22 @@ def check_details():
         context = container["securityContext"]
         assert context["allowPrivilegeEscalation"] is False and context["capabilities"] == {"drop": ["ALL"]}
         assert all("hostPort" not in port for port in container["ports"])
+    # So do the pods of `helm test`, which are there for the test only.
+    hooks = [it for it in objects(render({})) if "helm.sh/hook" in it["metadata"].get("annotations", {})]
+    assert [it["kind"] for it in hooks] == ["ServiceAccount", "Role", "RoleBinding", "Pod", "Pod"]
+    for hook in hooks:
+        annotations = hook["metadata"]["annotations"]
+        assert annotations["helm.sh/hook"] == "test", hook["metadata"]["name"]
+        assert annotations["helm.sh/hook-delete-policy"] == "before-hook-creation,hook-succeeded"
+    for spec in (it["spec"] for it in hooks if it["kind"] == "Pod"):
+        assert not {"hostPID", "hostIPC", "hostNetwork", "priorityClassName"} & set(spec)
+        assert spec["securityContext"]["runAsNonRoot"] and spec["restartPolicy"] == "Never"
+        [container] = spec["containers"]
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     # Selectors cannot be changed by an upgrade.
-    assert stacks["spec"]["selector"]["matchLabels"] == {
-        "app.kubernetes.io/name": NAME,
-        "app.kubernetes.io/component": "agent",
-    }
+    for component, it in {"agent": stacks, "aggregator": service}.items():
+        labels = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": component}
+        assert it["metadata"]["name"] == f"{NAME}-{component}" and it["spec"]["selector"]["matchLabels"] == labels
 
 
 def check_alerts():
@@ -317,7 +358,7 @@ def lost_in(ours, taken, path):
 
 
 def main():
-    written = dict([*base(), readme()])
+    written = dict([*base(), readme(), rights()])
     if "--write" in sys.argv:
         for file, text in written.items():
             (ROOT / file).write_text(text)
@@ -344,4 +385,5 @@ def main():
         sys.exit(f"stale, run tests/chart/run.sh --write: {' '.join(stale)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 #
 #   KUBE_ASSETS=DIR tests/e2e/cluster.sh up     prints what to export
 #   KUBE_ASSETS=DIR tests/e2e/cluster.sh down   leaves nothing behind; fails where something is still mounted
+#   KUBE_ASSETS=DIR tests/e2e/cluster.sh service NAMESPACE NAME   lets pods reach one endpoint of a Service
 #
 # DIR holds etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, kubectl, containerd,
 # containerd-shim-runc-v2 and ctr. There is no kube-proxy and no DNS: pods reach the API server at 10.96.0.1 only.
@@ -145,6 +146,18 @@ YAML
     echo "export PATH=$KUBE_ASSETS:\$PATH KUBECONFIG=$KUBECONFIG CRI_SOCK=$socket"
 }
 
+service() { # NAMESPACE NAME
+    from=$(kubectl -n "$1" get service "$2" -o 'jsonpath={.spec.clusterIP} {.spec.ports[0].port}')
+    to=$(kubectl -n "$1" get endpointslices -l "kubernetes.io/service-name=$2" \
+        -o 'jsonpath={.items[0].endpoints[?(@.conditions.ready==true)].addresses[0]} {.items[0].ports[0].port}')
+    ready=$(echo "$to" | awk '{ print $1 ":" $NF }')
+    stop service
+    start service socat TCP-LISTEN:6445,bind=10.89.0.1,fork,reuseaddr "TCP:$ready"
+    rule="PREROUTING -i $bridge -d ${from% *} -p tcp --dport ${from#* } -j DNAT --to-destination 10.89.0.1:6445"
+    # shellcheck disable=SC2086
+    iptables -t nat -C $rule 2>/dev/null || { iptables -t nat -A $rule && echo "$rule" >>$state/run/rules; }
+}
+
 within() { # SECONDS COMMAND...
     left=$1
     shift
@@ -170,7 +183,7 @@ stop() { # NAME...
 down() {
     kubectl delete pods --all-namespaces --all --force --grace-period=0 >/dev/null 2>&1 || true
     sleep 5
-    stop kubelet forward scheduler controllers apiserver
+    stop kubelet forward service scheduler controllers apiserver
     for pid in $(pgrep -f "containerd-shim-runc-v2.*$socket"); do kill -9 "$pid" 2>/dev/null || true; done
     stop containerd etcd
     # Whose shim has gone goes on.
@@ -184,6 +197,10 @@ down() {
     done
     iptables -t nat -D PREROUTING -i $bridge -d 10.96.0.1 -p tcp --dport 443 -j DNAT --to-destination 10.89.0.1:6444 \
         2>/dev/null || true
+    while read -r rule; do
+        # shellcheck disable=SC2086
+        iptables -t nat -D $rule 2>/dev/null || true
+    done 2>/dev/null <$state/run/rules || true
     ip link del $bridge 2>/dev/null || true
     for namespace in $(ip netns list 2>/dev/null | awk '/^cni-/ { print $1 }'); do ip netns del "$namespace" || true; done
     if [ -n "$(mounts)" ]; then
@@ -195,4 +212,4 @@ down() {
     [ ! -e /var/lib/kubelet/.why-terminating-e2e ] || rm -rf --one-file-system /var/lib/kubelet
 }
 
-"$1"
+"$@"

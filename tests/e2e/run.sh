@@ -4,6 +4,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 export TARGET="${TARGET:-${CARGO_TARGET_DIR:-target}}"
+# Where PyPI has Helm's library it is the chart that is installed, else what kubectl makes of deploy/.
+HELM_PYTHON=$(sh tests/chart/python.sh) || HELM_PYTHON=
+export HELM_PYTHON
 if [ -n "${KUBE_ASSETS-}" ]; then
     trap 'tests/e2e/cluster.sh down' EXIT
     trap 'exit 1' INT TERM

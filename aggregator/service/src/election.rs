@@ -53,12 +53,8 @@ impl Election {
         Election { identity, seen: None, writes_until: Duration::ZERO }
     }
 
-    /// What stands in the Lease now; none: there is no Lease.
-    pub fn observe(&mut self, record: Option<Record>, now: Duration) -> Step {
-        let Some(record) = record else {
-            self.seen = None;
-            return Step::Take { transitions: 0 };
-        };
+    /// What stands in the Lease now.
+    pub fn observe(&mut self, record: Record, now: Duration) -> Step {
         let since = match &self.seen {
             Some((before, since)) if *before == record => *since,
             _ => now,
@@ -90,8 +86,8 @@ impl Election {
 mod tests {
     use super::*;
 
-    fn of(holder: &str, renewed: u32) -> Option<Record> {
-        Some(Record { holder: holder.to_owned(), lease: LEASE, transitions: 3, renewed: renewed.to_string() })
+    fn of(holder: &str, renewed: u32) -> Record {
+        Record { holder: holder.to_owned(), lease: LEASE, transitions: 3, renewed: renewed.to_string() }
     }
 
     const fn s(seconds: u64) -> Duration {
@@ -118,7 +114,7 @@ mod tests {
     #[test]
     fn a_lease_that_was_given_back_or_never_was_is_taken_at_once() {
         let mut election = Election::new("b".to_owned());
-        assert_eq!(election.observe(None, s(0)), Step::Take { transitions: 0 });
+        assert_eq!(election.observe(Record::default(), s(0)), Step::Take { transitions: 1 });
         assert_eq!(election.observe(of("", 0), s(0)), Step::Take { transitions: 4 });
         assert_eq!(election.observe(of("b", 0), s(0)), Step::Take { transitions: 3 });
     }
@@ -136,7 +132,7 @@ mod tests {
     #[test]
     fn a_lease_that_would_hold_for_ever_does_not() {
         let mut election = Election::new("b".to_owned());
-        let record = |lease| Some(Record { lease, ..of("a", 0).unwrap() });
+        let record = |lease| Record { lease, ..of("a", 0) };
         assert_eq!(election.observe(record(Duration::MAX), s(0)), Step::Wait);
         assert_eq!(election.observe(record(Duration::MAX), s(60)), Step::Take { transitions: 4 });
     }

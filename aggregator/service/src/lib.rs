@@ -20,7 +20,9 @@ mod leader;
 mod look_back;
 mod published;
 mod requests;
+mod self_test;
 mod serve;
 
 pub use http::{Certificate, openapi};
+pub use self_test::{SelfTest, self_test};
 pub use serve::{LeaseName, Settings, serve};

@@ -2,12 +2,13 @@
 
 mod heap;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use aggregator::client::Connection;
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use service::{Certificate, LeaseName};
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -26,6 +27,8 @@ struct Args {
 enum Command {
     /// Watch the cluster, and serve metrics and an API
     Serve(Serve),
+    /// What `helm test` runs: delete a pod of the chart that a finalizer holds, ask the service what holds it, let it go
+    SelfTest(SelfTest),
 }
 
 #[derive(Debug, clap::Args)]
@@ -60,15 +63,41 @@ struct Serve {
     request_timeout: u64,
 }
 
+#[derive(Debug, clap::Args)]
+struct SelfTest {
+    /// The pod, which only the finalizer why-terminating/helm-test holds
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pod: String,
+    /// The service's address
+    #[arg(long, env = "WHY_TERMINATING_AGGREGATOR_SERVICE_HOST")]
+    host: IpAddr,
+    /// Its port
+    #[arg(long, env = "WHY_TERMINATING_AGGREGATOR_SERVICE_PORT", default_value_t = 443)]
+    port: u16,
+    /// The token with which it is asked
+    #[arg(long, default_value = "/var/run/secrets/kubernetes.io/serviceaccount/token")]
+    token_file: PathBuf,
+    /// The kubeconfig; in a pod its service account is used
+    #[arg(long, env = "KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+    /// Seconds that the service may take until it says what holds the pod
+    #[arg(long, default_value_t = 90)]
+    patience: u64,
+}
+
 fn main() -> ExitCode {
     heap::share_and_give_back();
-    let Args { command: Command::Serve(args) } = Args::parse();
+    let Args { command } = Args::parse();
     // By target and level alone: filters on the fields of spans would bring an engine for regular expressions along.
     let asked = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
     let filter: Targets = asked.unwrap_or_else(|| Targets::from_iter([("service", LevelFilter::INFO)]));
     let lines = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
     lines.with_writer(std::io::stderr).with_target(false).finish().with(filter).init();
-    match run(args) {
+    let ended = match command {
+        Command::Serve(args) => serve(args),
+        Command::SelfTest(args) => self_test(args),
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -77,7 +106,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: Serve) -> anyhow::Result<()> {
+fn self_test(args: SelfTest) -> anyhow::Result<()> {
+    let (namespace, pod) = args.pod.split_once('/').context("a pod is named NAMESPACE/NAME")?;
+    let test = service::SelfTest {
+        namespace: namespace.to_owned(),
+        pod: pod.to_owned(),
+        service: SocketAddr::new(args.host, args.port),
+        token_file: args.token_file,
+        kubeconfig: args.kubeconfig,
+        patience: Duration::from_secs(args.patience),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let seen = runtime.block_on(service::self_test(&test))?;
+    println!("{seen}");
+    Ok(())
+}
+
+fn serve(args: Serve) -> anyhow::Result<()> {
     let connection = Connection {
         kubeconfig: args.kubeconfig,
         request_timeout: Duration::from_secs(args.request_timeout),

@@ -284,6 +284,7 @@ impl ConnectionFlags {
             impersonate_uid: self.impersonate_uid.clone(),
             disable_compression: self.disable_compression,
             request_timeout: self.request_timeout,
+            user_agent: concat!("kubectl-why_terminating/", env!("CARGO_PKG_VERSION")),
         }
     }
 }

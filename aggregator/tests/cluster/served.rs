@@ -48,7 +48,7 @@ impl Server {
         self.fake.store()
     }
 
-    fn plugin(&self, arguments: &[&str]) -> Command {
+    pub fn plugin(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PLUGIN);
         command.arg("--kubeconfig").arg(self.kubeconfig.path()).args(arguments).env_remove("KUBECONFIG");
         command
@@ -178,7 +178,7 @@ fn get(server: &Server, path: &str) -> Value {
 }
 
 /// A child that does not outlive its test.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

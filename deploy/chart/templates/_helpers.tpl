@@ -35,3 +35,84 @@ app.kubernetes.io/component: {{ .component }}
 {{- else if and (eq (toString .Values.eventPolicy.enabled) "auto") (semverCompare ">=1.32.0-0" (include "why-terminating.kubeVersion" .)) }}true
 {{- end -}}
 {{- end }}
+
+{{/* What service and plugin read besides what they watch. Never Secrets. No rule repeats another: the tests look for rights that
+     nobody uses. Of some kinds nothing but the metadata in a list is read, unless somebody names one: `named`. */}}
+{{- define "why-terminating.reads" -}}
+- apiGroups: [""]
+  resources: [endpoints, replicationcontrollers, serviceaccounts, services]
+  verbs: [get, list]
+- apiGroups: [""]
+  resources: [configmaps, limitranges, podtemplates, resourcequotas]
+  verbs: [{{ if .named }}get, {{ end }}list]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+# Groups of Kubernetes itself, none of which holds a Secret: any kind may be what remains, or what has to do with it.
+- apiGroups:
+    - admissionregistration.k8s.io
+    - apiregistration.k8s.io
+    - apps
+    - autoscaling
+    - batch
+    - coordination.k8s.io
+    - events.k8s.io
+    - networking.k8s.io
+    - storage.k8s.io
+  resources: ["*"]
+  verbs: [get, list]
+- apiGroups:
+    - discovery.k8s.io
+    - policy
+    - rbac.authorization.k8s.io
+    - resource.k8s.io
+  resources: ["*"]
+  verbs: [{{ if .named }}get, {{ end }}list]
+{{- with .root.Values.aggregator.rbac.groups }}
+- apiGroups:
+    {{- toYaml . | nindent 4 }}
+  resources: ["*"]
+  verbs: [get, list]
+{{- end }}
+{{- end }}
+
+{{/* What both pods of `helm test` are: as restricted as can be. */}}
+{{- define "why-terminating.testPod" -}}
+serviceAccountName: why-terminating-test
+automountServiceAccountToken: false
+# By its links the test finds the service where no DNS answers.
+enableServiceLinks: true
+restartPolicy: Never
+nodeSelector:
+  {{- toYaml .Values.aggregator.nodeSelector | nindent 2 }}
+{{- with .Values.aggregator.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsUser: 65532
+  runAsGroup: 65532
+  runAsNonRoot: true
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{- define "why-terminating.testContainer" -}}
+image: {{ include "why-terminating.image" (dict "root" . "image" .Values.aggregator.image) }}
+imagePullPolicy: {{ .Values.aggregator.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+resources:
+  requests:
+    cpu: 10m
+    memory: 16Mi
+  limits:
+    memory: 64Mi
+{{- end }}

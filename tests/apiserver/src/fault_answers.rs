@@ -10,7 +10,7 @@ use crate::{
     list::expired_token,
     request::Asked,
     server::{Reply, Server, connection_cut},
-    status::{Scope, Status},
+    status::Status,
     watch::Watch,
 };
 
@@ -42,6 +42,9 @@ pub(crate) fn effect(server: &Arc<Server>, asked: &Asked) -> Effect {
     if !allowed {
         return Effect::Answer(unauthorized());
     }
+    if let Err(refused) = asked.may(None) {
+        return Effect::Answer(refused.into());
+    }
     match world.injector.next(asked.method.as_str(), asked.verb, &asked.path) {
         None => Effect::None,
         Some(Fault::Cut) => Effect::Cut,
@@ -50,7 +53,7 @@ pub(crate) fn effect(server: &Arc<Server>, asked: &Asked) -> Effect {
         Some(Fault::Nonsense) => Effect::Answer(Reply::json(200, r#"{"kind":"List","metadata":{"resourceVersion":"#)),
         Some(Fault::Gone) if asked.verb == "watch" => Effect::Answer(Reply::Watch(Watch::expired(server))),
         Some(Fault::Gone) => Effect::Answer(expired_token().into()),
-        Some(Fault::Forbidden) => Effect::Answer(forbidden(server, asked)),
+        Some(Fault::Forbidden) => Effect::Answer(forbidden(asked)),
         Some(Fault::Unauthorized) => Effect::Answer(unauthorized()),
         Some(Fault::Status { status, retry_after }) => Effect::Answer(failure(status, retry_after)),
     }
@@ -60,10 +63,11 @@ fn unauthorized() -> Reply {
     Status::new(401, "Unauthorized", "Unauthorized").into()
 }
 
-fn forbidden(server: &Server, asked: &Asked) -> Reply {
-    let resource = asked.target.as_ref().map(|target| server.catalog.get(target.resource));
-    let scope = asked.target.as_ref().map_or(Scope { namespace: None, name: "" }, |target| target.scope());
-    Status::forbidden_by_rbac(asked.verb, resource, scope, &asked.path).into()
+fn forbidden(asked: &Asked) -> Reply {
+    match &asked.attributes {
+        Some(attributes) => Status::forbidden_by_rbac(attributes).into(),
+        None => Status::forbidden_path(asked.verb, &asked.path).into(),
+    }
 }
 
 fn failure(status: u16, retry_after: Option<u64>) -> Reply {

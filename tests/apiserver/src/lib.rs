@@ -10,6 +10,7 @@
 //! and [`Store::requests`] tells what it was asked.
 
 mod apply;
+mod attributes;
 mod catalog;
 mod detector;
 mod event;
@@ -22,6 +23,7 @@ mod names;
 mod object;
 mod pack;
 mod prepared;
+mod rbac;
 mod recording;
 mod request;
 mod requests;
@@ -37,6 +39,7 @@ mod write;
 pub use fake::{FakeApiServer, VERSION, kubeconfig};
 pub use faults::{Fault, Faults, Rule};
 pub use prepared::Prepared;
+pub use rbac::{USED, differences, guarded};
 pub use recording::recordings;
 pub use requests::Request;
 pub use server::{serve, service};

@@ -10,10 +10,12 @@ use axum::{
 use percent_encoding::percent_decode_str;
 
 use crate::{
+    attributes::Attributes,
     catalog::{Catalog, Resource},
     object::Form,
+    rbac,
     selector::Selection,
-    status::{Scope, Status},
+    status::Status,
 };
 
 /// The resource, and which of its objects.
@@ -64,10 +66,6 @@ impl Target {
         }
         Some(Self { resource, namespace, name, subresource })
     }
-
-    pub(crate) fn scope(&self) -> Scope<'_> {
-        Scope { namespace: self.namespace.as_deref(), name: self.name.as_deref().unwrap_or_default() }
-    }
 }
 
 /// A request, taken apart.
@@ -80,14 +78,25 @@ pub(crate) struct Asked {
     pub(crate) body: Bytes,
     pub(crate) target: Option<Target>,
     pub(crate) verb: &'static str,
+    /// What RBAC is asked about it.
+    pub(crate) attributes: Option<Attributes>,
+    /// Those of the project's programs that ask.
+    programs: Vec<&'static str>,
 }
 
 impl Asked {
-    pub(crate) fn new(parts: Parts, body: Bytes, catalog: &Catalog) -> Self {
+    /// Where a request does not say who asks, it is all of `programs`.
+    pub(crate) fn new(parts: Parts, body: Bytes, catalog: &Catalog, programs: &[&'static str]) -> Self {
         let path = parts.uri.path().to_owned();
         let query = Query::try_from_uri(&parts.uri).map(|query| query.0).unwrap_or_default();
         let target = Target::parse(&path, catalog);
-        let mut asked = Self { method: parts.method, path, query, headers: parts.headers, body, target, verb: "get" };
+        let attributes = Attributes::of(&parts.method, &path, &query);
+        let Parts { method, headers, .. } = parts;
+        let programs = match headers.get(header::USER_AGENT).map(|agent| agent.to_str().unwrap_or_default()) {
+            Some(agent) => rbac::program(agent).into_iter().collect(),
+            None => programs.to_vec(),
+        };
+        let mut asked = Self { method, path, query, headers, body, target, verb: "get", attributes, programs };
         asked.verb = match asked.method {
             Method::POST => "create",
             Method::PUT => "update",
@@ -98,6 +107,13 @@ impl Asked {
             _ => "get",
         };
         asked
+    }
+
+    /// Whether who asks may do it, or instead of its own verb another one.
+    pub(crate) fn may(&self, verb: Option<&'static str>) -> Result<(), Status> {
+        let Some(attributes) = &self.attributes else { return Ok(()) };
+        let attributes = Attributes { verb: verb.unwrap_or(attributes.verb), ..attributes.clone() };
+        self.programs.iter().try_for_each(|program| rbac::check(program, &attributes))
     }
 
     /// A parameter of the query; empty when it is missing.

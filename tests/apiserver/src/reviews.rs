@@ -3,11 +3,14 @@
 use axum::{Json, Router, routing::post};
 use serde_json::{Value, json};
 
+use crate::guarded;
+
 /// TokenReviews and SubjectAccessReviews, which are answered and kept nowhere.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    Router::new()
+    let reviews = Router::new()
         .route("/apis/authentication.k8s.io/v1/tokenreviews", post(token))
-        .route("/apis/authorization.k8s.io/v1/subjectaccessreviews", post(access))
+        .route("/apis/authorization.k8s.io/v1/subjectaccessreviews", post(access));
+    guarded(reviews)
 }
 
 async fn token(Json(review): Json<Value>) -> Json<Value> {

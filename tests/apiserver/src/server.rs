@@ -51,6 +51,8 @@ pub(crate) struct Server {
     version: String,
     /// What time it says it is, when that is not now.
     date: Option<String>,
+    /// Who asks where a request does not say.
+    asked_by: &'static [&'static str],
 }
 
 /// What answers as the server does, for a client in the same process. Files that are written are seen with the next
@@ -102,7 +104,8 @@ impl Server {
         let log = Arc::new(RequestLog::open(&store.request_log())?);
         let taken_at = recording.as_ref().filter(|_| store.is_then()).and_then(Recording::taken_at);
         let date = taken_at.map(|at| at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
-        Ok(Self { catalog, recording, world: Mutex::new(world), log, version, date })
+        let asked_by = store.programs();
+        Ok(Self { catalog, recording, world: Mutex::new(world), log, version, date, asked_by })
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
@@ -210,7 +213,7 @@ async fn handle(State(server): State<Arc<Server>>, request: axum::extract::Reque
 }
 
 fn asked(server: &Server, parts: Parts, body: Bytes) -> Asked {
-    Asked::new(parts, body, &server.catalog)
+    Asked::new(parts, body, &server.catalog, server.asked_by)
 }
 
 fn response(status: u16, content_type: &str, headers: &[(&'static str, String)], body: Body) -> Response {

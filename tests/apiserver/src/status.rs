@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Resource;
+use crate::{attributes::Attributes, catalog::Resource};
+
+/// Whoever is refused.
+const USER: &str = "system:serviceaccount:default:fake";
 
 /// An answer that is no object.
 #[derive(Debug)]
@@ -53,29 +56,32 @@ impl Status {
         Self::new(409, "Conflict", message).with_details(resource.details(name))
     }
 
+    /// As role based access control refuses a path that is no resource's.
+    pub(crate) fn forbidden_path(verb: &str, path: &str) -> Self {
+        let message = format!("forbidden: User \"{USER}\" cannot {verb} path \"{path}\"");
+        Self::new(403, "Forbidden", message).with_details(json!({}))
+    }
+
     /// As role based access control refuses.
-    pub(crate) fn forbidden_by_rbac(verb: &str, resource: Option<&Resource>, scope: Scope<'_>, path: &str) -> Self {
-        const USER: &str = "system:serviceaccount:default:fake";
-        let Some(resource) = resource else {
-            let message = format!("forbidden: User \"{USER}\" cannot {verb} path \"{path}\"");
-            return Self::new(403, "Forbidden", message).with_details(json!({}));
-        };
-        let named = if scope.name.is_empty() { String::new() } else { format!(" \"{}\"", scope.name) };
-        let place = match scope.namespace {
+    pub(crate) fn forbidden_by_rbac(asked: &Attributes) -> Self {
+        let Attributes { verb, group, resource, namespace, name } = asked;
+        let plural = resource.split('/').next().unwrap_or_default();
+        let qualified = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
+        let named = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
+        let place = match namespace {
             Some(namespace) => format!("in the namespace \"{namespace}\""),
             None => "at the cluster scope".to_owned(),
         };
         let message = format!(
-            "{}{named} is forbidden: User \"{USER}\" cannot {verb} resource \"{}\" in API group \"{}\" {place}",
-            resource.qualified(),
-            resource.plural,
-            resource.group
+            "{qualified}{named} is forbidden: User \"{USER}\" cannot {verb} resource \"{resource}\" in API group \
+             \"{group}\" {place}"
         );
-        let mut details = resource.details(scope.name);
-        if let Some(details) = details.as_object_mut()
-            && scope.name.is_empty()
-        {
-            details.remove("name");
+        let mut details = json!({"kind": plural});
+        if !name.is_empty() {
+            details["name"] = json!(name);
+        }
+        if !group.is_empty() {
+            details["group"] = json!(group);
         }
         Self::new(403, "Forbidden", message).with_details(details)
     }
@@ -97,14 +103,6 @@ impl Status {
         object.insert("code".into(), json!(self.code));
         Value::Object(object)
     }
-}
-
-/// What a request was about, for a refusal.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scope<'a> {
-    pub(crate) namespace: Option<&'a str>,
-    /// Empty for a collection.
-    pub(crate) name: &'a str,
 }
 
 impl From<anyhow::Error> for Status {

@@ -28,12 +28,13 @@ pub struct Store {
     recording: Option<PathBuf>,
     is_then: bool,
     prepared: Arc<[Arc<Prepared>]>,
+    asked_by: &'static [&'static str],
 }
 
 impl Store {
     /// Uses `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), recording: None, is_then: false, prepared: Arc::new([]) }
+        Self { root: root.into(), recording: None, is_then: false, prepared: Arc::new([]), asked_by: &[] }
     }
 
     /// Lets the fake answer from the recording in `dir` what no file here says otherwise.
@@ -50,6 +51,17 @@ impl Store {
 
     pub(crate) fn is_then(&self) -> bool {
         self.is_then
+    }
+
+    /// Who asks where a request has no User-Agent, as that of a client in the same process: it is granted what all of
+    /// these programs may do.
+    pub fn asked_by(mut self, programs: &'static [&'static str]) -> Self {
+        self.asked_by = programs;
+        self
+    }
+
+    pub(crate) fn programs(&self) -> &'static [&'static str] {
+        self.asked_by
     }
 
     /// Adds objects below the files that are too many to be files.

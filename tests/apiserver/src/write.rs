@@ -123,7 +123,8 @@ impl Writer<'_> {
         let force = self.asked.is_set("force");
         let mut new = apply::apply(self.resource, &key.1, live_value, &patch, manager, force)?;
         match live {
-            None => self.store_new(key, new),
+            // Whoever applies an object that is not there yet must be allowed to create it, too.
+            None => self.asked.may(Some("create")).and_then(|()| self.store_new(key, new)),
             Some(live) => {
                 new["metadata"]["resourceVersion"] = patch["metadata"]["resourceVersion"].clone();
                 self.store_changed(key, &live, new)
@@ -149,7 +150,7 @@ impl Writer<'_> {
             return Err(Status::conflict(self.resource, &key.1, &why));
         }
         // With finalizers left a real server only marks the object.
-        if object.value.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|left| !left.is_empty()) {
+        if is_held(&object) {
             let mut marked = Value::clone(&object.value);
             marked["metadata"]["deletionGracePeriodSeconds"] = json!(0);
             if marked["metadata"]["deletionTimestamp"].is_null() {
@@ -325,6 +326,11 @@ impl Writer<'_> {
         if new.same_as(old) {
             return Ok(self.reply(200, old));
         }
+        // With the last finalizer goes what was only held by it.
+        if !is_held(&new) && is_held(old) && !new.value["metadata"]["deletionTimestamp"].is_null() {
+            self.world.remove(self.target.resource, &key)?;
+            return Ok(self.reply(200, &new));
+        }
         let object = self.world.put(self.target.resource, key, Value::clone(&new.value))?;
         Ok(self.reply(200, &object))
     }
@@ -339,6 +345,11 @@ impl Writer<'_> {
         render(&mut text, self.resource, object, form, false);
         Reply::json(status, text)
     }
+}
+
+/// Whether a finalizer is left.
+fn is_held(object: &Object) -> bool {
+    object.value.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|left| !left.is_empty())
 }
 
 /// JSON merge patch (RFC 7386).

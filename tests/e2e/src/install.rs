@@ -20,7 +20,7 @@ pub struct Installed {
     token: String,
 }
 
-/// Loads the images and applies the manifests.
+/// Loads the images, and installs the chart or applies the manifests.
 pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
     let dir = tempfile::tempdir()?;
     let busybox = dir.path().join("busybox.tar");
@@ -34,8 +34,13 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
         let words = String::from_utf8_lossy(&output.stderr);
         anyhow::ensure!(output.status.success(), "import {} (make image writes it): {words}", image.display());
     }
-    for part in ["deploy", "deploy/aggregator"] {
-        cluster.kubectl(&["apply", "-k", &project().join(part).to_string_lossy()])?;
+    match helm() {
+        Some(mut helm) => done(helm.arg("install"))?,
+        None => {
+            for part in ["deploy", "deploy/aggregator"] {
+                cluster.kubectl(&["apply", "-k", &project().join(part).to_string_lossy()])?;
+            }
+        }
     }
     for part in ["daemonset/why-terminating-agent", "deployment/why-terminating-aggregator"] {
         cluster.kubectl(&["-n", NAMESPACE, "rollout", "status", part, "--timeout=120s"])?;
@@ -51,6 +56,21 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
     ])?;
     let token = cluster.kubectl(&["-n", NAMESPACE, "create", "token", READER, "--duration=2h"])?;
     Ok(Installed { token: token.trim().to_owned() })
+}
+
+/// What installs the chart, where Helm's library is there.
+fn helm() -> Option<Command> {
+    let python = std::env::var_os("HELM_PYTHON").filter(|python| !python.is_empty())?;
+    let mut command = Command::new(python);
+    command.arg(project().join("tests/chart/cluster.py"));
+    Some(command)
+}
+
+/// It says itself what went wrong.
+fn done(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.status().context("run Python")?;
+    anyhow::ensure!(status.success(), "{command:?}: {status}");
+    Ok(())
 }
 
 impl Installed {
@@ -75,6 +95,10 @@ impl Installed {
     /// Takes all of it away.
     pub fn remove(&self, cluster: &Cluster) -> anyhow::Result<()> {
         cluster.kubectl(&["delete", "clusterrolebinding", READER])?;
+        cluster.kubectl(&["delete", "serviceaccount", READER, "-n", NAMESPACE])?;
+        if let Some(mut helm) = helm() {
+            return done(helm.arg("uninstall"));
+        }
         for part in ["deploy/aggregator", "deploy"] {
             let part = project().join(part);
             cluster.kubectl(&["delete", "-k", &part.to_string_lossy(), "--ignore-not-found", "--timeout=120s"])?;

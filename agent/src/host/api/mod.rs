@@ -142,6 +142,7 @@ mod tests {
         assert_eq!(asked(None).await.len(), 3);
         assert_eq!(asked(named("db-0")).await, ["shop/db-0"]);
         assert_eq!(asked(named("db-2")).await, [""; 0], "it is on another node");
+        assert_eq!(conversation.volumes(vec!["pv-a".to_owned()]).await, Seen::Seen(Vec::new()), "it is not there");
         fake.stop().unwrap();
     }
 

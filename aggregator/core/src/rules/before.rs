@@ -131,7 +131,7 @@ fn namespace(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     for pod in diagnosis.required(format!("pods of {name}"), "what would hold them", answer).unwrap_or_default() {
         diagnosis.wait_for(ObjectRef::pod(name, &pod.metadata.name));
     }
-    for (resource, served) in discovery.listable() {
+    for (resource, served) in discovery.deletable_kinds() {
         if !served.namespaced || is_left_out(&resource) || resource == known::PODS.into() {
             continue;
         }

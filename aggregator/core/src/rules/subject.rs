@@ -92,7 +92,7 @@ fn others<'a>(
     only: Option<&str>,
 ) -> impl Iterator<Item = (Resource, &'a ServedResource)> + use<'a> {
     let is_namespaced = only.is_some();
-    discovery.listable().into_iter().filter(move |(resource, served)| {
+    discovery.deletable_kinds().into_iter().filter(move |(resource, served)| {
         let always = EVERYWHERE.iter().chain(CLUSTER_WIDE).chain([&known::NAMESPACES]);
         let is_known = always.into_iter().any(|known| known.group == resource.group && known.plural == resource.plural);
         let is_left_out = resource.plural == "events" || (resource.group.is_empty() && resource.plural == "secrets");

@@ -165,10 +165,11 @@ impl Discovery {
         found
     }
 
-    /// Everything that can be listed, once, in the preferred version.
-    pub fn listable(&self) -> Vec<(Resource, &ServedResource)> {
+    /// Everything that can be listed and deleted, once, in the preferred version.
+    pub fn deletable_kinds(&self) -> Vec<(Resource, &ServedResource)> {
         let mut found: Vec<(Resource, &ServedResource)> = Vec::new();
-        for (resource, served) in self.each().filter(|(_, served)| served.verbs.iter().any(|verb| verb == "list")) {
+        let can = |served: &ServedResource, verb: &str| served.verbs.iter().any(|have| have == verb);
+        for (resource, served) in self.each().filter(|(_, served)| can(served, "list") && can(served, "delete")) {
             let is_again = |(had, _): &(Resource, _)| had.group == resource.group && had.plural == resource.plural;
             if !found.iter().any(is_again) {
                 found.push((resource, served));

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use aggregator_core::report::Held;
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts as _, State};
+use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use findings::Verdict;
@@ -17,7 +19,7 @@ use prometheus_client::registry::{Registry, Unit};
 use sha2::{Digest as _, Sha256};
 
 use super::Shared;
-use super::caller::Caller;
+use super::caller::{Caller, Refused};
 use super::review::Access;
 use crate::cost;
 use crate::published::Published;
@@ -28,20 +30,32 @@ const MOST_ROOTS: usize = 50;
 /// Namespaces that are named.
 const MOST_NAMES: usize = 200;
 
-/// Renders them for whoever may `get` this path, as a controller of controller-runtime does.
-pub async fn render(State(shared): State<Shared>, Caller { user, .. }: Caller) -> Response {
-    match shared.reviews.may(&user, &Access::Path("/metrics")).await {
-        Ok(true) => {}
+/// Prometheus waits ten seconds for all of a scrape.
+const REVIEWED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Renders them for whoever may `get` this path, as a controller of controller-runtime does. While the API server does not
+/// say who asks, everybody is told that, and nothing else: else nobody could be told that it is silent.
+pub async fn render(State(shared): State<Shared>, mut parts: Parts) -> Response {
+    let reviewed = tokio::time::timeout(REVIEWED_WITHIN, may_read(&mut parts, &shared)).await;
+    let published = shared.published.borrow().clone();
+    let text = match reviewed.unwrap_or(Err(Refused::Unreviewed)) {
+        Ok(true) => text(&published, &shared),
         Ok(false) => return StatusCode::FORBIDDEN.into_response(),
-        Err(_) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
-    }
-    match text(&shared.published.borrow().clone(), &shared) {
+        Err(Refused::Unreviewed) => silence_alone(&published, &shared),
+        Err(refused) => return refused.into_response(),
+    };
+    match text {
         Ok(text) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, kind)], text).into_response()
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+async fn may_read(parts: &mut Parts, shared: &Shared) -> Result<bool, Refused> {
+    let Caller { user, .. } = Caller::from_request_parts(parts, shared).await?;
+    shared.reviews.may(&user, &Access::Path("/metrics")).await.map_err(|_| Refused::Unreviewed)
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -91,9 +105,25 @@ fn gauge<L: Clone + Hash + Eq + EncodeLabelSet + Debug + Send + Sync + 'static>(
     registry.register(name, help, family);
 }
 
+const PREFIX: &str = "why_terminating_cluster";
+
+/// Since when the API server has not been heard.
+fn silence(all: &mut Registry, published: &Published, shared: &Shared) {
+    let silent = published.silent_since.map_or(0, |since| shared.clock.now().as_second() - since.as_second());
+    gauge(all, "api_silent_seconds", "Since when the API server has not been heard", [(NoLabel {}, silent)]);
+}
+
+fn silence_alone(published: &Published, shared: &Shared) -> Result<String, std::fmt::Error> {
+    let mut alone = Registry::with_prefix(PREFIX);
+    silence(&mut alone, published, shared);
+    let mut text = String::new();
+    encode(&mut text, &alone)?;
+    Ok(text)
+}
+
 /// Made anew for each scrape, so that what is over leaves no series behind.
 fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Error> {
-    let mut all = Registry::with_prefix("why_terminating_cluster");
+    let mut all = Registry::with_prefix(PREFIX);
     let roots = published.report.iter().flat_map(|report| &report.roots);
     let objects = roots.clone().flat_map(|root| {
         let label = |held: &Held| ObjectLabel {
@@ -155,8 +185,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let incidents = [("open", open), ("over", published.incidents.len() - open)];
     let incidents = incidents.map(|(state, sum)| (StateLabel { state }, i64::try_from(sum).unwrap_or(i64::MAX)));
     gauge(&mut all, "incidents", "Incidents that are remembered", incidents);
-    let silent = published.silent_since.map_or(0, |since| shared.clock.now().as_second() - since.as_second());
-    gauge(&mut all, "api_silent_seconds", "Since when the API server has not been heard", [(NoLabel {}, silent)]);
+    silence(&mut all, published, shared);
     let leads = u64::from(shared.leader.remaining().is_some());
     gauge(&mut all, "leader", "Whether this replica writes Events", one(leads));
     for (name, help, value) in [

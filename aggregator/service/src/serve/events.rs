@@ -164,3 +164,35 @@ fn collection() -> String {
 fn object(name: &str) -> String {
     format!("{}/{name}", collection())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With the rights that the chart grants; they wait half an hour otherwise.
+    #[tokio::test]
+    async fn an_event_is_renewed_until_it_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = apiserver::Store::new(dir.path()).asked_by(&["why-terminating-aggregator"]);
+        let client = Client::new(apiserver::service(&store, apiserver::VERSION).unwrap(), "default");
+        let (leader, clock) = (Leader::alone(), Arc::new(Clock::default()));
+        let writer = Writer { client, leader, clock, identity: "only".to_owned() };
+        let mut note = Note {
+            name: "shop.1".to_owned(),
+            namespace: "shop".to_owned(),
+            uid: "u".to_owned(),
+            is_warning: true,
+            reason: "FinalizerOwnerUnknown",
+            note: "shop: held".to_owned(),
+            renewals: 0,
+        };
+        writer.write(&note).await.unwrap();
+        note.renewals = 1;
+        writer.write(&note).await.unwrap();
+        let event = || store.get("events", Some("default"), "shop.1").unwrap();
+        assert_eq!(event().unwrap()["series"]["count"], 2);
+        store.remove("events", Some("default"), "shop.1").unwrap();
+        writer.write(&note).await.unwrap();
+        assert!(event().unwrap()["series"].is_null(), "it is written anew");
+    }
+}

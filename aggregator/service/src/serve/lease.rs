@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{ObjectMeta, PostParams};
+use kube::api::PostParams;
 use kube::{Api, Client};
 
 use crate::election::{Election, LEASE, RETRY, Record, Step};
@@ -94,17 +94,21 @@ impl Candidate {
     }
 
     async fn step(&mut self) -> kube::Result<()> {
-        let found = self.api.get_opt(&self.name).await?;
+        let Some(lease) = self.api.get_opt(&self.name).await? else {
+            tracing::debug!("there is no Lease of this name; it comes with the chart");
+            self.election.lost();
+            self.publish();
+            return Ok(());
+        };
         let began = since_start();
-        let record = found.as_ref().map(|lease| record(lease.spec.as_ref()));
-        let Step::Take { transitions } = self.election.observe(record, began) else {
+        let Step::Take { transitions } = self.election.observe(record(lease.spec.as_ref()), began) else {
             self.election.lost();
             self.publish();
             return Ok(());
         };
         let now = MicroTime(Timestamp::now());
         let is_ours = |spec: &&LeaseSpec| spec.holder_identity.as_ref() == Some(&self.identity);
-        let before = found.as_ref().and_then(|lease| lease.spec.as_ref()).filter(is_ours);
+        let before = lease.spec.as_ref().filter(is_ours);
         let spec = LeaseSpec {
             holder_identity: Some(self.identity.clone()),
             lease_duration_seconds: i32::try_from(LEASE.as_secs()).ok(),
@@ -113,15 +117,8 @@ impl Candidate {
             lease_transitions: Some(transitions),
             ..LeaseSpec::default()
         };
-        let params = PostParams::default();
-        match found {
-            // With its version: of two who take it at once one is refused.
-            Some(lease) => self.api.replace(&self.name, &params, &Lease { spec: Some(spec), ..lease }).await?,
-            None => {
-                let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
-                self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await?
-            }
-        };
+        // With its version: of two who take it at once one is refused.
+        self.api.replace(&self.name, &PostParams::default(), &Lease { spec: Some(spec), ..lease }).await?;
         self.election.taken(began);
         self.publish();
         Ok(())

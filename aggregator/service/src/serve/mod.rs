@@ -25,6 +25,8 @@ use crate::leader::Leader;
 use crate::published::Published;
 use crate::requests::Requests;
 
+const USER_AGENT: &str = concat!("why-terminating-aggregator/", env!("CARGO_PKG_VERSION"));
+
 /// What the service is told at its start.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -47,7 +49,8 @@ pub struct Settings {
 /// Serves until somebody ends it. `ready` hears the address once it listens.
 pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let tls = http::Tls::new(settings.certificate.clone())?;
-    let (client, _) = connect(&settings.connection).await.context("connect to the API server")?;
+    let connection = Connection { user_agent: USER_AGENT, ..settings.connection.clone() };
+    let (client, _) = connect(&connection).await.context("connect to the API server")?;
     let requests = Arc::new(Requests::default());
     let client = requests.counted(client);
     let request_timeout = settings.connection.request_timeout;
@@ -106,7 +109,8 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     tokio::task::spawn_blocking(move || thread.join()).await?.map_err(|_| anyhow::anyhow!("the judge panicked"))
 }
 
-async fn ended_by_signal() -> std::io::Result<()> {
+/// Waits until somebody ends the program.
+pub async fn ended_by_signal() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {

@@ -37,6 +37,9 @@ fn recording(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings").join(name)
 }
 
+/// Which replica writes stands there.
+const LEASE: &str = "why-terminating-aggregator";
+
 /// Who may see what.
 #[derive(Clone, Default)]
 pub struct People {
@@ -116,6 +119,9 @@ impl Api {
         let [(runtime, server_driven), (clients, clients_driven)] = [driven(), driven()];
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(dir.path().join("api")).with_recording(recording(name)).with_prepared(prepared);
+        // The chart's.
+        let lease = json!({"metadata": {"name": LEASE, "namespace": "why-terminating", "uid": "uid-of-the-lease"}});
+        store.put("leases", Some("why-terminating"), LEASE, &lease).unwrap();
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         std::fs::write(dir.path().join("kubeconfig"), apiserver::kubeconfig(&free.to_string(), None)).unwrap();
         let people = People::default();
@@ -177,11 +183,11 @@ impl Api {
 
     fn serve_with(&mut self, change: impl FnOnce(Router) -> Router) {
         let objects = apiserver::service(&self.store, apiserver::VERSION).unwrap();
-        let router = Router::new()
+        let reviews = Router::new()
             .route("/apis/authentication.k8s.io/v1/tokenreviews", post(token_review))
             .route("/apis/authorization.k8s.io/v1/subjectaccessreviews", post(access_review))
-            .with_state(self.people.clone())
-            .fallback_service(objects);
+            .with_state(self.people.clone());
+        let router = apiserver::guarded(reviews).fallback_service(objects);
         let router = change(router);
         let address = self.address;
         let listener = self.runtime.block_on(async move { TcpListener::bind(address).await.unwrap() });

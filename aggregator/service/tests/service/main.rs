@@ -24,6 +24,8 @@ mod replicas;
 #[cfg(test)]
 mod running;
 #[cfg(test)]
+mod self_test;
+#[cfg(test)]
 mod stream;
 
 #[cfg(test)]
@@ -148,6 +150,18 @@ mod tests {
         until(Duration::from_secs(40), || running.get("/api/v1/stuck", "admin").0 == 503);
         assert_eq!(running.get("/healthz", "").0, 200);
         assert_eq!(running.get("/readyz", "").0, 200);
+        // Whoever asks, that is told, and nothing that was known.
+        let told = |token| {
+            let (status, metrics) = running.get("/metrics", token);
+            let values: Vec<String> = metrics.lines().filter(|it| !it.starts_with('#')).map(str::to_owned).collect();
+            (status, values)
+        };
+        for token in ["admin", "forged"] {
+            let (status, values) = told(token);
+            assert!(status == 200 && values.len() == 1, "{status} {values:?}");
+            assert!(values[0].starts_with("why_terminating_cluster_api_silent_seconds{} "), "{values:?}");
+        }
+        assert_eq!(told("").0, 401);
         running.api.serve();
         until(Duration::from_secs(60), || {
             let (status, after) = running.json("/api/v1/stuck", "admin");

@@ -23,6 +23,16 @@ pub use product::*;
 pub use says::Says;
 pub use world::World;
 
+/// Whose rights are enforced. The service asks what the plugin asks when nothing is named.
+fn asked_by(subject: &Subject) -> &'static [&'static str] {
+    match subject {
+        Subject::Everything { namespace: None, all_kinds: false } => {
+            &["kubectl-why_terminating", "why-terminating-aggregator"]
+        }
+        _ => &["kubectl-why_terminating"],
+    }
+}
+
 /// The recording of this name.
 pub fn recording(name: &str) -> World {
     World::load(&folder(name))
@@ -72,10 +82,11 @@ pub fn look_at_anything(world: World, subject: Subject) -> Looked {
 /// what is still open.
 pub fn look_in_order(world: World, subject: Subject, seed: u64) -> ClusterReport {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let asked_by = asked_by(&subject);
     let mut state = State::new(subject, world.at);
     let dir = tempfile::tempdir().unwrap();
     world.write(dir.path());
-    let store = Store::new(dir.path()).with_recording(dir.path());
+    let store = Store::new(dir.path()).with_recording(dir.path()).asked_by(asked_by);
     let client = apiserver::service(&store, apiserver::VERSION).unwrap();
     runtime.block_on(async {
         let client = Client::new(client, "default");
@@ -92,11 +103,12 @@ pub fn look_in_order(world: World, subject: Subject, seed: u64) -> ClusterReport
 /// The same, after the state was changed.
 pub fn look_with(world: World, subject: Subject, change: impl FnOnce(&mut State)) -> Looked {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let asked_by = asked_by(&subject);
     let mut state = State::new(subject, world.at);
     change(&mut state);
     let dir = tempfile::tempdir().unwrap();
     world.write(dir.path());
-    let store = Store::new(dir.path()).with_recording(dir.path());
+    let store = Store::new(dir.path()).with_recording(dir.path()).asked_by(asked_by);
     let server = apiserver::service(&store, apiserver::VERSION).unwrap();
     runtime.block_on(async {
         let client = Client::new(server, "default");

@@ -5,6 +5,7 @@ mod faults;
 mod lists;
 mod load;
 mod recordings;
+mod rights;
 mod support;
 mod validation;
 mod watches;

@@ -103,6 +103,9 @@ impl Crowd {
                 }),
             ));
         }
+        // The chart's, of which the service makes none.
+        let ours = json!({"metadata": {"name": "why-terminating-aggregator", "namespace": "why-terminating"}});
+        add(object("leases", ours));
         for index in 0..150 {
             let (role, account) = (format!("system:role-{index}"), format!("operator-{index}"));
             let group = format!("group-{}.example.org", index % GROUPS);

@@ -23,7 +23,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, release: &Release) -> Diagno
     let mut kept = Vec::new();
     let mut uids = BTreeSet::new();
     let mut others = Vec::new();
-    for (resource, served) in discovery.listable() {
+    for (resource, served) in discovery.deletable_kinds() {
         if super::is_left_out(&resource) {
             continue;
         }

@@ -1,0 +1,70 @@
+//! What `helm test` runs, with the chart's account.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::process::Process;
+
+const NAMESPACE: &str = "why-terminating";
+const POD: &str = "why-terminating-test-held";
+
+/// The chart's pod, which has ended.
+fn put_pod(api: &Api, finalizers: &Value) {
+    let pod = json!({
+        "metadata": {
+            "name": POD, "namespace": NAMESPACE, "uid": "uid-of-the-test", "finalizers": finalizers,
+            "creationTimestamp": "2026-01-01T00:00:00Z"
+        },
+        "spec": {"containers": []}, "status": {"phase": "Succeeded"}
+    });
+    api.store.put_pod(NAMESPACE, POD, &pod).unwrap();
+}
+
+/// Runs it beside a service, with the token of somebody.
+fn run(finalizers: &Value, token: &str, patience: &str) -> (Api, Output) {
+    let api = Api::start("baseline", |_| {});
+    put_pod(&api, finalizers);
+    let service = Process::start(&api, &["--no-events"]);
+    service.until_ready();
+    let file = api.dir.path().join("token");
+    std::fs::write(&file, format!("{token}\n")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_why-terminating-aggregator"))
+        .args(["self-test", "--pod", &format!("{NAMESPACE}/{POD}"), "--patience", patience, "--kubeconfig"])
+        .arg(api.kubeconfig())
+        .arg("--token-file")
+        .arg(file)
+        .env("WHY_TERMINATING_AGGREGATOR_SERVICE_HOST", service.address.ip().to_string())
+        .env("WHY_TERMINATING_AGGREGATOR_SERVICE_PORT", service.address.port().to_string())
+        .output()
+        .unwrap();
+    drop(service);
+    (api, output)
+}
+
+#[test]
+fn a_pod_that_sticks_is_explained_and_let_go() {
+    let (api, output) = run(&json!(["why-terminating/helm-test"]), "admin", "60");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    assert!(said.starts_with("why-terminating/why-terminating-test-held: FinalizerOwnerUnknown"), "{said}");
+    assert!(api.store.pod(NAMESPACE, POD).unwrap().is_none());
+}
+
+#[test]
+fn it_fails_where_the_service_says_nothing_and_lets_the_pod_go() {
+    let (api, output) = run(&json!(["why-terminating/helm-test"]), "bob", "3");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("the service says nothing of it"), "{error}");
+    assert!(api.store.pod(NAMESPACE, POD).unwrap().is_none());
+}
+
+#[test]
+fn a_pod_of_another_is_not_touched() {
+    let (api, output) = run(&json!(["example.com/other"]), "admin", "3");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("example.com/other"), "{error}");
+    assert!(api.store.pod(NAMESPACE, POD).unwrap().unwrap()["metadata"]["deletionTimestamp"].is_null());
+}

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Prints a Python with Helm 4's library (PyPI's helm-python-sdk), and with what tests/image.py and tests/release.py need.
+# PyPI is asked where it is not there yet.
+set -eu
+cd "$(dirname "$0")/../.."
+venv=$(realpath -m "${TARGET:-${CARGO_TARGET_DIR:-target}}/tools/helm")
+wanted='helm-python-sdk==0.2.2 pyyaml>=6 grafana-foundation-sdk==1769699998!10.1.0 cyclonedx-python-lib[json-validation]>=11'
+if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
+	python3 -m venv --clear "$venv" >&2
+	# shellcheck disable=SC2086
+	"$venv/bin/python" -m pip -q --disable-pip-version-check install $wanted >&2
+	echo "$wanted" >"$venv/wanted"
+fi
+echo "$venv/bin/python"

@@ -1,0 +1,197 @@
+"""Records what agent and service export while pods of the lab stick and go, as series for `promtool test rules`.
+
+    record.py [lab] [cluster]   writes that part of tests/chart/recorded.yaml; without a word both. The lab's takes four
+                                minutes and the lab, the other seven; build the workspace before
+
+A sample is taken every four seconds (of the lab) or six and told as one of a minute, which is how often the chart lets
+Prometheus scrape: what an alert waits for half an hour takes two or three minutes here. Times that a program itself tells, as
+`api_silent_seconds`, are real.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILT = ROOT / os.environ.get("TARGET", os.environ.get("CARGO_TARGET_DIR", "target")) / "debug"
+# What is told of: what costs and build are is no alert's.
+TOLD = re.compile(
+    r"why_terminating_(findings|source_failures_total|cluster_(root_victims|unexplained_objects|agent_findings"
+    r"|api_silent_seconds|leader))$"
+)
+# Samples after which the pod of the lab is cured, and the API server of one service ends.
+CURED, AWAY = 25, 1
+
+
+def free_port():
+    with socket.socket() as it:
+        it.bind(("127.0.0.1", 0))
+        return it.getsockname()[1]
+
+
+class Target:
+    """What is scraped: its series have these labels besides their own."""
+
+    def __init__(self, port, labels, tls=False):
+        self.port, self.labels, self.tls = port, labels, tls
+        self.samples = {}
+
+    def scrape(self, number):
+        context = ssl._create_unverified_context() if self.tls else None
+        kind = http.client.HTTPSConnection if self.tls else http.client.HTTPConnection
+        connection = kind("127.0.0.1", self.port, timeout=3.5, **({"context": context} if self.tls else {}))
+        # The fake API server takes each token for a name, of somebody who may see everything.
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            connection.request("GET", "/metrics", headers={"Authorization": "Bearer prometheus"})
+            answer = connection.getresponse()
+            if answer.status == 200:
+                self.take(number, answer.read().decode())
+        connection.close()
+
+    def take(self, number, text):
+        for line in text.splitlines():
+            sample = re.match(r"(\w+)(?:\{(.*)\})? (\S+)$", line)
+            if sample and TOLD.match(sample[1]):
+                own = dict(re.findall(r'(\w+)="([^"]*)"', sample[2] or ""))
+                labels = ", ".join(f'{key}="{value}"' for key, value in sorted({**own, **self.labels}.items()))
+                self.samples.setdefault(f"{sample[1]}{{{labels}}}", {})[number] = float(sample[3])
+
+    def series(self, samples):
+        return [{"series": name, "values": compact(values, samples)} for name, values in sorted(self.samples.items())]
+
+
+def compact(values, samples):
+    """As promtool writes series: `7x3` is 7 four times; `_` is no sample, and the first of them after some is stale."""
+    words = []
+    for number in range(samples):
+        value = values.get(number)
+        missing = "stale" if value is None and words and words[-1][0] not in ("stale", "_") else "_"
+        word = missing if value is None else f"{value:g}"
+        if words and words[-1][0] == word:
+            words[-1][1] += 1
+        else:
+            words.append([word, 0])
+    return " ".join(word if more == 0 else f"{word}x{more + (word == '_')}" for word, more in words)
+
+
+@contextlib.contextmanager
+def running(*command, log):
+    process = subprocess.Popen([str(it) for it in command], stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+        process.kill()
+
+
+def service(stack, kubeconfig, log, labels, *arguments):
+    port = free_port()
+    command = [BUILT / "why-terminating-aggregator", "serve", f"--listen=127.0.0.1:{port}", f"--kubeconfig={kubeconfig}"]
+    stack.enter_context(running(*command, *arguments, log=log))
+    return Target(port, labels, tls=True)
+
+
+def agent(stack, flags, log, labels):
+    port = free_port()
+    quick = ["--first-scan=1s", "--scan-interval=2s", "--scan-interval-max=2s", "--scans=1", "--event-spread=0s"]
+    command = [BUILT / "why-terminating-agent", "run", *flags, *quick, f"--listen=127.0.0.1:{port}"]
+    stack.enter_context(running(*command, log=log))
+    return Target(port, labels)
+
+
+def api_server(stack, folder, name, recording, log, faults=()):
+    """A fake API server of its own, and how to reach it."""
+    kubeconfig = folder / f"{name}.kubeconfig"
+    (folder / name).mkdir()
+    (folder / name / "faults.json").write_text(json.dumps(list(faults)))
+    command = [BUILT / "apiserver", "--store", folder / name, "--recording", recording, "--kubeconfig", kubeconfig]
+    process = stack.enter_context(running(*command, log=log))
+    while not kubeconfig.exists():
+        time.sleep(0.1)
+    return process, kubeconfig
+
+
+def lab(stack, folder, log):
+    """A pod that a process holds and that is cured; and an agent whose runtime never answers."""
+    stack.callback(subprocess.run, [BUILT / "lab", "down", "--all"], check=True)
+    subprocess.run([BUILT / "lab", "up", "cwd"], check=True)
+    said = subprocess.run([BUILT / "lab", "env"], check=True, capture_output=True, text=True).stdout
+    environment = dict(re.findall(r"export (\w+)='(.*)'", said))
+    kubeconfig, flags = environment["KUBECONFIG"], environment["LAB_AGENT_ARGS"].split()
+    deaf = socket.socket(socket.AF_UNIX)
+    deaf.bind(str(folder / "deaf.sock"))
+    deaf.listen(64)
+    stack.callback(deaf.close)
+    others = [flag for flag in flags if not flag.startswith("--cri-endpoint")]
+    targets = {
+        "a pod of the lab": [
+            agent(stack, flags, log, {"node": "lab-node"}),
+            service(stack, kubeconfig, log, {"pod": "aggregator-0"}, "--no-events"),
+            service(stack, kubeconfig, log, {"pod": "aggregator-1"}, "--no-events"),
+        ],
+        "a runtime that does not answer": [
+            agent(stack, [*others, f"--cri-endpoint=unix://{folder}/deaf.sock"], log, {"node": "lab-node"}),
+        ],
+    }
+    cure = threading.Thread(target=subprocess.run, args=([BUILT / "lab", "down", "cwd"],))
+    return follow(targets, 44, 4, {CURED: cure.start})
+
+
+def cluster(stack, folder, log):
+    """An API server that ends, and one that has no Lease and does not show everything."""
+    ends, away = api_server(stack, folder, "away", "baseline", log)
+    refused = {"path": "/apis/apiregistration.k8s.io", "do": "forbidden"}
+    _, unseen = api_server(stack, folder, "unseen", "discovery-failure", log, [refused])
+    targets = {
+        "an API server that ends": [service(stack, away, log, {"pod": "aggregator-0"}, "--no-events")],
+        "no Lease, and a right that is missing": [
+            service(stack, unseen, log, {"pod": "aggregator-0"}, "--lease=why-terminating/none"),
+        ],
+    }
+    return follow(targets, 66, 6, {AWAY: ends.kill})
+
+
+def follow(targets, samples, every, happens):
+    """Scrapes them together, and lets happen what is to happen after so many samples."""
+    begin = time.monotonic()
+    for number in range(samples):
+        time.sleep(max(0, begin + number * every - time.monotonic()))
+        happens.get(number, lambda: None)()
+        scrapes = [threading.Thread(target=it.scrape, args=(number,)) for many in targets.values() for it in many]
+        for scrape in scrapes:
+            scrape.start()
+        for scrape in scrapes:
+            scrape.join()
+    return {name: [series for target in many for series in target.series(samples)] for name, many in targets.items()}
+
+
+def main(parts):
+    file = ROOT / "tests/chart/recorded.yaml"
+    recorded = yaml.safe_load(file.read_text()) if file.exists() else {}
+    for part in parts:
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+            folder = pathlib.Path(folder)
+            try:
+                recorded |= part(stack, folder, open(folder / "log", "w"))
+            except BaseException:
+                print((folder / "log").read_text()[-5000:])
+                raise
+    text = "# Written by tests/chart/record.py, which says how.\n"
+    file.write_text(text + yaml.safe_dump(recorded, width=118, sort_keys=False))
+
+
+main([{"lab": lab, "cluster": cluster}[word] for word in sys.argv[1:]] or [lab, cluster])
