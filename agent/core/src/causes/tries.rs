@@ -111,6 +111,11 @@ impl Tries<'_> {
         ended.next().filter(|_| all_fail).map(|outcome| outcome.name)
     }
 
+    /// Whether it has ended well, and never otherwise.
+    pub fn only_succeeds(&self) -> bool {
+        !self.outcomes.is_empty() && !self.outcomes.iter().any(Outcome::is_failure)
+    }
+
     /// Whether it is this volume that fails: the counter grows, and there is no other.
     pub fn proves_failure(&self) -> bool {
         self.is_only && self.window_ms.is_some() && self.failure().is_some()
@@ -241,6 +246,12 @@ mod tests {
         counted(&mut seen, &[("OK", 9)], &[("OK", 9)]);
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
         assert!(says(&seen).ends_with("in the last 3m20s none"), "{}", says(&seen));
+        let answered = |seen: &Observation| finding(seen).chain.iter().any(|link| link.state.contains("answered OK"));
+        assert!(answered(&seen), "{:?}", finding(&seen).chain);
+        // Which of them was this volume's is not told.
+        assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        counted(&mut seen, &[("OK", 9), ("Internal", 1)], &[("OK", 9), ("Internal", 1)]);
+        assert!(!answered(&seen));
     }
 
     #[test]
