@@ -6,7 +6,7 @@ pub use drain::*;
 
 use crate::cause::cluster::shared::FORCE;
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
-use crate::cause::{KUBELET_NOT_RUNNING, KUBELET_SYNC_LOOP_HUNG};
+use crate::cause::{KUBELET_NOT_RUNNING, KUBELET_STOPPED, KUBELET_SYNC_LOOP_HUNG};
 
 const SEE_NODE: Advice = step("Look at the node's conditions and taints").run("kubectl describe node {node}").typed();
 
@@ -63,7 +63,7 @@ causes! {
         ))
         .sources(&["reference: telling kubelet, machine and network apart"])
         .event_reason("NodeKubeletSilent")
-        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_SYNC_LOOP_HUNG])
+        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Observation);
 
     /// The cloud says that the machine is stopped.
@@ -123,7 +123,7 @@ causes! {
         .danger(FORCE)
         .sources(&["kubernetes#45419"])
         .event_reason("NodeNotReadyHoldsPods")
-        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_SYNC_LOOP_HUNG])
+        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Observation);
 
     /// Out of service, and nothing happens.
