@@ -95,7 +95,7 @@ TOML
     cat >$state/cni/10-e2e.conflist <<JSON
 {"cniVersion": "1.0.0", "name": "e2e", "plugins": [{
   "type": "bridge", "bridge": "$bridge", "isGateway": true, "ipMasq": false,
-  "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.89.0.0/16"}]], "routes": [{"dst": "0.0.0.0/0"}]}
+  "ipam": {"type": "host-local", "dataDir": "$state/addresses", "ranges": [[{"subnet": "10.89.0.0/16"}]], "routes": [{"dst": "0.0.0.0/0"}]}
 }]}
 JSON
     cat >$state/kubelet.yaml <<YAML
@@ -143,7 +143,7 @@ YAML
     # Where pods look for the API server.
     start forward socat TCP-LISTEN:6444,bind=10.89.0.1,fork,reuseaddr TCP:127.0.0.1:6443
     iptables -t nat -A PREROUTING -i $bridge -d 10.96.0.1 -p tcp --dport 443 -j DNAT --to-destination 10.89.0.1:6444
-    echo "export PATH=$KUBE_ASSETS:\$PATH KUBECONFIG=$KUBECONFIG CRI_SOCK=$socket"
+    echo "export PATH=$KUBE_ASSETS:\$PATH KUBECONFIG=$KUBECONFIG CRI_SOCK=$socket CNI_CONF_DIR=$state/cni"
 }
 
 service() { # NAMESPACE NAME
@@ -209,7 +209,15 @@ down() {
         exit 1
     fi
     rm -rf $state $run
+    rm -f /var/lib/cni/results/e2e-*
     [ ! -e /var/lib/kubelet/.why-terminating-e2e ] || rm -rf --one-file-system /var/lib/kubelet
+    left=$({
+        pgrep -f "($state|$run)/"
+        find /sys/fs/cgroup -maxdepth 2 -name kubepods
+        ip -o link show $bridge
+        iptables -t nat -S PREROUTING | grep 10.89.0.1
+    } 2>/dev/null || true)
+    [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
 }
 
 "$@"

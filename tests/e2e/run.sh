@@ -8,7 +8,7 @@ export TARGET="${TARGET:-${CARGO_TARGET_DIR:-target}}"
 HELM_PYTHON=$(sh tests/chart/python.sh) || HELM_PYTHON=
 export HELM_PYTHON
 if [ -n "${KUBE_ASSETS-}" ]; then
-    trap 'tests/e2e/cluster.sh down' EXIT
+    trap 'status=$?; tests/e2e/cluster.sh down || status=1; exit $status' EXIT
     trap 'exit 1' INT TERM
     exports=$(tests/e2e/cluster.sh up)
     eval "$exports"

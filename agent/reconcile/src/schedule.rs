@@ -104,10 +104,14 @@ impl Schedule {
         self.pods.entry(uid.clone()).or_insert(plan);
     }
 
-    /// Something was found that only has to be seen once more.
-    pub fn confirm(&mut self, uid: &PodUid, now: Instant) {
-        if let Some(plan) = self.pods.get_mut(uid) {
+    /// Something was found that has to be seen again, once more where it is proven.
+    pub fn confirm(&mut self, uid: &PodUid, is_proven: bool, now: Instant) {
+        let Some(plan) = self.pods.get_mut(uid) else { return };
+        if is_proven {
             plan.at = plan.at.min(now.steady + CONFIRMED_AFTER);
+        } else if plan.then < self.intervals.longest {
+            // What comes and goes is not run after any longer.
+            plan.at = plan.at.min(now.steady + self.intervals.next);
         }
     }
 

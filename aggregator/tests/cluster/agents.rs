@@ -309,6 +309,21 @@ fn an_agent_is_heard_while_its_kubelet_is_not_ready() {
     assert_eq!(look(world, everything()).causes(), ["NodeUnreachable"]);
 }
 
+/// The kubelet repeats what the agent has from the runtime itself.
+#[test]
+fn what_the_agent_says_of_the_runtime_is_why_its_kubelet_is_not_ready() {
+    use findings::cause::{NETWORK_NOT_READY, PLEG_STALLED, RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING};
+    for cause in [&NETWORK_NOT_READY, &PLEG_STALLED, &RUNTIME_NOT_REACHABLE, &RUNTIME_NOT_RESPONDING] {
+        let mut says = Says::fuse(&[POD]);
+        says.carried.finding.cause = findings::CauseRef(cause);
+        says.carried.finding.gate = None;
+        let message = "container runtime network not ready: cni plugin not initialized";
+        let world = dstate().told(says).node_ready("node-a", "False", "KubeletNotReady", message);
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), [cause.id], "{:#?}", looked.report);
+    }
+}
+
 #[test]
 fn an_agent_is_heard_of_a_pod_that_was_forced() {
     let forced = dstate().told(Says::fuse(&[POD])).change("/api/v1/pods", "p", |pod| {

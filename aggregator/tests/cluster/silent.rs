@@ -115,11 +115,14 @@ fn without_such_a_word_kubelet_machine_and_network_look_alike() {
 
 #[test]
 fn what_the_agent_says_of_the_kubelet_is_the_root() {
-    let mut says = Says::fuse(&[POD]).at(60);
-    says.carried.finding.cause = findings::CauseRef(&findings::cause::KUBELET_NOT_RUNNING);
-    says.carried.finding.gate = None;
-    let looked = look(silent().told(says), everything());
-    assert_eq!(looked.causes(), ["KubeletNotRunning"], "{:#?}", looked.report);
+    use findings::cause::{KUBELET_NOT_RUNNING, KUBELET_STOPPED, KUBELET_SYNC_LOOP_HUNG};
+    for cause in [&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG] {
+        let mut says = Says::fuse(&[POD]).at(60);
+        says.carried.finding.cause = findings::CauseRef(cause);
+        says.carried.finding.gate = None;
+        let looked = look(silent().told(says), everything());
+        assert_eq!(looked.causes(), [cause.id], "{:#?}", looked.report);
+    }
 }
 
 #[test]

@@ -9,6 +9,9 @@ use anyhow::Context as _;
 use lab::wait_for;
 use serde_json::Value;
 
+use crate::container::is_unified;
+use crate::situation::Staged;
+
 /// A cluster whose only node that matters is this machine.
 pub struct Cluster {
     /// The name of that node.
@@ -36,6 +39,15 @@ impl Cluster {
         cluster.version = text(&node["status"]["nodeInfo"]["kubeletVersion"]);
         cluster.runtime = text(&node["status"]["nodeInfo"]["containerRuntimeVersion"]);
         Ok(cluster)
+    }
+
+    /// Of everything that has a part in what is seen.
+    pub fn versions(&self) -> String {
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let kernel = kernel.split(['-', '+', '\n']).next().unwrap_or_default();
+        let cgroups = if is_unified() { "v2" } else { "v1" };
+        let runtime = self.runtime.replace("://", " ");
+        format!("Kubernetes {}, {runtime}, Linux {kernel}, cgroup {cgroups}", self.version.trim_start_matches('v'))
     }
 
     /// What `kubectl` prints.
@@ -98,6 +110,15 @@ impl Cluster {
         let output = Command::new("sh").args(["-c", line]).output()?;
         ensure(&output, || line.to_owned())
     }
+}
+
+/// Deletes an object of the whole cluster at the end.
+pub fn deleted_afterwards(kind: &str, name: &str) -> Staged {
+    let (kind, name) = (kind.to_owned(), name.to_owned());
+    Staged::at_the_end(move || {
+        let args = ["delete", &kind, &name, "--ignore-not-found", "--timeout=30s"];
+        let _ = Command::new("kubectl").args(args).output();
+    })
 }
 
 /// The objects of a list.

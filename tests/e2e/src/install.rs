@@ -46,8 +46,13 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
         cluster.kubectl(&["-n", NAMESPACE, "rollout", "status", part, "--timeout=120s"])?;
     }
     let subject = json!({"kind": "ServiceAccount", "name": READER, "namespace": NAMESPACE});
-    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"});
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READER});
     cluster.apply(&[
+        // No right to change anything: whoever has it might be the one that removes a finalizer.
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READER},
+            "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]
+        }),
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": READER, "namespace": NAMESPACE}}),
         json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": READER},
@@ -74,6 +79,16 @@ fn done(command: &mut Command) -> anyhow::Result<()> {
 }
 
 impl Installed {
+    /// Gives the agent the right to read the kubelet's counters.
+    pub fn let_read_counters(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        cluster.kubectl(&["apply", "-k", &project().join("deploy/kubelet-metrics").to_string_lossy()])?;
+        // Who was refused asks again after ten minutes only.
+        cluster.kubectl(&["-n", NAMESPACE, "rollout", "restart", "daemonset/why-terminating-agent"])?;
+        let status = ["rollout", "status", "daemonset/why-terminating-agent", "--timeout=120s"];
+        cluster.kubectl(&[&["-n", NAMESPACE], &status[..]].concat())?;
+        Ok(())
+    }
+
     /// Where one replica of the service listens.
     pub fn service(&self, cluster: &Cluster) -> anyhow::Result<String> {
         let label = "app.kubernetes.io/component=aggregator";
@@ -94,7 +109,7 @@ impl Installed {
 
     /// Takes all of it away.
     pub fn remove(&self, cluster: &Cluster) -> anyhow::Result<()> {
-        cluster.kubectl(&["delete", "clusterrolebinding", READER])?;
+        cluster.kubectl(&["delete", "clusterrolebinding,clusterrole", READER])?;
         cluster.kubectl(&["delete", "serviceaccount", READER, "-n", NAMESPACE])?;
         if let Some(mut helm) = helm() {
             return done(helm.arg("uninstall"));

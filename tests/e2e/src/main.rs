@@ -7,12 +7,21 @@ mod answers;
 mod cluster;
 mod container;
 mod install;
+mod pod;
+mod process;
+mod seen;
 mod situation;
 mod situations;
+mod traces;
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 use cluster::Cluster;
+use install::Installed;
+use situation::{Seen, Situation, Turn};
+use traces::Traces;
 
 fn main() -> anyhow::Result<ExitCode> {
     if let Some(ended) = lab::standin::take_over() {
@@ -23,19 +32,53 @@ fn main() -> anyhow::Result<ExitCode> {
     let chosen: Vec<_> = chosen.collect();
     anyhow::ensure!(!chosen.is_empty(), "none of {wanted:?} is a situation");
     let cluster = Cluster::connect()?;
-    println!("on Kubernetes {}, {}", cluster.version, cluster.runtime);
+    println!("on {}", cluster.versions());
+    let before = Traces::look(&cluster)?;
     let installed = install::install(&cluster)?;
-    let mut failed = 0;
-    for situation in &chosen {
-        match situation.run(&cluster, &installed) {
-            Ok(line) => println!("ok      {line}"),
-            Err(error) => {
-                failed += 1;
-                println!("FAILED  {}: {error:#}", situation.name);
+    let (counted, others): (Vec<_>, Vec<_>) = chosen.iter().partition(|one| one.with_counters);
+    let mut seen = tried(&cluster, &installed, &others);
+    if !counted.is_empty() {
+        installed.let_read_counters(&cluster)?;
+        seen.extend(tried(&cluster, &installed, &counted));
+    }
+    let failed = chosen.len() - seen.len();
+    installed.remove(&cluster)?;
+    if let Some(path) = std::env::var_os("SEEN_ON") {
+        seen::write(Path::new(&path), &cluster, &seen)?;
+    }
+    println!("{} passed, {failed} failed", seen.len());
+    before.wait_gone(&cluster)?;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Those that went well: all that do not disturb each other at once, then the others.
+fn tried(cluster: &Cluster, installed: &Installed, all: &[&Situation]) -> Vec<Seen> {
+    let (alone, together): (Vec<&Situation>, Vec<_>) = all.iter().partition(|one| one.turn == Turn::Alone);
+    let mut lanes: BTreeMap<&str, Vec<&Situation>> = BTreeMap::new();
+    for situation in together {
+        let lane = if let Turn::OneOf(these) = situation.turn { these } else { situation.name };
+        lanes.entry(lane).or_default().push(situation);
+    }
+    let mut seen: Vec<Seen> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            lanes.into_values().map(|lane| scope.spawn(move || in_turn(cluster, installed, &lane))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    seen.extend(in_turn(cluster, installed, &alone));
+    seen
+}
+
+fn in_turn(cluster: &Cluster, installed: &Installed, all: &[&Situation]) -> Vec<Seen> {
+    let mut went_well = Vec::new();
+    for situation in all {
+        match situation.run(cluster, installed) {
+            Ok(seen) => {
+                let (told, gone) = (seen.told.as_secs(), seen.gone.as_secs());
+                println!("ok      {}: {} after {told} s, gone {gone} s after the step", seen.name, seen.cause);
+                went_well.push(seen);
             }
+            Err(error) => println!("FAILED  {}: {error:#}", situation.name),
         }
     }
-    installed.remove(&cluster)?;
-    println!("{} passed, {failed} failed", chosen.len() - failed);
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    went_well
 }

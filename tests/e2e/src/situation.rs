@@ -1,6 +1,7 @@
 //! One way to be stuck: made, asked about, cured by what the answer says.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -14,12 +15,28 @@ use crate::install::Installed;
 /// The pod that is stuck, where a node holds it.
 pub const POD: &str = "stuck";
 
+/// Makes it, in this namespace, up to the deletion of the namespace. What must live on is returned.
+pub type Stage = fn(&Cluster, &str) -> anyhow::Result<Staged>;
+
 /// What ends it.
 pub enum Cure {
     /// The commands of the answer that contain these words, in this order.
     Typed(&'static [&'static str]),
-    /// What the answer tells somebody to do who is not here.
-    Done(fn(&Cluster, &str) -> anyhow::Result<()>),
+    /// What the answer tells somebody to do who is not here. What must live on is returned.
+    Done(Stage),
+    /// Nothing: it is not stuck.
+    None,
+}
+
+/// Beside which others one may be tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// All.
+    Together,
+    /// All that are not of these.
+    OneOf(&'static str),
+    /// None: it changes what all others need.
+    Alone,
 }
 
 /// One way to be stuck.
@@ -28,12 +45,18 @@ pub struct Situation {
     pub name: &'static str,
     /// The cause to be found, and no other.
     pub cause: &'static str,
-    /// Whether only the node knows it.
-    pub on_node: bool,
-    /// Makes it, in this namespace, up to the deletion of the namespace. What must live on is returned.
-    pub stage: fn(&Cluster, &str) -> anyhow::Result<Staged>,
+    /// Makes it.
+    stage: Stage,
     /// What ends it.
-    pub cure: Cure,
+    cure: Cure,
+    /// Whether only the node knows it.
+    is_on_node: bool,
+    /// Whether the agent may read the kubelet's counters.
+    pub with_counters: bool,
+    /// Beside which others it may be tried.
+    pub turn: Turn,
+    /// What every answer must say.
+    says: &'static [&'static str],
 }
 
 /// What was made outside of the cluster.
@@ -43,77 +66,155 @@ pub struct Staged {
     pub ends: Vec<Box<dyn FnOnce()>>,
 }
 
+impl Staged {
+    /// Keeps it until the end.
+    pub fn until_the_end<T: 'static>(thing: T) -> Self {
+        Self { ends: vec![Box::new(move || drop(thing))] }
+    }
+
+    /// Does this at the end.
+    pub fn at_the_end(end: impl FnOnce() + 'static) -> Self {
+        Self { ends: vec![Box::new(end)] }
+    }
+
+    /// Both.
+    pub fn and(mut self, mut other: Self) -> Self {
+        self.ends.append(&mut other.ends);
+        self
+    }
+}
+
 impl Drop for Staged {
     fn drop(&mut self) {
         self.ends.drain(..).for_each(|end| end());
     }
 }
 
-/// Longer than the agent's patience, and than a kubelet's pause between two tries to unmount (2 min 2 s).
-const PATIENCE: Duration = Duration::from_secs(180);
+/// What was seen of one.
+pub struct Seen {
+    /// The situation.
+    pub name: &'static str,
+    /// The cause that was named.
+    pub cause: &'static str,
+    /// From the deletion of the namespace to the plugin's answer.
+    pub told: Duration,
+    /// From the step to the end of the namespace.
+    pub gone: Duration,
+}
+
+/// What is only probable is told after the kubelet's longest pause between two tries (2 min 2 s), and when it was seen
+/// three times.
+const PATIENCE: Duration = Duration::from_secs(360);
+/// Between two questions: several situations are tried at a time.
+const PAUSE: Duration = Duration::from_secs(2);
 
 impl Situation {
-    /// Returns what was seen, in a line.
-    pub fn run(&self, cluster: &Cluster, installed: &Installed) -> anyhow::Result<String> {
+    /// One that the API server knows all of.
+    pub const fn of_api(name: &'static str, cause: &'static str, stage: Stage, cure: Cure) -> Self {
+        Self { name, cause, stage, cure, is_on_node: false, with_counters: false, turn: Turn::Together, says: &[] }
+    }
+
+    /// One that only the node knows.
+    pub const fn of_node(name: &'static str, cause: &'static str, stage: Stage, cure: Cure) -> Self {
+        Self { is_on_node: true, ..Self::of_api(name, cause, stage, cure) }
+    }
+
+    /// With the right to read the kubelet's counters.
+    pub const fn with_counters(self) -> Self {
+        Self { with_counters: true, ..self }
+    }
+
+    /// While nothing else is tried.
+    pub const fn alone(self) -> Self {
+        Self { turn: Turn::Alone, ..self }
+    }
+
+    /// One after the other of these.
+    pub const fn one_of(self, what: &'static str) -> Self {
+        Self { turn: Turn::OneOf(what), ..self }
+    }
+
+    /// Every answer must say this.
+    pub const fn saying(self, says: &'static [&'static str]) -> Self {
+        Self { says, ..self }
+    }
+
+    /// Returns what was seen.
+    pub fn run(&self, cluster: &Cluster, installed: &Installed) -> anyhow::Result<Seen> {
         let namespace = format!("e2e-{}", self.name);
         let words = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         cluster.apply(&[words])?;
-        let staged = (self.stage)(cluster, &namespace).context("stage")?;
+        let staged = (self.stage)(cluster, &namespace).context("stage").inspect_err(|_| {
+            let _ = cluster.kubectl(&["delete", "namespace", &namespace, "--wait=false"]);
+        })?;
         let seen = self.judge(cluster, installed, &namespace);
-        if seen.is_err() {
-            self.end(cluster, &namespace, None).ok();
+        match (&seen, &self.cure) {
+            (Err(_), Cure::Done(cure)) => {
+                let lives_on = cure(cluster, &namespace);
+                let _ = cluster.wait_gone(&["namespace", &namespace], PATIENCE);
+                drop((staged, lives_on));
+            }
+            (Err(_), _) => {
+                drop(staged);
+                let _ = cluster.wait_gone(&["namespace", &namespace], PATIENCE);
+            }
+            (Ok(_), _) => drop(staged),
         }
-        drop(staged);
         seen
     }
 
-    fn judge(&self, cluster: &Cluster, installed: &Installed, namespace: &str) -> anyhow::Result<String> {
+    fn judge(&self, cluster: &Cluster, installed: &Installed, namespace: &str) -> anyhow::Result<Seen> {
         cluster.kubectl(&["delete", "namespace", namespace, "--wait=false"])?;
         let begin = Instant::now();
-        let expected = BTreeSet::from([self.cause.to_owned()]);
-        let answer = self.until("the plugin", &expected, || plugin(cluster, namespace))?;
-        let seconds = begin.elapsed().as_secs();
-        let mut steps = commands(&answer);
-        if self.on_node {
-            let answer = self.until("the agent", &expected, || agent(cluster, namespace, POD))?;
-            steps.extend(commands(&answer));
+        if let Cure::None = self.cure {
+            cluster.wait_gone(&["namespace", namespace], PATIENCE)?;
+            let Self { name, cause, .. } = *self;
+            return Ok(Seen { name, cause, told: Duration::ZERO, gone: begin.elapsed() });
         }
-        self.until("the service", &expected, || service(cluster, installed, namespace))?;
+        let mut steps = commands(&self.until("plugin", || plugin(cluster, namespace))?);
+        let told = begin.elapsed();
+        if self.is_on_node {
+            steps.extend(commands(&self.until("agent", || agent(cluster, namespace, POD))?));
+        }
+        self.until("service", || service(cluster, installed, namespace))?;
         let begin = Instant::now();
-        self.end(cluster, namespace, Some(&steps)).context("cure")?;
-        let (name, cause) = (self.name, self.cause);
-        Ok(format!("{name}: {cause}; told after {seconds} s, gone {} s after the step", begin.elapsed().as_secs()))
+        let lives_on = self.end(cluster, namespace, &steps).context("cure")?;
+        cluster.wait_gone(&["namespace", namespace], PATIENCE).context("after the cure")?;
+        drop(lives_on);
+        Ok(Seen { name: self.name, cause: self.cause, told, gone: begin.elapsed() })
     }
 
-    /// Waits until exactly these causes are told.
-    fn until(
-        &self,
-        who: &str,
-        expected: &BTreeSet<String>,
-        mut ask: impl FnMut() -> anyhow::Result<Value>,
-    ) -> anyhow::Result<Value> {
-        let mut last = BTreeSet::new();
+    /// Waits until exactly this cause is told, in these words.
+    fn until(&self, who: &str, mut ask: impl FnMut() -> anyhow::Result<Value>) -> anyhow::Result<Value> {
+        let expected = BTreeSet::from([self.cause.to_owned()]);
+        let (mut last, mut lacks, mut text) = (BTreeSet::new(), "", String::new());
         let told = wait_for(who, PATIENCE, || {
-            std::thread::sleep(Duration::from_secs(1));
+            std::thread::sleep(PAUSE);
             let answer = ask()?;
             last = causes(&answer);
-            Ok((last == *expected).then_some(answer))
+            text = format!("{answer:#}");
+            lacks = self.says.iter().find(|words| !text.contains(**words)).unwrap_or(&"");
+            Ok((last == expected && lacks.is_empty()).then_some(answer))
         });
-        told.with_context(|| format!("{who} says {last:?}, not {expected:?}"))
+        if let Some(dir) = std::env::var_os("ANSWERS") {
+            std::fs::create_dir_all(&dir)?;
+            std::fs::write(Path::new(&dir).join(format!("{}-{who}.json", self.name)), &text)?;
+        }
+        told.with_context(|| format!("{who} says {last:?}, not {expected:?} with {lacks:?}"))
     }
 
-    fn end(&self, cluster: &Cluster, namespace: &str, steps: Option<&BTreeSet<String>>) -> anyhow::Result<()> {
-        match (&self.cure, steps) {
-            (Cure::Typed(all), Some(steps)) => {
-                for words in *all {
+    fn end(&self, cluster: &Cluster, namespace: &str, steps: &BTreeSet<String>) -> anyhow::Result<Staged> {
+        match self.cure {
+            Cure::Typed(all) => {
+                for words in all {
                     let step = steps.iter().find(|step| step.contains(words));
                     let step = step.with_context(|| format!("no step with {words:?} among {steps:#?}"))?;
                     cluster.types(step)?;
                 }
+                Ok(Staged::default())
             }
-            (Cure::Typed(_), None) => return Ok(()),
-            (Cure::Done(cure), _) => cure(cluster, namespace)?,
+            Cure::Done(cure) => cure(cluster, namespace),
+            Cure::None => Ok(Staged::default()),
         }
-        cluster.wait_gone(&["namespace", namespace], PATIENCE)
     }
 }

@@ -7,7 +7,7 @@ use super::{
     tries, words,
 };
 use crate::{
-    observation::{CsiDriver, Mount, PersistentVolume, Question, VolData, VolumeDir},
+    observation::{CsiDriver, FaultKind, Mount, PersistentVolume, Question, VolData, VolumeDir},
     view::PodView,
 };
 
@@ -16,11 +16,16 @@ pub fn is_not_tried(view: &PodView, volume: &VolumeDir) -> bool {
     match &volume.vol_data {
         VolData::Missing | VolData::Unusable(_) => true,
         VolData::Read(data) => view.csi_drivers().is_some_and(|drivers| {
-            let is_other = |driver: &CsiDriver| driver.info.fault().is_none() && !is_called(driver, &data.driver);
+            let is_other = |driver: &CsiDriver| !is_silent(driver) && !is_called(driver, &data.driver);
             drivers.iter().all(is_other)
         }),
         VolData::NotCsi | VolData::Failed(_) => false,
     }
+}
+
+/// Whether its name is not known. A socket at which nobody listens is one that a driver has left, and no driver.
+fn is_silent(driver: &CsiDriver) -> bool {
+    driver.info.fault().is_some_and(|fault| fault.kind != FaultKind::Refused)
 }
 
 fn is_called(driver: &CsiDriver, name: &str) -> bool {
@@ -113,9 +118,12 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
     let this = drivers.iter().find(|driver| is_called(driver, &data.driver));
     let listens = this.and_then(|driver| driver.info.get()).and_then(|info| info.listens.get().copied());
     // A driver whose socket did not answer in time may be this one: then nothing is claimed.
-    let silent = drivers.iter().filter(|driver| driver.info.fault().is_some()).count();
+    let silent = drivers.iter().filter(|driver| is_silent(driver)).count();
     let state = match (this, listens) {
-        (None, _) if silent == 0 => "no registration socket of it in plugins_registry",
+        (None, _) if silent == 0 && drivers.iter().all(|driver| driver.info.fault().is_none()) => {
+            "no registration socket of it in plugins_registry"
+        }
+        (None, _) if silent == 0 => "no driver that answers in plugins_registry has this name",
         (None, _) => "none of the registered drivers has this name; some registration sockets do not answer",
         (Some(_), Some(false)) => "registered, but nobody listens on its socket",
         _ => return None,
@@ -136,8 +144,15 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
 fn registered(view: &PodView) -> String {
     let drivers = view.csi_drivers().into_iter().flatten();
     let names: Vec<String> =
-        drivers.filter_map(|driver| driver.info.get()).map(|info| findings::clean(&info.name, 80)).collect();
-    if names.is_empty() { "no driver is registered".to_owned() } else { format!("registered: {}", names.join(", ")) }
+        drivers.clone().filter_map(|driver| driver.info.get()).map(|info| findings::clean(&info.name, 80)).collect();
+    let left = drivers.filter(|driver| driver.info.fault().is_some() && !is_silent(driver));
+    let left: Vec<String> = left.map(|driver| driver.socket.show()).collect();
+    match (names.is_empty(), left.is_empty()) {
+        (true, true) => "no driver is registered".to_owned(),
+        (true, false) => format!("no driver answers; nobody listens at {}", left.join(", ")),
+        (false, true) => format!("registered: {}", names.join(", ")),
+        (false, false) => format!("registered: {}; nobody listens at {}", names.join(", "), left.join(", ")),
+    }
 }
 
 /// Registered and alive, nothing holds the mount, and it is still there: the driver answered OK
@@ -150,10 +165,20 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
             .link(words::mount(mount), "mounted, and nothing holds it");
         return Some(fails(view, volume, tries.as_ref(), found));
     }
+    let (state, lacks) = match tries.as_ref().is_some_and(tries::Tries::only_succeeds) {
+        true => (
+            "answered OK to NodeUnpublishVolume, and the target is still mounted",
+            "whether that answer was about this volume: the kubelet's counters name none",
+        ),
+        false => (
+            "registered, and it has not unmounted this target",
+            "whether the driver answered OK or fails: the kubelet's counters do not tell",
+        ),
+    };
     let found = of_pod(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
-        .probable("whether the driver answered OK or fails: the kubelet's counters do not tell")
+        .probable(lacks)
         .link(words::mount(mount), "mounted, and nothing holds it")
-        .blame(words::csi_driver(&data.driver), "registered, and it has not unmounted this target")
+        .blame(words::csi_driver(&data.driver), state)
         .evidence("search for holders", "no process holds the mount")
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
@@ -229,6 +254,25 @@ mod tests {
         seen.csi =
             Seen::Failed(Fault::new("/var/lib/kubelet/plugins_registry", (FaultKind::Denied, "Permission denied")));
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+    }
+
+    /// What a driver that has died leaves.
+    #[test]
+    fn a_registration_socket_at_which_nobody_listens_is_no_driver() {
+        let mut seen = sample::mounted("ext4");
+        let refuse = |seen: &mut Observation, kind: FaultKind| {
+            let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
+            drivers[0].info = Seen::Failed(Fault::new(&drivers[0].socket, (kind, "Connection refused")));
+        };
+        refuse(&mut seen, FaultKind::Refused);
+        assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
+        let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+        assert_eq!(finding.confidence, findings::Confidence::Proven);
+        let text = serde_json::to_string(&finding).unwrap();
+        assert!(text.contains("no driver answers; nobody listens at /reg.sock"), "{text}");
+        refuse(&mut seen, FaultKind::TimedOut);
+        let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+        assert_eq!((finding.cause.id, finding.confidence), ("CsiDriverNotRegistered", findings::Confidence::Probable));
     }
 
     /// The directory of an inline volume is called like the volume, and so may be a stranger's PersistentVolume.

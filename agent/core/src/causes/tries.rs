@@ -105,15 +105,27 @@ fn of<'a>(
 impl Tries<'_> {
     /// How it fails, where it does and nothing else of the kind succeeds.
     pub fn failure(&self) -> Option<&str> {
-        let lately = |outcome: &&Outcome<'_>| self.window_ms.is_none() || outcome.more > 0;
+        // Between two tries nothing is counted, and what was counted before has not become wrong.
+        let is_short = self.window_ms.is_none_or(|window| window < WINDOW_MS);
+        let all = is_short && !self.has_grown();
+        let lately = |outcome: &&Outcome<'_>| all || outcome.more > 0;
         let mut ended = self.outcomes.iter().filter(lately);
         let all_fail = ended.clone().all(Outcome::is_failure);
         ended.next().filter(|_| all_fail).map(|outcome| outcome.name)
     }
 
+    /// Whether it has ended well, and never otherwise.
+    pub fn only_succeeds(&self) -> bool {
+        !self.outcomes.is_empty() && !self.outcomes.iter().any(Outcome::is_failure)
+    }
+
     /// Whether it is this volume that fails: the counter grows, and there is no other.
     pub fn proves_failure(&self) -> bool {
-        self.is_only && self.window_ms.is_some() && self.failure().is_some()
+        self.is_only && self.window_ms.is_some() && self.has_grown() && self.failure().is_some()
+    }
+
+    fn has_grown(&self) -> bool {
+        self.window_ms.is_some() && self.outcomes.iter().any(|outcome| outcome.more > 0)
     }
 
     /// Whether the kubelet has given up, or has forgotten: nothing was tried for longer than it ever waits.
@@ -241,6 +253,24 @@ mod tests {
         counted(&mut seen, &[("OK", 9)], &[("OK", 9)]);
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
         assert!(says(&seen).ends_with("in the last 3m20s none"), "{}", says(&seen));
+        let answered = |seen: &Observation| finding(seen).chain.iter().any(|link| link.state.contains("answered OK"));
+        assert!(answered(&seen), "{:?}", finding(&seen).chain);
+        // Which of them was this volume's is not told.
+        assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        counted(&mut seen, &[("OK", 9), ("Internal", 1)], &[("OK", 9), ("Internal", 1)]);
+        assert!(!answered(&seen));
+    }
+
+    /// As on a real node, whose agent said the one and the other in turn, and so never reported either.
+    #[test]
+    fn between_two_tries_a_driver_fails_as_before() {
+        let mut seen = sample::mounted("ext4");
+        let (earlier, last) = (read(sample::NOW - 60_000, &[("Internal", 9)]), read(sample::NOW, &[("Internal", 9)]));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last, earlier: Some(earlier) });
+        assert_eq!((causes(&seen), finding(&seen).confidence), (vec!["CsiUnpublishFails"], Confidence::Probable));
+        // For longer than it ever waits: it does not try any more.
+        counted(&mut seen, &[("Internal", 9)], &[("Internal", 9)]);
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
     }
 
     #[test]

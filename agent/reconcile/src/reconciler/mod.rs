@@ -317,7 +317,7 @@ impl Reconciler {
         self.confirmed.retain(|uid| of_interest.contains(uid));
         let snapshot = Snapshot { at: scanned.at, report: &scanned.report, complete: scanned.complete };
         self.transitions.extend(self.tracker.take(&snapshot));
-        self.tracker.to_confirm().for_each(|uid| self.schedule.confirm(uid, now));
+        self.tracker.to_confirm().for_each(|(uid, is_proven)| self.schedule.confirm(uid, is_proven, now));
     }
 
     fn wrote(&mut self, wrote: WriteOutcome, now: Instant) {

@@ -2,7 +2,9 @@
 
 use agent_core::{
     gates::judge,
-    observation::{ApiPod, Deletion, Fault, FaultKind, Observation, Seen, Source, sample},
+    observation::{
+        ApiPod, Deletion, Fault, FaultKind, FuseConnection, FuseServer, Observation, Owner, Seen, Source, sample,
+    },
 };
 
 use super::*;
@@ -209,6 +211,36 @@ fn a_pod_held_for_an_hour_is_told_twice_and_its_end_once() {
     world.until(3650);
     assert!(!world.stored.last().unwrap().warning, "it is scanned at once when the object is gone");
     assert_eq!(world.stored.len(), 3);
+}
+
+/// The kubelet may yet succeed for two minutes, and meanwhile the looks grow apart.
+#[test]
+fn what_is_only_suspected_is_looked_at_again_before_its_turn() {
+    let mut seen = sample::running();
+    sample::block(&mut seen, sample::INIT, "request_wait_answer");
+    sample::container_table(&mut seen, vec![sample::mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
+    // That it is the one that serves it is not told.
+    let server = FuseServer {
+        pid: 4111,
+        start_ticks: Some(4000),
+        comm: "s3fs".into(),
+        state: 'S',
+        wchan: Seen::Seen("tcp_recvmsg".into()),
+        age_ms: 9,
+        owner: Owner::Host,
+    };
+    let (servers, waiting) = (vec![server], Seen::Seen(1));
+    seen.fuse = vec![FuseConnection { number: 40, waiting, servers, exact: false, probe: Seen::Missing }];
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].deletion = Some(Deletion { deadline_ms: at(60).wall_ms, grace_s: 30 });
+    let mut world = World::new(seen, Api::Up);
+    world.until(182);
+    assert!(world.stored.is_empty(), "it is told only after the slowest try");
+    world.until(182 + 50 + 60 + 30);
+    assert_eq!(world.stored.len(), 1, "{:?}", world.scans);
+    let before = world.scans.len();
+    world.until(1200);
+    assert!(world.scans.len() < before + 6, "{:?}", world.scans);
 }
 
 #[test]

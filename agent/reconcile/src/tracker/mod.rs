@@ -207,10 +207,10 @@ impl Tracker {
         self.entries.values().filter(|entry| entry.holds())
     }
 
-    /// Pods of which something is proven that only has to be seen once more.
-    pub fn to_confirm(&self) -> impl Iterator<Item = &findings::PodUid> {
-        let waits = |entry: &&Entry| !entry.holds() && is_known_soon(&entry.finding);
-        self.entries.values().filter(waits).flat_map(|entry| &entry.pods).map(|pod| &pod.uid)
+    /// Pods of which something has to be seen again before it is reported, and whether it is proven and once is enough.
+    pub fn to_confirm(&self) -> impl Iterator<Item = (&findings::PodUid, bool)> {
+        let waiting = self.entries.values().filter(|entry| !entry.holds());
+        waiting.flat_map(|entry| entry.pods.iter().map(|pod| (&pod.uid, is_known_soon(&entry.finding))))
     }
 
     /// What is new and proven of single pods, if anything is: on what the most momentary of it rests. What holds many

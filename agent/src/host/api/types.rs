@@ -185,7 +185,16 @@ pub struct Node {
 #[serde(rename_all = "camelCase", default)]
 struct NodeMeta {
     uid: String,
+    annotations: NodeAnnotations,
     managed_fields: Vec<ManagedFields>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeAnnotations {
+    /// What CSI drivers call the node.
+    #[serde(rename = "csi.volume.kubernetes.io/nodeid")]
+    csi: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -228,23 +237,34 @@ impl From<Node> for NodeInfo {
         let ready = condition.filter(|condition| condition.status == "True");
         let not_ready = condition.filter(|condition| condition.status == "False");
         let ready_since = ready.and_then(|ready| ready.last_transition_time);
+        let server_ahead_ms = ready.and_then(|ready| server_ahead_ms(&node.metadata, ready));
         NodeInfo {
             uid: node.metadata.uid,
             kubelet_version,
             boot_id: boot_id.filter(|id| !id.is_empty()),
             not_ready: not_ready.map(|ready| findings::clean(&ready.message, 500)),
             ready_since_ms: ready_since.and_then(|time| u64::try_from(time.as_millisecond()).ok()),
-            server_ahead_ms: ready.and_then(|ready| server_ahead_ms(&node.metadata.managed_fields, ready)),
+            server_ahead_ms,
         }
     }
 }
 
+/// The kubelet reports its status at least this often (`nodeStatusReportFrequency`, 5 min), and a little later.
+const REPORTS_MS: i64 = 360_000;
+/// Both times are of whole seconds, and the report was on its way.
+const AT_ONCE_MS: i64 = 2000;
+
 /// Of the kubelet's last report of its status the server has noted the time by its own clock, and the kubelet, in the
 /// report, by the node's.
-fn server_ahead_ms(managed: &[ManagedFields], ready: &Condition) -> Option<i64> {
+///
+/// When a CSI driver registers, the kubelet writes into the same entry without reporting
+/// (`pkg/volume/csi/nodeinfomanager`), so the server's time may be that much later.
+fn server_ahead_ms(node: &NodeMeta, ready: &Condition) -> Option<i64> {
     let is_report = |fields: &&ManagedFields| fields.manager == "kubelet" && fields.subresource == "status";
-    let noted = managed.iter().find(is_report)?.time?;
-    Some(noted.as_millisecond() - ready.last_heartbeat_time?.as_millisecond())
+    let noted = node.managed_fields.iter().find(is_report)?.time?;
+    let ahead = noted.as_millisecond() - ready.last_heartbeat_time?.as_millisecond();
+    let may_be_a_driver = node.annotations.csi.is_some() && (AT_ONCE_MS..REPORTS_MS).contains(&ahead);
+    (!may_be_a_driver).then_some(ahead)
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -351,6 +371,30 @@ mod tests {
         assert_eq!(info(&json).ready_since_ms, Some(1_785_578_340_000));
         json["status"]["conditions"][0]["status"] = "Unknown".into();
         assert_eq!((info(&json).ready_since_ms, info(&json).server_ahead_ms), (None, None));
+    }
+
+    /// As seen on a real node (1.36): the kubelet has written the driver's name for the node into the same entry, 49 s
+    /// after its last report, and nobody's clock was wrong.
+    #[test]
+    fn a_csi_driver_that_registers_sets_no_clock() {
+        let ahead = |noted: &str| {
+            let json = serde_json::json!({
+                "metadata": {
+                    "annotations": {"csi.volume.kubernetes.io/nodeid": "{\"csi.example.com\":\"lab\"}"},
+                    "managedFields": [
+                        {"manager": "kubelet", "operation": "Update", "subresource": "status", "time": noted}
+                    ]
+                },
+                "status": {"conditions": [
+                    {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-11-22T21:12:33Z"}
+                ]}
+            });
+            NodeInfo::from(serde_json::from_value::<Node>(json).unwrap()).server_ahead_ms
+        };
+        assert_eq!(ahead("2026-11-22T21:13:22Z"), None);
+        assert_eq!(ahead("2026-11-22T21:11:33Z"), Some(-60_000), "at most so far");
+        assert_eq!(ahead("2026-11-22T21:22:33Z"), Some(600_000), "no report is that late");
+        assert_eq!(ahead("2026-11-22T21:12:34Z"), Some(1000));
     }
 
     #[test]

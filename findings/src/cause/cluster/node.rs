@@ -6,7 +6,10 @@ pub use drain::*;
 
 use crate::cause::cluster::shared::FORCE;
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
-use crate::cause::{KUBELET_NOT_RUNNING, KUBELET_SYNC_LOOP_HUNG};
+use crate::cause::{
+    KUBELET_NOT_RUNNING, KUBELET_STOPPED, KUBELET_SYNC_LOOP_HUNG, NETWORK_NOT_READY, PLEG_STALLED,
+    RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING,
+};
 
 const SEE_NODE: Advice = step("Look at the node's conditions and taints").run("kubectl describe node {node}").typed();
 
@@ -63,7 +66,7 @@ causes! {
         ))
         .sources(&["reference: telling kubelet, machine and network apart"])
         .event_reason("NodeKubeletSilent")
-        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_SYNC_LOOP_HUNG])
+        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Observation);
 
     /// The cloud says that the machine is stopped.
@@ -123,7 +126,15 @@ causes! {
         .danger(FORCE)
         .sources(&["kubernetes#45419"])
         .event_reason("NodeNotReadyHoldsPods")
-        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_SYNC_LOOP_HUNG])
+        .outranked_by(&[
+            &KUBELET_NOT_RUNNING,
+            &KUBELET_STOPPED,
+            &KUBELET_SYNC_LOOP_HUNG,
+            &PLEG_STALLED,
+            &RUNTIME_NOT_RESPONDING,
+            &RUNTIME_NOT_REACHABLE,
+            &NETWORK_NOT_READY,
+        ])
         .diagnosis(Proven::Observation);
 
     /// Out of service, and nothing happens.

@@ -2,49 +2,29 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, deleted_afterwards};
 use crate::situation::{Cure, Situation, Staged};
 
 /// All of them.
 pub fn all() -> Vec<Situation> {
+    let without_finalizers = Cure::Done(|cluster, namespace| {
+        let none = r#"{"metadata":{"finalizers":null}}"#;
+        cluster.kubectl(&["patch", "configmap", "held", "-n", namespace, "--type=merge", "-p", none])?;
+        Ok(Staged::default())
+    });
+    // As if the operator were back: it stores and serves one form only.
+    let without_conversion = Cure::Done(|cluster, _| {
+        let none = r#"{"spec":{"conversion":{"strategy":"None","webhook":null}}}"#;
+        cluster.kubectl(&["patch", "crd", CRD, "--type=merge", "-p", none])?;
+        Ok(Staged::default())
+    });
+    let delete_api = Cure::Typed(&["kubectl delete apiservice v1.dead.e2e.example.com"]);
+    let delete_webhook = Cure::Typed(&["kubectl delete validatingwebhookconfiguration"]);
     vec![
-        Situation {
-            name: "finalizer",
-            cause: "FinalizerOwnerUnknown",
-            on_node: false,
-            stage: finalizer,
-            cure: Cure::Done(|cluster, namespace| {
-                let none = r#"{"metadata":{"finalizers":null}}"#;
-                cluster.kubectl(&["patch", "configmap", "held", "-n", namespace, "--type=merge", "-p", none])?;
-                Ok(())
-            }),
-        },
-        Situation {
-            name: "dead-api",
-            cause: "ApiServiceWithoutService",
-            on_node: false,
-            stage: dead_api,
-            cure: Cure::Typed(&["kubectl delete apiservice v1.dead.e2e.example.com"]),
-        },
-        Situation {
-            name: "webhook",
-            cause: "WebhookUnavailable",
-            on_node: false,
-            stage: webhook,
-            cure: Cure::Typed(&["kubectl delete validatingwebhookconfiguration"]),
-        },
-        Situation {
-            name: "conversion",
-            cause: "ConversionWebhookUnavailable",
-            on_node: false,
-            stage: conversion,
-            // As if the operator were back: it stores and serves one form only.
-            cure: Cure::Done(|cluster, _| {
-                let none = r#"{"spec":{"conversion":{"strategy":"None","webhook":null}}}"#;
-                cluster.kubectl(&["patch", "crd", CRD, "--type=merge", "-p", none])?;
-                Ok(())
-            }),
-        },
+        Situation::of_api("finalizer", "FinalizerOwnerUnknown", finalizer, without_finalizers),
+        Situation::of_api("dead-api", "ApiServiceWithoutService", dead_api, delete_api).alone(),
+        Situation::of_api("webhook", "WebhookUnavailable", webhook, delete_webhook),
+        Situation::of_api("conversion", "ConversionWebhookUnavailable", conversion, without_conversion),
     ]
 }
 
@@ -65,15 +45,6 @@ fn finalizer(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     Ok(Staged::default())
 }
 
-/// Deletes objects of the whole cluster at the end.
-fn afterwards(kind: &'static str, name: &'static str) -> Staged {
-    let delete = move || {
-        let args = ["delete", kind, name, "--ignore-not-found", "--timeout=30s"];
-        let _ = std::process::Command::new("kubectl").args(args).output();
-    };
-    Staged { ends: vec![Box::new(delete)] }
-}
-
 fn dead_api(cluster: &Cluster, _: &str) -> anyhow::Result<Staged> {
     let name = "v1.dead.e2e.example.com";
     cluster.apply(&[json!({
@@ -83,7 +54,7 @@ fn dead_api(cluster: &Cluster, _: &str) -> anyhow::Result<Staged> {
             "insecureSkipTLSVerify": true, "service": {"namespace": "gone", "name": "dead"}
         }
     })])?;
-    Ok(afterwards("apiservice", name))
+    Ok(deleted_afterwards("apiservice", name))
 }
 
 fn webhook(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
@@ -104,7 +75,7 @@ fn webhook(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
             }]
         }),
     ])?;
-    Ok(afterwards("validatingwebhookconfiguration", name))
+    Ok(deleted_afterwards("validatingwebhookconfiguration", name))
 }
 
 fn conversion(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
@@ -125,7 +96,7 @@ fn conversion(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
             }
         })
     };
-    let staged = afterwards("crd", CRD);
+    let staged = deleted_afterwards("crd", CRD);
     cluster.apply(&[definition("v1")])?;
     cluster.kubectl(&["wait", "--for=condition=Established", "crd", CRD, "--timeout=30s"])?;
     cluster.apply(&[json!({

@@ -1,11 +1,14 @@
 //! All of them.
 
 mod api;
+mod csi;
+mod network;
 mod node;
+mod operator;
 
 use crate::situation::Situation;
 
 /// All of them.
 pub fn all() -> Vec<Situation> {
-    api::all().into_iter().chain(node::all()).collect()
+    [api::all(), operator::all(), node::all(), network::all(), csi::all()].into_iter().flatten().collect()
 }

@@ -1,116 +1,58 @@
 //! What a real kubelet waits for.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use lab::process::{signal, wait_state};
+use lab::process::{children, signal, state, wait_state};
+use lab::wait_for;
 use nix::sys::signal::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cluster::Cluster;
 use crate::container::{first_process, freezer, shim};
+use crate::pod;
+use crate::process::{Killed, stand_in};
 use crate::situation::{Cure, POD, Situation, Staged};
 
 /// All of them.
 pub fn all() -> Vec<Situation> {
     vec![
-        Situation {
-            name: "holder",
-            cause: "VolumeHeldByProcess",
-            on_node: true,
-            stage: holder,
-            cure: Cure::Typed(&["kill"]),
-        },
-        Situation {
-            name: "shim",
-            cause: "ShimNotResponding",
-            on_node: true,
-            stage: stopped_shim,
-            cure: Cure::Typed(&["kill -CONT"]),
-        },
-        Situation {
-            name: "frozen",
-            cause: "CgroupFrozen",
-            on_node: true,
-            stage: frozen,
-            cure: Cure::Typed(&["freez"]),
-        },
-        Situation {
-            name: "fuse",
-            cause: "FuseServerNotResponding",
-            on_node: true,
-            stage: fuse,
-            cure: Cure::Typed(&["/abort"]),
-        },
+        Situation::of_node("holder", "VolumeHeldByProcess", holder, Cure::Typed(&["kill"])),
+        Situation::of_node("shim", "ShimNotResponding", stopped_shim, Cure::Typed(&["kill -CONT"])),
+        Situation::of_node("frozen", "CgroupFrozen", frozen, Cure::Typed(&["freez"])),
+        Situation::of_node("fuse", "FuseServerNotResponding", fuse, Cure::Typed(&["/abort"])),
+        Situation::of_node("unreaped", "", unreaped, Cure::None),
+        Situation::of_node("zombie", "PidNamespaceZombieUnreaped", zombie, Cure::Typed(&["kill"])),
+        Situation::of_node("traced", "ZombieHeldByTracer", traced, Cure::Typed(&["kill"])),
+        Situation::of_node("kubelet", "KubeletStopped", stopped_kubelet, Cure::Typed(&["kill -CONT"])).alone(),
     ]
 }
 
-/// A pod with one container that runs this, and one volume.
-fn pod(cluster: &Cluster, namespace: &str, runs: &str, volume: &Value) -> anyhow::Result<()> {
-    let mount = json!({"name": "data", "mountPath": "/data"});
-    let mut volume = volume.clone();
-    volume["name"] = json!("data");
-    cluster.apply(&[json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": POD, "namespace": namespace},
-        "spec": {
-            "terminationGracePeriodSeconds": 2, "nodeName": cluster.node,
-            "tolerations": [{"operator": "Exists"}],
-            "containers": [{
-                "name": "main", "image": lab::image::BUSYBOX, "imagePullPolicy": "Never",
-                "command": ["sh", "-c", runs], "volumeMounts": [mount]
-            }],
-            "volumes": [volume]
-        }
-    })])?;
-    cluster.wait_ready(namespace, POD)
-}
-
-/// Sleeps, and ends when it is asked to.
-const SLEEPS: &str = "trap 'exit 0' TERM; sleep 100000 & wait";
-
-/// Ends with what holds it.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn stand_in(args: &[&std::ffi::OsStr]) -> anyhow::Result<Killed> {
-    Ok(Killed(Command::new(std::env::current_exe()?).arg("stand-in").args(args).spawn()?))
-}
-
-/// Keeps it until the end.
-fn until_the_end<T: 'static>(thing: T) -> Staged {
-    Staged { ends: vec![Box::new(move || drop(thing))] }
-}
-
 fn holder(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    pod(cluster, namespace, SLEEPS, &json!({"emptyDir": {"medium": "Memory"}}))?;
+    pod::run(cluster, namespace, pod::SLEEPS, &json!({"emptyDir": {"medium": "Memory"}}))?;
     let uid = cluster.json(&["get", "pod", "-n", namespace, POD])?["metadata"]["uid"].clone();
     let uid = uid.as_str().context("no uid")?;
     let dir = Path::new("/var/lib/kubelet/pods").join(uid).join("volumes/kubernetes.io~empty-dir/data");
     let child = Command::new("sleep").arg("100000").current_dir(&dir).spawn().context("hold the volume")?;
-    Ok(until_the_end(Killed(child)))
+    Ok(Staged::until_the_end(Killed(child)))
 }
 
 fn stopped_shim(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    pod(cluster, namespace, SLEEPS, &json!({"emptyDir": {}}))?;
+    pod::run(cluster, namespace, pod::SLEEPS, &json!({"emptyDir": {}}))?;
     let pid = shim(cluster, namespace, POD)?;
     signal(pid, Signal::SIGSTOP)?;
     wait_state(pid, "T")?;
-    Ok(Staged { ends: vec![Box::new(move || drop(signal(pid, Signal::SIGCONT)))] })
+    Ok(Staged::at_the_end(move || drop(signal(pid, Signal::SIGCONT))))
 }
 
 fn frozen(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    pod(cluster, namespace, SLEEPS, &json!({"emptyDir": {}}))?;
+    pod::run(cluster, namespace, pod::SLEEPS, &json!({"emptyDir": {}}))?;
     let (file, word) = freezer(first_process(cluster, namespace, POD)?)?;
     std::fs::write(&file, word).with_context(|| format!("freeze by {}", file.display()))?;
     let thaw = move || drop(std::fs::write(&file, if word == "1" { "0" } else { "THAWED" }));
-    Ok(Staged { ends: vec![Box::new(thaw)] })
+    Ok(Staged::at_the_end(thaw))
 }
 
 /// A FUSE mount of the host, taken away at the end.
@@ -144,11 +86,72 @@ fn fuse(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
         let output = Command::new("mount").args(["-t", "fusectl", "fusectl", CONNECTIONS]).output()?;
         mounted.shows_connections = output.status.success();
     }
-    mounted.server = Some(stand_in(&args)?);
-    lab::wait_for("the FUSE mount", std::time::Duration::from_secs(10), || {
+    mounted.server = Some(stand_in(args)?);
+    wait_for("the FUSE mount", Duration::from_secs(10), || {
         Ok(std::fs::read_to_string("/proc/self/mountinfo")?.contains(&*at.to_string_lossy()).then_some(()))
     })?;
     let volume = json!({"hostPath": {"path": at, "type": "Directory"}});
-    pod(cluster, namespace, "cat /data/ok; exec cat /data/hang", &volume)?;
-    Ok(until_the_end(mounted))
+    pod::run(cluster, namespace, "cat /data/ok; exec cat /data/hang", &volume)?;
+    Ok(Staged::until_the_end(mounted))
+}
+
+/// The container's init does not reap: that alone holds nothing.
+fn unreaped(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    pod::run(cluster, namespace, "sleep 0 & exec sleep 100000", &json!({"emptyDir": {}}))?;
+    let init = first_process(cluster, namespace, POD)?;
+    wait_for("the zombie", Duration::from_secs(10), || {
+        Ok(children(init).into_iter().any(|pid| state(pid) == Some('Z')).then_some(()))
+    })?;
+    Ok(Staged::default())
+}
+
+/// In the container, of a parent that is outside and does not reap.
+fn zombie(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    pod::run(cluster, namespace, pod::SLEEPS, &json!({"emptyDir": {}}))?;
+    let member = first_process(cluster, namespace, POD)?.to_string();
+    let parent = stand_in(["foreign-parent", "--namespace-of", &member])?;
+    wait_for("the child in the container", Duration::from_secs(10), || {
+        Ok((!children(parent.pid()).is_empty()).then_some(()))
+    })?;
+    Ok(Staged::until_the_end(parent))
+}
+
+fn traced(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    pod::run(cluster, namespace, pod::SLEEPS, &json!({"emptyDir": {}}))?;
+    let init = first_process(cluster, namespace, POD)?.to_string();
+    let tracer = stand_in(["tracer", "--of", &init])?;
+    let traced_by = format!("TracerPid:\t{}\n", tracer.pid());
+    wait_for("the debugger traces the process", Duration::from_secs(10), || {
+        Ok(std::fs::read_to_string(format!("/proc/{init}/status"))?.contains(&traced_by).then_some(()))
+    })?;
+    Ok(Staged::until_the_end(tracer))
+}
+
+/// Until its node has the taint of one that is not heard.
+fn stopped_kubelet(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    pod::run(cluster, namespace, pod::SLEEPS, &json!({"emptyDir": {}}))?;
+    let pid = kubelet()?;
+    signal(pid, Signal::SIGSTOP)?;
+    let node = cluster.node.clone();
+    let staged = Staged::at_the_end(move || {
+        drop(signal(pid, Signal::SIGCONT));
+        let ready = ["wait", "--for=condition=Ready", "--timeout=60s", &format!("node/{node}")].map(str::to_owned);
+        let _ = Command::new("kubectl").args(ready).output();
+    });
+    wait_for("the node is tainted", Duration::from_secs(150), || {
+        std::thread::sleep(Duration::from_secs(1));
+        let taints = cluster.json(&["get", "node", &cluster.node])?["spec"]["taints"].to_string();
+        Ok(taints.contains("node.kubernetes.io/unreachable").then_some(()))
+    })?;
+    Ok(staged)
+}
+
+fn kubelet() -> anyhow::Result<i32> {
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        if std::fs::read_to_string(entry.path().join("comm")).is_ok_and(|comm| comm == "kubelet\n") {
+            return Ok(pid);
+        }
+    }
+    anyhow::bail!("no kubelet runs here")
 }

@@ -11,9 +11,7 @@ use cri_api::Connection;
 use serde::Deserialize;
 
 use super::volumes::is_mount;
-use crate::standin::csi::{
-    GET_INFO, InfoRequest, NODE_UNPUBLISH_VOLUME, NodeUnpublishVolumeRequest, NodeUnpublishVolumeResponse, PluginInfo,
-};
+use crate::standin::csi::{Empty, GET_INFO, NODE_UNPUBLISH_VOLUME, NodeUnpublishVolumeRequest, PluginInfo};
 
 /// The kubelet waits two minutes for a driver.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -41,7 +39,7 @@ pub fn tear_down(kubelet_root: &Path, dir: &Path) -> anyhow::Result<()> {
         NodeUnpublishVolumeRequest { volume_id: volume.volume_handle, target_path: target.display().to_string() };
     executor.block_on(async {
         let driver = Connection::new(&endpoint, DEADLINE)?;
-        let answer: Result<NodeUnpublishVolumeResponse, _> = driver.call(NODE_UNPUBLISH_VOLUME, question).await;
+        let answer: Result<Empty, _> = driver.call(NODE_UNPUBLISH_VOLUME, question).await;
         answer.map_err(|error| anyhow::anyhow!("kubernetes.io/csi: Unmounter.TearDownAt failed: rpc error: {error}"))
     })?;
     // Still mounted after the driver said OK: the kubelet takes that for done, and forgets it.
@@ -70,7 +68,7 @@ pub fn load(file: &Path) -> anyhow::Result<VolData> {
 async fn registered(kubelet_root: &Path, driver: &str) -> anyhow::Result<PathBuf> {
     for entry in fs::read_dir(kubelet_root.join("plugins_registry"))? {
         let connection = Connection::new(&entry?.path(), DEADLINE)?;
-        let info: Result<PluginInfo, _> = connection.call(GET_INFO, InfoRequest {}).await;
+        let info: Result<PluginInfo, _> = connection.call(GET_INFO, Empty {}).await;
         if let Ok(info) = info
             && info.name == driver
         {

@@ -70,6 +70,7 @@ pub fn start_driver(node: &Node, manner: Manner) -> anyhow::Result<i32> {
         Manner::Blunt => "blunt",
         Manner::Once => "once",
         Manner::Leaves => "leaves",
+        Manner::Fails => "fails",
     };
     let launch = Launch::stand_in("csi-driver")
         .args(["stand-in", "csi-driver", "--name", CSI_DRIVER, "--manner", manner, "--socket"])

@@ -12,7 +12,7 @@ use tokio_stream::wrappers::UnixListenerStream;
 use tonic::{Status, transport::Server};
 
 use super::{
-    NodeUnpublishVolumeRequest, NodeUnpublishVolumeResponse, PluginInfo,
+    Empty, NodePublishVolumeRequest, NodeUnpublishVolumeRequest, PluginInfo,
     serve::{Answers, NodeService, Registration},
 };
 use crate::mounts;
@@ -45,6 +45,8 @@ pub enum Manner {
     Once,
     /// It says that it has, and has not.
     Leaves,
+    /// It answers with an error.
+    Fails,
 }
 
 impl CsiDriver {
@@ -75,7 +77,12 @@ impl Answers for CsiDriver {
         }
     }
 
-    fn unpublish(&self, request: &NodeUnpublishVolumeRequest) -> Result<NodeUnpublishVolumeResponse, Status> {
+    fn publish(&self, request: &NodePublishVolumeRequest) -> Result<Empty, Status> {
+        publish(Path::new(&request.target_path)).map_err(|error| Status::internal(format!("{error:#}")))?;
+        Ok(Empty {})
+    }
+
+    fn unpublish(&self, request: &NodeUnpublishVolumeRequest) -> Result<Empty, Status> {
         let target = Path::new(&request.target_path);
         let outcome = match self.manner {
             Manner::Proper => look(target).and_then(|()| unpublish(target)),
@@ -85,9 +92,10 @@ impl Answers for CsiDriver {
                 Ok(())
             }
             Manner::Leaves => Ok(()),
+            Manner::Fails => Err(anyhow::anyhow!("the storage does not answer")),
         };
         outcome.map_err(|error| Status::internal(format!("{error:#}")))?;
-        Ok(NodeUnpublishVolumeResponse {})
+        Ok(Empty {})
     }
 }
 
@@ -99,6 +107,10 @@ fn look(target: &Path) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+fn publish(target: &Path) -> anyhow::Result<()> {
+    if mounts::is_mounted(target)? { Ok(()) } else { mounts::tmpfs(target) }
 }
 
 fn unpublish(target: &Path) -> anyhow::Result<()> {

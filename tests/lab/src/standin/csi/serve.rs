@@ -17,16 +17,18 @@ use tonic::{
 use tonic_prost::ProstCodec;
 
 use super::{
-    GET_INFO, InfoRequest, NODE_UNPUBLISH_VOLUME, NOTIFY_REGISTRATION_STATUS, NodeUnpublishVolumeRequest,
-    NodeUnpublishVolumeResponse, PluginInfo,
+    Empty, GET_INFO, NODE_GET_CAPABILITIES, NODE_GET_INFO, NODE_PUBLISH_VOLUME, NODE_UNPUBLISH_VOLUME,
+    NOTIFY_REGISTRATION_STATUS, NodeGetInfoResponse, NodePublishVolumeRequest, NodeUnpublishVolumeRequest, PluginInfo,
 };
 
 /// What the two sockets answer.
 pub trait Answers: Send + Sync + 'static {
     /// Who is behind the registration socket.
     fn info(&self) -> PluginInfo;
+    /// Gives a volume.
+    fn publish(&self, request: &NodePublishVolumeRequest) -> Result<Empty, Status>;
     /// Takes a volume away.
-    fn unpublish(&self, request: &NodeUnpublishVolumeRequest) -> Result<NodeUnpublishVolumeResponse, Status>;
+    fn unpublish(&self, request: &NodeUnpublishVolumeRequest) -> Result<Empty, Status>;
 }
 
 /// The registration service.
@@ -58,8 +60,8 @@ impl Service<http::Request<Body>> for Registration {
     fn call(&mut self, request: http::Request<Body>) -> HttpAnswer {
         let answers = Arc::clone(&self.0);
         match request.uri().path() {
-            GET_INFO => unary(request, move |_: InfoRequest| Ok(answers.info())),
-            NOTIFY_REGISTRATION_STATUS => unary(request, |_: InfoRequest| Ok(InfoRequest {})),
+            GET_INFO => unary(request, move |_: Empty| Ok(answers.info())),
+            NOTIFY_REGISTRATION_STATUS => unary(request, |_: Empty| Ok(Empty {})),
             _ => unimplemented(),
         }
     }
@@ -77,6 +79,10 @@ impl Service<http::Request<Body>> for NodeService {
     fn call(&mut self, request: http::Request<Body>) -> HttpAnswer {
         let answers = Arc::clone(&self.0);
         match request.uri().path() {
+            NODE_GET_INFO => unary(request, |_: Empty| Ok(NodeGetInfoResponse { node_id: "lab".to_owned() })),
+            // None: no stage, no statistics.
+            NODE_GET_CAPABILITIES => unary(request, |_: Empty| Ok(Empty {})),
+            NODE_PUBLISH_VOLUME => unary(request, move |question| answers.publish(&question)),
             NODE_UNPUBLISH_VOLUME => unary(request, move |question| answers.unpublish(&question)),
             _ => unimplemented(),
         }

@@ -1,0 +1,66 @@
+//! What a run leaves: nothing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use lab::wait_for;
+
+use crate::cluster::Cluster;
+
+/// Of the whole cluster.
+const KINDS: &str = "namespaces,customresourcedefinitions,apiservices,validatingwebhookconfigurations,\
+    validatingadmissionpolicies,validatingadmissionpolicybindings,clusterroles,clusterrolebindings,persistentvolumes,\
+    csidrivers,volumeattachments";
+/// Where a kubelet, a step or this program would leave a file.
+const DIRECTORIES: [&str; 5] = [
+    "/var/lib/kubelet/pods",
+    "/var/lib/kubelet/plugins",
+    "/var/lib/kubelet/plugins_registry",
+    "/var/run/netns",
+    "/var/tmp",
+];
+/// Above pods.
+const CGROUPS: [&str; 3] = ["kubepods", "kubepods/besteffort", "kubepods/burstable"];
+
+/// What is there.
+#[derive(Debug)]
+pub struct Traces(BTreeSet<String>);
+
+impl Traces {
+    /// Looks for all of it.
+    pub fn look(cluster: &Cluster) -> anyhow::Result<Self> {
+        let objects = cluster.kubectl(&["get", KINDS, "-o", "name"])?;
+        let mut found: BTreeSet<String> = objects.lines().map(str::to_owned).collect();
+        let node = cluster.json(&["get", "node", &cluster.node])?;
+        found.extend(node["spec"]["taints"].as_array().into_iter().flatten().map(|taint| format!("taint {taint}")));
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
+        found.extend(mounts.lines().filter_map(|line| Some(format!("mount {}", line.split(' ').nth(4)?))));
+        for dir in DIRECTORIES {
+            found.extend(entries(Path::new(dir)));
+        }
+        for hierarchy in std::iter::once("/sys/fs/cgroup".to_owned()).chain(entries(Path::new("/sys/fs/cgroup"))) {
+            let pods = CGROUPS.iter().flat_map(|slice| entries(&Path::new(&hierarchy).join(slice)));
+            found.extend(pods.filter(|path| path.contains("/pod")));
+        }
+        let own = std::fs::read_to_string("/proc/thread-self/children")?;
+        found.extend(own.split_whitespace().map(|pid| format!("process {pid}")));
+        Ok(Self(found))
+    }
+
+    /// Waits until nothing is there that was not there before.
+    pub fn wait_gone(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        let mut left = Vec::new();
+        let gone = wait_for("nothing is left", Duration::from_secs(90), || {
+            std::thread::sleep(Duration::from_secs(2));
+            left = Self::look(cluster)?.0.difference(&self.0).cloned().collect();
+            Ok(left.is_empty().then_some(()))
+        });
+        gone.map_err(|_| anyhow::anyhow!("left behind: {left:#?}"))
+    }
+}
+
+fn entries(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path().display().to_string()).collect()
+}
