@@ -12,17 +12,20 @@ pub type Bindings<'a> = HashMap<(bool, Option<&'a str>, &'a str), Vec<&'a Bindin
 
 type Fitting<'a> = Vec<(&'a Role, Fit)>;
 
+/// The plural of the kind, and where.
+type Of = (&'static str, Scope);
+
 /// What was looked through already.
 #[derive(Default)]
 pub struct Looked<'a> {
-    roles: RefCell<BTreeMap<(&'static str, Scope, Cut), Rc<Fitting<'a>>>>,
-    bindings: RefCell<BTreeMap<(&'static str, Scope), Rc<Bindings<'a>>>>,
+    roles: RefCell<BTreeMap<(Of, Cut), Rc<Fitting<'a>>>>,
+    bindings: RefCell<BTreeMap<Of, Rc<Bindings<'a>>>>,
 }
 
 impl<'a> Lister<'a> {
     /// The roles that are cut to something, and how closely.
     pub fn roles_cut_to(&self, known: Known, scope: &Scope, cut: &Cut) -> Answer<Rc<Fitting<'a>>> {
-        let key = (known.plural, scope.clone(), cut.clone());
+        let key = ((known.plural, scope.clone()), cut.clone());
         if let Some(looked) = self.looked.roles.borrow().get(&key) {
             return Answer::Seen(Rc::clone(looked));
         }
