@@ -67,12 +67,12 @@ impl<'r> Rights<'r> {
         let local = self.local_roles.iter().map(|((at, name), fit)| ((false, at.as_deref(), name.as_str()), *fit));
         for (key, fit) in cluster_wide.chain(local) {
             for binding in bindings.get(&key).into_iter().flatten() {
-                let role = &binding.role_ref.name;
-                self.bound.insert(role.clone());
+                let role_ref = &binding.role_ref;
+                self.bound.insert(role_ref.name.clone());
                 for subject in &binding.subjects {
                     match subject.account() {
                         // The controllers of kube-controller-manager may change everything and serve nothing.
-                        Some(_) if role.starts_with("system:controller:") => {}
+                        Some(_) if role_ref.name.starts_with("system:controller:") => {}
                         Some(account) => {
                             let had = self.accounts.entry(account).or_insert(fit);
                             *had = fit.max(*had);
