@@ -519,6 +519,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_pruned_is_what_no_judgement_asks_for() {
+        let mut judge = settled();
+        let (now, needed) = (seconds(3600), judge.state.answers.clone());
+        let other = Question::Objects {
+            resource: known::JOBS.into(),
+            scope: Scope::Namespace("b".to_owned()),
+            select: Select::Every,
+            detail: Detail::Full,
+        };
+        judge.answered(nothing(other.clone()), now);
+        assert!(judge.state.answers.contains_key(&other));
+        judge.prune();
+        let lost: Vec<_> = needed.keys().filter(|question| !judge.state.answers.contains_key(question)).collect();
+        assert!(lost.is_empty(), "{lost:#?}");
+        assert!(!judge.state.answers.contains_key(&other));
+        judge.judge(now);
+        assert_eq!(judge.wanted, [], "nothing is to be asked again");
+    }
+
+    #[test]
     fn what_is_on_its_way_is_waited_for() {
         let start = Timestamp::UNIX_EPOCH;
         let mut judge = Judge::new(start);

@@ -200,5 +200,7 @@ fn today() -> u64 {
 }
 
 fn kernel() -> String {
-    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    // What its builder adds is of no use to anybody else.
+    release.trim().split('-').next().unwrap_or_default().to_owned()
 }

@@ -37,6 +37,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("How it works", "how-it-works.md"),
             ("Its rights", "security.md"),
             ("Where it runs", "support.md"),
+            ("How often `check` is right", "accuracy.md"),
             ("What was seen on which versions", "seen-on.md"),
             ("What it costs", "benchmarks.md"),
             ("What it depends on", "dependencies.md"),

@@ -60,6 +60,19 @@ mod tests {
         let [Question::Objects { scope: Scope::All, .. }] = list.iter().collect::<Vec<_>>()[..] else {
             panic!("{list:?}")
         };
+        // It has the local ones as well, which are asked for alone where all are not.
+        let local = Question::Objects {
+            resource: known::VOLUMES.into(),
+            scope: Scope::All,
+            select: Select::Local,
+            detail: Detail::Full,
+        };
+        let beside = |numbers: std::ops::Range<usize>| {
+            let mut questions: BTreeSet<Question> = numbers.map(named).chain([local.clone()]).collect();
+            limit(&State::new(state.subject.clone(), state.at), &mut questions);
+            questions.contains(&local)
+        };
+        assert!(beside(0..MOST) && !beside(0..MOST + 1));
         // Of the list too much was left out: the others are asked for by name all the same.
         for question in list.clone() {
             state.add(Answered { question, answer: Answer::Missing, cut: true });
