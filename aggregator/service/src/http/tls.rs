@@ -177,3 +177,42 @@ fn made() -> Result<CertifiedKey, TlsError> {
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).map_err(TlsError::Key)?;
     Ok(CertifiedKey::from_der(vec![cert.der().clone()], key, &ring::default_provider())?)
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio_rustls::TlsConnector;
+    use tokio_rustls::rustls::pki_types::ServerName;
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+    use super::*;
+
+    /// Whether somebody who believes only this certificate takes it for one of that name.
+    async fn is_served_as(tls: &Tls, believed: CertificateDer<'static>, name: &'static str) -> bool {
+        let mut roots = RootCertStore::empty();
+        roots.add(believed).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let connector = TlsConnector::from(Arc::new(config));
+        let client = connector.connect(ServerName::try_from(name).unwrap(), near);
+        let (client, _) = tokio::join!(client, tls.acceptor().accept(far));
+        client.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_certificate_that_was_made_is_for_a_forwarded_port_and_for_this_start() {
+        let (tls, other) = (Tls::new(Certificate::SelfSigned).unwrap(), Tls::new(Certificate::SelfSigned).unwrap());
+        let of = |tls: &Tls| tls.current.0.read().unwrap().cert[0].clone();
+        for name in ["localhost", "127.0.0.1", "::1"] {
+            assert!(is_served_as(&tls, of(&tls), name).await, "{name}");
+        }
+        assert!(!is_served_as(&tls, of(&tls), "service.example").await);
+        assert!(!is_served_as(&tls, of(&other), "localhost").await, "two starts have the same key");
+        assert_ne!(tls.fingerprint(), other.fingerprint());
+        let digest: Vec<String> = Sha256::digest(of(&tls)).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(tls.fingerprint(), digest.concat(), "what is logged is what openssl x509 -fingerprint tells");
+    }
+}

@@ -1,5 +1,7 @@
 //! The page: a shell without data that everybody may have, and pieces of it that are made for each caller.
 
+#[cfg(test)]
+mod contrast;
 mod list;
 mod one;
 mod picture;
