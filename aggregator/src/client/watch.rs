@@ -50,6 +50,8 @@ pub struct Watch {
     /// Only what is being deleted is read; all else is dropped as it comes.
     is_terminating: bool,
     version: String,
+    /// The last line, where nothing of it counts but its version, should the watch end.
+    passed: Vec<u8>,
     end: tokio::time::Instant,
 }
 
@@ -127,7 +129,9 @@ impl Watch {
             Question::Objects { detail: Detail::Metadata, .. } => METADATA,
             _ => "application/json",
         };
-        let request = Request::get(path).header(header::ACCEPT, accept).body(Body::empty());
+        // What is packed may wait in the packer of a proxy for what comes after it.
+        let request = Request::get(path).header(header::ACCEPT, accept).header(header::ACCEPT_ENCODING, "identity");
+        let request = request.body(Body::empty());
         let request = request.map_err(|error| Fault::new(FaultKind::NotAsked, error.to_string()))?;
         let answered = tokio::time::timeout(bounds.request_timeout, client.send(request)).await;
         let response =
@@ -141,11 +145,22 @@ impl Watch {
         }
         let is_terminating = matches!(question, Question::Objects { select: Select::Terminating, .. });
         let end = tokio::time::Instant::now() + OVERDUE;
-        Ok(Watch { body, read: Vec::new(), told: 0, is_terminating, version: version.to_owned(), end })
+        Ok(Watch {
+            body,
+            read: Vec::new(),
+            told: 0,
+            is_terminating,
+            version: version.to_owned(),
+            passed: Vec::new(),
+            end,
+        })
     }
 
     /// The version of the last line, from which a new watch goes on.
-    pub fn version(&self) -> &str {
+    pub fn version(&mut self) -> &str {
+        if let Ok(line) = serde_json::from_slice::<Line>(&std::mem::take(&mut self.passed)) {
+            self.version = line.object.metadata.resource_version;
+        }
         &self.version
     }
 
@@ -188,6 +203,11 @@ impl Watch {
     }
 
     fn understand(&mut self, line: &[u8]) -> Result<Option<Change>, Fault> {
+        self.passed.clear();
+        if self.is_terminating && is_of_living(line) {
+            self.passed.extend_from_slice(line);
+            return Ok(None);
+        }
         let malformed = |error: serde_json::Error| Fault::new(FaultKind::Malformed, error.to_string());
         let Line { r#type, object: Head { metadata, code, message } } =
             serde_json::from_slice(line).map_err(malformed)?;
@@ -204,6 +224,13 @@ impl Watch {
             _ => None,
         })
     }
+}
+
+/// Whether an object has come or changed that does not go, which is nearly everything that is told: found without reading
+/// the object.
+fn is_of_living(line: &[u8]) -> bool {
+    let is_there = [&b"{\"type\":\"ADDED\""[..], b"{\"type\":\"MODIFIED\""].iter().any(|head| line.starts_with(head));
+    is_there && memmem::find(line, b"\"deletionTimestamp\"").is_none()
 }
 
 /// The object of a line, as it stands there: `{"type":"ADDED","object":{…}}`.

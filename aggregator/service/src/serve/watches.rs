@@ -149,7 +149,7 @@ async fn begin(
     if known.version.is_none() && known.streams {
         let streamed = tokio::time::timeout(STREAMED, stream(client, question, bounds)).await;
         match streamed.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, format!("waited {STREAMED:?}")))) {
-            Ok((answered, watch)) => {
+            Ok((answered, mut watch)) => {
                 known.version = Some(watch.version().to_owned());
                 tell.tell(Change::Listed(answered)).await?;
                 return Ok(Ok(watch));
