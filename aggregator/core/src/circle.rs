@@ -1,93 +1,93 @@
 //! Objects that wait for each other and for nothing else.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use findings::cause;
 
 use crate::diagnosis::{RootCause, Step};
-use crate::graph::Graph;
+use crate::graph::{Graph, Marks, Node};
 use crate::state::ObjectRef;
 
 /// Names each circle of waiting that no other cause explains, once, at its first object.
 pub fn mark(graph: &mut Graph) {
     let explained = explained(graph);
-    let mut told: BTreeSet<ObjectRef> = BTreeSet::new();
+    let mut told = graph.marks(false);
     let mut found = Vec::new();
-    for (object, diagnosis) in &graph.objects {
-        if diagnosis.waits_for.is_empty() || explained.contains(object) || told.contains(object) {
+    let is_open = |node: &Node| !graph.waits_for(*node).is_empty() && !explained[*node];
+    let mut open: Vec<Node> = graph.nodes().filter(is_open).collect();
+    open.sort_by_key(|node| graph.object(*node));
+    for node in open {
+        if told[node] {
             continue;
         }
-        if let Some(circle) = around(graph, object) {
-            found.push((object.clone(), name(graph, object, &circle)));
-            told.extend(circle);
+        if let Some(circle) = around(graph, node) {
+            found.push((node, name(graph, node, &circle)));
+            circle.into_iter().for_each(|node| told[node] = true);
         }
     }
-    for (object, found) in found {
-        if let Some(diagnosis) = graph.objects.get_mut(&object) {
-            diagnosis.causes.push(found);
-        }
+    for (node, found) in found {
+        graph.diagnosis_mut(node).causes.push(found);
     }
 }
 
 /// Objects that wait, near or far, for something with a cause or with an answer still out.
-fn explained(graph: &Graph) -> BTreeSet<ObjectRef> {
-    let mut waiting_for: BTreeMap<&ObjectRef, Vec<&ObjectRef>> = BTreeMap::new();
-    for (object, diagnosis) in &graph.objects {
-        for next in &diagnosis.waits_for {
-            waiting_for.entry(next).or_default().push(object);
-        }
+fn explained(graph: &Graph) -> Marks<bool> {
+    let mut above: Marks<Vec<Node>> = graph.marks(Vec::new());
+    for node in graph.nodes() {
+        graph.waits_for(node).iter().for_each(|next| above[*next].push(node));
     }
-    let is_start = |object: &&ObjectRef| {
-        graph.objects.get(*object).is_some_and(|diagnosis| !diagnosis.causes.is_empty() || diagnosis.pending)
+    let is_start = |node: &Node| {
+        let diagnosis = graph.diagnosis(*node);
+        !diagnosis.causes.is_empty() || diagnosis.pending
     };
-    let mut known: BTreeSet<ObjectRef> = graph.objects.keys().filter(is_start).cloned().collect();
-    let mut queue: Vec<ObjectRef> = known.iter().cloned().collect();
-    while let Some(object) = queue.pop() {
-        for above in waiting_for.get(&object).into_iter().flatten() {
-            if known.insert((*above).clone()) {
-                queue.push((*above).clone());
-            }
+    let mut known = graph.marks(false);
+    let mut queue: Vec<Node> = graph.nodes().filter(is_start).collect();
+    while let Some(node) = queue.pop() {
+        if !std::mem::replace(&mut known[node], true) {
+            queue.extend(&above[node]);
         }
     }
     known
 }
 
 /// The shortest way from an object back to itself.
-fn around(graph: &Graph, start: &ObjectRef) -> Option<Vec<ObjectRef>> {
-    let mut from: BTreeMap<&ObjectRef, &ObjectRef> = BTreeMap::new();
+fn around(graph: &Graph, start: Node) -> Option<Vec<Node>> {
+    let mut from: Marks<Option<Node>> = graph.marks(None);
     let mut queue = VecDeque::from([start]);
-    while let Some(object) = queue.pop_front() {
-        for next in &graph.objects.get(object)?.waits_for {
-            if next == start {
-                let mut circle = vec![object.clone()];
-                let mut at = object;
+    while let Some(node) = queue.pop_front() {
+        for next in graph.waits_for(node) {
+            if *next == start {
+                let mut circle = vec![node];
+                let mut at = node;
                 while at != start {
-                    at = from.get(at)?;
-                    circle.push(at.clone());
+                    at = from[at]?;
+                    circle.push(at);
                 }
                 circle.reverse();
                 return Some(circle);
             }
-            if graph.objects.contains_key(next) && !from.contains_key(next) {
-                from.insert(next, object);
-                queue.push_back(next);
+            if from[*next].is_none() {
+                from[*next] = Some(node);
+                queue.push_back(*next);
             }
         }
     }
     None
 }
 
-fn name(graph: &Graph, start: &ObjectRef, circle: &[ObjectRef]) -> RootCause {
+fn name(graph: &Graph, start: Node, circle: &[Node]) -> RootCause {
+    let start = graph.object(start);
+    let objects: Vec<&ObjectRef> = circle.iter().map(|node| graph.object(*node)).collect();
     let mut found = RootCause::below(&cause::DELETIONS_WAIT_FOR_EACH_OTHER, start);
-    for (index, object) in circle.iter().enumerate() {
-        let words = graph.objects.get(object).map_or("", |diagnosis| diagnosis.words.as_str());
+    for (index, (node, object)) in circle.iter().zip(&objects).enumerate() {
+        let words = &graph.diagnosis(*node).words;
         let words = match circle.get(index + 1) {
             Some(_) => words.to_owned(),
             None => format!("{words}; it waits for {start} again"),
         };
         found = found.step(Step::about(object, words));
     }
-    let all: Vec<String> = circle.iter().map(ToString::to_string).collect();
+    let all: Vec<String> = objects.iter().map(ToString::to_string).collect();
     found
         .in_place_of_own()
         .evidence("the objects' owners and finalizers", format!("each waits for the next: {}", all.join(", ")))

@@ -1,75 +1,71 @@
 //! Follows what waits for what, from what should be gone down to the root causes.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use findings::FaultKind;
 
 use crate::circle;
 use crate::diagnosis::Diagnosis;
 use crate::graph::Graph;
-use crate::lister::Lister;
+use crate::kept::Kept;
+use crate::lister::{CameUp, Changes, Lister};
 use crate::rules;
 use crate::state::{Fault, ObjectRef, Question, Scope, State, known};
 
 /// More than this is not looked into; the report says so.
 const MOST_OBJECTS: usize = 4000;
 
-/// Judges the state. The questions are what should be asked before the judgement is final.
-pub fn build(state: &State) -> (Graph, BTreeSet<Question>) {
+/// Judges the state; of what was judged before only what may be otherwise now. The questions are what should be asked
+/// before the judgement is final.
+pub fn build(state: &State, kept: &mut Kept, changes: &Changes) -> (Graph, BTreeSet<Question>) {
     let lister = Lister::new(state);
-    let mut graph = graph(&lister);
-    let (questions, cut) = lister.finish();
-    for list in cut {
+    let mut about = Diagnosis::default();
+    let victims = rules::victims(&lister, &mut about);
+    let looked_at = rules::looked_at(&lister);
+    let mut came_up = lister.came_up();
+    kept.begin(state.at, &came_up);
+    let mut graph = Graph::default();
+    graph.looked_at = looked_at;
+    graph.cut = explain(&lister, &victims, kept, changes, &mut came_up, &mut graph);
+    kept.end();
+    graph.connect();
+    graph.victims = victims.iter().filter_map(|victim| graph.find(victim)).collect();
+    for list in &came_up.cut {
         let fault = Fault::new(FaultKind::TooLarge, "");
-        graph.about.hidden(list, fault, "the rest of them");
+        about.hidden(list, fault, "the rest of them");
     }
+    graph.about = about;
+    let questions = lister.questions(came_up);
+    circle::mark(&mut graph);
     (graph, questions)
 }
 
-fn graph(lister: &Lister) -> Graph {
-    let mut about = Diagnosis::default();
-    let victims = rules::victims(lister, &mut about);
-    let (objects, cut) = explain(lister, victims.clone());
-    let mut graph = Graph { victims, objects, about, looked_at: rules::looked_at(lister), cut };
-    circle::mark(&mut graph);
-    graph
-}
-
-/// The questions on whose answers the whole judgement rests.
-pub fn used(state: &State) -> BTreeSet<&Question> {
-    let lister = Lister::remembering(state);
-    graph(&lister);
-    lister.used()
-}
-
-/// Explains objects and all that they wait for. The second value says that there was more.
-fn explain(lister: &Lister, first: Vec<ObjectRef>) -> (BTreeMap<ObjectRef, Diagnosis>, bool) {
-    let mut objects = BTreeMap::new();
-    let mut waiting = VecDeque::from(first);
+/// Explains objects and all that they wait for. Returns whether there was more.
+fn explain(
+    lister: &Lister,
+    first: &[ObjectRef],
+    kept: &mut Kept,
+    changes: &Changes,
+    came_up: &mut CameUp,
+    graph: &mut Graph,
+) -> bool {
+    let mut known: HashSet<ObjectRef> = HashSet::new();
+    let mut waiting: VecDeque<ObjectRef> =
+        first.iter().filter(|object| known.insert((*object).clone())).cloned().collect();
     while let Some(object) = waiting.pop_front() {
-        if objects.contains_key(&object) {
-            continue;
+        if graph.len() == MOST_OBJECTS {
+            return true;
         }
-        if objects.len() == MOST_OBJECTS {
-            return (objects, true);
-        }
-        let diagnosis = rules::explain(lister, &object);
-        waiting.extend(diagnosis.waits_for.iter().cloned());
-        objects.insert(object, diagnosis);
+        let diagnosis = kept.explained(lister, &object, changes, came_up);
+        waiting.extend(diagnosis.waits_for.iter().filter(|next| known.insert((*next).clone())).cloned());
+        graph.add(object, diagnosis);
     }
-    (objects, false)
-}
-
-/// The questions on whose answers the judgement of these objects rests, down to their roots.
-pub fn rests_on(state: &State, objects: Vec<ObjectRef>) -> BTreeSet<&Question> {
-    let lister = Lister::remembering(state);
-    explain(&lister, objects);
-    lister.used()
+    false
 }
 
 /// What to ask next; nothing when the judgement is final.
 pub fn next_questions(state: &State) -> Vec<Question> {
-    to_ask(build(state).1)
+    to_ask(build(state, &mut Kept::default(), &Changes::default()).1)
 }
 
 /// What of all that came up is to be asked now.

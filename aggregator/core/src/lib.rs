@@ -12,6 +12,7 @@ mod circle;
 pub mod diagnosis;
 pub mod engine;
 mod graph;
+pub mod kept;
 pub mod lister;
 pub mod messages;
 pub mod report;

@@ -1,36 +1,38 @@
 //! From the graph to the answer: each root cause once, with all it holds.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use findings::{Confidence, FaultKind, Unknown, Verdict, clean};
 
-use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Step};
+use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Way};
 use crate::engine::{build, to_ask};
-use crate::graph::Graph;
+use crate::graph::{Graph, Marks, Node};
+use crate::kept::Kept;
+use crate::lister::Changes;
 use crate::messages::Refusal;
 use crate::report::{ClusterReport, Held, Root, Victim};
-use crate::state::{ObjectRef, Question, State, Subject};
+use crate::state::{Question, State, Subject};
 
 /// More evidence for one root is not kept.
 const MOST_EVIDENCE: usize = 24;
 
 /// Judges a state; what it does not know yet makes the verdict "cannot tell".
 pub fn judge(state: &State) -> ClusterReport {
-    judge_and_ask(state).0
+    judge_again(state, &mut Kept::default(), &Changes::default()).0
 }
 
-/// The same with what to ask next: who judges all the time does not look twice.
-pub fn judge_and_ask(state: &State) -> (ClusterReport, Vec<Question>) {
-    let (graph, questions) = build(state);
+/// Judges a state that was judged before, and says what to ask next.
+pub fn judge_again(state: &State, kept: &mut Kept, changes: &Changes) -> (ClusterReport, Vec<Question>) {
+    let (graph, questions) = build(state, kept, changes);
     (report(state, &graph, !questions.is_empty()), to_ask(questions))
 }
 
 fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
-    let mut draft = Draft::default();
+    let mut draft = Draft { taken: graph.marks(false), ..Draft::default() };
     draft.take(&graph.about);
     let inner = inner(graph);
     for victim in &graph.victims {
-        tell(graph, victim, inner.contains(victim), &state.subject, &mut draft);
+        tell(graph, *victim, inner[*victim], &state.subject, &mut draft);
     }
     if graph.cut {
         draft.unknown.push(Unknown {
@@ -65,20 +67,22 @@ fn refused(graph: &Graph, subject: &Subject) -> Option<String> {
     }
     let [only] = graph.victims.as_slice() else { return None };
     let is_asked_for = matches!(subject, Subject::Object { .. } | Subject::Before { .. });
-    let diagnosis = graph.objects.get(only).filter(|diagnosis| is_asked_for && diagnosis.missing)?;
-    Some(format!("{only} {}", diagnosis.words))
+    let diagnosis = graph.diagnosis(*only);
+    (is_asked_for && diagnosis.missing).then(|| format!("{} {}", graph.object(*only), diagnosis.words))
 }
 
 /// A report in the making.
 #[derive(Default)]
 struct Draft {
+    /// Objects of which all has been said that belongs to no root.
+    taken: Marks<bool>,
     verdict: Verdict,
     roots: Vec<Root>,
-    by_key: BTreeMap<String, usize>,
+    by_key: HashMap<String, usize>,
     /// How many steps the shown finding of each root has of its own.
     steps: BTreeMap<usize, usize>,
     /// What each root already has.
-    known: BTreeSet<(usize, ObjectRef)>,
+    known: HashSet<(usize, Node)>,
     unexplained: Vec<Held>,
     unknown: Vec<Unknown>,
     notes: BTreeSet<String>,
@@ -117,7 +121,7 @@ impl Draft {
 
     /// The root of `found`, made from it when it is new. Of one root that holds several objects the worst is shown, and
     /// of those the one that tells most.
-    fn root(&mut self, found: &RootCause, way: &[Step]) -> usize {
+    fn root(&mut self, found: &RootCause, way: &Way) -> usize {
         let next = self.roots.len();
         let index = *self.by_key.entry(found.draft.root.clone()).or_insert(next);
         let told_by = found.agent.as_ref().map(|agent| agent.by.clone());
@@ -144,7 +148,8 @@ impl Draft {
     }
 
     /// One more object that a root holds.
-    fn add(&mut self, graph: &Graph, found: &RootCause, way: &[Step], held: &Held) {
+    fn add(&mut self, graph: &Graph, found: &RootCause, nodes: &[Node], held: &Held) {
+        let way = &graph.way(nodes);
         let index = self.root(found, way);
         let Some(root) = self.roots.get_mut(index) else { return };
         // What one object proves is so, however little another shows of it; that one is merely young proves nothing.
@@ -152,45 +157,47 @@ impl Draft {
             root.finding.confidence = Confidence::Proven;
             root.finding.missing = None;
         }
-        let on_the_way = way.iter().filter_map(|step| graph.objects.get(step.object.as_ref()?));
-        for evidence in on_the_way.flat_map(|diagnosis| &diagnosis.evidence).chain(&found.draft.evidence) {
+        for evidence in way.iter().flat_map(|(_, diagnosis)| &diagnosis.evidence).chain(&found.draft.evidence) {
             if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {
                 root.finding.evidence.push(evidence.clone());
             }
         }
-        if self.known.insert((index, held.thing.clone())) {
-            root.victims.push(Victim { held: held.clone(), chain: found.finding(way).chain });
+        if nodes.first().is_some_and(|victim| self.known.insert((index, *victim))) {
+            root.victims.push(Victim { held: held.clone(), chain: found.chain(way) });
         }
-        for object in way.iter().filter_map(|step| step.object.as_ref()) {
-            let Some(diagnosis) = graph.objects.get(object) else { continue };
+        for (node, (object, diagnosis)) in nodes.iter().zip(way) {
             let behind: Vec<String> =
                 diagnosis.waiting.iter().filter(|one| !root.behind.contains(one)).cloned().collect();
             root.behind.extend(behind);
-            if diagnosis.terminating && self.known.insert((index, object.clone())) {
-                root.on_the_way.push(object.clone());
+            if diagnosis.terminating && self.known.insert((index, *node)) {
+                root.on_the_way.push((*object).clone());
             }
         }
     }
 }
 
-fn tell(graph: &Graph, victim: &ObjectRef, is_inner: bool, subject: &Subject, draft: &mut Draft) {
-    let Some(diagnosis) = graph.objects.get(victim) else { return };
-    let reached = reach(graph, victim);
-    for (_, diagnosis) in &reached {
-        draft.take(diagnosis);
+fn tell(graph: &Graph, victim: Node, is_inner: bool, subject: &Subject, draft: &mut Draft) {
+    let diagnosis = graph.diagnosis(victim);
+    let ways = reach(graph, victim);
+    let reached = ways.iter().filter_map(|way| Some((way.as_slice(), *way.last()?)));
+    for (_, node) in reached.clone() {
+        if !std::mem::replace(&mut draft.taken[node], true) {
+            draft.take(graph.diagnosis(node));
+        }
     }
     if is_inner {
         // It is told with what waits for it.
         return;
     }
-    let each = reached.iter().flat_map(|(way, diagnosis)| diagnosis.causes.iter().map(|found| (way.as_slice(), found)));
-    let found: Vec<(&[Step], &RootCause)> = each.collect();
+    let causes_at = |node| graph.diagnosis(node).causes.iter();
+    let found = reached.clone().flat_map(|(way, node)| causes_at(node).map(move |found| (way, found)));
+    let found: Vec<(&[Node], &RootCause)> = found.collect();
     let is_before = matches!(subject, Subject::Before { .. });
     let unexplained = if diagnosis.terminating && !is_before { Verdict::CannotTell } else { Verdict::Clear };
     let worst = found.iter().map(|(_, found)| found.verdict).max().unwrap_or(unexplained);
-    let is_blind = reached.iter().any(|(_, diagnosis)| diagnosis.is_blind());
+    let is_blind = reached.map(|(_, node)| graph.diagnosis(node)).any(Diagnosis::is_blind);
     let held = Held {
-        thing: victim.clone(),
+        thing: graph.object(victim).clone(),
         verdict: worst.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear }),
         overdue_seconds: diagnosis.overdue,
         words: clean(&diagnosis.words, 400),
@@ -206,50 +213,47 @@ fn tell(graph: &Graph, victim: &ObjectRef, is_inner: bool, subject: &Subject, dr
     }
 }
 
-/// Everything an object waits for, nearest first, each with the way that leads there. A circle ends
-/// where it would begin again.
-fn reach<'g>(graph: &'g Graph, from: &ObjectRef) -> Vec<(Vec<Step>, &'g Diagnosis)> {
+/// The way to everything that an object waits for, nearest first. A circle ends where it would begin again.
+fn reach(graph: &Graph, from: Node) -> Vec<Vec<Node>> {
     let mut reached = Vec::new();
-    let mut known = BTreeSet::from([from]);
+    let mut known = vec![from];
     let mut waiting = VecDeque::from([(from, Vec::new())]);
-    while let Some((object, mut way)) = waiting.pop_front() {
-        let Some((object, diagnosis)) = graph.objects.get_key_value(object) else { continue };
-        way.push(Step::about(object, &diagnosis.words));
-        for next in &diagnosis.waits_for {
-            if known.insert(next) {
-                waiting.push_back((next, way.clone()));
+    while let Some((node, mut way)) = waiting.pop_front() {
+        way.push(node);
+        for next in graph.waits_for(node) {
+            if !known.contains(next) {
+                known.push(*next);
+                waiting.push_back((*next, way.clone()));
             }
         }
-        reached.push((way, diagnosis));
+        reached.push(way);
     }
     reached
 }
 
 /// Victims that another victim waits for. Of victims that wait for each other, the first is told.
-fn inner(graph: &Graph) -> BTreeSet<&ObjectRef> {
-    let below: BTreeMap<&ObjectRef, BTreeSet<&ObjectRef>> =
-        graph.victims.iter().map(|victim| (victim, below(graph, victim))).collect();
-    let mut inner = BTreeSet::new();
+fn inner(graph: &Graph) -> Marks<bool> {
+    let mut is_victim = graph.marks(false);
+    graph.victims.iter().for_each(|victim| is_victim[*victim] = true);
+    let below: HashMap<Node, HashSet<Node>> =
+        graph.victims.iter().map(|victim| (*victim, below(graph, *victim))).collect();
+    let mut inner = graph.marks(false);
     for (above, objects) in &below {
-        for object in objects {
-            let Some(back) = below.get(object).filter(|_| object != above) else { continue };
-            if !back.contains(above) || above < object {
-                inner.insert(*object);
+        for object in objects.iter().filter(|object| is_victim[**object] && *object != above) {
+            let waits_back = below.get(object).is_some_and(|back| back.contains(above));
+            if !waits_back || graph.object(*above) < graph.object(*object) {
+                inner[*object] = true;
             }
         }
     }
     inner
 }
 
-fn below<'g>(graph: &'g Graph, victim: &'g ObjectRef) -> BTreeSet<&'g ObjectRef> {
-    let mut known = BTreeSet::new();
+fn below(graph: &Graph, victim: Node) -> HashSet<Node> {
+    let mut known = HashSet::new();
     let mut waiting = vec![victim];
     while let Some(at) = waiting.pop() {
-        for next in graph.objects.get(at).into_iter().flat_map(|diagnosis| &diagnosis.waits_for) {
-            if known.insert(next) {
-                waiting.push(next);
-            }
-        }
+        waiting.extend(graph.waits_for(at).iter().filter(|next| known.insert(**next)));
     }
     known
 }

@@ -1,6 +1,7 @@
-//! Incidents as the bytes of a file: one line that says what follows, then JSON.
+//! Incidents as a file: a line that says what follows, a line of JSON for each, and a checksum of all that.
 
-use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+
 use sha2::{Digest as _, Sha256};
 
 use crate::Incident;
@@ -10,6 +11,10 @@ pub const MOST_BYTES: usize = 16 << 20;
 
 const MAGIC: &str = "why-terminating-incidents";
 const VERSION: u32 = 1;
+/// The last line: a SHA-256 in hexadecimal digits.
+const SUM: usize = 65;
+/// The first and the last line together are shorter.
+const FRAME: usize = 200;
 
 /// Why a file is none of ours, or not whole.
 #[derive(Debug, thiserror::Error)]
@@ -31,27 +36,25 @@ pub enum FileError {
     Content(#[from] serde_json::Error),
 }
 
-#[derive(Serialize, Deserialize)]
-struct Content {
-    incidents: Vec<Incident>,
-}
-
-/// The bytes to write. The oldest incidents that are over are left out when there are too many bytes.
-pub fn encode(incidents: &[&Incident]) -> Result<Vec<u8>, serde_json::Error> {
-    let mut most = incidents.len();
-    loop {
-        #[derive(Serialize)]
-        struct Borrowed<'a> {
-            incidents: &'a [&'a Incident],
+/// Writes them one by one: together they may have as many bytes as all else that is kept. The last are left out when there
+/// are too many bytes.
+pub fn encode<'a>(out: &mut impl Write, incidents: impl IntoIterator<Item = &'a Incident>) -> io::Result<()> {
+    let (mut sum, mut bytes) = (Sha256::new(), 0);
+    let mut write = |line: &[u8]| {
+        sum.update(line);
+        out.write_all(line)
+    };
+    write(format!("{MAGIC} {VERSION}\n").as_bytes())?;
+    for incident in incidents {
+        let mut line = serde_json::to_vec(incident)?;
+        line.push(b'\n');
+        bytes += line.len();
+        if bytes > MOST_BYTES - FRAME {
+            break;
         }
-        let json = serde_json::to_vec(&Borrowed { incidents: &incidents[..most] })?;
-        let head = format!("{MAGIC} {VERSION} {}\n", checksum(&json));
-        if head.len() + json.len() <= MOST_BYTES || most == 0 {
-            return Ok([head.into_bytes(), json].concat());
-        }
-        // The latest stand first.
-        most = most * MOST_BYTES / (head.len() + json.len()) * 9 / 10;
+        write(&line)?;
     }
+    out.write_all(summed(&sum.finalize()).as_bytes())
 }
 
 /// Reads what [`encode`] has written.
@@ -59,21 +62,20 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Incident>, FileError> {
     if bytes.len() > MOST_BYTES {
         return Err(FileError::TooLong(bytes.len()));
     }
-    let end = bytes.iter().take(200).position(|byte| *byte == b'\n').ok_or(FileError::Foreign)?;
-    let (head, rest) = bytes.split_at(end);
-    let head = std::str::from_utf8(head).map_err(|_| FileError::Foreign)?;
-    let [MAGIC, version, sum] = head.split(' ').collect::<Vec<_>>()[..] else { return Err(FileError::Foreign) };
-    let version: u32 = version.parse().map_err(|_| FileError::Foreign)?;
+    let end = bytes.iter().take(FRAME).position(|byte| *byte == b'\n').ok_or(FileError::Foreign)?;
+    let head = std::str::from_utf8(&bytes[..end]).map_err(|_| FileError::Foreign)?;
+    let version = head.strip_prefix(MAGIC).and_then(|rest| rest.trim_start().parse().ok()).ok_or(FileError::Foreign)?;
     if version != VERSION {
         return Err(FileError::Version(version));
     }
-    let json = rest.get(1..).unwrap_or_default();
-    if checksum(json) != sum {
+    let (told, sum) = bytes.split_at(bytes.len().saturating_sub(SUM));
+    if told.len() <= end || sum != summed(&Sha256::digest(told)).as_bytes() {
         return Err(FileError::Checksum);
     }
-    Ok(serde_json::from_slice::<Content>(json)?.incidents)
+    let lines = told[end + 1..].split_inclusive(|byte| *byte == b'\n');
+    Ok(lines.map(serde_json::from_slice).collect::<Result<_, _>>()?)
 }
 
-fn checksum(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+fn summed(sum: &[u8]) -> String {
+    sum.iter().map(|byte| format!("{byte:02x}")).chain(["\n".to_owned()]).collect()
 }

@@ -1,10 +1,11 @@
 //! From one snapshot of the cluster to the next.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::ObjectRef;
-use findings::Verdict;
+use findings::{Confidence, Verdict};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
@@ -46,9 +47,9 @@ const SAME_HOLD: SignedDuration = SignedDuration::from_mins(5);
 pub struct Recorder {
     limits: Limits,
     /// By uid.
-    open: BTreeMap<String, Incident>,
+    open: BTreeMap<String, Arc<Incident>>,
     /// The earliest end first.
-    ended: VecDeque<Incident>,
+    ended: VecDeque<Arc<Incident>>,
     /// Whether the next snapshot is the first: what is gone by then went unseen.
     is_new: bool,
 }
@@ -56,19 +57,20 @@ pub struct Recorder {
 impl Recorder {
     /// Goes on with what an earlier run has kept.
     pub fn new(limits: Limits, kept: Vec<Incident>) -> Self {
-        let (ended, open): (Vec<_>, Vec<_>) = kept.into_iter().partition(|incident| incident.end.is_some());
+        let (ended, open): (Vec<_>, Vec<_>) =
+            kept.into_iter().map(Arc::new).partition(|incident| incident.end.is_some());
         let open = open.into_iter().map(|incident| (incident.uid.clone(), incident)).collect();
         Recorder { limits, open, ended: ended.into(), is_new: true }
     }
 
-    /// All incidents, what is not over first, then the latest end first.
-    pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
+    /// All incidents, what is not over first, then the latest end first. Whoever keeps them keeps them as they are now.
+    pub fn incidents(&self) -> impl Iterator<Item = &Arc<Incident>> {
         self.open.values().chain(self.ended.iter().rev())
     }
 
     /// One incident.
     pub fn incident(&self, id: &str) -> Option<&Incident> {
-        self.incidents().find(|incident| incident.id == id)
+        self.incidents().map(Arc::as_ref).find(|incident| incident.id == id)
     }
 
     /// The uids of what has gone, of which agents may still see something.
@@ -86,11 +88,13 @@ impl Recorder {
                 if !stuck.contains(&going.object) || self.open.len() >= self.limits.open {
                     continue;
                 }
-                self.open.insert(uid.clone(), begin(uid, going, snapshot.at));
+                self.open.insert(uid.clone(), Arc::new(begin(uid, going, snapshot.at)));
                 changed = true;
             }
-            if let Some(incident) = self.open.get_mut(uid) {
-                changed |= update(incident, holds, snapshot.at, self.limits);
+            let (now, limits) = (snapshot.at, self.limits);
+            if let Some(incident) = self.open.get_mut(uid).filter(|kept| !is_kept(kept, holds, now, limits)) {
+                update(Arc::make_mut(incident), holds, now, limits);
+                changed = true;
             }
         }
         changed |= self.look_back(snapshot);
@@ -104,7 +108,8 @@ impl Recorder {
         let gone: Vec<String> = self.open.keys().filter(|uid| !snapshot.going.contains_key(*uid)).cloned().collect();
         let is_any = !gone.is_empty();
         for mut incident in gone.into_iter().filter_map(|uid| self.open.remove(&uid)) {
-            incident.end = Some(End { at: snapshot.at, seen: !self.is_new, left_behind: Vec::new() });
+            Arc::make_mut(&mut incident).end =
+                Some(End { at: snapshot.at, seen: !self.is_new, left_behind: Vec::new() });
             self.ended.push_back(incident);
         }
         is_any
@@ -115,11 +120,15 @@ impl Recorder {
         let mut changed = false;
         for incident in &mut self.ended {
             let Some(seen) = snapshot.on_nodes.get(&incident.uid) else { continue };
-            let Some(end) = &mut incident.end else { continue };
+            let Some(end) = &incident.end else { continue };
             let after = end.at.checked_add(AGENT_TELLS_WITHIN).unwrap_or(end.at);
             for left in seen.iter().filter(|left| left.seen > after) {
+                let Some(end) = &incident.end else { continue };
                 let is_told = |one: &LeftBehind| one.cause == left.cause && one.root.subject == left.root.subject;
-                if !end.left_behind.iter().any(is_told) && end.left_behind.len() < self.limits.holds {
+                if end.left_behind.iter().any(is_told) || end.left_behind.len() >= self.limits.holds {
+                    continue;
+                }
+                if let Some(end) = &mut Arc::make_mut(incident).end {
                     end.left_behind.push(left.clone());
                     changed = true;
                 }
@@ -140,11 +149,11 @@ impl Recorder {
 }
 
 /// What is stuck, and that of which nobody could tell for long.
-fn stuck<'a>(snapshot: &'a Snapshot) -> BTreeSet<&'a ObjectRef> {
+fn stuck<'a>(snapshot: &'a Snapshot) -> HashSet<&'a ObjectRef> {
     let report = snapshot.report;
     let since = snapshot.at.checked_sub(TOLD_BY_THEN).unwrap_or(Timestamp::MIN);
     let old = snapshot.going.values().filter(|going| going.deletion_timestamp <= since);
-    let old: BTreeSet<&ObjectRef> = old.map(|going| &going.object).collect();
+    let old: HashSet<&ObjectRef> = old.map(|going| &going.object).collect();
     let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
     let told = victims.chain(&report.unexplained).filter(|held| match held.verdict {
         Verdict::Stuck => true,
@@ -156,10 +165,10 @@ fn stuck<'a>(snapshot: &'a Snapshot) -> BTreeSet<&'a ObjectRef> {
 }
 
 /// What holds each object, with the chain of that object.
-fn holds_by_object(report: &ClusterReport) -> BTreeMap<&ObjectRef, Vec<(&Root, &[findings::Link])>> {
-    let mut held: BTreeMap<&ObjectRef, Vec<(&Root, &[findings::Link])>> = BTreeMap::new();
+fn holds_by_object(report: &ClusterReport) -> HashMap<&ObjectRef, Vec<(&Root, &[findings::Link])>> {
+    let mut held: HashMap<&ObjectRef, Vec<(&Root, &[findings::Link])>> = HashMap::new();
     for root in &report.roots {
-        let mut known = BTreeSet::new();
+        let mut known = HashSet::new();
         let victims = root.victims.iter().map(|victim| (&victim.held.thing, victim.chain.as_slice()));
         let between = root.on_the_way.iter().map(|object| (object, root.finding.chain.as_slice()));
         for (object, chain) in victims.chain(between).filter(|(object, _)| known.insert(*object)) {
@@ -187,46 +196,51 @@ fn id(uid: &str) -> String {
     Sha256::digest(uid.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn update(incident: &mut Incident, holds: &[(&Root, &[findings::Link])], now: Timestamp, limits: Limits) -> bool {
-    let mut changed = false;
+/// What every judgement may change of a hold.
+fn news(root: &Root) -> (Confidence, Verdict, Option<Timestamp>) {
+    (root.finding.confidence, root.verdict, None)
+}
+
+fn is_same(hold: &Hold, root: &Root, now: Timestamp) -> bool {
+    let recently = now.checked_sub(SAME_HOLD).unwrap_or(Timestamp::MIN);
+    hold.root == root.finding.root && hold.until.is_none_or(|until| until >= recently)
+}
+
+/// Whether all of this is kept already.
+fn is_kept(incident: &Incident, holds: &[(&Root, &[findings::Link])], now: Timestamp, limits: Limits) -> bool {
+    let is_held = |hold: &Hold| holds.iter().any(|(root, _)| root.finding.root == hold.root);
+    let is_kept = |root: &Root| match incident.holds.iter().find(|hold| is_same(hold, root, now)) {
+        Some(hold) => (hold.confidence, hold.verdict, hold.until) == news(root),
+        None => incident.has_more_holds && incident.holds.len() >= limits.holds,
+    };
+    incident.last_held_by().all(is_held) && holds.iter().all(|(root, _)| is_kept(root))
+}
+
+fn update(incident: &mut Incident, holds: &[(&Root, &[findings::Link])], now: Timestamp, limits: Limits) {
     for hold in incident.holds.iter_mut().filter(|hold| hold.until.is_none()) {
         if !holds.iter().any(|(root, _)| root.finding.root == hold.root) {
             hold.until = Some(now);
-            changed = true;
         }
     }
     for (root, chain) in holds {
         let finding = &root.finding;
-        let recently = now.checked_sub(SAME_HOLD).unwrap_or(Timestamp::MIN);
-        let is_same = |hold: &&mut Hold| hold.root == finding.root && hold.until.is_none_or(|until| until >= recently);
         let is_full = incident.holds.len() >= limits.holds;
-        match incident.holds.iter_mut().find(is_same) {
-            Some(hold) => {
-                let news = (finding.confidence, root.verdict, None);
-                changed |= (hold.confidence, hold.verdict, hold.until) != news;
-                (hold.confidence, hold.verdict, hold.until) = news;
-            }
-            None if is_full => {
-                changed |= !incident.has_more_holds;
-                incident.has_more_holds = true;
-            }
-            None => {
-                incident.holds.push(Hold {
-                    cause: finding.cause,
-                    gate: finding.gate,
-                    confidence: finding.confidence,
-                    verdict: root.verdict,
-                    root: finding.root.clone(),
-                    chain: chain[chain.len().saturating_sub(limits.links)..].to_vec(),
-                    told_by: root.told_by.as_ref().map(|by| by.node.clone()),
-                    since: now,
-                    until: None,
-                });
-                changed = true;
-            }
+        match incident.holds.iter_mut().find(|hold| is_same(hold, root, now)) {
+            Some(hold) => (hold.confidence, hold.verdict, hold.until) = news(root),
+            None if is_full => incident.has_more_holds = true,
+            None => incident.holds.push(Hold {
+                cause: finding.cause,
+                gate: finding.gate,
+                confidence: finding.confidence,
+                verdict: root.verdict,
+                root: finding.root.clone(),
+                chain: chain[chain.len().saturating_sub(limits.links)..].to_vec(),
+                told_by: root.told_by.as_ref().map(|by| by.node.clone()),
+                since: now,
+                until: None,
+            }),
         }
     }
-    changed
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the recorder is shown of the cluster at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::ObjectRef;
@@ -33,7 +33,7 @@ pub struct Snapshot<'a> {
     /// When that was, by the API server's clock.
     pub at: Timestamp,
     /// All that goes, by uid.
-    pub going: &'a BTreeMap<String, Going>,
+    pub going: &'a HashMap<String, Going>,
     /// What was judged. It may be a little older than `going`.
     pub report: &'a ClusterReport,
     /// What agents still see on nodes, by the pod's uid.

@@ -1,7 +1,7 @@
 //! What is told of namespaces as Events: what holds each, once for each root, and when it is over. Pure: it follows from
 //! the incidents, so that both replicas would write the same, under the same names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use findings::event::MAX_NOTE;
@@ -58,9 +58,13 @@ pub struct Announcer {
 
 impl Announcer {
     /// What to write now. `now` is since some moment in the past, `date` is what the API server's clock says.
-    pub fn due(&self, incidents: &[Incident], now: Duration, date: Timestamp) -> Vec<Note> {
-        let namespaces = incidents.iter().filter(|incident| incident.object.kind == "Namespace");
-        namespaces.filter_map(|incident| self.of(incident, now, date)).take(AT_ONCE).collect()
+    pub fn due<'a>(
+        &self,
+        incidents: impl IntoIterator<Item = &'a Incident>,
+        now: Duration,
+        date: Timestamp,
+    ) -> Vec<Note> {
+        namespaces(incidents).filter_map(|incident| self.of(incident, now, date)).take(AT_ONCE).collect()
     }
 
     fn of(&self, incident: &Incident, now: Duration, date: Timestamp) -> Option<Note> {
@@ -85,8 +89,9 @@ impl Announcer {
     }
 
     /// Forgets those of which nothing can be due any more.
-    pub fn forget(&mut self, incidents: &[Incident]) {
-        self.told.retain(|uid, _| incidents.iter().any(|incident| incident.uid == *uid));
+    pub fn forget<'a>(&mut self, incidents: impl IntoIterator<Item = &'a Incident>) {
+        let known: BTreeSet<&str> = namespaces(incidents).map(|incident| incident.uid.as_str()).collect();
+        self.told.retain(|uid, _| known.contains(uid.as_str()));
     }
 }
 
@@ -129,6 +134,10 @@ fn hash(parts: &[&str]) -> String {
         hash.update([0]);
     }
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn namespaces<'a>(incidents: impl IntoIterator<Item = &'a Incident>) -> impl Iterator<Item = &'a Incident> {
+    incidents.into_iter().filter(|incident| incident.object.kind == "Namespace")
 }
 
 #[cfg(test)]

@@ -10,6 +10,11 @@ pub fn processor_time() -> Option<Duration> {
     clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).ok().map(Duration::from)
 }
 
+/// Processor time of the thread that asks.
+pub fn of_this_thread() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
 /// Resident memory, in bytes.
 pub fn resident_memory() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;

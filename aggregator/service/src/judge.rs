@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use aggregator_core::engine::{rests_on, used};
+use aggregator_core::kept::Kept;
+use aggregator_core::lister::{Changes, Rest};
 use aggregator_core::report::ClusterReport;
-use aggregator_core::roots::judge_and_ask;
+use aggregator_core::roots::judge_again;
 use aggregator_core::state::{
     AgentEvent, Answer, Answered, Detail, Facts, Fault, Kind as _, Known, Meta, ObjectRef, Pod, Question, Scope,
     Select, State, Subject, known,
@@ -88,6 +89,9 @@ pub struct Judge {
     /// The uids of what each watch has told: tens of thousands of Events may come at once.
     uids: BTreeMap<Question, HashSet<String>>,
     changed: Changed,
+    /// What was judged before, and what is known otherwise since.
+    kept: Kept,
+    changes: Changes,
     /// What the last judgement would have liked to know.
     wanted: Vec<Question>,
 }
@@ -129,6 +133,8 @@ impl Judge {
             failing: BTreeMap::new(),
             uids: BTreeMap::new(),
             changed: Changed::default(),
+            kept: Kept::default(),
+            changes: Changes::default(),
             wanted: Vec::new(),
         }
     }
@@ -167,7 +173,7 @@ impl Judge {
                 let seen = answered.answer.as_ref().seen().map(Facts::metas).unwrap_or_default();
                 let uids = seen.into_iter().map(|meta| meta.uid.clone()).collect();
                 self.uids.insert(answered.question.clone(), uids);
-                self.state.add(answered);
+                self.add(answered);
             }
             Change::Applied(question, facts) => {
                 match AgentEvent::among(&facts) {
@@ -182,10 +188,10 @@ impl Judge {
             Change::Deleted(question, uid) => {
                 let was_known = self.uids.get_mut(&question).is_some_and(|uids| uids.remove(&uid));
                 if let Some(known) = self.watched_facts(&question).filter(|_| was_known) {
-                    let gone = known.metas().into_iter().find(|meta| meta.uid == uid).cloned();
-                    known.remove(&uid);
-                    if let Some(gone) = gone {
-                        self.has_changed(&question, &gone, now);
+                    let gone = known.take(&uid);
+                    self.changes.objects(&question, &gone);
+                    if AgentEvent::among(&gone).is_none() {
+                        gone.metas().into_iter().for_each(|meta| self.has_changed(&question, meta, now));
                     }
                 }
             }
@@ -193,7 +199,7 @@ impl Judge {
                 let (since, _) = self.failing.entry(question.clone()).or_insert((now, fault.clone()));
                 *since = (*since).min(now);
                 if later(*since, BLIND) <= now {
-                    self.state.add(Answered { question, answer: Answer::Failed(fault), cut: false });
+                    self.add(Answered { question, answer: Answer::Failed(fault), cut: false });
                 }
             }
         }
@@ -201,18 +207,29 @@ impl Judge {
 
     /// Keeps an object as it is now. What finds no room is missed: the list is cut.
     fn applied(&mut self, question: &Question, facts: Facts) {
+        self.changes.objects(question, &facts);
         let Some(uid) = facts.metas().first().map(|meta| meta.uid.clone()) else { return };
         let uids = self.uids.get(question);
         let (is_known, count) = uids.map_or((false, 0), |uids| (uids.contains(&uid), uids.len()));
         let Some(known) = self.watched_facts(question) else { return };
         if is_known {
-            known.upsert(facts);
+            // An Event may have told of another node before.
+            let before = known.upsert(facts);
+            self.changes.objects(question, &before);
         } else if count < MOST_OBJECTS {
             known.append(facts);
             self.uids.entry(question.clone()).or_default().insert(uid);
         } else if let Some(answered) = self.state.answers.get_mut(question) {
+            if !answered.cut {
+                self.changes.answer(question);
+            }
             answered.cut = true;
         }
+    }
+
+    fn add(&mut self, answered: Answered) {
+        self.changes.answer(&answered.question);
+        self.state.add(answered);
     }
 
     fn watched_facts(&mut self, question: &Question) -> Option<&mut Facts> {
@@ -265,8 +282,9 @@ impl Judge {
         if objects.is_empty() {
             return;
         }
-        for question in rests_on(&self.state, objects.into_iter().collect()) {
-            if let Some(asked) = self.asked.get_mut(question) {
+        let rests = self.kept.rests_on(objects);
+        for (question, asked) in &mut self.asked {
+            if rests.contains(&Rest::of(question)) {
                 asked.soon(question, now);
             }
         }
@@ -275,7 +293,7 @@ impl Judge {
     /// Takes in an answer.
     pub fn answered(&mut self, answered: Answered, now: Timestamp) {
         let before = self.state.answers.get(&answered.question);
-        let is_same = before.is_some_and(|before| before.answer == answered.answer);
+        let is_same = before.is_some_and(|before| (&before.answer, before.cut) == (&answered.answer, answered.cut));
         let is_known = before.is_some_and(|before| matches!(before.answer, Answer::Seen(_)));
         let asked = self.asked.get(&answered.question);
         let interval = match &answered.question {
@@ -294,8 +312,8 @@ impl Judge {
         };
         let asked = Asked { at: now, due: later(now, interval), interval, pending: false, lost_since };
         self.asked.insert(answered.question.clone(), asked);
-        if lost_since.is_none_or(|since| later(since, BLIND) <= now) {
-            self.state.add(answered);
+        if !is_same && lost_since.is_none_or(|since| later(since, BLIND) <= now) {
+            self.add(answered);
         }
     }
 
@@ -324,14 +342,20 @@ impl Judge {
     /// Judges what is known.
     pub fn judge(&mut self, now: Timestamp) -> ClusterReport {
         self.state.at = now;
-        let (report, wanted) = judge_and_ask(&self.state);
+        let changes = std::mem::take(&mut self.changes);
+        let (report, wanted) = judge_again(&self.state, &mut self.kept, &changes);
         self.wanted = wanted;
         report
     }
 
+    /// Whether the last judgement left for the next what has grown old.
+    pub fn is_behind(&self) -> bool {
+        self.kept.is_behind()
+    }
+
     /// Drops what no judgement needs any more.
     pub fn prune(&mut self) {
-        let used: BTreeSet<Question> = used(&self.state).into_iter().chain(&watched()).cloned().collect();
+        let used: BTreeSet<Question> = self.kept.used(&self.state).cloned().chain(watched()).collect();
         self.state.answers.retain(|question, _| used.contains(question));
         let answers = &self.state.answers;
         self.asked.retain(|question, asked| asked.pending || answers.contains_key(question));
@@ -482,12 +506,12 @@ mod tests {
     #[test]
     fn after_a_change_all_that_its_judgement_rests_on_is_asked_again() {
         let mut judge = settled();
+        let rests = judge.kept.rests_on([ObjectRef::pod("a", "held")]);
         let rests: BTreeSet<Question> =
-            rests_on(judge.state(), vec![ObjectRef::pod("a", "held")]).into_iter().cloned().collect();
-        let rests: BTreeSet<&Question> = rests.iter().filter(|question| judge.asked.contains_key(question)).collect();
+            judge.asked.keys().filter(|question| rests.contains(&Rest::of(question))).cloned().collect();
         let of_all = rests.iter().filter(|question| is_costly(question)).count();
         assert!(of_all > 0 && of_all < rests.len(), "{rests:#?}");
-        let asked_at: Vec<Timestamp> = rests.iter().map(|question| judge.asked[*question].at).collect();
+        let asked_at: Vec<Timestamp> = rests.iter().map(|question| judge.asked[question].at).collect();
         let change = asked_at.iter().max().map(|at| later(*at, Duration::from_secs(1))).unwrap();
         judge.changed(Change::Applied(watched()[1].clone(), pod("held")), change);
         ask(&mut judge, change);
@@ -496,7 +520,7 @@ mod tests {
         for second in 0..=SOONEST_OF_ALL.as_secs() {
             again.extend(ask(&mut judge, later(change, Duration::from_secs(second))));
         }
-        let late: Vec<_> = rests.iter().filter(|question| !again.contains(**question)).collect();
+        let late: Vec<_> = rests.iter().filter(|question| !again.contains(*question)).collect();
         assert!(late.is_empty(), "not asked again until {end}: {late:#?}");
     }
 

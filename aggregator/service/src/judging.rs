@@ -1,6 +1,6 @@
 //! The thread that judges: watches and answers come in, questions and what is published go out.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -10,9 +10,10 @@ use incidents::{Going, Recorder, Snapshot};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
+use crate::cost;
 use crate::judge::{Change, Judge, watched};
 use crate::look_back::{LookBack, OnNodes, believed};
-use crate::published::{Nodes, Published};
+use crate::published::{Findings, Published};
 
 /// Between two judgements.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -76,9 +77,9 @@ impl Judging {
                 pruned = Instant::now();
             }
             look_back.look(judge.state(), &self.recorder);
-            let begin = Instant::now();
+            let begin = cost::of_this_thread();
             self.judge(&mut judge, look_back.found());
-            (judged, cost, news) = (Instant::now(), begin.elapsed(), false);
+            (judged, cost, news) = (Instant::now(), cost::of_this_thread().saturating_sub(begin), judge.is_behind());
             tracing::debug!(?cost, "judged");
         }
     }
@@ -113,19 +114,18 @@ impl Judging {
             self.published.send_modify(|published| published.silent_since = since);
             return;
         }
-        let (going, nodes) = (going(judge), nodes(judge, now));
+        let (going, findings) = (going(judge), findings(judge, now));
         let snapshot = Snapshot { at: now, going: &going, report: &report, on_nodes };
         // What cannot be seen has not gone.
         let changed = judge.sees_all() && self.recorder.observe(&snapshot);
-        let asked = going.into_values().map(|going| (going.object.clone(), going.asked())).collect();
         self.published.send_modify(|published| {
-            let is_same = published.report.as_ref().is_some_and(|before| before.outline() == report.outline());
+            let is_same = published.report.as_ref().is_some_and(|before| before.outline().eq(report.outline()));
             published.version += u64::from(!is_same || changed);
             if changed || published.report.is_none() {
                 published.incidents = Arc::new(self.recorder.incidents().cloned().collect());
             }
             published.report = Some(Arc::new(report));
-            (published.asked, published.nodes) = (Arc::new(asked), Arc::new(nodes));
+            published.findings = findings;
             published.silent_since = None;
         });
     }
@@ -133,8 +133,8 @@ impl Judging {
 
 /// All of the watched kinds that goes, by uid. Of other kinds only what a rule looks at is known, so that one that is
 /// not seen any more need not have gone.
-fn going(judge: &Judge) -> BTreeMap<String, Going> {
-    let mut going = BTreeMap::new();
+fn going(judge: &Judge) -> HashMap<String, Going> {
+    let mut going = HashMap::new();
     for question in watched() {
         let Some(Answer::Seen(facts)) = judge.state().answers.get(&question).map(|answered| &answered.answer) else {
             continue;
@@ -144,7 +144,7 @@ fn going(judge: &Judge) -> BTreeMap<String, Going> {
         for meta in facts.metas() {
             let (Some(deletion_timestamp), Some(known)) = (meta.deletion_timestamp, known) else { continue };
             let object = ObjectRef {
-                kind: known.kind.to_owned(),
+                kind: known.kind.into(),
                 resource: resource.clone(),
                 namespace: meta.namespace.clone(),
                 name: meta.name.clone(),
@@ -156,19 +156,17 @@ fn going(judge: &Judge) -> BTreeMap<String, Going> {
     going
 }
 
-/// What agents say, counted by node.
-fn nodes(judge: &Judge, now: Timestamp) -> Nodes {
-    let mut nodes = Nodes::default();
+/// What agents say.
+fn findings(judge: &Judge, now: Timestamp) -> Findings {
+    let mut findings = Findings::default();
     for event in believed(judge.state()) {
-        let age = event.written().map_or(i64::MAX, |written| now.as_second() - written.as_second());
-        let (young, late) = nodes.findings.entry(event.regarding.name.clone()).or_default();
-        match age {
-            ..2400 => *young += 1,
-            2400..3900 => *late += 1,
+        match event.written().map_or(i64::MAX, |written| now.as_second() - written.as_second()) {
+            ..2400 => findings.fresh += 1,
+            2400..3900 => findings.late += 1,
             _ => {}
         }
     }
-    nodes
+    findings
 }
 
 #[cfg(test)]

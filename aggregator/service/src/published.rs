@@ -1,10 +1,8 @@
 //! What everybody is served from: one judgement, whole and unchangeable.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aggregator_core::report::ClusterReport;
-use aggregator_core::state::ObjectRef;
 use incidents::Incident;
 use jiff::Timestamp;
 
@@ -14,20 +12,20 @@ pub struct Published {
     /// What was judged; none before the first time.
     pub report: Option<Arc<ClusterReport>>,
     /// What was stuck.
-    pub incidents: Arc<Vec<Incident>>,
-    /// When each object that goes was asked to.
-    pub asked: Arc<BTreeMap<ObjectRef, Timestamp>>,
-    /// The kinds behind the words in a chain, for the question who may see them.
-    pub nodes: Arc<Nodes>,
+    pub incidents: Arc<Vec<Arc<Incident>>>,
+    /// Findings of agents that are younger than an hour, and those that should have been renewed.
+    pub findings: Findings,
     /// Since when the API server has not been heard; none while it is.
     pub silent_since: Option<Timestamp>,
     /// Counts up with each judgement that differs.
     pub version: u64,
 }
 
-/// What is known of the nodes that hold something.
-#[derive(Clone, Debug, Default)]
-pub struct Nodes {
-    /// Findings of agents, by node: how many are younger than an hour, and how many are late.
-    pub findings: BTreeMap<String, (u32, u32)>,
+/// How many there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Findings {
+    /// Said in time.
+    pub fresh: u32,
+    /// Not said again when it should have been.
+    pub late: u32,
 }

@@ -101,14 +101,14 @@ pub async fn watch(client: &Client, subject: &Subject, flags: &Flags) -> Result<
             print(&format!("\nAt {}\n{gone}\n", report.at), Style::Plain)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let now = report.outline();
-        if before.as_ref() != Some(&now) {
+        let is_same = before.as_ref().is_some_and(|before: &ClusterReport| before.outline().eq(report.outline()));
+        if !is_same {
             if before.is_some() {
                 print("\n", Style::Plain)?;
             }
             print(&format!("At {}\n", report.at), Style::Plain)?;
             respond(&report, flags.answer)?;
-            before = Some(now);
+            before = Some(report);
         }
     }
 }

@@ -9,7 +9,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'
 /// The path of a list or an object.
 pub fn path(resource: &Resource, scope: &Scope) -> String {
     let Resource { group, version, plural } = resource;
-    let base = match group.as_str() {
+    let base = match group.as_ref() {
         "" => format!("/api/{version}"),
         group => format!("/apis/{group}/{version}"),
     };

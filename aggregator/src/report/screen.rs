@@ -146,7 +146,7 @@ fn counted(block: &Block) -> String {
     let mut namespaces: BTreeSet<&str> = others.iter().filter_map(|object| object.namespace.as_deref()).collect();
     namespaces.extend(objects.iter().filter(is_namespace).map(|object| object.name.as_str()));
     let mut parts = Vec::new();
-    let kinds: BTreeSet<&str> = others.iter().map(|object| object.kind.as_str()).collect();
+    let kinds: BTreeSet<&str> = others.iter().map(|object| object.kind.as_ref()).collect();
     match (others.len(), kinds.len()) {
         (0, _) => {}
         (1, _) => parts.extend(others.first().map(|one| format!("1 {}", one.kind.to_lowercase()))),

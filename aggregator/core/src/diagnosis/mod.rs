@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use findings::{Evidence, FaultKind, Unknown, clean};
 
-pub use root_cause::{AgentFinding, RootCause, Step, ToldBy};
+pub use root_cause::{AgentFinding, RootCause, Step, ToldBy, Way};
 
 use crate::messages::Refusal;
 use crate::state::{Answer, Fault, ObjectRef};

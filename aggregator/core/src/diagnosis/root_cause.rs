@@ -4,6 +4,7 @@ use findings::{Cause, Finding, FindingBuilder, Gate, Link, Placeholder, Remedy, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Diagnosis;
 use crate::state::ObjectRef;
 
 /// One step between an object and its root cause.
@@ -63,6 +64,9 @@ impl Step {
         Link { subject: self.subject.clone(), state: self.words.clone(), what, root }
     }
 }
+
+/// What leads from a victim to the object that a cause was found at, which is the last of them.
+pub type Way<'g> = [(&'g ObjectRef, &'g Diagnosis)];
 
 /// A cause at work.
 #[derive(Clone, Debug)]
@@ -233,12 +237,18 @@ impl RootCause {
         Remedy { values: Values::new(), breaks, ..general }
     }
 
-    /// The finding, with the steps that lead from the victim to the object it was found at.
-    pub fn finding(&self, way: &[Step]) -> Finding {
+    /// From the victim to the root.
+    pub fn chain(&self, way: &Way) -> Vec<Link> {
         let above = if self.here { way.split_last().map_or(way, |(_, above)| above) } else { way };
+        let above = above.iter().map(|(object, diagnosis)| Step::about(object, &diagnosis.words).link(false));
         let last = self.steps.len().saturating_sub(1);
         let below = self.steps.iter().enumerate().map(|(index, step)| step.link(index == last));
-        let chain: Vec<_> = above.iter().map(|step| step.link(false)).chain(below).collect();
+        above.chain(below).collect()
+    }
+
+    /// The finding for a victim.
+    pub fn finding(&self, way: &Way) -> Finding {
+        let chain = self.chain(way);
         let gate = self.agent.as_ref().and_then(|agent| agent.gate);
         let found = self.draft.clone().at(gate).below(&chain).finish();
         Finding { remedy: self.remedy(found.remedy.clone()), ..found }

@@ -3,6 +3,7 @@
 
 mod agent_events;
 mod one_by_one;
+mod rests;
 mod rights;
 
 use std::cell::{OnceCell, RefCell};
@@ -10,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use findings::FaultKind;
 use jiff::Timestamp;
+
+pub use rests::{CameUp, Changes, Rest};
 
 use crate::messages::Message;
 use crate::state::{
@@ -21,8 +24,7 @@ use crate::state::{
 pub struct Lister<'a> {
     /// What is known.
     pub state: &'a State,
-    questions: RefCell<BTreeSet<Question>>,
-    cut: RefCell<BTreeSet<String>>,
+    came_up: RefCell<CameUp>,
     index: RefCell<BTreeMap<&'a Question, Index<'a>>>,
     /// When kube-controller-manager was last seen to write, and where.
     controllers_wrote: OnceCell<Option<(Timestamp, ObjectRef)>>,
@@ -30,10 +32,6 @@ pub struct Lister<'a> {
     by_node: OnceCell<HashMap<&'a str, Vec<&'a AgentEvent>>>,
     /// Roles and bindings.
     looked: rights::Looked<'a>,
-    /// Nodes whose agent may have said something that nobody has asked for yet.
-    silent_nodes: RefCell<BTreeSet<String>>,
-    /// The questions whose answers were used, where somebody wants to know.
-    used: Option<RefCell<BTreeSet<&'a Question>>>,
 }
 
 /// Where each object of one answer stands, by namespace and name.
@@ -44,31 +42,31 @@ impl<'a> Lister<'a> {
     pub fn new(state: &'a State) -> Self {
         Lister {
             state,
-            questions: RefCell::new(BTreeSet::new()),
-            cut: RefCell::new(BTreeSet::new()),
+            came_up: RefCell::default(),
             index: RefCell::default(),
             controllers_wrote: OnceCell::new(),
             by_node: OnceCell::new(),
             looked: rights::Looked::default(),
-            silent_nodes: RefCell::default(),
-            used: None,
         }
     }
 
-    /// Looks at a state, and remembers which answers it uses.
-    pub fn remembering(state: &'a State) -> Self {
-        Lister { used: Some(RefCell::default()), ..Lister::new(state) }
+    /// What came up since this was last asked.
+    pub fn came_up(&self) -> CameUp {
+        self.came_up.take().once_each()
     }
 
-    /// The questions whose answers were used.
-    pub fn used(self) -> BTreeSet<&'a Question> {
-        self.used.map(RefCell::into_inner).unwrap_or_default()
+    fn rests_on(&self, rest: Rest) {
+        self.came_up.borrow_mut().rests.push(rest);
     }
 
-    fn uses(&self, question: &'a Question) {
-        if let Some(used) = &self.used {
-            used.borrow_mut().insert(question);
-        }
+    fn asks(&self, question: Question) {
+        self.came_up.borrow_mut().questions.insert(question);
+    }
+
+    /// Whether this was answered.
+    fn is_answered(&self, question: &Question) -> bool {
+        self.rests_on(Rest::of(question));
+        self.state.answers.contains_key(question)
     }
 
     /// Whether a deletion is assumed that nobody has asked for.
@@ -76,14 +74,13 @@ impl<'a> Lister<'a> {
         matches!(self.state.subject, Subject::Before { .. })
     }
 
-    /// What came up, and which of the answers that were used are not whole.
-    pub fn finish(self) -> (BTreeSet<Question>, BTreeSet<String>) {
+    /// What is to be asked when all this came up.
+    pub fn questions(&self, CameUp { mut questions, silent_nodes, .. }: CameUp) -> BTreeSet<Question> {
         let all = self.state.answers.get(&agent_events::question(None));
         let all_are_cut = all.is_some_and(|answered| answered.cut);
-        let mut questions = self.questions.into_inner();
-        questions.extend(agent_events::questions(&self.silent_nodes.into_inner(), all_are_cut));
+        questions.extend(agent_events::questions(&silent_nodes, all_are_cut));
         one_by_one::limit(self.state, &mut questions);
-        (questions, self.cut.into_inner())
+        questions
     }
 
     /// The server's version.
@@ -127,11 +124,20 @@ impl<'a> Lister<'a> {
 
     /// All objects of a kind, of the cluster or of one namespace.
     pub fn list<K: Kind>(&self, known: Known, scope: Scope) -> Answer<Vec<&'a K>> {
-        if let (Scope::Namespace(namespace), Some(all)) = (&scope, self.whole::<K>(known)) {
-            let inside = |object: &&K| object.meta().namespace.as_ref() == Some(namespace);
-            return Answer::Seen(all.iter().filter(inside).collect());
+        let is_inside = |object: &&K| match &scope {
+            Scope::Namespace(namespace) => object.meta().namespace.as_ref() == Some(namespace),
+            Scope::All | Scope::Named(..) => true,
+        };
+        self.listed(known, &scope).map(|all: &'a [K]| all.iter().filter(is_inside).collect())
+    }
+
+    /// A list that has all of these.
+    fn listed<K: Kind>(&self, known: Known, scope: &Scope) -> Answer<&'a [K]> {
+        if let (Scope::Namespace(_), Some(all)) = (scope, self.whole::<K>(known)) {
+            return Answer::Seen(all);
         }
-        self.select(known, scope, Select::Every)
+        let (resource, scope, select, detail) = (known.into(), scope.clone(), Select::Every, Detail::Full);
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(slice_of)
     }
 
     /// The objects of a kind that a selector selects.
@@ -159,8 +165,8 @@ impl<'a> Lister<'a> {
     pub fn from_list<K: Kind>(&self, known: Known, namespace: &str, name: &str) -> Answer<&'a K> {
         let (resource, scope) = (known.into(), Scope::Namespace(namespace.to_owned()));
         let list = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Full };
-        if !self.state.answers.contains_key(&list) {
-            self.questions.borrow_mut().insert(list);
+        if !self.is_answered(&list) {
+            self.asks(list);
             return Answer::Unasked;
         }
         self.get(known, Some(namespace), name)
@@ -213,7 +219,7 @@ impl<'a> Lister<'a> {
     /// The same where somebody has asked for it already, as who watches does.
     pub fn watched(&self, known: Known) -> Option<Answer<Vec<&'a Object>>> {
         let question = Question::terminating_metadata(known.into(), Scope::All);
-        self.state.answers.contains_key(&question).then(|| self.facts(question).and_then(of_kind))
+        self.is_answered(&question).then(|| self.facts(question).and_then(of_kind))
     }
 
     /// The metadata of all objects of the cluster that a label selector selects.
@@ -244,23 +250,19 @@ impl<'a> Lister<'a> {
     /// The Events that regard this node and call themselves an agent's.
     pub fn agent_events(&self, node: &str) -> Answer<Vec<&'a AgentEvent>> {
         let of_all = agent_events::question(None);
-        if self.is_whole(&of_all) {
-            let all = self.facts(of_all).and_then(slice_of::<AgentEvent>);
+        self.rests_on(Rest::on(&of_all, None, node));
+        if let Some(all) = self.state.answers.get(&of_all).filter(|all| !all.cut) {
+            let all = all.answer.as_ref().and_then(slice_of::<AgentEvent>);
             let by_node = all.map(|events| self.by_node.get_or_init(|| by_node(events)));
             return by_node.map(|by_node| by_node.get(node).cloned().unwrap_or_default());
         }
         let of_one = agent_events::question(Some(node));
-        if !self.state.answers.contains_key(&of_one) {
-            self.silent_nodes.borrow_mut().insert(node.to_owned());
+        if !self.is_answered(&of_one) {
+            self.came_up.borrow_mut().silent_nodes.insert(node.to_owned());
             return Answer::Unasked;
         }
         let all = self.facts(of_one).and_then(of_kind::<AgentEvent>);
         all.map(|events| events.into_iter().filter(|event| event.regarding.name == node).collect())
-    }
-
-    /// Whether a list was asked for and is not cut.
-    fn is_whole(&self, question: &Question) -> bool {
-        self.state.answers.get(question).is_some_and(|answered| !answered.cut)
     }
 
     /// The agents' own pods.
@@ -283,12 +285,13 @@ impl<'a> Lister<'a> {
     ) -> Answer<&'a K> {
         let question = |scope| Question::Objects { resource: resource.clone(), scope, select: select.clone(), detail };
         let named = question(Scope::Named(namespace.map(str::to_owned), name.to_owned()));
-        if !self.state.answers.contains_key(&named) {
+        if !self.is_answered(&named) {
             for list in scopes(namespace).map(question) {
                 if let Some(found) = self.within(&list, namespace, name) {
                     return Answer::Seen(found);
                 }
-                if self.complete::<K>(&list).is_some() {
+                // That it lacks this one is all that counts of it.
+                if complete::<K>(self.state, &list).is_some() {
                     return Answer::Missing;
                 }
             }
@@ -301,10 +304,10 @@ impl<'a> Lister<'a> {
 
     /// The object of this name in the answer to a list, if that was asked for and has it.
     fn within<K: Kind>(&self, question: &Question, namespace: Option<&str>, name: &str) -> Option<&'a K> {
+        self.rests_on(Rest::on(question, namespace, name));
         let (question, answered) = self.state.answers.get_key_value(question)?;
         let Answer::Seen(facts) = &answered.answer else { return None };
         let objects = K::among(facts)?;
-        self.uses(question);
         let mut indexes = self.index.borrow_mut();
         let index = indexes.entry(question).or_insert_with(|| {
             let key = |object: &'a K| (object.meta().namespace.as_deref(), object.meta().name.as_str());
@@ -315,6 +318,7 @@ impl<'a> Lister<'a> {
 
     /// All objects of a kind that some answer holds; one that was asked for twice comes twice.
     pub fn met<K: Kind + 'a>(&self) -> impl Iterator<Item = &'a K> + use<'a, K> {
+        self.came_up.borrow_mut().roams = true;
         let answers = self.state.answers.values();
         let facts = answers.filter_map(|answered| answered.answer.as_ref().seen());
         facts.filter_map(|facts| K::among(facts)).flatten()
@@ -322,6 +326,7 @@ impl<'a> Lister<'a> {
 
     /// When kube-controller-manager last wrote the status of an object that was met, and of which.
     pub fn controllers_wrote(&self) -> Option<&(Timestamp, ObjectRef)> {
+        self.came_up.borrow_mut().roams = true;
         let look = || {
             let wrote = |known, meta: &Meta| {
                 let shown = ObjectRef::cluster_wide(known, &meta.name);
@@ -335,16 +340,16 @@ impl<'a> Lister<'a> {
     }
 
     fn facts(&self, question: Question) -> Answer<&'a Facts> {
+        self.rests_on(Rest::of(&question));
         match self.state.answers.get(&question) {
             Some(answered) => {
-                self.uses(&answered.question);
                 if answered.cut {
-                    self.cut.borrow_mut().insert(answered.question.to_string());
+                    self.came_up.borrow_mut().cut.insert(answered.question.to_string());
                 }
                 answered.answer.as_ref()
             }
             None => {
-                self.questions.borrow_mut().insert(question);
+                self.asks(question);
                 Answer::Unasked
             }
         }
@@ -352,17 +357,16 @@ impl<'a> Lister<'a> {
 
     fn whole<K: Kind>(&self, known: Known) -> Option<&'a [K]> {
         let (resource, scope, select, detail) = (known.into(), Scope::All, Select::Every, Detail::Full);
-        self.complete(&Question::Objects { resource, scope, select, detail })
+        let question = Question::Objects { resource, scope, select, detail };
+        self.rests_on(Rest::of(&question));
+        complete(self.state, &question)
     }
+}
 
-    fn complete<K: Kind>(&self, question: &Question) -> Option<&'a [K]> {
-        match self.state.answers.get(question) {
-            Some(Answered { question, answer: Answer::Seen(facts), cut: false }) => {
-                self.uses(question);
-                K::among(facts)
-            }
-            _ => None,
-        }
+fn complete<'a, K: Kind>(state: &'a State, question: &Question) -> Option<&'a [K]> {
+    match state.answers.get(question) {
+        Some(Answered { answer: Answer::Seen(facts), cut: false, .. }) => K::among(facts),
+        _ => None,
     }
 }
 

@@ -27,7 +27,7 @@ impl<'a> Lister<'a> {
     pub fn roles_cut_to(&self, known: Known, scope: &Scope, cut: &Cut) -> Answer<Rc<Fitting<'a>>> {
         let key = ((known.plural, scope.clone()), cut.clone());
         if let Some(looked) = self.looked.roles.borrow().get(&key) {
-            return Answer::Seen(Rc::clone(looked));
+            return self.listed::<Role>(known, scope).map(|_| Rc::clone(looked));
         }
         self.list::<Role>(known, scope.clone()).map(|roles| {
             let fitting = roles.into_iter().filter_map(|role| Some((role, cut.fit(role)?)));
@@ -41,7 +41,7 @@ impl<'a> Lister<'a> {
     pub fn bindings(&self, known: Known, scope: &Scope) -> Answer<Rc<Bindings<'a>>> {
         let key = (known.plural, scope.clone());
         if let Some(looked) = self.looked.bindings.borrow().get(&key) {
-            return Answer::Seen(Rc::clone(looked));
+            return self.listed::<Binding>(known, scope).map(|_| Rc::clone(looked));
         }
         self.list::<Binding>(known, scope.clone()).map(|bindings| {
             let mut by_role = Bindings::new();

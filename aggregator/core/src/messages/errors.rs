@@ -75,7 +75,7 @@ impl Refusal {
         let (plural, rest) = rest.split_once("\" in API group \"")?;
         let (group, rest) = rest.split_once('"')?;
         let namespace = rest.split_once("in the namespace \"").and_then(|(_, rest)| rest.split_once('"'));
-        let resource = Resource::new(group, "", plural).for_kubectl();
+        let resource = Resource::new(group.to_owned(), "", plural.to_owned()).for_kubectl();
         Some(Refusal { verb: verb.to_owned(), resource, namespace: namespace.map(|(name, _)| name.to_owned()) })
     }
 

@@ -43,16 +43,21 @@ impl ClusterReport {
     pub const SCHEMA: u32 = 1;
 
     /// What would make two answers differ for a reader: roots, what each holds, and the verdict.
-    pub fn outline(&self) -> Vec<String> {
-        let mut lines = vec![self.verdict.to_string()];
-        for root in &self.roots {
-            lines.push(root.finding.root.clone());
-            lines.extend(root.victims.iter().map(|victim| victim.held.thing.to_string()));
-            lines.extend(root.on_the_way.iter().map(ToString::to_string));
-        }
-        lines.extend(self.unexplained.iter().map(|held| held.thing.to_string()));
-        lines
+    pub fn outline(&self) -> impl Iterator<Item = Line<'_>> {
+        let unexplained = self.unexplained.iter().map(|held| Line::Object(&held.thing));
+        [Line::Verdict(self.verdict)].into_iter().chain(self.roots.iter().flat_map(Root::outline)).chain(unexplained)
     }
+}
+
+/// What a reader would miss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'r> {
+    /// Of all.
+    Verdict(Verdict),
+    /// Its key.
+    Root(&'r str),
+    /// One that is held.
+    Object(&'r ObjectRef),
 }
 
 /// One root cause and all it holds.
@@ -77,6 +82,11 @@ pub struct Root {
 }
 
 impl Root {
+    fn outline(&self) -> impl Iterator<Item = Line<'_>> {
+        let victims = self.victims.iter().map(|victim| Line::Object(&victim.held.thing));
+        [Line::Root(&self.finding.root)].into_iter().chain(victims).chain(self.on_the_way.iter().map(Line::Object))
+    }
+
     /// For how long the oldest of what it holds should have been gone.
     pub fn oldest(&self) -> Option<u64> {
         self.victims.iter().filter_map(|victim| victim.held.overdue()).max()

@@ -155,7 +155,7 @@ struct Going<'a> {
 impl Going<'_> {
     fn named(&self, meta: &Meta) -> ObjectRef {
         ObjectRef {
-            kind: self.kind.to_owned(),
+            kind: self.kind.to_owned().into(),
             resource: self.resource.clone(),
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),

@@ -112,13 +112,13 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     let mut held = 0;
     let mut free = 0;
     if let Some(version) = served {
-        let resource = Resource::new(&crd.spec.group, &version.name, &crd.spec.names.plural);
+        let resource = Resource::new(crd.spec.group.clone(), version.name.clone(), crd.spec.names.plural.clone());
         let answer = lister.metadata(&resource, Scope::All);
         for object in diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default() {
             if object.metadata.deletion_timestamp.is_some() {
                 held += 1;
                 diagnosis.wait_for(ObjectRef {
-                    kind: crd.spec.names.kind.clone(),
+                    kind: crd.spec.names.kind.clone().into(),
                     resource: resource.clone(),
                     namespace: object.metadata.namespace.clone(),
                     name: object.metadata.name.clone(),

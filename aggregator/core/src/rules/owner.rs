@@ -64,7 +64,7 @@ fn blocking<'a>(
     };
     let cluster_wide = if target.namespace.is_none() { discovery.deletable_cluster_wide() } else { Vec::new() };
     let is_usual = |resource: &Resource| {
-        USUAL_GROUPS.contains(&resource.group.as_str())
+        USUAL_GROUPS.contains(&resource.group.as_ref())
             || USUAL.iter().any(|known| resource.group == known.group && resource.plural == known.plural)
             || (resource.group.is_empty() && resource.plural == "configmaps")
             || resource.group == target.resource.group
@@ -102,7 +102,7 @@ fn owned<'a>(
                 let served = lister.discovery().seen().and_then(|it| it.find(&resource.group, &resource.plural));
                 found.push((
                     ObjectRef {
-                        kind: served.map_or(resource.plural.clone(), |(_, served)| served.kind.clone()),
+                        kind: served.map_or(resource.plural.clone(), |(_, served)| served.kind.clone().into()),
                         resource: resource.clone(),
                         namespace: object.metadata.namespace.clone(),
                         name: object.metadata.name.clone(),

@@ -116,7 +116,7 @@ fn going(lister: &Lister, resource: &Resource, kind: &str, scope: Scope, about: 
     let hides = format!("which {resource} are being deleted");
     let seen = about.required(resource.to_string(), &hides, answer).unwrap_or_default();
     let target = |object: &Object| ObjectRef {
-        kind: kind.to_owned(),
+        kind: kind.to_owned().into(),
         resource: resource.clone(),
         namespace: object.metadata.namespace.clone(),
         name: object.metadata.name.clone(),
@@ -167,7 +167,7 @@ fn terminating(lister: &Lister, known: Known, scope: Scope, about: &mut Diagnosi
     let hides = format!("which {} are being deleted", known.plural);
     let seen = about.required(known.plural, &hides, metas).unwrap_or_default();
     let target = |meta: &Meta| ObjectRef {
-        kind: known.kind.to_owned(),
+        kind: known.kind.into(),
         resource: known.into(),
         namespace: meta.namespace.clone(),
         name: meta.name.clone(),
@@ -202,7 +202,7 @@ fn object(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut 
         return Vec::new();
     };
     let target = |(resource, served): (Resource, &ServedResource)| ObjectRef {
-        kind: served.kind.clone(),
+        kind: served.kind.clone().into(),
         resource,
         namespace: served.namespaced.then(|| namespace.to_owned()),
         name: name.to_owned(),

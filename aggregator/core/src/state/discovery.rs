@@ -111,7 +111,8 @@ impl Discovery {
                 let can = |verb: &str| resource.verbs.iter().any(|have| have == verb);
                 let again = found.iter().any(|had| had.group == served.group && had.plural == resource.plural);
                 if resource.namespaced == namespaced && can("list") && can("delete") && !again {
-                    found.push(Resource::new(&served.group, &served.version, &resource.plural));
+                    found
+                        .push(Resource::new(served.group.clone(), served.version.clone(), resource.plural.clone()));
                 }
             }
         }
@@ -180,7 +181,9 @@ impl Discovery {
 
     fn each(&self) -> impl Iterator<Item = (Resource, &ServedResource)> {
         self.versions.iter().flat_map(|served| {
-            let name = |resource: &ServedResource| Resource::new(&served.group, &served.version, &resource.plural);
+            let name = |resource: &ServedResource| {
+                Resource::new(served.group.clone(), served.version.clone(), resource.plural.clone())
+            };
             served.resources.iter().map(move |resource| (name(resource), resource))
         })
     }

@@ -145,21 +145,21 @@ macro_rules! kinds {
                 }
             }
 
-            /// Takes objects of the same kind in, in place of those with the same uid.
-            pub fn upsert(&mut self, more: Facts) {
+            /// Takes objects of the same kind in, in place of those with the same uid, which are returned.
+            pub fn upsert(&mut self, more: Facts) -> Facts {
                 match (self, more) {
-                    (Facts::Objects(objects), Facts::Objects(more)) => upsert(objects, more),
-                    $((Facts::$variant(objects), Facts::$variant(more)) => upsert(objects, more),)*
-                    _ => {}
+                    (Facts::Objects(objects), Facts::Objects(more)) => Facts::Objects(upsert(objects, more)),
+                    $((Facts::$variant(objects), Facts::$variant(more)) => Facts::$variant(upsert(objects, more)),)*
+                    _ => Facts::Objects(Vec::new()),
                 }
             }
 
             /// Takes the object with this uid out.
-            pub fn remove(&mut self, uid: &str) {
+            pub fn take(&mut self, uid: &str) -> Facts {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => {}
-                    Facts::Objects(objects) => remove(objects, uid),
-                    $(Facts::$variant(objects) => remove(objects, uid),)*
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => Facts::Objects(Vec::new()),
+                    Facts::Objects(objects) => Facts::Objects(take(objects, uid)),
+                    $(Facts::$variant(objects) => Facts::$variant(take(objects, uid)),)*
                 }
             }
 
@@ -327,19 +327,20 @@ fn read<T: DeserializeOwned>(body: &[u8], shape: Shape, facts: fn(Vec<T>) -> Fac
     }
 }
 
-fn upsert<K: Kind>(objects: &mut Vec<K>, more: Vec<K>) {
+fn upsert<K: Kind>(objects: &mut Vec<K>, more: Vec<K>) -> Vec<K> {
+    let mut before = Vec::new();
     for object in more {
         match objects.iter_mut().find(|known| known.meta().uid == object.meta().uid) {
-            Some(known) => *known = object,
+            Some(known) => before.push(std::mem::replace(known, object)),
             None => objects.push(object),
         }
     }
+    before
 }
 
-fn remove<K: Kind>(objects: &mut Vec<K>, uid: &str) {
-    if let Some(at) = objects.iter().position(|object| object.meta().uid == uid) {
-        objects.swap_remove(at);
-    }
+fn take<K: Kind>(objects: &mut Vec<K>, uid: &str) -> Vec<K> {
+    let at = objects.iter().position(|object| object.meta().uid == uid);
+    at.map(|at| objects.swap_remove(at)).into_iter().collect()
 }
 
 fn keep_terminating<K: Kind>(objects: &mut Vec<K>) {

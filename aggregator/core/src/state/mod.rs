@@ -28,7 +28,7 @@ pub use fault::Fault;
 pub use kinds::*;
 pub use meta::{Fields, Managed, Meta, Owner, or_default};
 pub use object_ref::ObjectRef;
-pub use question::{Detail, Question, Resource, Scope, Select};
+pub use question::{Detail, Name, Question, Resource, Scope, Select};
 pub use release::Release;
 
 /// What the user asked about.

@@ -6,14 +6,14 @@ use findings::clean;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Known, Resource, known};
+use super::{Known, Name, Resource, known};
 
 /// One object of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Object")]
 pub struct ObjectRef {
     /// Its kind, as people write it: `Pod`.
-    pub kind: String,
+    pub kind: Name,
     /// Its resource.
     pub resource: Resource,
     /// Its namespace, if it lives in one.
@@ -36,7 +36,7 @@ impl ObjectRef {
 
     fn new(known: Known, namespace: Option<&str>, name: &str) -> Self {
         ObjectRef {
-            kind: known.kind.to_owned(),
+            kind: known.kind.into(),
             resource: known.into(),
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),

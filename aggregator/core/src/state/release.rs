@@ -57,7 +57,7 @@ impl<'a> Release<'a> {
     /// How it is named in an answer.
     pub fn target(&self) -> ObjectRef {
         ObjectRef {
-            kind: "Release".to_owned(),
+            kind: "Release".into(),
             resource: Resource::new("helm.sh", "v3", "releases"),
             namespace: Some(self.namespace.to_owned()),
             name: self.name.to_owned(),

@@ -19,7 +19,7 @@ fn pod(name: &str) -> ObjectRef {
 }
 
 /// Asked to go at second 0, with 30 seconds to do so.
-fn going(names: &[&str]) -> BTreeMap<String, Going> {
+fn going(names: &[&str]) -> HashMap<String, Going> {
     let one = |name: &&str| {
         (format!("uid-{name}"), Going { object: pod(name), deletion_timestamp: at(30), grace_seconds: 30 })
     };
@@ -99,7 +99,7 @@ impl Shown {
     }
 
     fn only(&self) -> &Incident {
-        let all: Vec<&Incident> = self.0.incidents().collect();
+        let all: Vec<&Incident> = self.0.incidents().map(Arc::as_ref).collect();
         assert_eq!(all.len(), 1, "{all:#?}");
         all[0]
     }
@@ -154,7 +154,7 @@ fn another_object_of_the_same_name_is_another_incident() {
     let mut shown = Shown::new();
     shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
     let mut other = going(&["a"]);
-    let (_, one) = other.pop_first().unwrap();
+    let (_, one) = other.drain().next().unwrap();
     other.insert("uid-2".to_owned(), one);
     let report = report(vec![root(&FUSE, Verdict::Stuck, &["a"])]);
     shown.0.observe(&Snapshot { at: at(200), going: &other, report: &report, on_nodes: &BTreeMap::new() });
@@ -162,11 +162,31 @@ fn another_object_of_the_same_name_is_another_incident() {
     assert_eq!(ids.len(), 2);
 }
 
+fn written(recorder: &Recorder) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    file::encode(&mut bytes, recorder.incidents().map(Arc::as_ref)).unwrap();
+    bytes
+}
+
+/// Of too many the last are left out, which are the oldest that are over.
+#[test]
+fn a_file_has_its_limit() {
+    let mut shown = Shown::new();
+    shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    let one = shown.only();
+    let fits = file::MOST_BYTES / (serde_json::to_vec(one).unwrap().len() + 1);
+    let mut bytes = Vec::new();
+    file::encode(&mut bytes, std::iter::repeat_n(one, fits + 9)).unwrap();
+    assert!(bytes.len() <= file::MOST_BYTES);
+    let read = file::decode(&bytes).unwrap().len();
+    assert!((fits - 9..=fits).contains(&read), "{read} of {fits}");
+}
+
 #[test]
 fn what_went_while_nobody_looked_is_said_to_be_unknown() {
     let mut shown = Shown::new();
     shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
-    let bytes = file::encode(&shown.0.incidents().collect::<Vec<_>>()).unwrap();
+    let bytes = written(&shown.0);
     let mut again = Shown(Recorder::new(Limits::default(), file::decode(&bytes).unwrap()));
     again.show(4000, &[], vec![], &[]);
     assert_eq!(again.only().end.as_ref().map(|end| end.seen), Some(false));
@@ -183,7 +203,8 @@ fn it_stays_within_its_limits() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         shown.show(100 + round * 10, &names, vec![root(&FUSE, Verdict::Stuck, &names)], &[]);
         shown.show(105 + round * 10, &names, vec![root(&HELD, Verdict::Stuck, &names)], &[]);
-        let open: Vec<&Incident> = shown.0.incidents().filter(|incident| incident.end.is_none()).collect();
+        let open: Vec<&Incident> =
+            shown.0.incidents().map(Arc::as_ref).filter(|incident| incident.end.is_none()).collect();
         assert!(open.len() == 2 && open.iter().all(|one| one.holds.len() == 1 && one.has_more_holds), "{open:#?}");
     }
     shown.show(200, &[], vec![], &[]);
@@ -196,12 +217,13 @@ fn it_stays_within_its_limits() {
 fn a_damaged_file_is_told_and_no_more() {
     let mut shown = Shown::new();
     shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
-    let whole = file::encode(&shown.0.incidents().collect::<Vec<_>>()).unwrap();
-    assert_eq!(file::decode(&whole).unwrap(), shown.0.incidents().cloned().collect::<Vec<_>>());
+    let whole = written(&shown.0);
+    let read = file::decode(&whole).unwrap();
+    assert!(read.iter().eq(shown.0.incidents().map(Arc::as_ref)), "{read:#?}");
     for cut in 0..whole.len() {
         assert!(file::decode(&whole[..cut]).is_err(), "{cut}");
     }
-    let newer = String::from_utf8(whole.clone()).unwrap().replacen(" 1 ", " 2 ", 1);
+    let newer = String::from_utf8(whole.clone()).unwrap().replacen(" 1\n", " 2\n", 1);
     assert!(matches!(file::decode(newer.as_bytes()), Err(file::FileError::Version(2))));
     assert!(matches!(file::decode(&vec![0; file::MOST_BYTES + 1]), Err(file::FileError::TooLong(_))));
 }

@@ -53,7 +53,7 @@ impl IntoResponse for Refusal {
 /// A judgement, and what the caller may see of it.
 pub struct Seen {
     whole: Arc<ClusterReport>,
-    incidents: Arc<Vec<Incident>>,
+    incidents: Arc<Vec<Arc<Incident>>>,
     /// Since when the API server has not been heard.
     pub silent_since: Option<Timestamp>,
     rights: Rights,
@@ -67,7 +67,7 @@ impl Seen {
 
     /// The incidents that the caller may see.
     pub fn visible_incidents(&self) -> Vec<Incident> {
-        self.rights.incidents(self.incidents.iter(), &self.whole)
+        self.rights.incidents(self.incidents.iter().map(Arc::as_ref), &self.whole)
     }
 }
 
@@ -247,7 +247,7 @@ pub async fn one_incident(
     Query(Format { format }): Query<Format>,
 ) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
-    let incident = seen.incidents.iter().find(|incident| incident.id == id);
+    let incident = seen.incidents.iter().map(Arc::as_ref).find(|incident| incident.id == id);
     let incident = seen.rights.incidents(incident, &seen.whole).pop().ok_or(Refusal::NothingToSee)?;
     if format.as_deref() == Some("md") {
         let text = markdown(&incident, shared.clock.now());

@@ -22,7 +22,7 @@ use super::Shared;
 use super::caller::{Caller, Refused};
 use super::review::Access;
 use crate::cost;
-use crate::published::Published;
+use crate::published::{Findings, Published};
 use crate::requests::Outcome;
 
 /// Roots that are told one by one; of the others only the sum is known.
@@ -127,7 +127,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let roots = published.report.iter().flat_map(|report| &report.roots);
     let objects = roots.clone().flat_map(|root| {
         let label = |held: &Held| ObjectLabel {
-            kind: held.thing.kind.clone(),
+            kind: held.thing.kind.to_string(),
             cause: root.finding.cause.id,
             verdict: held.verdict.as_str(),
         };
@@ -175,7 +175,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
         let names = names.map(|((namespace, cause), sum)| (NamespaceLabel { namespace, cause }, sum));
         gauge(&mut all, "namespace_objects", "Held objects by namespace, of the first 200", names);
     }
-    let (fresh, late) = published.nodes.findings.values().fold((0, 0), |(a, b), (x, y)| (a + x, b + y));
+    let Findings { fresh, late } = published.findings;
     let findings = [("fresh", fresh), ("late", late)].map(|(state, sum)| (StateLabel { state }, i64::from(sum)));
     gauge(&mut all, "agent_findings", "Findings of agents, and those that should have been renewed", findings);
     let silent: BTreeSet<&str> = roots.clone().filter_map(|root| root.look_on.as_deref()).collect();

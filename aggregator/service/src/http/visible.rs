@@ -1,6 +1,7 @@
 //! What of a report a caller may see. What is hidden keeps its place in a chain, so that the shape stays.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{Known, ObjectRef, known};
@@ -19,8 +20,8 @@ pub struct Rights(BTreeMap<Access, bool>);
 /// The right to see an object: its namespace's objects of that kind.
 fn to_see(object: &ObjectRef) -> Access {
     Access::Get {
-        group: object.resource.group.clone(),
-        plural: object.resource.plural.clone(),
+        group: object.resource.group.to_string(),
+        plural: object.resource.plural.to_string(),
         namespace: object.namespace.clone(),
     }
 }
@@ -60,7 +61,7 @@ fn objects(report: &ClusterReport) -> BTreeMap<(&str, Option<&str>, &str), &Obje
     let between = report.roots.iter().flat_map(|root| &root.on_the_way);
     let rest = report.unexplained.iter().map(|held| &held.thing);
     let all = victims.chain(between).chain(rest);
-    all.map(|object| ((object.kind.as_str(), object.namespace.as_deref(), object.name.as_str()), object)).collect()
+    all.map(|object| ((object.kind.as_ref(), object.namespace.as_deref(), object.name.as_str()), object)).collect()
 }
 
 impl Rights {
@@ -69,7 +70,7 @@ impl Rights {
         reviews: &Reviews,
         user: &User,
         report: &ClusterReport,
-        incidents: &[Incident],
+        incidents: &[Arc<Incident>],
     ) -> Result<Rights, NotReviewed> {
         let known = objects(report);
         let mut needed = BTreeSet::from([to_see_nodes(), to_see_all()]);

@@ -58,9 +58,9 @@ impl Writer {
         let (begin, mut failed) = (Instant::now(), false);
         loop {
             let incidents = published.borrow_and_update().incidents.clone();
-            announcer.forget(&incidents);
+            announcer.forget(incidents.iter().map(Arc::as_ref));
             let due = match self.leader.remaining() {
-                Some(_) => announcer.due(&incidents, begin.elapsed(), self.clock.now()),
+                Some(_) => announcer.due(incidents.iter().map(Arc::as_ref), begin.elapsed(), self.clock.now()),
                 // The other does it.
                 None => Vec::new(),
             };

@@ -1,17 +1,21 @@
 //! The file that keeps incidents over restarts.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{BufWriter, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use incidents::{Incident, file};
 use tokio::sync::watch::Receiver;
 
 use crate::published::Published;
 
-/// Between two writes.
+/// Between two writes, which may take a five-hundredth of the time.
 const APART: Duration = Duration::from_secs(10);
+const SHARE: u32 = 500;
+/// A crash loses no more.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// What an earlier run has kept. A damaged file is set aside: the service goes on without it, and somebody may look.
 pub fn read(path: &Path) -> Vec<Incident> {
@@ -38,6 +42,7 @@ pub async fn keep(path: PathBuf, mut published: Receiver<Published>) {
     let mut written = 0;
     let mut failed = false;
     loop {
+        let begin = Instant::now();
         let (version, incidents) = {
             let published = published.borrow_and_update();
             (published.version, published.incidents.clone())
@@ -56,7 +61,7 @@ pub async fn keep(path: PathBuf, mut published: Receiver<Published>) {
                 Err(_) => {}
             }
         }
-        tokio::time::sleep(APART).await;
+        tokio::time::sleep((begin.elapsed() * SHARE).clamp(APART, LONGEST)).await;
         if !failed && published.changed().await.is_err() {
             return;
         }
@@ -64,11 +69,13 @@ pub async fn keep(path: PathBuf, mut published: Receiver<Published>) {
 }
 
 /// Whole or not at all: a crash in between leaves the file of before.
-fn write(path: &Path, incidents: &[Incident]) -> std::io::Result<()> {
-    let bytes = file::encode(&incidents.iter().collect::<Vec<_>>())?;
+fn write(path: &Path, incidents: &[Arc<Incident>]) -> std::io::Result<()> {
     let beside = path.with_extension("new");
-    let mut file = File::create(&beside)?;
-    let written = file.write_all(&bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&beside, path));
+    let mut out = BufWriter::new(File::create(&beside)?);
+    let written = file::encode(&mut out, incidents.iter().map(Arc::as_ref))
+        .and_then(|()| out.flush())
+        .and_then(|()| out.get_ref().sync_all())
+        .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         let _ = fs::remove_file(&beside);
     }
@@ -87,7 +94,7 @@ mod tests {
         write(&path, &[]).unwrap();
         assert!(path.exists());
         assert_eq!(read(&path), vec![]);
-        fs::write(&path, "why-terminating-incidents 1 00\n{}").unwrap();
+        fs::write(&path, "why-terminating-incidents 1\n{}\n00\n").unwrap();
         assert_eq!(read(&path), vec![]);
         assert!(!path.exists() && dir.path().join("incidents.damaged").exists());
     }

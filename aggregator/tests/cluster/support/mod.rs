@@ -2,6 +2,7 @@
 
 mod build;
 mod found;
+mod kept;
 mod product;
 mod reports;
 mod says;
@@ -115,6 +116,7 @@ pub fn look_with(world: World, subject: Subject, change: impl FnOnce(&mut State)
         gather(&client, &mut state, Bounds::default(), |_, _| {}).await;
     });
     let report = judge(&state);
+    kept::is_as_judged_anew(&state, &report);
     let looked = Looked { state, report, requests: requests(&store) };
     for command in looked.commands() {
         let destroys = ["delete namespace", "delete crd", "--force", "patch", "--grace-period"];

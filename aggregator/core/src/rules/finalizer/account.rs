@@ -10,7 +10,7 @@ const LEEWAY: i64 = 60;
 /// The account as an object.
 pub fn object((namespace, name): &Account) -> ObjectRef {
     ObjectRef {
-        kind: "ServiceAccount".to_owned(),
+        kind: "ServiceAccount".into(),
         resource: Resource::new("", "v1", "serviceaccounts"),
         namespace: Some(namespace.clone()),
         name: name.clone(),

@@ -143,7 +143,7 @@ fn is_within(name: &str, domain: &str) -> bool {
 fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
     let Resource { group, plural, .. } = &case.target.resource;
     let program = setter::program(case.meta, case.finalizer, group);
-    let cut = Cut { groups: vec![group.clone()], plural: Some(plural.clone()) };
+    let cut = Cut { groups: vec![group.to_string()], plural: Some(plural.to_string()) };
     let found = controller::of(lister, diagnosis, &Wanted { target: case.target, program, cut: &cut })?;
     match blamed(lister, case, diagnosis, &found, Vec::new()) {
         Blamed::Open => return None,

@@ -86,7 +86,7 @@ fn was_pod_of(holder: &str, workload: &ObjectRef) -> bool {
     let Some(rest) = rest.and_then(|rest| rest.split('_').next()) else { return false };
     let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     let is_five = |word: &str| word.len() == 5 && is_word(word);
-    match (workload.kind.as_str(), rest.split_once('-')) {
+    match (workload.kind.as_ref(), rest.split_once('-')) {
         ("Deployment", Some((hash, five))) => is_word(hash) && is_five(five),
         ("StatefulSet", None) => rest.parse::<u32>().is_ok(),
         ("DaemonSet", None) => is_five(rest),
@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn a_pod_that_is_gone_is_known_by_its_name() {
         let is = |kind: &str, holder: &str| {
-            let target = ObjectRef { kind: kind.to_owned(), ..ObjectRef::namespaced(known::DEPLOYMENTS, "a", "op") };
+            let target =
+                ObjectRef { kind: kind.to_owned().into(), ..ObjectRef::namespaced(known::DEPLOYMENTS, "a", "op") };
             was_pod_of(holder, &target)
         };
         assert!(

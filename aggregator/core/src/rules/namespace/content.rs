@@ -96,7 +96,7 @@ fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, left: &mut Lef
         match discovery.find(&group, &plural) {
             Some((resource, _)) => found.push(resource),
             None => {
-                let gone = Resource::new(&group, "", &plural);
+                let gone = Resource::new(group.clone(), "", plural.clone());
                 let fault = Fault::new(FaultKind::Gone, "only the conditions name it");
                 diagnosis.hidden(gone.for_kubectl(), fault, "what remains of it");
                 left.unseen.push(gone);
@@ -119,11 +119,11 @@ fn objects<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, reso
     let hides = format!("which {resource} remain in {}", case.name);
     let objects = diagnosis.required(format!("{resource} of {}", case.name), &hides, answer).unwrap_or_default();
     let kind = lister.discovery().seen().and_then(|discovery| discovery.find(&resource.group, &resource.plural));
-    let kind = kind.map_or(resource.plural.clone(), |(_, served)| served.kind.clone());
+    let kind = kind.map_or(resource.plural.to_string(), |(_, served)| served.kind.clone());
     for object in objects {
         let Meta { name, .. } = &object.metadata;
         let target = ObjectRef {
-            kind: kind.clone(),
+            kind: kind.clone().into(),
             resource: resource.clone(),
             namespace: Some(case.name.to_owned()),
             name: name.clone(),
@@ -184,7 +184,7 @@ pub fn sweep<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, le
     };
     for resource in discovery.deletable_namespaced() {
         let is_looked_at = resource.group.is_empty()
-            && matches!(resource.plural.as_str(), "pods" | "persistentvolumeclaims" | "secrets" | "events");
+            && matches!(resource.plural.as_ref(), "pods" | "persistentvolumeclaims" | "secrets" | "events");
         if !is_looked_at && resource.group != "events.k8s.io" {
             objects(lister, case, diagnosis, &resource, left);
         }

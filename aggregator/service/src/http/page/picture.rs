@@ -92,7 +92,7 @@ fn of(root: &Root, most: usize) -> Picture {
 fn choose(victims: &[Victim], most: usize) -> Vec<&Victim> {
     let mut kinds = BTreeSet::new();
     let (first, rest): (Vec<&Victim>, Vec<&Victim>) =
-        victims.iter().partition(|victim| kinds.insert(victim.held.thing.kind.as_str()));
+        victims.iter().partition(|victim| kinds.insert(victim.held.thing.kind.as_ref()));
     first.into_iter().chain(rest).take(most).collect()
 }
 
@@ -100,7 +100,7 @@ fn choose(victims: &[Victim], most: usize) -> Vec<&Victim> {
 fn kinds(victims: &[Victim]) -> String {
     let mut counts = BTreeMap::<&str, usize>::new();
     for victim in victims {
-        *counts.entry(victim.held.thing.kind.as_str()).or_default() += 1;
+        *counts.entry(victim.held.thing.kind.as_ref()).or_default() += 1;
     }
     let counts: Vec<String> = counts.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     format!("{} in all", counts.join(", "))

@@ -1,0 +1,125 @@
+//! What was explained before, for as long as it holds: until something that it rests on changes, or deadlines may have
+//! passed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::diagnosis::Diagnosis;
+use crate::lister::{CameUp, Changes, Lister, Rest};
+use crate::rules;
+use crate::state::{ObjectRef, Question, State};
+
+/// After so many seconds a deadline may have passed.
+const OLD: i64 = 10;
+/// So many are explained anew at once because they are old, the oldest first.
+const MOST_OLD: usize = 100;
+
+/// What was explained before.
+#[derive(Debug, Default)]
+pub struct Kept {
+    objects: HashMap<ObjectRef, Explained>,
+    /// What the choice of what is explained rests on.
+    chosen: Vec<Rest>,
+    at: Timestamp,
+    /// Counts judgements.
+    round: u64,
+    /// Counts explanations.
+    count: u64,
+    /// Explanations before this one are not kept when they are old.
+    renewed_before: u64,
+    is_behind: bool,
+}
+
+/// What is known of an object, and why.
+#[derive(Debug)]
+struct Explained {
+    diagnosis: Arc<Diagnosis>,
+    came_up: CameUp,
+    at: Timestamp,
+    count: u64,
+    round: u64,
+}
+
+impl Explained {
+    /// Its time may also lie ahead: the clock was set back.
+    fn is_old(&self, now: Timestamp) -> bool {
+        !(0..OLD).contains(&(now.as_second() - self.at.as_second()))
+    }
+}
+
+impl Kept {
+    /// Begins a judgement.
+    pub(crate) fn begin(&mut self, now: Timestamp, chosen: &CameUp) {
+        (self.at, self.round) = (now, self.round + 1);
+        self.chosen.clone_from(&chosen.rests);
+        let old = self.objects.values().filter(|explained| explained.is_old(now));
+        let mut old: Vec<u64> = old.map(|explained| explained.count).collect();
+        self.is_behind = old.len() > MOST_OLD;
+        self.renewed_before = if self.is_behind { *old.select_nth_unstable(MOST_OLD).1 } else { u64::MAX };
+    }
+
+    /// What is known of an object: what was known before if that holds.
+    pub(crate) fn explained(
+        &mut self,
+        lister: &Lister,
+        object: &ObjectRef,
+        changes: &Changes,
+        came_up: &mut CameUp,
+    ) -> Arc<Diagnosis> {
+        let (now, renewed_before) = (self.at, self.renewed_before);
+        let holds = |kept: &&mut Explained| {
+            !(kept.is_old(now) && kept.count < renewed_before) && !changes.concern(&kept.came_up)
+        };
+        if let Some(kept) = self.objects.get_mut(object).filter(holds) {
+            kept.round = self.round;
+            came_up.add(&kept.came_up);
+            return Arc::clone(&kept.diagnosis);
+        }
+        let diagnosis = Arc::new(rules::explain(lister, object));
+        self.count += 1;
+        let explained = Explained {
+            diagnosis: Arc::clone(&diagnosis),
+            came_up: lister.came_up(),
+            at: now,
+            count: self.count,
+            round: self.round,
+        };
+        came_up.add(&explained.came_up);
+        self.objects.insert(object.clone(), explained);
+        diagnosis
+    }
+
+    /// Ends it: what nothing waits for any more is dropped.
+    pub(crate) fn end(&mut self) {
+        let round = self.round;
+        self.objects.retain(|_, explained| explained.round == round);
+    }
+
+    /// Whether more was old than was explained anew.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
+    /// The questions on whose answers the judgement rests.
+    pub fn used<'s>(&self, state: &'s State) -> impl Iterator<Item = &'s Question> + use<'s> {
+        let each = self.objects.values().flat_map(|explained| &explained.came_up.rests);
+        let used: HashSet<Rest> = each.chain(&self.chosen).map(|rest| rest.whole()).collect();
+        state.answers.keys().filter(move |question| used.contains(&Rest::of(question)))
+    }
+
+    /// The answers on which the judgement of these objects rests, down to their roots.
+    pub fn rests_on(&self, objects: impl IntoIterator<Item = ObjectRef>) -> HashSet<Rest> {
+        let mut waiting: Vec<ObjectRef> = objects.into_iter().collect();
+        let (mut known, mut rests) = (HashSet::new(), HashSet::new());
+        while let Some(object) = waiting.pop() {
+            let Some(explained) = self.objects.get(&object) else { continue };
+            if known.insert(object) {
+                rests.extend(explained.came_up.rests.iter().map(|rest| rest.whole()));
+                waiting.extend(explained.diagnosis.waits_for.iter().cloned());
+            }
+        }
+        rests
+    }
+}

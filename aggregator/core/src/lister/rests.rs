@@ -1,0 +1,120 @@
+//! What came up while something was judged: what its judgement rests on, and what it lacks.
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+use crate::state::{AgentEvent, Facts, Kind as _, Meta, Question};
+
+/// An answer, or what it says of one object. Kept as hashes, as there are tens for each object: where two are the same by
+/// chance, something is judged again that need not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rest {
+    answer: u64,
+    /// Zero for all of it.
+    object: u64,
+}
+
+impl Rest {
+    /// All of an answer.
+    pub fn of(question: &Question) -> Self {
+        Rest { answer: hash(question), object: 0 }
+    }
+
+    /// What it says of one object, that it is not there included. Of agents' Events the object is the node.
+    pub fn on(question: &Question, namespace: Option<&str>, name: &str) -> Self {
+        Rest { object: hash(&(namespace, name)).max(1), ..Rest::of(question) }
+    }
+
+    fn bit(self) -> u64 {
+        1 << (self.answer % 64)
+    }
+
+    /// The answer that it is a part of.
+    pub fn whole(self) -> Self {
+        Rest { object: 0, ..self }
+    }
+}
+
+fn hash(of: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What came up while something was judged.
+#[derive(Clone, Debug, Default)]
+pub struct CameUp {
+    /// What it rests on, answers that are not there included.
+    pub rests: Vec<Rest>,
+    /// Whether it rests on whatever else is known.
+    pub roams: bool,
+    /// What is to be asked.
+    pub questions: BTreeSet<Question>,
+    /// Nodes whose agent may have said something that nobody has asked for yet.
+    pub silent_nodes: BTreeSet<String>,
+    /// Answers that were used and are not whole.
+    pub cut: BTreeSet<String>,
+}
+
+impl CameUp {
+    /// What it rests on, once each.
+    pub fn once_each(mut self) -> Self {
+        self.rests.sort_unstable();
+        self.rests.dedup();
+        self.rests.shrink_to_fit();
+        self
+    }
+
+    /// Takes in what came up elsewhere, but for what that rests on.
+    pub fn add(&mut self, other: &CameUp) {
+        self.questions.extend(other.questions.iter().cloned());
+        self.silent_nodes.extend(other.silent_nodes.iter().cloned());
+        self.cut.extend(other.cut.iter().cloned());
+    }
+}
+
+/// What is known otherwise than at the last judgement.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// A bit of the hash of each answer below: what rests on none of them is found by a look at it.
+    bits: u64,
+    /// Answers that came anew.
+    answers: HashSet<Rest>,
+    /// Answers of which at least one object has changed.
+    parts: HashSet<Rest>,
+    objects: HashSet<Rest>,
+}
+
+impl Changes {
+    /// An answer came anew.
+    pub fn answer(&mut self, question: &Question) {
+        let whole = Rest::of(question);
+        self.bits |= whole.bit();
+        self.answers.insert(whole);
+    }
+
+    /// Objects of an answer have come, changed or gone.
+    pub fn objects(&mut self, question: &Question, facts: &Facts) {
+        let whole = Rest::of(question);
+        self.bits |= whole.bit();
+        self.parts.insert(whole);
+        match AgentEvent::among(facts) {
+            Some(events) => {
+                self.objects.extend(events.iter().map(|event| Rest::on(question, None, &event.regarding.name)));
+            }
+            None => {
+                let of = |meta: &Meta| Rest::on(question, meta.namespace.as_deref(), &meta.name);
+                self.objects.extend(facts.metas().into_iter().map(of));
+            }
+        }
+    }
+
+    /// Whether what came up once may be something else now.
+    pub fn concern(&self, came_up: &CameUp) -> bool {
+        came_up.roams || came_up.rests.iter().any(|rest| rest.bit() & self.bits != 0 && self.touch(*rest))
+    }
+
+    fn touch(&self, rest: Rest) -> bool {
+        self.answers.contains(&rest.whole()) || self.parts.contains(&rest) || self.objects.contains(&rest)
+    }
+}
