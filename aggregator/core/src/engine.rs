@@ -1,6 +1,6 @@
 //! Follows what waits for what, from what should be gone down to the root causes.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use findings::FaultKind;
 
@@ -49,15 +49,16 @@ fn explain(
     came_up: &mut CameUp,
     graph: &mut Graph,
 ) -> bool {
-    let mut known: HashSet<ObjectRef> = HashSet::new();
-    let mut waiting: VecDeque<ObjectRef> =
-        first.iter().filter(|object| known.insert((*object).clone())).cloned().collect();
+    let mut waiting = VecDeque::from_iter(first.iter().cloned());
     while let Some(object) = waiting.pop_front() {
+        if graph.find(&object).is_some() {
+            continue;
+        }
         if graph.len() == MOST_OBJECTS {
             return true;
         }
         let diagnosis = kept.explained(lister, &object, changes, came_up);
-        waiting.extend(diagnosis.waits_for.iter().filter(|next| known.insert((*next).clone())).cloned());
+        waiting.extend(diagnosis.waits_for.iter().filter(|next| graph.find(next).is_none()).cloned());
         graph.add(object, diagnosis);
     }
     false

@@ -111,8 +111,7 @@ impl Discovery {
                 let can = |verb: &str| resource.verbs.iter().any(|have| have == verb);
                 let again = found.iter().any(|had| had.group == served.group && had.plural == resource.plural);
                 if resource.namespaced == namespaced && can("list") && can("delete") && !again {
-                    found
-                        .push(Resource::new(served.group.clone(), served.version.clone(), resource.plural.clone()));
+                    found.push(Resource::new(served.group.clone(), served.version.clone(), resource.plural.clone()));
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Names one object.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use findings::clean;
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Known, Name, Resource, known};
 
 /// One object of the cluster.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Object")]
 pub struct ObjectRef {
     /// Its kind, as people write it: `Pod`.
@@ -21,6 +22,13 @@ pub struct ObjectRef {
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
+}
+
+/// Objects of one name are few, and the names of their kinds are most of what there is to hash.
+impl Hash for ObjectRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.namespace, &self.name).hash(state);
+    }
 }
 
 impl ObjectRef {
