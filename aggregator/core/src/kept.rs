@@ -69,9 +69,8 @@ impl Kept {
         came_up: &mut CameUp,
     ) -> Arc<Diagnosis> {
         let (now, renewed_before) = (self.at, self.renewed_before);
-        let holds = |kept: &&mut Explained| {
-            !(kept.is_old(now) && kept.count < renewed_before) && !changes.concern(&kept.came_up)
-        };
+        let is_renewed = |kept: &Explained| kept.is_old(now) && kept.count < renewed_before;
+        let holds = |kept: &&mut Explained| !is_renewed(kept) && !changes.concern(&kept.came_up);
         if let Some(kept) = self.objects.get_mut(object).filter(holds) {
             kept.round = self.round;
             came_up.add(&kept.came_up);
