@@ -71,6 +71,12 @@ image:
 release:
 	$(CARGO) run -q -p xtask -- release --platforms $(PLATFORMS)
 
+## Run the programs for arm64 under qemu: they must say what this machine's say
+arm64:
+	$(CARGO) build -q -p xtask -p apiserver -p why-terminating-agent -p why-terminating-aggregator \
+		-p why-terminating-aggregator-service
+	sh tests/arm64.sh
+
 ## The signed tag of this version, where its changes are written down and nothing is left to commit
 tag:
 	@grep -q '^## $(VERSION) ' CHANGELOG.md || { echo "CHANGELOG.md has no section '## $(VERSION) (DATE)'" >&2; exit 1; }
