@@ -10,7 +10,7 @@ OWN_ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 ARCHS ?= $(OWN_ARCH)
 PLATFORMS ?= linux-$(OWN_ARCH)
 
-.PHONY: demo test accuracy deny bench docs image release tag packages kubectl build clean-lab e2e
+.PHONY: demo test accuracy deny bench docs image release arm64 coverage tag packages kubectl build clean-lab e2e
 
 ## Stage three stuck pods on this machine, explain them, show the page, clean up
 demo: packages
@@ -35,6 +35,10 @@ accuracy: packages build
 e2e: packages kubectl image
 	$(CARGO) build -q -p e2e -p why-terminating-agent -p why-terminating-aggregator
 	sh tests/e2e/run.sh
+
+## How much of the judgement the tests run, by line; fails below 95 %
+coverage:
+	CARGO=$(CARGO) sh tests/coverage.sh
 
 ## Check what the project depends on: licences, sources, second versions, advisories
 deny:
@@ -66,6 +70,12 @@ image:
 ## PLATFORMS=linux-amd64,linux-arm64,windows-amd64,…
 release:
 	$(CARGO) run -q -p xtask -- release --platforms $(PLATFORMS)
+
+## Run the programs for arm64 under qemu: they must say what this machine's say
+arm64:
+	$(CARGO) build -q -p xtask -p apiserver -p why-terminating-agent -p why-terminating-aggregator \
+		-p why-terminating-aggregator-service
+	sh tests/arm64.sh
 
 ## The signed tag of this version, where its changes are written down and nothing is left to commit
 tag:

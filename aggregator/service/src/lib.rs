@@ -13,6 +13,7 @@ mod announce;
 mod clock;
 mod cost;
 mod election;
+mod helm_test;
 mod http;
 mod judge;
 mod judging;
@@ -20,9 +21,8 @@ mod leader;
 mod look_back;
 mod published;
 mod requests;
-mod self_test;
 mod serve;
 
+pub use helm_test::{HelmTest, helm_test};
 pub use http::{Certificate, openapi};
-pub use self_test::{SelfTest, self_test};
 pub use serve::{LeaseName, Settings, serve};

@@ -28,7 +28,7 @@ enum Command {
     /// Watch the cluster, and serve metrics and an API
     Serve(Serve),
     /// What `helm test` runs: delete a pod of the chart that a finalizer holds, ask the service what holds it, let it go
-    SelfTest(SelfTest),
+    HelmTest(HelmTest),
 }
 
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ struct Serve {
 }
 
 #[derive(Debug, clap::Args)]
-struct SelfTest {
+struct HelmTest {
     /// The pod, which only the finalizer why-terminating/helm-test holds
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pod: String,
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     lines.with_writer(std::io::stderr).with_target(false).finish().with(filter).init();
     let ended = match command {
         Command::Serve(args) => serve(args),
-        Command::SelfTest(args) => self_test(args),
+        Command::HelmTest(args) => helm_test(args),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -106,9 +106,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn self_test(args: SelfTest) -> anyhow::Result<()> {
+fn helm_test(args: HelmTest) -> anyhow::Result<()> {
     let (namespace, pod) = args.pod.split_once('/').context("a pod is named NAMESPACE/NAME")?;
-    let test = service::SelfTest {
+    let test = service::HelmTest {
         namespace: namespace.to_owned(),
         pod: pod.to_owned(),
         service: SocketAddr::new(args.host, args.port),
@@ -117,7 +117,7 @@ fn self_test(args: SelfTest) -> anyhow::Result<()> {
         patience: Duration::from_secs(args.patience),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let seen = runtime.block_on(service::self_test(&test))?;
+    let seen = runtime.block_on(service::helm_test(&test))?;
     println!("{seen}");
     Ok(())
 }

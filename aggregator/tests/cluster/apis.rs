@@ -44,6 +44,22 @@ fn the_reason_and_the_message_tell_dead_apis_apart() {
     }
 }
 
+/// The API server resolves the other name itself: what it says is all that is known here.
+#[test]
+fn an_api_behind_an_external_name_misses_no_endpoints() {
+    let said = "failing or missing response from https://api.example.com:443/apis: context deadline exceeded";
+    let world = healthy()
+        .with(json!({
+            "kind": "Service", "metadata": {"name": "api", "namespace": "addon"},
+            "spec": {"type": "ExternalName", "externalName": "api.example.com"}
+        }))
+        .dead_api("FailedDiscoveryCheck", said);
+    let looked = look(world.going("stuck", json!(null)), everything());
+    assert_eq!(looked.causes(), ["ApiServiceUnavailable"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("context deadline exceeded"), "{root}");
+}
+
 #[test]
 fn a_missing_route_is_never_proven() {
     let message =

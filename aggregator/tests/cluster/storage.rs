@@ -190,6 +190,20 @@ fn a_released_volume_that_is_retained_is_not_stuck() {
     );
 }
 
+/// An attacher takes its finalizer off when it has seen that nothing is attached.
+#[test]
+fn an_attacher_that_left_its_finalizer_on_a_volume_that_is_not_attached() {
+    let kept = || volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi());
+    let looked = look(kept(), everything());
+    assert_eq!(looked.causes(), ["VolumeAttacherGone"], "{:#?}", looked.report);
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("nothing is attached, and external-attacher/ebs-csi-aws-com is left"), "{root}");
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable, "its log was not read");
+    let path = "/apis/storage.k8s.io/v1/volumeattachments";
+    let looked = look(kept().refuse(path, 403, "volumeattachments is forbidden"), everything());
+    assert!(looked.causes().is_empty(), "it may be attached: {:#?}", looked.report);
+}
+
 /// Adds the Lease of a driver's controller part.
 fn lease(world: World, name: &str, seconds_ago: i64) -> World {
     let renewed = world.ago(seconds_ago);

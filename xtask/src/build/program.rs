@@ -1,7 +1,7 @@
 //! The programs that are shipped.
 
 /// A program, which has an image of its own. It is in the root directory there, under its own name, and needs no other
-/// file: the agent's disposable children start from `/proc/self/exe`.
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The word for it on the command line.

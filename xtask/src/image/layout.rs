@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Name,
     layer::{File as Held, add, layer},
+    name::Name,
 };
 use crate::build::Program;
 
@@ -80,7 +80,7 @@ fn archive<W: Write>(out: W, program: Program, name: &Name, variants: &[Variant]
     };
     // The first is the layout's own word, and only a tag; containerd takes the whole name from the second.
     named["annotations"] =
-        json!({"org.opencontainers.image.ref.name": name.tag, "io.containerd.image.name": name.to_string()});
+        json!({"org.opencontainers.image.ref.name": name.tag, "io.containerd.image.name": name.reference()});
 
     let mut archive = tar::Builder::new(out);
     add(&mut archive, "oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#, 0o644)?;

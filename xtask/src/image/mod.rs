@@ -6,6 +6,7 @@
 mod binary;
 mod layer;
 mod layout;
+mod name;
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,7 @@ use crate::build::{self, AGENT, Platform, Profile, Program};
 use binary::Binary;
 use layer::File;
 use layout::Variant;
+use name::Name;
 
 pub const USAGE: &str = "xtask image [--program agent|aggregator|plugin] [--arch amd64,arm64] [--profile dev|release] \
     [--binary FILE]... [--output FILE]";
@@ -56,7 +58,7 @@ pub fn write(root: &Path, program: Program, profile: Profile, binaries: &[PathBu
     }
     let name = Name::of(root, program)?;
     layout::write(output, program, &name, &variants)?;
-    Ok(format!("{} ({name}, {} KiB)", output.display(), std::fs::metadata(output)?.len() / 1024))
+    Ok(format!("{} ({}, {} KiB)", output.display(), name.reference(), std::fs::metadata(output)?.len() / 1024))
 }
 
 /// What is in the image.
@@ -94,44 +96,9 @@ fn parse(arguments: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
-/// The image's name, as the deployment writes it: named there once, so that an image that was imported
-/// by hand is the one the deployment asks for.
-#[derive(Debug, PartialEq, Eq)]
-struct Name {
-    repository: String,
-    tag: String,
-}
-
-impl Name {
-    fn of(root: &Path, program: Program) -> Result<Self> {
-        let Some(kustomization) = program.kustomization else {
-            return Ok(Name { repository: program.repository.to_owned(), tag: env!("CARGO_PKG_VERSION").to_owned() });
-        };
-        let file = root.join(kustomization);
-        let text = std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-        Self::in_kustomization(&text, program).with_context(|| format!("in {}", file.display()))
-    }
-
-    fn in_kustomization(text: &str, program: Program) -> Result<Self> {
-        let kustomization: serde_json::Value = serde_saphyr::from_str(text)?;
-        let images = kustomization["images"].as_array().context("there is no list `images`")?;
-        let image =
-            images.iter().find(|image| image["name"] == program.repository).context("its image is not listed")?;
-        let word = |key: &str| image[key].as_str().map(str::to_owned).with_context(|| format!("it has no {key}"));
-        Ok(Name { repository: word("newName")?, tag: word("newTag")? })
-    }
-}
-
-impl std::fmt::Display for Name {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.repository, self.tag)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::{AGGREGATOR, PLUGIN};
 
     #[test]
     fn flags_in_any_order() {
@@ -143,21 +110,5 @@ mod tests {
             assert!(parse(&wrong).is_err(), "{wrong:?}");
         }
         assert!(parse(&["--binary"]).is_err());
-    }
-
-    #[test]
-    fn the_deployment_names_the_image_and_the_version() {
-        for program in [AGENT, AGGREGATOR, PLUGIN] {
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-            let name = Name::of(root, program).unwrap();
-            assert_eq!(name.tag, env!("CARGO_PKG_VERSION"), "newTag in {:?}", program.kustomization);
-            assert!(!name.repository.is_empty());
-        }
-    }
-
-    #[test]
-    fn a_kustomization_without_the_image_is_refused() {
-        assert!(Name::in_kustomization("images: []", AGENT).is_err());
-        assert!(Name::in_kustomization("resources: [a]", AGENT).is_err());
     }
 }

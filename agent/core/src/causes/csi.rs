@@ -307,6 +307,32 @@ mod tests {
         assert!(writes(&seen));
     }
 
+    /// The API server does not tell its PersistentVolume; where the volume is staged, it is written what it is.
+    #[test]
+    fn a_volume_is_written_down_again_from_what_its_staging_directory_says() {
+        let mut seen = sample::mounted("ext4");
+        let target = volume(&mut seen).path.join("mount");
+        volume(&mut seen).vol_data = VolData::Missing;
+        seen.staging = vec![StagingMount {
+            driver: "exam.csi".into(),
+            path: HostPath::from("/var/lib/kubelet/plugins/kubernetes.io/csi/exam.csi/1f/globalmount"),
+            dev: Dev { major: 0, minor: 41 },
+            vol_data: VolData::Read(CsiVolume {
+                driver: "exam.csi".into(),
+                handle: "vol-of-the-staging".into(),
+                ..Default::default()
+            }),
+            used_by: vec![target],
+        }];
+        let told = |seen: &Observation| {
+            assert_eq!(causes(seen), ["VolDataMissing"]);
+            serde_json::to_string(&crate::gates::judge(seen).pods[0].findings).unwrap()
+        };
+        assert!(told(&seen).contains("vol-of-the-staging"), "{}", told(&seen));
+        seen.staging[0].used_by.clear();
+        assert!(!told(&seen).contains("vol-of-the-staging"), "it is staged for another volume");
+    }
+
     #[test]
     fn a_target_that_is_not_mounted_and_not_cleaned_up() {
         let mut seen = sample::mounted("ext4");

@@ -2,7 +2,7 @@
 
 use findings::{Cause, FindingBuilder, Gate, Link, Placeholder};
 
-use super::runtime;
+use super::units;
 use crate::{observation::Observation, view::PodView};
 
 /// The gate of everything below a pod's `volumes`.
@@ -16,7 +16,7 @@ pub(super) fn of_pod(view: &PodView, cause: &'static Cause, gate: Option<Gate>, 
 
 /// One about the node.
 pub(super) fn of_node(seen: &Observation, cause: &'static Cause, gate: Option<Gate>) -> FindingBuilder {
-    let (kubelet, runtime) = runtime::units(seen);
+    let (kubelet, runtime) = units::of_kubelet_and_runtime(seen);
     FindingBuilder::new(cause)
         .at(gate)
         .name(Placeholder::Node, &seen.node.name)

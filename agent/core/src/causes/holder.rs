@@ -348,4 +348,42 @@ mod tests {
         seen.processes.clear();
         assert_eq!(causes(&seen), ["RootfsBusy"]);
     }
+
+    /// It cannot let go before the server answers, so that ending it helps nobody.
+    #[test]
+    fn a_holder_that_waits_for_the_server_of_the_volume_is_not_to_blame() {
+        let mut seen = sample::mounted("fuse.s3fs");
+        seen.processes = vec![sample::process(700, "du", 'D', 1)];
+        sample::block(&mut seen, 700, "request_wait_answer");
+        seen.holders[0].holders.push(Holder {
+            pid: 700,
+            start_ticks: 1000,
+            comm: "du".into(),
+            state: 'D',
+            how: How::Cwd(HostPath::from("/x")),
+            copy: CopyKind::Original,
+            mount_ns: 1,
+            owner: Owner::Host,
+        });
+        let server = FuseServer {
+            pid: 4111,
+            start_ticks: Some(4000),
+            comm: "s3fs".into(),
+            state: 'S',
+            wchan: Seen::Seen("tcp_recvmsg".into()),
+            age_ms: 9,
+            owner: Owner::Host,
+        };
+        seen.fuse = vec![FuseConnection {
+            number: 41,
+            waiting: Seen::Seen(1),
+            servers: vec![server],
+            exact: true,
+            probe: Seen::Missing,
+        }];
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+        assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("kill 700"));
+        seen.processes[0].threads[0].wchan = Seen::Seen("io_schedule".into());
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess"], "it waits for something else");
+    }
 }

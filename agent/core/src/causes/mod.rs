@@ -35,6 +35,7 @@ pub mod stray;
 pub mod tracer;
 pub mod tries;
 pub mod uninterruptible;
+mod units;
 pub mod volume;
 pub mod waited_for;
 pub mod waiting;

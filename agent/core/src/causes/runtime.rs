@@ -3,41 +3,7 @@
 use findings::{FaultKind, Finding, Placeholder, cause};
 
 use super::{finding_builder::of_node, words};
-use crate::{
-    distribution::{Distribution, RUNTIMES, Runtime},
-    facts::Facts,
-    observation::{Observation, Question},
-};
-
-/// The units of kubelet and runtime.
-pub(super) fn units(seen: &Observation) -> (Option<&str>, Option<&str>) {
-    let kubelet = kubelet_unit(seen);
-    (kubelet.map(short), runtime_unit(seen, kubelet).map(short))
-}
-
-/// The unit the kernel says it runs in, else that of its distribution.
-fn kubelet_unit(seen: &Observation) -> Option<&str> {
-    let kubelet = seen.node.kubelet.get();
-    let comm = kubelet.map(|kubelet| kubelet.comm.as_str());
-    let socket = seen.node.cri_socket.get().map(|socket| socket.show());
-    let told = kubelet.and_then(|kubelet| kubelet.unit.as_deref());
-    told.or_else(|| Distribution::of(comm, None, socket.as_deref()).kubelet_unit(comm))
-}
-
-/// The same of the runtime: its distribution is known by its socket.
-fn runtime_unit<'a>(seen: &'a Observation, kubelet_unit: Option<&'a str>) -> Option<&'a str> {
-    let told = seen.node.runtime_process.get().and_then(|process| process.unit.as_deref());
-    told.or_else(|| {
-        let socket = seen.node.cri_socket.get().map(|socket| socket.show());
-        let runtime = socket.as_deref().and_then(Runtime::at).unwrap_or(&RUNTIMES[0]);
-        runtime.unit.or(kubelet_unit)
-    })
-}
-
-/// As people write it.
-fn short(unit: &str) -> &str {
-    unit.strip_suffix(".service").unwrap_or(unit)
-}
+use crate::{facts::Facts, observation::Question};
 
 /// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any
 /// other failure is only a source that said nothing.

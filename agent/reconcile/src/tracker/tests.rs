@@ -1,6 +1,6 @@
 //! Findings over time: seen, reported, reported again, over.
 
-use findings::{NodeReport, PodUid};
+use findings::{Finding, Gate, GateState, NodeReport, PodUid, Unknown};
 
 use agent_core::{
     gates::judge,
@@ -326,6 +326,58 @@ fn what_was_not_looked_for_is_not_over() {
     report.not_looked_for.clear();
     take_report(&mut tracker, &report, 90);
     assert_eq!(write_all(&mut tracker, 90)[0].draft.reason, "NodeFindingOver");
+}
+
+fn unknown() -> Unknown {
+    Unknown { source: "CRI".into(), kind: None, why: "did not answer".into(), hides: "containers".into() }
+}
+
+/// The pod is still stuck, and what was told of it is not seen any more.
+#[test]
+fn a_finding_is_over_when_its_gate_is_met_or_something_else_holds_it() {
+    let first = judge(&stuck());
+    let held = first.pods[0].findings[0].clone();
+    let gate = held.gate.unwrap();
+    let end = |first: &NodeReport, change: &dyn Fn(&mut NodeReport)| {
+        let mut tracker = Tracker::new(RULES, 7);
+        assert!(matches!(take_report(&mut tracker, first, 0)[..], [Transition::Opened(_)]));
+        let mut report = first.clone();
+        report.pods[0].findings.clear();
+        change(&mut report);
+        take_report(&mut tracker, &report, 60).into_iter().find_map(|transition| match transition {
+            Transition::Over(_, why) => Some(why),
+            _ => None,
+        })
+    };
+    let set = |report: &mut NodeReport, gate: Gate, state: GateState| {
+        report.pods[0].gates.iter_mut().find(|view| view.gate == gate).unwrap().state = state;
+    };
+    assert_eq!(end(&first, &|_| {}), None, "nobody knows what holds it");
+    assert_eq!(end(&first, &|report| set(report, gate, GateState::Unknown)), None);
+    assert_eq!(end(&first, &|report| report.pods[0].gates.clear()), Some(format!("{gate} is met")));
+    assert_eq!(end(&first, &|report| set(report, gate, GateState::Met)), Some(format!("{gate} is met")));
+    let moved_on = |report: &mut NodeReport| {
+        set(report, gate, GateState::Met);
+        set(report, Gate::VolumesUnmounted, GateState::Blocked);
+    };
+    let next = Gate::VolumesUnmounted;
+    assert_eq!(end(&first, &moved_on), Some(format!("{gate} is met, the kubelet waits at {next} now")));
+    let other = |report: &mut NodeReport| {
+        let cause = findings::CauseRef(&findings::cause::KUBELET_NOT_RUNNING);
+        report.pods[0].findings = vec![Finding { cause, root: "other".into(), ..held.clone() }];
+    };
+    assert_eq!(end(&first, &other), Some("it is held by KubeletNotRunning now".to_owned()));
+    let unseen = |report: &mut NodeReport| {
+        other(report);
+        report.pods[0].unknown = vec![unknown()];
+    };
+    assert_eq!(end(&first, &unseen), None, "both may hold it");
+
+    let mut of_no_gate = first.clone();
+    of_no_gate.pods[0].findings[0].gate = None;
+    assert_eq!(end(&of_no_gate, &|_| {}), Some("it was not found any more".to_owned()));
+    let unseen = |report: &mut NodeReport| report.unknown = vec![unknown()];
+    assert_eq!(end(&of_no_gate, &unseen), None);
 }
 
 #[test]

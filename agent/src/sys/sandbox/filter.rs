@@ -58,6 +58,7 @@ const NEVER: &[c_long] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
     libc::SYS_reboot,
     libc::SYS_swapon,
     libc::SYS_swapoff,
@@ -108,7 +109,6 @@ const LEGACY: &[c_long] = &[
     libc::SYS_utime,
     libc::SYS_utimes,
     libc::SYS_futimesat,
-    libc::SYS_kexec_file_load,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const LEGACY: &[c_long] = &[];

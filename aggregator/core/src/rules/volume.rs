@@ -161,7 +161,7 @@ const UNSAID: &str = "what the driver answers: no status and no Event has its wo
 /// Held while an attachment of it exists, whatever its state.
 fn attachments(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: &mut Diagnosis) {
     let answer = lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
-    let all = diagnosis.required("volumeattachments", "where it is attached", answer).unwrap_or_default();
+    let Some(all) = diagnosis.required("volumeattachments", "where it is attached", answer) else { return };
     let own: Vec<&Attachment> =
         all.into_iter().filter(|one| one.spec.source.persistent_volume_name == target.name).collect();
     for one in &own {

@@ -12,6 +12,8 @@ mod faults;
 #[cfg(test)]
 mod guards;
 #[cfg(test)]
+mod helm_test;
+#[cfg(test)]
 mod idle_watch;
 #[cfg(test)]
 mod metrics;
@@ -23,8 +25,6 @@ mod process;
 mod replicas;
 #[cfg(test)]
 mod running;
-#[cfg(test)]
-mod self_test;
 #[cfg(test)]
 mod stream;
 

@@ -29,7 +29,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 /// What is tested.
 #[derive(Clone, Debug)]
-pub struct SelfTest {
+pub struct HelmTest {
     /// The namespace of the pod.
     pub namespace: String,
     /// The pod that is deleted and held.
@@ -45,7 +45,7 @@ pub struct SelfTest {
 }
 
 /// Deletes the pod, waits until the service says what holds it, and lets it go. Says what was seen.
-pub async fn self_test(test: &SelfTest) -> anyhow::Result<String> {
+pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
     let connection = Connection {
         kubeconfig: test.kubeconfig.clone(),
         request_timeout: REQUEST,
@@ -73,7 +73,7 @@ pub async fn self_test(test: &SelfTest) -> anyhow::Result<String> {
 }
 
 /// Asks the service until it names the pod with its cause.
-async fn until_told(test: &SelfTest) -> anyhow::Result<()> {
+async fn until_told(test: &HelmTest) -> anyhow::Result<()> {
     let token = std::fs::read_to_string(&test.token_file);
     let token = token.with_context(|| format!("read {}", test.token_file.display()))?;
     let connection = Connection {
@@ -106,7 +106,7 @@ async fn ask(service: &Client) -> anyhow::Result<Value> {
 }
 
 /// The causes of which the pod is a victim.
-fn causes<'a>(answer: &'a Value, test: &SelfTest) -> Vec<&'a str> {
+fn causes<'a>(answer: &'a Value, test: &HelmTest) -> Vec<&'a str> {
     let is_it = |victim: &Value| {
         let thing = &victim["thing"];
         thing["kind"] == "Pod" && thing["namespace"] == test.namespace.as_str() && thing["name"] == test.pod.as_str()

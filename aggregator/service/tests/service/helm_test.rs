@@ -1,6 +1,6 @@
 //! What `helm test` runs, with the chart's account.
 
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -22,8 +22,16 @@ fn put_pod(api: &Api, finalizers: &Value) {
     api.store.put_pod(NAMESPACE, POD, &pod).unwrap();
 }
 
+/// How it ended, and what is left of the pod.
+struct Ended {
+    succeeded: bool,
+    said: String,
+    error: String,
+    pod: Option<Value>,
+}
+
 /// Runs it beside a service, with the token of somebody.
-fn run(finalizers: &Value, token: &str, patience: &str) -> (Api, Output) {
+fn run(finalizers: &Value, token: &str, patience: &str) -> Ended {
     let api = Api::start("baseline", |_| {});
     put_pod(&api, finalizers);
     let service = Process::start(&api, &["--no-events"]);
@@ -31,7 +39,7 @@ fn run(finalizers: &Value, token: &str, patience: &str) -> (Api, Output) {
     let file = api.dir.path().join("token");
     std::fs::write(&file, format!("{token}\n")).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_why-terminating-aggregator"))
-        .args(["self-test", "--pod", &format!("{NAMESPACE}/{POD}"), "--patience", patience, "--kubeconfig"])
+        .args(["helm-test", "--pod", &format!("{NAMESPACE}/{POD}"), "--patience", patience, "--kubeconfig"])
         .arg(api.kubeconfig())
         .arg("--token-file")
         .arg(file)
@@ -40,31 +48,32 @@ fn run(finalizers: &Value, token: &str, patience: &str) -> (Api, Output) {
         .output()
         .unwrap();
     drop(service);
-    (api, output)
+    Ended {
+        succeeded: output.status.success(),
+        said: String::from_utf8(output.stdout).unwrap(),
+        error: String::from_utf8(output.stderr).unwrap(),
+        pod: api.store.pod(NAMESPACE, POD).unwrap(),
+    }
 }
 
 #[test]
 fn a_pod_that_sticks_is_explained_and_let_go() {
-    let (api, output) = run(&json!(["why-terminating/helm-test"]), "admin", "60");
-    let said = String::from_utf8_lossy(&output.stdout);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{error}");
+    let Ended { succeeded, said, error, pod } = run(&json!(["why-terminating/helm-test"]), "admin", "60");
+    assert!(succeeded, "{error}");
     assert!(said.starts_with("why-terminating/why-terminating-test-held: FinalizerOwnerUnknown"), "{said}");
-    assert!(api.store.pod(NAMESPACE, POD).unwrap().is_none());
+    assert!(pod.is_none());
 }
 
 #[test]
 fn it_fails_where_the_service_says_nothing_and_lets_the_pod_go() {
-    let (api, output) = run(&json!(["why-terminating/helm-test"]), "bob", "3");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && error.contains("the service says nothing of it"), "{error}");
-    assert!(api.store.pod(NAMESPACE, POD).unwrap().is_none());
+    let ended = run(&json!(["why-terminating/helm-test"]), "bob", "3");
+    assert!(!ended.succeeded && ended.error.contains("the service says nothing of it"), "{}", ended.error);
+    assert!(ended.pod.is_none());
 }
 
 #[test]
 fn a_pod_of_another_is_not_touched() {
-    let (api, output) = run(&json!(["example.com/other"]), "admin", "3");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && error.contains("example.com/other"), "{error}");
-    assert!(api.store.pod(NAMESPACE, POD).unwrap().unwrap()["metadata"]["deletionTimestamp"].is_null());
+    let ended = run(&json!(["example.com/other"]), "admin", "3");
+    assert!(!ended.succeeded && ended.error.contains("example.com/other"), "{}", ended.error);
+    assert!(ended.pod.unwrap()["metadata"]["deletionTimestamp"].is_null());
 }
