@@ -216,14 +216,26 @@ fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {
     let asked = |looked: &Looked| looked.requests.iter().filter(|path| path.contains("/proxy/")).count();
     assert_eq!(asked(&looked), 1, "{:#?}", looked.requests);
     assert!(looked.requests.iter().any(|path| path.contains(&format!("pattern={uid}&tailLines=50"))));
-    // A kubelet without it lists its files; a caller without the right is told.
+    // A kubelet without it lists its files.
     let listing =
         look_with(log("<pre><a href=\"syslog\">syslog</a></pre>"), subject(), |state| state.kubelet_log = true);
-    assert!(
-        listing.report.notes.iter().any(|note| note.contains("has no NodeLogQuery")),
-        "{:#?}",
-        listing.report.notes
-    );
+    let told = |looked: &Looked, words: &str| {
+        let begin = "Not seen, and not needed for the verdict: kubelet log of node-a (";
+        looked.report.notes.iter().any(|note| note.starts_with(begin) && note.contains(words))
+    };
+    assert!(told(&listing, "has no NodeLogQuery"), "{:#?}", listing.report.notes);
+    // One that writes to a file refuses the options, with 200.
+    let files = "\noptions present and query resolved to log files for [kubelet]\ntry without specifying options\n";
+    let files = look_with(log(files), subject(), |state| state.kubelet_log = true);
+    let plain = look(recording("dstate-fuse"), subject());
+    assert_eq!((files.causes(), files.report.verdict), (plain.causes(), plain.report.verdict));
+    assert_eq!(files.report.roots[0].finding.confidence, plain.report.roots[0].finding.confidence);
+    assert!(told(&files, "?query=kubelet' | grep ee7644fa"), "{:#?}", files.report.notes);
+    assert!(files.report.notes.iter().all(|note| !note.contains("has no line")), "{:#?}", files.report.notes);
+    let nothing = look_with(log("-- No entries --\n"), subject(), |state| state.kubelet_log = true);
+    assert!(!told(&nothing, ""), "{:#?}", nothing.report.notes);
+    assert!(nothing.report.notes.iter().any(|note| note.contains("has no line about")), "{:#?}", nothing.report.notes);
+    // A caller without the right is told.
     let words = "nodes \"node-a\" is forbidden: User \"jane\" cannot get resource \"nodes/proxy\"";
     let denied = recording("dstate-fuse").refuse("/api/v1/nodes/node-a/proxy/logs/", 403, words);
     let denied = look_with(denied, subject(), |state| state.kubelet_log = true);

@@ -339,7 +339,7 @@ fn with_log(lister: &Lister, case: &Case, found: RootCause, diagnosis: &mut Diag
     let answer = lister.kubelet_log(name, &case.pod.metadata.uid);
     let Some(lines) = diagnosis.optional(&source, "what the kubelet says of the pod", answer) else { return found };
     let Some(last) = lines.last() else {
-        diagnosis.note(format!("The {source} has no line about {}, or its kubelet has no NodeLogQuery.", case.target));
+        diagnosis.note(format!("The {source} has no line about {}.", case.target));
         return found;
     };
     let shown = lines.iter().rev().take(MOST_LINES);
