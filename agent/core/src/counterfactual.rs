@@ -119,6 +119,7 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         fuse: seen.fuse.clone(),
         holders: seen.holders.iter().filter(|search| of_pod(&search.mount_point)).cloned().collect(),
         in_flight: seen.in_flight.clone(),
+        writable: Vec::new(),
         mount_copies: seen.mount_copies.clone(),
         csi: seen.csi.clone(),
         kubelet_counters: seen.kubelet_counters.clone(),

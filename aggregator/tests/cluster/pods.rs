@@ -199,6 +199,50 @@ fn a_node_that_may_not_be_seen_leaves_the_answer_probable() {
     assert_eq!(looked.report.unknown.len(), 1, "{:#?}", looked.report.unknown);
 }
 
+/// A ReplicaSet counts a pod that is being deleted as gone: its replacement may run on another node already.
+#[test]
+fn who_does_the_work_of_a_named_pod_already_is_told() {
+    let owner = |kind: &str, uid: &str| json!([{"kind": kind, "name": "web", "uid": uid, "controller": true}]);
+    let world = |kind: &str| {
+        let of = |name: &str, node: &str, owner: serde_json::Value, ready: &str| {
+            json!({
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "a", "uid": name, "ownerReferences": owner},
+                "spec": {"nodeName": node, "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": name}}]},
+                "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+            })
+        };
+        let sharing = of("data", "node-b", owner(kind, "u1"), "True");
+        on("Running")
+            .change("/api/v1/pods", "p", |pod| {
+                pod["metadata"]["ownerReferences"] = owner(kind, "u1");
+                pod["spec"]["volumes"] = json!([{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]);
+            })
+            .with(sharing)
+            .with(of("other", "node-c", owner(kind, "u1"), "True"))
+            .with(of("late", "node-c", owner(kind, "u1"), "False"))
+            .with(of("stranger", "node-c", owner(kind, "u2"), "True"))
+    };
+    let notes = |world: World, subject| {
+        let looked = look(world, subject);
+        assert_eq!(looked.causes(), ["PodContainersNotStopped"]);
+        let all = looked.report.notes.iter().filter(|note| note.contains("already run")).cloned();
+        all.collect::<Vec<String>>()
+    };
+    let named = || object("pod", "a", "p");
+    assert_eq!(
+        notes(world("ReplicaSet"), named()),
+        [
+            "Of ReplicaSet a/web already run, and are ready: data on node-b (uses claim data too), other on node-c. After \
+          a forced deletion of Pod a/p its processes may go on beside them."
+        ]
+    );
+    // The other pods of a StatefulSet do a work of their own.
+    let of_set = notes(world("StatefulSet"), named());
+    assert!(of_set.len() == 1 && !of_set[0].contains("other on"), "{of_set:?}");
+    assert_eq!(notes(world("ReplicaSet"), everything()), [""; 0], "it takes all pods of the namespace");
+}
+
 /// Nothing but the kubelet knows, and it is asked only when somebody wants that.
 #[test]
 fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {

@@ -139,6 +139,7 @@ pub const ALL: &[Scenario] = &[
     lifecycle::PRE_STOP_HOOK,
     fuse::DSTATE_FUSE,
     fuse::DSTATE_FUSEBLK,
+    fuse::DSTATE_WRITER,
     fuse::PIDNS_INIT,
     pid_namespace::ZOMBIE_FOREIGN_PARENT,
     pid_namespace::ZOMBIE_SHARED_NAMESPACE,

@@ -25,6 +25,7 @@ pub mod sample;
 mod seen;
 mod shim;
 mod volume;
+mod writable;
 
 use std::collections::BTreeSet;
 
@@ -50,6 +51,7 @@ pub use runtime::*;
 pub use seen::Seen;
 pub use shim::Shim;
 pub use volume::*;
+pub use writable::*;
 
 /// Everything seen in one look at the node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,6 +102,9 @@ pub struct Observation {
     /// Descriptors on their way between processes; looked for only where a volume is held by nobody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_flight: Vec<InFlight>,
+    /// What processes could go on writing to; looked for only where a forced deletion would leave them a volume.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<WritableFiles>,
     /// Mounts in other mount namespaces of what should be gone here; looked for only where such a
     /// copy matters.
     #[serde(default, alias = "elsewhere")]

@@ -55,6 +55,8 @@ pub enum Question {
     Holders(HostPath),
     /// Which processes have been sent descriptors that they have not received.
     InFlight,
+    /// What of pods' volumes this process can write to.
+    WritableFiles(u32),
     /// Mounts in other mount namespaces whose mount point ends like this.
     MountCopies(String),
     /// Which block devices have a living file system and no mount here.
@@ -125,6 +127,8 @@ pub const CALL: Duration = Duration::from_millis(1500);
 const REGISTRATION: Duration = Duration::from_millis(500);
 /// The search for holders, mappings included.
 const HOLDERS: Duration = Duration::from_millis(800);
+/// The mappings of a pod's own processes.
+const MAPPINGS: Duration = Duration::from_millis(200);
 /// A FUSE server that lives answers a `stat` within milliseconds.
 const FUSE: Duration = Duration::from_millis(300);
 
@@ -153,7 +157,7 @@ impl Question {
             PidNamespace(_) => Cost::Read,
             // One table; that of the kubelet's namespace is in memory.
             MountTable { .. } | RootFileSystem(_) => Cost::Read,
-            Holders(_) | InFlight | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
+            Holders(_) | InFlight | WritableFiles(_) | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
             // A list of thousands of lines, and only where all else has explained nothing.
             KubeletCounters => Cost::Search,
             WaitingThreads(_) | FuseAnswer { .. } | BlockStack(_) => Cost::Wait,
@@ -188,6 +192,7 @@ impl Question {
             CsiDrivers => Hazard::Conversation(REGISTRATION),
             // Mappings take the lock of the process's memory, which a task in D may hold.
             Holders(_) => Hazard::Child(HOLDERS),
+            WritableFiles(_) => Hazard::Child(MAPPINGS),
             // A `stat` waits for the server.
             FuseAnswer { .. } => Hazard::Child(FUSE),
         }

@@ -81,6 +81,7 @@ pub fn node() -> Observation {
         fuse: Vec::new(),
         holders: Vec::new(),
         in_flight: Vec::new(),
+        writable: Vec::new(),
         mount_copies: Vec::new(),
         csi: Seen::Missing,
         kubelet_counters: Seen::Missing,
@@ -108,6 +109,8 @@ pub fn deleted() -> Observation {
         claims: Vec::new(),
         volume_claims: Vec::new(),
         volumes: Vec::new(),
+        controller: None,
+        ready: false,
     };
     seen.api = Seen::Seen(ApiFacts {
         pods: vec![pod],

@@ -146,6 +146,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
         fuse: Vec::new(),
         holders: Vec::new(),
         in_flight: Vec::new(),
+        writable: Vec::new(),
         mount_copies: Vec::new(),
         csi: Seen::NotAsked,
         kubelet_counters: Seen::NotAsked,
