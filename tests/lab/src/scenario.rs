@@ -176,6 +176,7 @@ pub const ALL: &[Scenario] = &[
     csi::VOL_DATA_EMPTY,
     csi::CSI_SOCKET_MISSING,
     csi::CSI_LEFT_MOUNTED,
+    csi::CSI_DRIVER_BACK,
     csi::MOUNTED_TWICE,
     leftovers::GLOBALMOUNT_LEFT,
     leftovers::LOOP_LEFT,

@@ -190,8 +190,12 @@ pub fn mounted(fs_type: &str) -> Observation {
         faults: Vec::new(),
     }]);
     table(&mut seen).push(mount(46, "0:41", target.as_str().unwrap(), fs_type));
-    let info =
-        CsiDriverInfo { name: "exam.csi".into(), endpoint: HostPath::from("/csi.sock"), listens: Seen::Seen(true) };
+    let info = CsiDriverInfo {
+        name: "exam.csi".into(),
+        endpoint: HostPath::from("/csi.sock"),
+        listens: Seen::Seen(true),
+        since_ms: Seen::Seen(NOW - 86_400_000),
+    };
     seen.csi = Seen::Seen(vec![CsiDriver { socket: HostPath::from("/reg.sock"), info: Seen::Seen(info) }]);
     seen.holders = vec![HolderSearch {
         mount_point: target,

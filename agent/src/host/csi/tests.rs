@@ -148,9 +148,12 @@ async fn asks_all_registration_sockets_at_once() {
     let seen = seen.get().cloned().unwrap();
     let at = |name: &str| seen.iter().find(|driver| driver.socket == registry.join(name)).cloned().unwrap().info;
     assert_eq!(seen.len(), 5);
-    let listening = CsiDriverInfo { name: "a.example.com".to_owned(), endpoint, listens: Seen::Seen(true) };
+    let made = |socket: &HostPath| crate::sys::file_facts(socket.as_path()).unwrap().changed_ms;
+    let since_ms = Seen::Seen(made(&endpoint).max(made(&registry.join("a.sock"))));
+    let listening = CsiDriverInfo { name: "a.example.com".to_owned(), endpoint, listens: Seen::Seen(true), since_ms };
     assert_eq!(at("a.sock"), Seen::Seen(listening));
     assert_eq!(at("folder/b.sock").get().unwrap().listens, Seen::Missing);
+    assert_eq!(at("folder/b.sock").get().unwrap().since_ms, Seen::Seen(made(&registry.join("folder/b.sock"))));
     assert_eq!(at("c.sock"), Seen::Missing);
     assert!(at("d.sock").fault().unwrap().says.contains("did not answer within"));
     assert!(at("e.sock").fault().unwrap().says.contains("cannot be reached"));

@@ -21,6 +21,7 @@ const ONE_OF: &[(&[&str], &str)] = &[
             "vol-data-empty",
             "csi-socket-missing",
             "csi-left-mounted",
+            "csi-driver-back",
             "dstate-writer",
             "mounted-twice",
             "fuse-dead",
