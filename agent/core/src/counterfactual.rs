@@ -124,6 +124,7 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         csi: seen.csi.clone(),
         kubelet_counters: seen.kubelet_counters.clone(),
         staging: Vec::new(),
+        volumes_changed_ms: Seen::Missing,
         unstaged: Vec::new(),
         unmounted_devices: Vec::new(),
         loops: seen.loops.clone(),

@@ -41,6 +41,9 @@ pub struct StagingMount {
     pub vol_data: VolData,
     /// Mount points below `pods/` that show the same file system.
     pub used_by: Vec<HostPath>,
+    /// Milliseconds since the epoch when it was staged: when the directory around it was last changed.
+    #[serde(default)]
+    pub staged_ms: Option<u64>,
 }
 
 /// A staging directory (`globalmount`) in which nothing is mounted.

@@ -116,6 +116,10 @@ pub struct Observation {
     pub kubelet_counters: Seen<KubeletCounters>,
     /// CSI staging mounts (`globalmount`).
     pub staging: Vec<StagingMount>,
+    /// Milliseconds since the epoch when a pod's directory or a CSI volume of one last came or went; asked only where
+    /// something is staged that no pod uses.
+    #[serde(default)]
+    pub volumes_changed_ms: Seen<u64>,
     /// Staging directories in which nothing is mounted.
     #[serde(default)]
     pub unstaged: Vec<UnstagedVolume>,

@@ -59,6 +59,8 @@ pub enum Question {
     WritableFiles(u32),
     /// Mounts in other mount namespaces whose mount point ends like this.
     MountCopies(String),
+    /// When a pod's directory or a CSI volume of one last came or went.
+    VolumesChanged,
     /// Which block devices have a living file system and no mount here.
     UnmountedDevices,
     /// This FUSE connection, and who serves it.
@@ -150,6 +152,7 @@ impl Question {
             | CsiDrivers
             | PersistentVolume(_)
             | MultipathMap(_)
+            | VolumesChanged
             | UnmountedDevices => Cost::Read,
             // One status for each process of a pod; nothing can be judged before.
             KilledProcesses => Cost::Read,
@@ -186,7 +189,7 @@ impl Question {
             | MultipathMap(_)
             | Shims(_) => Hazard::Direct,
             // The kubelet's own directory; no path on a file system that needs a server is touched.
-            PodVolumes(_) | DraState => Hazard::Direct,
+            PodVolumes(_) | VolumesChanged | DraState => Hazard::Direct,
             ContainerStatus(_) | SandboxStatus(_) => Hazard::Conversation(STATUS),
             ContainerState(_) | RuntimeConditions | PersistentVolume(_) | KubeletCounters => Hazard::Conversation(CALL),
             CsiDrivers => Hazard::Conversation(REGISTRATION),

@@ -86,6 +86,7 @@ pub fn node() -> Observation {
         csi: Seen::Missing,
         kubelet_counters: Seen::Missing,
         staging: Vec::new(),
+        volumes_changed_ms: Seen::Missing,
         unstaged: Vec::new(),
         unmounted_devices: Vec::new(),
         loops: Vec::new(),

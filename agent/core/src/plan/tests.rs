@@ -16,6 +16,7 @@ fn lists(whole: &Observation) -> Observation {
     seen.node.dra_pods = Seen::NotAsked;
     seen.csi = Seen::NotAsked;
     seen.kubelet_counters = Seen::NotAsked;
+    seen.volumes_changed_ms = Seen::NotAsked;
     seen.mounts.others.clear();
     if let Seen::Seen(api) = &mut seen.api {
         api.volumes.clear();
@@ -159,6 +160,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
         }),
         InFlight => seen.in_flight = whole.in_flight.clone(),
         WritableFiles(pid) => copy_all(&whole.writable, &mut seen.writable, |known| known.pid == *pid),
+        VolumesChanged => seen.volumes_changed_ms = whole.volumes_changed_ms.clone(),
         UnmountedDevices => seen.unmounted_devices = whole.unmounted_devices.clone(),
         FuseConnection(number) => {
             let from = whole.fuse.iter().filter(|connection| connection.number == *number).cloned();

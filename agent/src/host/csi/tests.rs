@@ -40,6 +40,7 @@ fn finds_what_is_staged_and_who_uses_it() {
     assert_eq!(found.len(), 2);
     assert_eq!((found[0].driver.as_str(), found[0].path.clone()), ("exam.csi.example.com", beside.join("globalmount")));
     assert!(matches!(&found[0].vol_data, VolData::Read(volume) if volume.handle == "vol-1"));
+    assert!(found[0].staged_ms.is_some_and(|staged| staged > 0) && found[1].staged_ms.is_none());
     assert_eq!(found[0].used_by.len(), 1);
     assert!(found[0].used_by[0].as_str().unwrap().ends_with("pv-csi-1/mount"));
     assert_eq!((&found[1].vol_data, found[1].used_by.len()), (&VolData::Missing, 0));

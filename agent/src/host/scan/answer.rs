@@ -98,6 +98,7 @@ impl Scan<'_> {
                 Question::WritableFiles(pid) => together.writable.push(*pid),
                 Question::MountCopies(end) => together.copies.push(end.clone()),
                 Question::InFlight => seen.in_flight = in_flight::owners(self.census(), MOST_IN_FLIGHT),
+                Question::VolumesChanged => self.volumes_changed(seen),
                 Question::UnmountedDevices => self.unmounted_devices(seen),
                 Question::FuseConnection(number) => together.fuse.push(*number),
                 Question::FuseAnswer { connection, mount_point } => {
@@ -311,6 +312,11 @@ impl Scan<'_> {
         let own = seen.mounts.kubelet.get().map(|table| table.ns).into_iter().chain(seen.node.init_mount_ns);
         let census = self.census.get_or_init(Census::take);
         seen.mount_copies.extend(mount_copies::search(ends, &own.collect(), census, &mut self.reader));
+    }
+
+    fn volumes_changed(&self, seen: &mut Observation) {
+        let Some(table) = seen.mounts.kubelet.get() else { return };
+        seen.volumes_changed_ms = volumes::changed_ms(&self.host, &seen.node.kubelet_root, table);
     }
 
     fn unmounted_devices(&mut self, seen: &mut Observation) {

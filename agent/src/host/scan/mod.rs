@@ -151,6 +151,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
         csi: Seen::NotAsked,
         kubelet_counters: Seen::NotAsked,
         staging,
+        volumes_changed_ms: Seen::NotAsked,
         unstaged: unstaged.unwrap_or_default(),
         unmounted_devices: Vec::new(),
         loops: loops.get().cloned().unwrap_or_default(),
