@@ -24,7 +24,7 @@ pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Pr
 pub use fault::{FaultKind, errno};
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
 pub use finding_builder::FindingBuilder;
-pub use force::{ForceCost, ForcedVolume};
+pub use force::{ForceCost, ForcedVolume, OtherPod, Writer};
 pub use gate::Gate;
 pub use ids::{PodRef, PodUid};
 pub use placeholder::{BadValue, Placeholder, ProcessId, Shape, Values};

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use findings::{ForceCost, ForcedVolume};
+use findings::{ForceCost, ForcedVolume, OtherPod, Writer, clean};
 
 use crate::{
     causes::{container, csi, words},
-    observation::{Process, VolumeDir},
+    observation::{ApiPod, Mount, Process, VolumeDir, WritableFile},
     view::{PodView, RETRY_WINDOW_MS, Why},
 };
 
 /// More of them are told by their number.
 const MOST: usize = 5;
+/// Of so many processes it is read what they have open.
+const MOST_LOOKED_AT: usize = 64;
 
 /// Of a pod whose deletion was requested. None when nothing of it would go on.
 pub fn cost(view: &PodView) -> Option<ForceCost> {
@@ -24,24 +26,89 @@ pub fn cost(view: &PodView) -> Option<ForceCost> {
     let inits = container::running(view).into_iter().filter_map(|container| container.pid.get().copied());
     let pids: BTreeSet<u32> = in_cgroups.chain(inits).collect();
     let living: Vec<&Process> = pids.into_iter().filter_map(|pid| view.process(pid)).filter(writes).collect();
-    let volumes: Vec<ForcedVolume> = view
+    let volumes: Vec<(ForcedVolume, &Mount)> = view
         .dir
         .into_iter()
         .flat_map(|dir| dir.volumes.get().into_iter().flatten())
         .filter_map(|one| volume(view, one))
         .collect();
+    let writing = if volumes.is_empty() { Writing::default() } else { writing(view, &living, &volumes) };
     let unsaved = view.cgroup.and_then(|cgroup| cgroup.dirs.iter().find_map(|dir| dir.dirty_bytes));
     let names = living.iter().take(MOST).map(|process| words::process(process).text);
+    let controller = view.api.and_then(|pod| pod.controller.as_ref());
     let cost = ForceCost {
         processes: names.collect(),
         process_count: living.len(),
-        volumes,
+        writers: writing.writers,
+        writer_count: writing.count,
+        writers_not_seen: writing.not_seen,
+        volumes: volumes.into_iter().map(|(volume, _)| volume).collect(),
         unsaved_bytes: unsaved.filter(|bytes| *bytes > 0),
+        controller: controller.map(|controller| clean(&format!("{} {}", controller.kind, controller.name), 320)),
+        others: others(view).take(MOST).collect(),
     };
     (cost.process_count > 0 || !cost.volumes.is_empty() || cost.unsaved_bytes.is_some()).then_some(cost)
 }
 
-fn volume(view: &PodView, volume: &VolumeDir) -> Option<ForcedVolume> {
+/// Who can go on writing.
+#[derive(Default)]
+struct Writing {
+    writers: Vec<Writer>,
+    count: usize,
+    not_seen: Option<String>,
+}
+
+fn writing(view: &PodView, living: &[&Process], volumes: &[(ForcedVolume, &Mount)]) -> Writing {
+    let mut writing = Writing::default();
+    if living.len() > MOST_LOOKED_AT {
+        writing.not_seen = Some(format!("{} of {} processes were looked at", MOST_LOOKED_AT, living.len()));
+    }
+    let looked_at = living.iter().take(MOST_LOOKED_AT);
+    for (process, open) in looked_at.filter_map(|process| Some((process, view.writable_files(process.pid)?))) {
+        if let Some(fault) = &open.fault {
+            writing.not_seen.get_or_insert_with(|| clean(&fault.to_string(), 200));
+        }
+        let of_each = volumes.iter().filter_map(|(volume, mount)| writer(process, &volume.name, &open.files, mount));
+        let before = writing.writers.len();
+        writing.writers.extend(of_each);
+        writing.count += usize::from(writing.writers.len() > before);
+    }
+    writing.writers.truncate(MOST);
+    writing
+}
+
+/// What a process can write to of what is mounted at `mount`: opened where the same directory of the same file system
+/// is mounted, or one below it (a subPath).
+fn writer(process: &Process, volume: &str, open: &[WritableFile], mount: &Mount) -> Option<Writer> {
+    let mut its = open.iter().filter(|file| file.dev == mount.dev && file.root.is_within(&mount.root));
+    let file = its.next()?;
+    Some(Writer {
+        process: words::process(process).text,
+        volume: volume.to_owned(),
+        file: words::path(&file.path),
+        fd: file.fd,
+        more_files: its.count(),
+        ending: process.is_dying(),
+    })
+}
+
+/// Other pods of the same controller that run here and are ready. Those of a StatefulSet each do a work of their own,
+/// unless they use the same claim.
+fn others<'a>(view: &PodView<'a>) -> impl Iterator<Item = OtherPod> + use<'a> {
+    let pods = view.seen.api.get().into_iter().filter(|api| api.stale.is_none()).flat_map(|api| &api.pods);
+    let ours = view.api.and_then(|pod| Some((pod, pod.controller.as_ref()?)));
+    pods.filter_map(move |other| {
+        let (pod, controller) = ours?;
+        let is_same = |other: &ApiPod| other.controller.as_ref().is_some_and(|theirs| theirs.uid == controller.uid);
+        let is_other = other.uid != pod.uid && other.ready && other.deletion.is_none() && is_same(other);
+        let shared = other.volume_claims.iter().filter(|claim| pod.volume_claims.contains(claim));
+        let shared_claims: Vec<String> = shared.map(|claim| clean(claim, 253)).collect();
+        let counts = is_other && (controller.kind != "StatefulSet" || !shared_claims.is_empty());
+        counts.then(|| OtherPod { pod: clean(&format!("{}/{}", other.namespace, other.name), 320), shared_claims })
+    })
+}
+
+fn volume<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<(ForcedVolume, &'a Mount)> {
     let mount = view.mount_at(volume.target.get().unwrap_or(&volume.path))?;
     let is_writable = !mount.read_only && !mount.super_read_only;
     // What is made for the pod alone, nobody else writes.
@@ -49,12 +116,15 @@ fn volume(view: &PodView, volume: &VolumeDir) -> Option<ForcedVolume> {
         volume.plugin.trim_start_matches("kubernetes.io/"),
         "configmap" | "secret" | "projected" | "downward-api" | "empty-dir" | "git-repo" | "image"
     );
-    (is_writable && is_persistent).then(|| ForcedVolume {
-        name: findings::clean(&volume.name, 253),
-        path: mount.mount_point.show(),
-        // Only what is attached to a node is detached from it.
-        may_be_detached: volume.plugin == "kubernetes.io/csi" && mount.dev.major != 0,
-        access_modes: access_modes(view, volume),
+    (is_writable && is_persistent).then(|| {
+        let volume = ForcedVolume {
+            name: clean(&volume.name, 253),
+            path: mount.mount_point.show(),
+            // Only what is attached to a node is detached from it.
+            may_be_detached: volume.plugin == "kubernetes.io/csi" && mount.dev.major != 0,
+            access_modes: access_modes(view, volume),
+        };
+        (volume, mount)
     })
 }
 
@@ -62,7 +132,7 @@ fn volume(view: &PodView, volume: &VolumeDir) -> Option<ForcedVolume> {
 fn access_modes(view: &PodView, volume: &VolumeDir) -> Vec<String> {
     let is_claimed = view.api.is_some_and(|pod| !pod.volume_claims.is_empty()) && view.is_overdue_by(RETRY_WINDOW_MS);
     let known = is_claimed.then(|| csi::persistent_volume(view, volume)).flatten();
-    known.map(|known| known.access_modes.iter().map(|mode| findings::clean(mode, 40)).collect()).unwrap_or_default()
+    known.map(|known| known.access_modes.iter().map(|mode| clean(mode, 40)).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -70,10 +140,131 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            Dev, PersistentVolume, Seen,
+            ApiPod, Controller, Dev, FaultKind, HostPath, Observation, PersistentVolume, Seen, WritableFile,
+            WritableFiles,
             sample::{self, INIT, table},
         },
     };
+
+    /// Its process runs on beside a volume that is a directory of a disk.
+    fn running_with_volume() -> Observation {
+        let mut seen = sample::mounted("ext4");
+        let mount = &mut table(&mut seen)[0];
+        (mount.dev, mount.root) = (Dev { major: 8, minor: 16 }, HostPath::from("/volumes/pv-1"));
+        seen.processes = sample::running().processes;
+        seen.cgroups = sample::cgroup(&[INIT]);
+        seen
+    }
+
+    fn opened(seen: &mut Observation, root: &str, path: &str, fd: Option<u32>) {
+        let file = WritableFile {
+            dev: Dev { major: 8, minor: 16 },
+            root: HostPath::from(root),
+            path: HostPath::from(path),
+            fd,
+        };
+        seen.writable.push(WritableFiles { pid: INIT, files: vec![file], fault: None });
+    }
+
+    #[test]
+    fn who_has_a_file_of_a_volume_open_for_writing_is_named() {
+        let mut seen = running_with_volume();
+        opened(&mut seen, "/volumes/pv-1/sub", "/data/journal", Some(3));
+        crate::plan::tests::check(&seen);
+        let cost = judge(&seen).pods[0].force.clone().unwrap();
+        let writers: Vec<_> =
+            cost.writers.iter().map(|one| (one.process.as_str(), one.volume.as_str(), one.fd)).collect();
+        assert_eq!((writers.as_slice(), cost.writer_count), ([("pid 326 sh", "pv-1", Some(3))].as_slice(), 1));
+        assert_eq!(cost.writers[0].file, "/data/journal");
+        assert!(!cost.writers[0].ending);
+    }
+
+    /// An emptyDir on the same disk, or a volume whose name only begins like this one's.
+    #[test]
+    fn what_lies_beside_the_volume_on_its_disk_is_not_it() {
+        for root in ["/", "/kubelet/pods/u/volumes/scratch", "/volumes/pv-10", "/volumes"] {
+            let mut seen = running_with_volume();
+            opened(&mut seen, root, "/data/journal", Some(3));
+            let cost = judge(&seen).pods[0].force.clone().unwrap();
+            assert_eq!((cost.writers.len(), cost.writer_count), (0, 0), "{root}");
+        }
+        let mut seen = running_with_volume();
+        opened(&mut seen, "/volumes/pv-1", "/data/journal", None);
+        seen.writable[0].files[0].dev.minor = 17;
+        assert_eq!(judge(&seen).pods[0].force.clone().unwrap().writer_count, 0);
+    }
+
+    #[test]
+    fn who_could_not_be_looked_at_may_write_too() {
+        let mut seen = running_with_volume();
+        let fault = crate::observation::Fault::new("/proc/326/fd", (FaultKind::Denied, "may not be listed"));
+        seen.writable.push(WritableFiles { pid: INIT, files: Vec::new(), fault: Some(fault) });
+        let cost = judge(&seen).pods[0].force.clone().unwrap();
+        assert!(cost.writers_not_seen.is_some_and(|why| why.contains("may not be listed")));
+    }
+
+    /// Nobody is asked what he has open when no volume would be left to him.
+    #[test]
+    fn descriptors_are_read_for_volumes_only() {
+        let asks = |seen: &Observation| {
+            crate::plan::plan(seen)
+                .iter()
+                .any(|question| matches!(question, crate::observation::Question::WritableFiles(_)))
+        };
+        let mut seen = running_with_volume();
+        let mut asked = false;
+        for _ in 0..8 {
+            asked |= asks(&seen);
+            seen.asked.extend(crate::plan::plan(&seen));
+        }
+        assert!(asked);
+        let mut seen = running_with_volume();
+        table(&mut seen)[0].read_only = true;
+        for _ in 0..8 {
+            assert!(!asks(&seen));
+            seen.asked.extend(crate::plan::plan(&seen));
+        }
+    }
+
+    #[test]
+    fn another_pod_of_its_controller_that_runs_here_is_named() {
+        let mut seen = running_with_volume();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let controller =
+            |uid: &str, kind: &str| Some(Controller { kind: kind.into(), name: "web".into(), uid: uid.into() });
+        (api.pods[0].controller, api.pods[0].volume_claims) = (controller("u1", "ReplicaSet"), vec!["data".into()]);
+        let other = |number: u32, of: &str| ApiPod {
+            uid: findings::PodUid::parse(&format!("96fb425e-919e-44f9-8b42-{number:012x}")).unwrap(),
+            name: format!("web-{number}"),
+            deletion: None,
+            phase: "Running".into(),
+            controller: controller(of, "ReplicaSet"),
+            ready: true,
+            ..api.pods[0].clone()
+        };
+        let others = [
+            other(1, "u1"),
+            ApiPod { volume_claims: Vec::new(), ..other(2, "u1") },
+            ApiPod { ready: false, ..other(3, "u1") },
+            ApiPod { deletion: api.pods[0].deletion, ..other(4, "u1") },
+            // One of the same name that was made anew, and one of nobody.
+            other(5, "u2"),
+            ApiPod { controller: None, ..other(6, "u1") },
+        ];
+        api.pods.extend(others);
+        let of = |seen: &Observation| judge(seen).pods[0].force.clone().unwrap();
+        let named = |seen: &Observation| {
+            of(seen).others.into_iter().map(|one| (one.pod, one.shared_claims)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&seen).controller.as_deref(), Some("ReplicaSet web"));
+        assert_eq!(
+            named(&seen),
+            [("shop/web-1".to_owned(), vec!["data".to_owned()]), ("shop/web-2".to_owned(), vec![])]
+        );
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].controller = controller("u1", "StatefulSet");
+        assert_eq!(named(&seen).len(), 1, "the others of a StatefulSet do not do its work");
+    }
 
     #[test]
     fn processes_and_volumes_that_would_go_on_are_named() {

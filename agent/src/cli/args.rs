@@ -58,7 +58,7 @@ pub struct CheckArgs {
     /// The node's name [default: the kubelet's]
     #[arg(long, env = "NODE_NAME")]
     pub node_name: Option<String>,
-    /// Where several kubelets run: the one whose pods are judged [default: the first]
+    /// Where several kubelets run: the one whose pods are judged [default: each in turn, with its own]
     #[arg(long)]
     pub kubelet_pid: Option<u32>,
     /// The kubelet's directory [default: the kubelet's --root-dir]

@@ -18,7 +18,7 @@ use crate::{
     gates,
     host::PodFilter,
     host::{child::Prober, scan},
-    observation::Observation,
+    observation::{Disbelief, Observation},
     reader::{self, ToTalker},
     report,
 };
@@ -35,7 +35,7 @@ pub fn run(command: Command) -> anyhow::Result<u8> {
         Command::Check(args) => check(args),
         Command::Run(args) => super::run::run(&args).map(|()| render::exit_code(Verdict::Clear)),
         Command::Reader(args) => super::run::read(args).map(|()| render::exit_code(Verdict::Clear)),
-        Command::Judge(JudgeArgs { file, pod, output }) => answer(&scan::load(&file)?, pod.as_ref(), output),
+        Command::Judge(JudgeArgs { file, pod, output }) => answer(&[scan::load(&file)?], pod.as_ref(), output),
         Command::Causes { id } => {
             print(&render::causes(id.as_deref())?, Style::Plain)?;
             Ok(render::exit_code(Verdict::Clear))
@@ -49,6 +49,7 @@ fn print(text: &str, style: Style) -> anyhow::Result<()> {
 
 fn check(args: CheckArgs) -> anyhow::Result<u8> {
     let CheckArgs { pod, output, node_name, save_observation, reader, .. } = &args;
+    let mut options = None;
     let scan: NodeScan = match reader {
         Some(socket) => {
             let credentials = credentials(args.api, args.kubeconfig.as_ref())?;
@@ -74,7 +75,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
                     "run it as root (sudo): other users' processes and the runtime's socket are not readable otherwise"
                 );
             }
-            let options = scan::Options {
+            let told = options.insert(scan::Options {
                 node_name: node_name.clone(),
                 kubelet_pid: args.kubelet_pid,
                 kubelet_root: args.kubelet_root.clone(),
@@ -87,17 +88,60 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
                 before: args.before,
                 list_all: save_observation.is_some(),
                 ..scan::Options::default()
-            };
-            Box::new(move |runtime| Ok(runtime.block_on(scan::scan(&options, &Prober::new()))))
+            });
+            of_node(told.clone())
         }
     };
-    let seen = scan_in_time(scan)?;
+    let mut seen = vec![scan_in_time(scan)?];
+    if let Some(options) = options.filter(|_| judges_each_kubelet(&args)) {
+        for pid in other_kubelets(&seen[0]) {
+            let other = scan_in_time(of_node(scan::Options { kubelet_pid: Some(pid), ..options.clone() }))?;
+            take(&mut seen, other);
+        }
+    }
     let exit = answer(&seen, pod.as_ref(), *output)?;
     // The answer first: a full disk must not keep it back.
-    if let Some(file) = save_observation {
-        scan::save(&seen, file)?;
+    if let (Some(file), [seen, ..]) = (save_observation, seen.as_slice()) {
+        scan::save(seen, file)?;
     }
     Ok(exit)
+}
+
+fn of_node(options: scan::Options) -> NodeScan {
+    Box::new(move |runtime| Ok(runtime.block_on(scan::scan(&options, &Prober::new()))))
+}
+
+/// Whether nothing is told of one kubelet that would be wrong of another.
+fn judges_each_kubelet(args: &CheckArgs) -> bool {
+    let CheckArgs { kubelet_pid, kubelet_root, cri_endpoint, node_name, save_observation, .. } = args;
+    let told = [kubelet_root, cri_endpoint, save_observation].into_iter().any(Option::is_some);
+    kubelet_pid.is_none() && node_name.is_none() && !told
+}
+
+/// Those that could be the node's as well as the one whose pods were looked at.
+fn other_kubelets(seen: &Observation) -> Vec<u32> {
+    let others = seen.node.false_kubelets.iter();
+    others.filter(|other| matches!(other.why, Disbelief::AnotherIsJudged(_))).map(|other| other.pid).collect()
+}
+
+/// Adds what was seen of another kubelet: each has the pods below its own directory. One that shares it stays a doubt.
+fn take(seen: &mut Vec<Observation>, mut other: Observation) {
+    let Some(pid) = other.node.kubelet.get().map(|kubelet| kubelet.pid) else { return };
+    let is_same = |known: &Observation| {
+        (&known.node.kubelet_root, kubelet_ns(known)) == (&other.node.kubelet_root, kubelet_ns(&other))
+    };
+    if seen.iter().any(is_same) {
+        return;
+    }
+    let judged: Vec<u32> = seen.iter().filter_map(|seen| Some(seen.node.kubelet.get()?.pid)).chain([pid]).collect();
+    other.node.false_kubelets.clone_from(&seen[0].node.false_kubelets);
+    seen.push(other);
+    seen.iter_mut().for_each(|seen| seen.node.false_kubelets.retain(|other| !judged.contains(&other.pid)));
+}
+
+/// The same path may be another directory.
+fn kubelet_ns(seen: &Observation) -> Option<u64> {
+    seen.node.kubelet.get().and_then(|kubelet| kubelet.mount_ns)
 }
 
 /// One way of scanning the node.
@@ -123,8 +167,30 @@ fn scan_in_time(scan: NodeScan) -> anyhow::Result<Observation> {
     seen.context("the scan of this node did not end; a local disk or /proc may be hanging")?
 }
 
-fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyhow::Result<u8> {
+/// Of each kubelet in turn; of one pod that of the kubelet that has it.
+fn answer(seen: &[Observation], only: Option<&PodFilter>, output: Output) -> anyhow::Result<u8> {
+    let has = |seen: &&Observation| only.is_none_or(|only| is_known(seen, only));
+    let mut meant: Vec<&Observation> = seen.iter().filter(has).collect();
+    if meant.is_empty() {
+        meant.extend(seen.first());
+    }
+    let mut worst = Verdict::Clear;
+    for one in meant {
+        worst = worst.max(answer_of(one, seen.len(), only, output)?);
+    }
+    Ok(render::exit_code(worst))
+}
+
+fn answer_of(seen: &Observation, kubelets: usize, only: Option<&PodFilter>, output: Output) -> anyhow::Result<Verdict> {
     let mut report = gates::judge(seen);
+    if let (Some(kubelet), 2..) = (seen.node.kubelet.get(), kubelets) {
+        let root = seen.node.kubelet_root.show();
+        let note = format!(
+            "{kubelets} kubelets run here; this is of pid {} ({}), whose pods are below {root}",
+            kubelet.pid, kubelet.comm
+        );
+        report.notes.insert(0, findings::clean(&note, 300));
+    }
     if let Some(only) = only {
         narrow(&mut report, seen, only);
         let all_seen = report.unknown.is_empty();
@@ -132,7 +198,7 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
             (report.pods.as_slice(), all_seen, output == Output::Json, report.notes.last())
         {
             print(&format!("{note}\n"), Style::Plain)?;
-            return Ok(render::exit_code(report.verdict));
+            return Ok(report.verdict);
         }
     }
     let style = match anstream::AutoStream::choice(&std::io::stdout()) {
@@ -145,7 +211,7 @@ fn answer(seen: &Observation, only: Option<&PodFilter>, output: Output) -> anyho
         Output::Json => render::json(&report).context("writing JSON")?,
     };
     print(&text, style)?;
-    Ok(render::exit_code(report.verdict))
+    Ok(report.verdict)
 }
 
 /// Leaves one pod and what holds it.
@@ -177,4 +243,48 @@ fn is_known(seen: &Observation, only: &PodFilter) -> bool {
             .into_iter()
             .flat_map(|runtime| &runtime.sandboxes)
             .any(|sandbox| only.matches(&sandbox.pod))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::{FalseKubelet, HostPath, Seen, sample};
+
+    fn of(pid: u32, root: &str, others: &[u32]) -> Observation {
+        let mut seen = sample::deleted();
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.pid = pid;
+        seen.node.kubelet_root = HostPath::from(root);
+        let other =
+            |other: &u32| FalseKubelet { pid: *other, comm: "kubelet".into(), why: Disbelief::AnotherIsJudged(pid) };
+        seen.node.false_kubelets = others.iter().map(other).collect();
+        seen
+    }
+
+    fn pids(seen: &[Observation]) -> Vec<(u32, Vec<u32>)> {
+        let others = |seen: &Observation| seen.node.false_kubelets.iter().map(|other| other.pid).collect();
+        seen.iter().map(|seen| (seen.node.kubelet.get().unwrap().pid, others(seen))).collect()
+    }
+
+    #[test]
+    fn each_kubelet_has_the_pods_below_its_own_directory() {
+        let mut seen = vec![of(7, "/var/lib/kubelet", &[8, 9])];
+        assert_eq!(other_kubelets(&seen[0]), [8, 9]);
+        take(&mut seen, of(8, "/var/lib/other", &[7, 9]));
+        assert_eq!(pids(&seen), [(7, vec![9]), (8, vec![9])]);
+        // It has the same pods, or another reader's: which is not known.
+        take(&mut seen, of(9, "/var/lib/other", &[7, 8]));
+        assert_eq!(pids(&seen), [(7, vec![9]), (8, vec![9])]);
+        // The same path in another mount namespace is another directory.
+        let mut other = of(9, "/var/lib/kubelet", &[7, 8]);
+        let Seen::Seen(kubelet) = &mut other.node.kubelet else { unreachable!() };
+        kubelet.mount_ns = Some(2);
+        take(&mut seen, other);
+        assert_eq!(pids(&seen), [(7, vec![]), (8, vec![]), (9, vec![])]);
+        // It has ended meanwhile.
+        let mut gone = of(10, "/x", &[]);
+        gone.node.kubelet = Seen::Missing;
+        take(&mut seen, gone);
+        assert_eq!(seen.len(), 3);
+    }
 }

@@ -30,6 +30,7 @@ pub mod superblocks;
 mod tree;
 pub mod usage;
 pub mod volumes;
+pub mod writable;
 
 pub use pod_filter::PodFilter;
 pub use root::HostRoot;

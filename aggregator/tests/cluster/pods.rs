@@ -199,6 +199,50 @@ fn a_node_that_may_not_be_seen_leaves_the_answer_probable() {
     assert_eq!(looked.report.unknown.len(), 1, "{:#?}", looked.report.unknown);
 }
 
+/// A ReplicaSet counts a pod that is being deleted as gone: its replacement may run on another node already.
+#[test]
+fn who_does_the_work_of_a_named_pod_already_is_told() {
+    let owner = |kind: &str, uid: &str| json!([{"kind": kind, "name": "web", "uid": uid, "controller": true}]);
+    let world = |kind: &str| {
+        let of = |name: &str, node: &str, owner: serde_json::Value, ready: &str| {
+            json!({
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "a", "uid": name, "ownerReferences": owner},
+                "spec": {"nodeName": node, "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": name}}]},
+                "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+            })
+        };
+        let sharing = of("data", "node-b", owner(kind, "u1"), "True");
+        on("Running")
+            .change("/api/v1/pods", "p", |pod| {
+                pod["metadata"]["ownerReferences"] = owner(kind, "u1");
+                pod["spec"]["volumes"] = json!([{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]);
+            })
+            .with(sharing)
+            .with(of("other", "node-c", owner(kind, "u1"), "True"))
+            .with(of("late", "node-c", owner(kind, "u1"), "False"))
+            .with(of("stranger", "node-c", owner(kind, "u2"), "True"))
+    };
+    let notes = |world: World, subject| {
+        let looked = look(world, subject);
+        assert_eq!(looked.causes(), ["PodContainersNotStopped"]);
+        let all = looked.report.notes.iter().filter(|note| note.contains("already run")).cloned();
+        all.collect::<Vec<String>>()
+    };
+    let named = || object("pod", "a", "p");
+    assert_eq!(
+        notes(world("ReplicaSet"), named()),
+        [
+            "Of ReplicaSet a/web already run, and are ready: data on node-b (uses claim data too), other on node-c. After \
+          a forced deletion of Pod a/p its processes may go on beside them."
+        ]
+    );
+    // The other pods of a StatefulSet do a work of their own.
+    let of_set = notes(world("StatefulSet"), named());
+    assert!(of_set.len() == 1 && !of_set[0].contains("other on"), "{of_set:?}");
+    assert_eq!(notes(world("ReplicaSet"), everything()), [""; 0], "it takes all pods of the namespace");
+}
+
 /// Nothing but the kubelet knows, and it is asked only when somebody wants that.
 #[test]
 fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {
@@ -216,14 +260,26 @@ fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {
     let asked = |looked: &Looked| looked.requests.iter().filter(|path| path.contains("/proxy/")).count();
     assert_eq!(asked(&looked), 1, "{:#?}", looked.requests);
     assert!(looked.requests.iter().any(|path| path.contains(&format!("pattern={uid}&tailLines=50"))));
-    // A kubelet without it lists its files; a caller without the right is told.
+    // A kubelet without it lists its files.
     let listing =
         look_with(log("<pre><a href=\"syslog\">syslog</a></pre>"), subject(), |state| state.kubelet_log = true);
-    assert!(
-        listing.report.notes.iter().any(|note| note.contains("has no NodeLogQuery")),
-        "{:#?}",
-        listing.report.notes
-    );
+    let told = |looked: &Looked, words: &str| {
+        let begin = "Not seen, and not needed for the verdict: kubelet log of node-a (";
+        looked.report.notes.iter().any(|note| note.starts_with(begin) && note.contains(words))
+    };
+    assert!(told(&listing, "has no NodeLogQuery"), "{:#?}", listing.report.notes);
+    // One that writes to a file refuses the options, with 200.
+    let files = "\noptions present and query resolved to log files for [kubelet]\ntry without specifying options\n";
+    let files = look_with(log(files), subject(), |state| state.kubelet_log = true);
+    let plain = look(recording("dstate-fuse"), subject());
+    assert_eq!((files.causes(), files.report.verdict), (plain.causes(), plain.report.verdict));
+    assert_eq!(files.report.roots[0].finding.confidence, plain.report.roots[0].finding.confidence);
+    assert!(told(&files, "?query=kubelet' | grep ee7644fa"), "{:#?}", files.report.notes);
+    assert!(files.report.notes.iter().all(|note| !note.contains("has no line")), "{:#?}", files.report.notes);
+    let nothing = look_with(log("-- No entries --\n"), subject(), |state| state.kubelet_log = true);
+    assert!(!told(&nothing, ""), "{:#?}", nothing.report.notes);
+    assert!(nothing.report.notes.iter().any(|note| note.contains("has no line about")), "{:#?}", nothing.report.notes);
+    // A caller without the right is told.
     let words = "nodes \"node-a\" is forbidden: User \"jane\" cannot get resource \"nodes/proxy\"";
     let denied = recording("dstate-fuse").refuse("/api/v1/nodes/node-a/proxy/logs/", 403, words);
     let denied = look_with(denied, subject(), |state| state.kubelet_log = true);

@@ -12,6 +12,9 @@ use sha2::{Digest as _, Sha256};
 
 /// What containers run.
 pub const BUSYBOX: &str = "lab.invalid/busybox:1";
+/// The same for containers that only sleep: told to stop, they are killed, and nobody waits for their grace period. An
+/// init that handles no signal would sit it out.
+pub const SLEEPER: &str = "lab.invalid/sleeper:1";
 /// What sandboxes run.
 pub const PAUSE: &str = "lab.invalid/pause:1";
 
@@ -29,10 +32,12 @@ pub fn write_archive(path: &Path) -> anyhow::Result<()> {
     let diff_id = format!("sha256:{}", sha256(&layer));
     let mut archive = tar::Builder::new(File::create(path).with_context(|| format!("create {}", path.display()))?);
     let mut manifest = Vec::new();
-    for (name, command) in [(BUSYBOX, vec!["/bin/sh"]), (PAUSE, vec!["/bin/sleep", "2147483647"])] {
+    let sleep = || vec!["/bin/sleep", "2147483647"];
+    let images = [(BUSYBOX, vec!["/bin/sh"], "SIGTERM"), (SLEEPER, sleep(), "SIGKILL"), (PAUSE, sleep(), "SIGTERM")];
+    for (name, command, stop) in images {
         let config = serde_json::to_vec(&json!({
             "architecture": architecture(), "os": "linux",
-            "config": {"Entrypoint": command, "Env": ["PATH=/bin"]},
+            "config": {"Entrypoint": command, "Env": ["PATH=/bin"], "StopSignal": stop},
             "rootfs": {"type": "layers", "diff_ids": [diff_id]},
         }))?;
         let config_name = format!("{}.json", sha256(&config));

@@ -93,6 +93,8 @@ pub struct PodSpec {
 pub struct ContainerSpec {
     /// Its name.
     pub name: String,
+    /// What it is made from.
+    pub image: &'static str,
     /// Program and arguments.
     pub command: Vec<String>,
     /// What of the host it sees.
@@ -115,13 +117,17 @@ impl PodSpec {
 
     /// A pod whose container `app` only sleeps.
     pub fn sleeping(name: &str) -> Self {
-        Self::new(name).container(&["/bin/sleep", "2147483647"])
+        Self::new(name).container_of(image::SLEEPER, &["/bin/sleep", "2147483647"])
     }
 
     /// Adds the container `app`.
-    pub fn container(mut self, command: &[&str]) -> Self {
+    pub fn container(self, command: &[&str]) -> Self {
+        self.container_of(image::BUSYBOX, command)
+    }
+
+    fn container_of(mut self, image: &'static str, command: &[&str]) -> Self {
         let command = command.iter().map(|&word| word.to_owned()).collect();
-        self.containers.push(ContainerSpec { name: "app".to_owned(), command, mounts: Vec::new() });
+        self.containers.push(ContainerSpec { name: "app".to_owned(), image, command, mounts: Vec::new() });
         self
     }
 

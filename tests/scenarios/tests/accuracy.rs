@@ -36,6 +36,8 @@ struct Row {
 struct Matrix {
     rows: BTreeMap<String, Row>,
     wrong: Vec<String>,
+    /// How long each part of all tries took.
+    spent: BTreeMap<&'static str, Duration>,
 }
 
 /// Nothing may be said of a healthy node.
@@ -51,7 +53,7 @@ pub fn pairs() -> anyhow::Result<()> {
     let mut matrix = Matrix::default();
     pair::once_wrong().for_each(|pair| matrix.note(&pair));
     let (count, all) = some_pairs(&mut matrix, seed, Duration::from_secs(60 * minutes));
-    println!("{count} of {all} pairs, seed {seed}");
+    println!("{count} of {all} pairs, seed {seed}; {}", matrix.spent());
     print!("{}", matrix.table());
     ensure!(matrix.wrong.is_empty(), "of {count} pairs, seed {seed}:\n{}", matrix.wrong.join("\n"));
     Ok(())
@@ -150,6 +152,19 @@ impl Matrix {
         }
     }
 
+    /// Does one part of a try.
+    fn timed<T>(&mut self, part: &'static str, work: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let done = work();
+        *self.spent.entry(part).or_default() += begun.elapsed();
+        done
+    }
+
+    fn spent(&self) -> String {
+        let parts = self.spent.iter().map(|(part, spent)| format!("{part} {} s", spent.as_secs()));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
     fn table(&self) -> String {
         let mut text = "| so | staged | said | said beside it |\n|---|---|---|---|\n".to_owned();
         for (cause, row) in &self.rows {
@@ -176,18 +191,19 @@ fn said_of<'a>(expect: &Expect, report: &'a NodeReport) -> Vec<&'a str> {
 
 /// Stages these on one node, and asks.
 fn tried(matrix: &mut Matrix, scenarios: &[&Scenario]) -> anyhow::Result<()> {
-    let node = Node::up(&lab::default_dir()).context("bring the node up")?;
+    let node = matrix.timed("nodes up", || Node::up(&lab::default_dir())).context("bring the node up")?;
     let mut all =
         Staged { pods: Vec::new(), expect: Vec::new(), cure: Cure::None, known_good: Vec::new(), ends: false };
     for scenario in scenarios {
-        let staged = (scenario.stage)(&node).with_context(|| format!("stage {}", scenario.name))?;
+        let staged = matrix.timed("staged", || (scenario.stage)(&node));
+        let staged = staged.with_context(|| format!("stage {}", scenario.name))?;
         all.pods.extend(staged.pods);
         all.expect.extend(staged.expect);
     }
-    let answer = ask::check(&node)?;
+    let answer = matrix.timed("asked", || ask::check_for_scripts(&node))?;
     matrix.count(&all, &answer.report);
     compare::expected(&all, &answer).with_context(|| format!("the answer was:\n{}", answer.text))?;
-    node.down().context("take the node down")
+    matrix.timed("nodes down", || node.down()).context("take the node down")
 }
 
 fn number(name: &str) -> anyhow::Result<Option<u64>> {

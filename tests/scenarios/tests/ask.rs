@@ -30,6 +30,12 @@ pub fn check(node: &Node) -> anyhow::Result<Answer> {
     check_with(node, &[])
 }
 
+/// The same for who reads no text: half the time. The text is the JSON's.
+pub fn check_for_scripts(node: &Node) -> anyhow::Result<Answer> {
+    let (text, code) = run(node, &[], "json")?;
+    Ok(Answer { report: read(&text)?, text, code })
+}
+
 /// Runs `check` on the lab's node with more flags.
 pub fn check_with(node: &Node, flags: &[&str]) -> anyhow::Result<Answer> {
     let (json, code) = run(node, flags, "json")?;

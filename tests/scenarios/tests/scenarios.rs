@@ -7,6 +7,7 @@ mod compare;
 mod container;
 mod cure;
 mod false_kubelets;
+mod force;
 mod kubectl;
 mod page;
 mod running;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
     trials.push(trial("without-the-api", together::without_api));
     trials.push(trial("judged-again", together::judged_again));
     trials.push(trial("before-a-deletion", together::before_a_deletion));
+    trials.push(trial("what-a-force-would-cost", force::names_who_writes));
     trials.push(trial("false-kubelets", false_kubelets::are_not_believed));
     trials.push(trial("in-a-container", container::sees_what_root_sees));
     trials.push(trial("runs-as-deployed", container::runs_as_deployed));

@@ -7,8 +7,8 @@ use super::{
     tries, words,
 };
 use crate::{
-    observation::{CsiDriver, FaultKind, Mount, PersistentVolume, Question, VolData, VolumeDir},
-    view::PodView,
+    observation::{CsiDriver, FaultKind, Mount, PersistentVolume, Question, Seen, VolData, VolumeDir},
+    view::{PodView, UNMOUNT_RETRY_MS},
 };
 
 /// Whether the kubelet does not even try to unmount this volume: then nobody needs to hold it.
@@ -126,6 +126,9 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         (None, _) if silent == 0 => "no driver that answers in plugins_registry has this name",
         (None, _) => "none of the registered drivers has this name; some registration sockets do not answer",
         (Some(_), Some(false)) => "registered, but nobody listens on its socket",
+        (Some(driver), None) if driver.info.get().is_some_and(|info| info.listens == Seen::Missing) => {
+            "registered, but its socket does not exist"
+        }
         _ => return None,
     };
     let mut found = of_pod(view, &cause::CSI_DRIVER_NOT_REGISTERED, VOLUMES, head)
@@ -153,6 +156,53 @@ fn registered(view: &PodView) -> String {
         (false, true) => format!("registered: {}", names.join(", ")),
         (false, false) => format!("registered: {}; nobody listens at {}", names.join(", "), left.join(", ")),
     }
+}
+
+/// For how long a volume's driver is there.
+pub enum Presence {
+    /// Long enough for the kubelet to have tried since. Also what an observation of an older agent does not tell.
+    Lasting,
+    /// Not so long: since then, in milliseconds since the epoch.
+    Recent(u64),
+    /// It cannot be told, for this reason.
+    Untold(String),
+}
+
+/// A clock is read before the sockets are looked at.
+const AT_ONCE_MS: u64 = 10_000;
+
+/// For how long the driver that must unpublish the volume is there, by the times of its sockets.
+pub fn presence(view: &PodView, volume: &VolumeDir) -> Presence {
+    let VolData::Read(data) = &volume.vol_data else { return Presence::Lasting };
+    let this = view.csi_drivers().into_iter().flatten().find(|driver| is_called(driver, &data.driver));
+    let at_ms = view.seen.at_ms;
+    match this.and_then(|driver| driver.info.get()).map(|info| &info.since_ms) {
+        Some(Seen::Seen(since_ms)) if *since_ms > at_ms.saturating_add(AT_ONCE_MS) => {
+            Presence::Untold("the time of its socket lies in the future".to_owned())
+        }
+        Some(Seen::Seen(since_ms)) if at_ms.saturating_sub(*since_ms) < UNMOUNT_RETRY_MS => Presence::Recent(*since_ms),
+        Some(Seen::Failed(fault)) => Presence::Untold(findings::clean(&fault.to_string(), 200)),
+        Some(Seen::Seen(_) | Seen::Missing | Seen::NotAsked) | None => Presence::Lasting,
+    }
+}
+
+/// The driver is there since a moment ago: whatever the kubelet tried before that, its next try is due.
+pub fn is_back(view: &PodView, volume: &VolumeDir, since_ms: u64, head: &[Link]) -> Option<Finding> {
+    let VolData::Read(data) = &volume.vol_data else { return None };
+    let (since, next) = (words::at(since_ms), words::at(since_ms.saturating_add(UNMOUNT_RETRY_MS)));
+    let found = of_pod(view, &cause::CSI_DRIVER_BACK, VOLUMES, head)
+        .probable("whether the kubelet has asked it since: nothing shows when it tried last")
+        .blame(words::csi_driver(&data.driver), format!("there since {since}; the kubelet tries again by {next}"))
+        .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
+        .evidence("its sockets", format!("the younger one was made at {since}"))
+        .name(Placeholder::Driver, &data.driver)
+        .root(&data.driver);
+    Some(found.finish())
+}
+
+/// Whether nothing is found but drivers that have come back: then it goes on by itself.
+pub fn is_awaited(findings: &[Finding]) -> bool {
+    !findings.is_empty() && findings.iter().all(|finding| finding.cause.id == cause::CSI_DRIVER_BACK.id)
 }
 
 /// Registered and alive, nothing holds the mount, and it is still there: the driver answered OK
@@ -323,6 +373,7 @@ mod tests {
                 ..Default::default()
             }),
             used_by: vec![target],
+            staged_ms: None,
         }];
         let told = |seen: &Observation| {
             assert_eq!(causes(seen), ["VolDataMissing"]);
@@ -331,6 +382,84 @@ mod tests {
         assert!(told(&seen).contains("vol-of-the-staging"), "{}", told(&seen));
         seen.staging[0].used_by.clear();
         assert!(!told(&seen).contains("vol-of-the-staging"), "it is staged for another volume");
+    }
+
+    fn since(seen: &mut Observation, since_ms: Seen<u64>) {
+        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
+        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
+        info.since_ms = since_ms;
+    }
+
+    /// As on a real node: the driver was gone for a while, and `umount` was told although the kubelet's next try did it.
+    #[test]
+    fn a_driver_that_is_just_back_is_waited_for() {
+        let mut seen = sample::mounted("ext4");
+        since(&mut seen, Seen::Seen(sample::NOW - 72_000));
+        assert_eq!(causes(&seen), ["CsiDriverBack"]);
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
+        let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+        let root = finding.roots().next().unwrap();
+        assert_eq!(root.state, "there since 14:12:08Z; the kubelet tries again by 14:14:10Z");
+        let commands: Vec<&String> = finding.remedy.steps.iter().filter_map(|step| step.command.as_ref()).collect();
+        assert!(commands.iter().all(|command| !command.contains("umount")), "{commands:?}");
+        // It has not unmounted it either: then it was asked, and did not.
+        since(&mut seen, Seen::Seen(sample::NOW - 122_000));
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        since(&mut seen, Seen::Missing);
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "an older agent did not look");
+        // What it answered before it went says nothing of what it will.
+        since(&mut seen, Seen::Seen(sample::NOW - 5_000));
+        table(&mut seen).clear();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        assert_eq!(causes(&seen), ["CsiDriverBack"]);
+    }
+
+    #[test]
+    fn a_holder_is_named_beside_a_driver_that_is_back() {
+        let mut seen = sample::mounted("ext4");
+        since(&mut seen, Seen::Seen(sample::NOW - 5_000));
+        seen.holders[0].holders.push(Holder {
+            pid: 700,
+            start_ticks: 1,
+            comm: "du".into(),
+            state: 'S',
+            how: How::Cwd(HostPath::from("/x")),
+            copy: CopyKind::Original,
+            mount_ns: 9,
+            owner: Owner::Host,
+        });
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
+    }
+
+    /// A clock that was set back, or a driver that plays with it; and one whose socket has gone meanwhile.
+    #[test]
+    fn a_driver_of_an_odd_age_is_blamed_for_nothing() {
+        let gone = Seen::Failed(Fault::new("/reg.sock", (FaultKind::Gone, "has gone while it was looked at")));
+        for odd in [Seen::Seen(sample::NOW + 86_400_000), Seen::Seen(u64::MAX), gone] {
+            let mut seen = sample::mounted("ext4");
+            since(&mut seen, odd.clone());
+            assert_eq!(causes(&seen), ["VolumeMountedNoHolder"], "{odd:?}");
+            assert_eq!(sample::verdict(&seen), findings::Verdict::CannotTell);
+            let text = serde_json::to_string(&crate::gates::judge(&seen).pods[0].findings).unwrap();
+            assert!(text.contains("since when the driver is there cannot be told"), "{text}");
+            assert!(!text.contains("umount /"), "{text}");
+        }
+        // Made between two looks at the clock.
+        let mut seen = sample::mounted("ext4");
+        since(&mut seen, Seen::Seen(sample::NOW + 900));
+        assert_eq!(causes(&seen), ["CsiDriverBack"]);
+    }
+
+    /// Its registrar runs on, and it has gone with its socket.
+    #[test]
+    fn a_driver_whose_socket_does_not_exist_is_not_there() {
+        let mut seen = sample::mounted("ext4");
+        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
+        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
+        info.listens = Seen::Missing;
+        assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
+        let text = serde_json::to_string(&crate::gates::judge(&seen).pods[0].findings).unwrap();
+        assert!(text.contains("registered, but its socket does not exist"), "{text}");
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! A volume is staged before it is mounted into a pod, and unstaged after: what is staged for nobody keeps its
 //! device attached. While pods come and go, that is nothing to speak of.
 
-use findings::{CauseRef, Finding, Placeholder, cause};
+use findings::{CauseRef, Finding, Patience, Placeholder, cause};
 
 use super::{NotLookedFor, finding_builder::of_node, words};
-use crate::observation::{Observation, PodDir, StagingMount, VolData};
+use crate::{
+    facts::Facts,
+    observation::{ApiPod, Observation, PodDir, Question, Seen, StagingMount, VolData},
+};
 
 /// Staging mounts that no pod on this node uses: their volumes cannot be detached.
-pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
+pub fn find(seen: &Facts<'_>) -> Result<Vec<Finding>, NotLookedFor> {
     let cause = &cause::GLOBAL_MOUNT_LEFT;
     let volumes = seen.pod_dirs.get().into_iter().flatten().flat_map(|dir| dir.volumes.get().into_iter().flatten());
     let used: Vec<(&str, &str)> = volumes
@@ -24,8 +27,8 @@ pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
         };
         staging.used_by.is_empty() && !by_data
     };
-    let is_quiet = |dir: &PodDir| cause.patience.has_passed(seen.at_ms.saturating_sub(dir.changed_ms));
-    if !seen.pod_dirs.get().is_some_and(|dirs| dirs.iter().all(is_quiet)) {
+    let left: Vec<&StagingMount> = seen.staging.iter().filter(is_left).collect();
+    if seen.pod_dirs.get().is_none() || (!left.is_empty() && !is_quiet(seen, &left, cause.patience)) {
         return Err(NotLookedFor(CauseRef(cause)));
     }
     let finding = |staging: &StagingMount| {
@@ -41,7 +44,37 @@ pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
             .root(staging.path.show())
             .finish()
     };
-    Ok(seen.staging.iter().filter(is_left).map(finding).collect())
+    Ok(left.into_iter().map(finding).collect())
+}
+
+/// Whether nothing tells that one of these has just been staged for a pod, or is just being unstaged after one: the
+/// kubelet unstages what the last pod has let go, and the directory of that pod is often gone before the driver answers.
+fn is_quiet(seen: &Facts<'_>, left: &[&StagingMount], patience: Patience) -> bool {
+    let has_passed = |time_ms: u64| patience.has_passed(seen.at_ms.saturating_sub(time_ms));
+    // Asked last, as it looks into the directories of all pods.
+    let is_unchanged = || {
+        !seen.is_settled(Question::VolumesChanged)
+            || match &seen.volumes_changed_ms {
+                Seen::Seen(changed_ms) => has_passed(*changed_ms),
+                // An observation of an older agent.
+                Seen::Missing => true,
+                Seen::Failed(_) | Seen::NotAsked => false,
+            }
+    };
+    let mut dirs = seen.pod_dirs.get().into_iter().flatten();
+    dirs.all(|dir: &PodDir| has_passed(dir.changed_ms))
+        && left.iter().all(|staging| staging.staged_ms.is_none_or(has_passed))
+        && !seen.api.get().into_iter().flat_map(|api| &api.pods).any(|pod| is_in_the_making(seen, pod))
+        && is_unchanged()
+}
+
+/// Whether a pod waits for its volumes: none of its containers starts before each of them is mounted.
+fn is_in_the_making(seen: &Observation, pod: &ApiPod) -> bool {
+    let volumes = seen.node.kubelet_root.join("pods").join(pod.uid.as_str()).join("volumes");
+    let is_own = |plugin: &str| plugin.starts_with("kubernetes.io~csi") || !plugin.starts_with("kubernetes.io~");
+    let mounts = seen.mounts.kubelet.get().into_iter().flat_map(|table| &table.mounts);
+    let mounted = mounts.filter(|mount| mount.mount_point.below(&volumes).is_some_and(|below| is_own(&below)));
+    pod.phase == "Pending" && pod.deletion.is_none() && mounted.count() < pod.volume_claims.len()
 }
 
 #[cfg(test)]
@@ -61,11 +94,86 @@ mod tests {
             driver: "exam.csi".into(),
             vol_data,
             used_by: Vec::new(),
+            staged_ms: None,
         });
         assert_eq!(node_causes(&seen), [""; 0], "the pod's volume is the one that is staged");
         seen.staging[0].vol_data = VolData::Missing;
         assert_eq!(node_causes(&seen), ["GlobalMountLeft"]);
         pod_dir(&mut seen).changed_ms = seen.at_ms - 1_000;
         assert_eq!(node_causes(&seen), [""; 0], "pods come and go");
+    }
+
+    /// Staged a day ago, as far as anything tells, for nobody.
+    fn left() -> Observation {
+        let mut seen = sample::node();
+        let path = HostPath::from("/var/lib/kubelet/plugins/kubernetes.io/csi/exam.csi/d2e8/globalmount");
+        seen.staging.push(StagingMount {
+            path,
+            dev: Dev { major: 8, minor: 16 },
+            driver: "exam.csi".into(),
+            vol_data: VolData::Missing,
+            used_by: Vec::new(),
+            staged_ms: Some(sample::NOW - 86_400_000),
+        });
+        seen.volumes_changed_ms = Seen::Seen(sample::NOW - 86_400_000);
+        seen
+    }
+
+    fn is_told(seen: &Observation) -> bool {
+        let report = crate::gates::judge(seen);
+        let not_looked_for = report.not_looked_for.iter().any(|cause| cause.0.id == "GlobalMountLeft");
+        let told = !report.node_findings.is_empty();
+        assert_ne!(told, not_looked_for, "it is told, or said that it was not looked for");
+        told
+    }
+
+    /// Its pod's directory is gone, or its own volume is gone from it, and the driver has not answered yet.
+    #[test]
+    fn what_is_just_being_unstaged_is_not_left() {
+        let mut seen = left();
+        assert!(is_told(&seen));
+        seen.volumes_changed_ms = Seen::Seen(sample::NOW - 5_000);
+        assert!(!is_told(&seen));
+        // A clock that was set back.
+        seen.volumes_changed_ms = Seen::Seen(sample::NOW + 86_400_000);
+        assert!(!is_told(&seen));
+        seen.volumes_changed_ms = Seen::Failed(Fault::new("/pods", (FaultKind::Denied, "no")));
+        assert!(!is_told(&seen));
+    }
+
+    /// The driver has staged it, and the pod's own mount comes next.
+    #[test]
+    fn what_has_just_been_staged_is_not_left() {
+        let mut seen = left();
+        seen.staging[0].staged_ms = Some(sample::NOW - 5_000);
+        assert!(!is_told(&seen));
+        // It took the driver long, and only the pod that waits tells of it.
+        let mut seen = left();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let Seen::Seen(other) = sample::deleted().api else { unreachable!() };
+        let pod = ApiPod {
+            deletion: None,
+            phase: "Pending".into(),
+            volume_claims: vec!["data".into()],
+            ..other.pods[0].clone()
+        };
+        api.pods.push(pod);
+        assert!(!is_told(&seen));
+        // It has all its volumes, and waits for its image.
+        let at = format!("/var/lib/kubelet/pods/{}/volumes/", sample::UID);
+        for (dir, told) in [("kubernetes.io~secret/token", false), ("kubernetes.io~csi/pv-2/mount", true)] {
+            sample::table(&mut seen).push(sample::mount(50, "8:32", &format!("{at}{dir}"), "ext4"));
+            assert_eq!(is_told(&seen), told, "{dir}");
+        }
+    }
+
+    #[test]
+    fn nobody_looks_at_all_volumes_where_nothing_is_left() {
+        let asks = |seen: &Observation| crate::plan::plan(seen).contains(&Question::VolumesChanged);
+        let mut seen = left();
+        seen.volumes_changed_ms = Seen::NotAsked;
+        assert!(asks(&seen));
+        seen.staging.clear();
+        assert!(!asks(&seen));
     }
 }

@@ -3,7 +3,8 @@
 use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 
 use super::{
-    block, csi,
+    block,
+    csi::{self, Presence},
     finding_builder::{VOLUMES, of_pod},
     fuse, holder, in_flight, mount_copy, mounts, multipath, nfs, stray, tries, words,
 };
@@ -142,7 +143,8 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     if found.is_empty() {
         found.extend(match mount {
             Some(mount) => left_mounted(view, volume, mount, &head),
-            None => csi::unpublish_fails(view, volume, &head)
+            None => back(view, volume, &head)
+                .or_else(|| csi::unpublish_fails(view, volume, &head))
                 .or_else(|| mounts::directory_left(view, volume, target, &head)),
         });
         found.extend(mounts::automounts(view, target, &head));
@@ -150,18 +152,33 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     found
 }
 
+/// Its driver has just come back.
+fn back(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
+    match csi::presence(view, volume) {
+        Presence::Recent(since_ms) => csi::is_back(view, volume, since_ms, head),
+        Presence::Lasting | Presence::Untold(_) => None,
+    }
+}
+
 /// Nothing holds it. The driver says OK and leaves the mount, or the kubelet's next try will do.
 fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let searched = view.holders(&mount.mount_point);
     let nobody = view.sees_every_holder()
         && searched.is_some_and(|search| search.holders.is_empty() && search.behind_unread_tables == 0);
+    let mut untold = None;
     if view.is_overdue_by(UNMOUNT_RETRY_MS) && nobody {
+        match csi::presence(view, volume) {
+            Presence::Recent(since_ms) => return csi::is_back(view, volume, since_ms, head),
+            Presence::Untold(why) => untold = Some(why),
+            Presence::Lasting => {}
+        }
         if let Some(found) = in_flight::find(view, mount, head) {
             return Some(found);
         }
         let known =
             csi::left_mounted(view, volume, mount, head).or_else(|| not_reconstructed(view, volume, mount, head));
-        if known.is_some() {
+        // A driver that is just back may not have been asked yet.
+        if known.is_some() && untold.is_none() {
             return known;
         }
     }
@@ -185,6 +202,10 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         .evidence("search for holders", says)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
+    let found = match untold {
+        Some(why) => found.evidence("CSI driver", format!("since when the driver is there cannot be told: {why}")),
+        None => found,
+    };
     let found = if is_late { tries::tell(view, tries.as_ref(), found) } else { found };
     Some(found.finish())
 }

@@ -99,6 +99,12 @@ pub fn csi_driver(name: &str) -> Subject {
     Subject::new(format!("CSI driver {}", clean(name, 80)), Thing::csi_driver(name))
 }
 
+/// A time of day: `14:03:12Z`.
+pub fn at(ms: u64) -> String {
+    let time = i64::try_from(ms / 1000).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    time.unwrap_or_default().strftime("%H:%M:%SZ").to_string()
+}
+
 /// The end of a path, whole components of it: a pod's uid and what stands before it are known.
 /// The evidence and the commands have it whole.
 pub fn path(path: &HostPath) -> String {

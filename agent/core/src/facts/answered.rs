@@ -42,6 +42,8 @@ impl Question {
             }
             Holders(path) => seen.holders.iter().any(|search| search.mount_point == *path),
             InFlight => !seen.in_flight.is_empty(),
+            WritableFiles(pid) => seen.writable.iter().any(|known| known.pid == *pid),
+            VolumesChanged => seen.volumes_changed_ms != Seen::NotAsked,
             UnmountedDevices => !seen.unmounted_devices.is_empty(),
             FuseConnection(number) => seen.fuse.iter().any(|connection| connection.number == *number),
             FuseAnswer { connection, .. } => {

@@ -96,6 +96,23 @@ pub struct ApiPod {
     pub volume_claims: Vec<String>,
     /// Its volumes' names.
     pub volumes: Vec<String>,
+    /// Who made it, and would make another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<Controller>,
+    /// Whether it runs and is ready.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ready: bool,
+}
+
+/// The owner reference that has `controller: true`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Controller {
+    /// `StatefulSet`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid: one of the same name may have been made anew.
+    pub uid: String,
 }
 
 impl ApiPod {

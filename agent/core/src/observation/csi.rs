@@ -22,6 +22,10 @@ pub struct CsiDriverInfo {
     pub endpoint: HostPath,
     /// Whether something listens on that socket.
     pub listens: Seen<bool>,
+    /// Milliseconds since the epoch when the younger of its two sockets was made: the driver is there since then.
+    /// `Missing` in observations of older agents.
+    #[serde(default)]
+    pub since_ms: Seen<u64>,
 }
 
 /// A staged volume: `<root-dir>/plugins/kubernetes.io/csi/<driver>/<sha256>/globalmount`.
@@ -37,6 +41,9 @@ pub struct StagingMount {
     pub vol_data: VolData,
     /// Mount points below `pods/` that show the same file system.
     pub used_by: Vec<HostPath>,
+    /// Milliseconds since the epoch when it was staged: when the directory around it was last changed.
+    #[serde(default)]
+    pub staged_ms: Option<u64>,
 }
 
 /// A staging directory (`globalmount`) in which nothing is mounted.

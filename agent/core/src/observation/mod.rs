@@ -25,6 +25,7 @@ pub mod sample;
 mod seen;
 mod shim;
 mod volume;
+mod writable;
 
 use std::collections::BTreeSet;
 
@@ -50,6 +51,7 @@ pub use runtime::*;
 pub use seen::Seen;
 pub use shim::Shim;
 pub use volume::*;
+pub use writable::*;
 
 /// Everything seen in one look at the node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,6 +102,9 @@ pub struct Observation {
     /// Descriptors on their way between processes; looked for only where a volume is held by nobody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_flight: Vec<InFlight>,
+    /// What processes could go on writing to; looked for only where a forced deletion would leave them a volume.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<WritableFiles>,
     /// Mounts in other mount namespaces of what should be gone here; looked for only where such a
     /// copy matters.
     #[serde(default, alias = "elsewhere")]
@@ -111,6 +116,10 @@ pub struct Observation {
     pub kubelet_counters: Seen<KubeletCounters>,
     /// CSI staging mounts (`globalmount`).
     pub staging: Vec<StagingMount>,
+    /// Milliseconds since the epoch when a pod's directory or a CSI volume of one last came or went; asked only where
+    /// something is staged that no pod uses.
+    #[serde(default)]
+    pub volumes_changed_ms: Seen<u64>,
     /// Staging directories in which nothing is mounted.
     #[serde(default)]
     pub unstaged: Vec<UnstagedVolume>,

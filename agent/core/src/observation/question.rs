@@ -55,8 +55,12 @@ pub enum Question {
     Holders(HostPath),
     /// Which processes have been sent descriptors that they have not received.
     InFlight,
+    /// What of pods' volumes this process can write to.
+    WritableFiles(u32),
     /// Mounts in other mount namespaces whose mount point ends like this.
     MountCopies(String),
+    /// When a pod's directory or a CSI volume of one last came or went.
+    VolumesChanged,
     /// Which block devices have a living file system and no mount here.
     UnmountedDevices,
     /// This FUSE connection, and who serves it.
@@ -125,6 +129,8 @@ pub const CALL: Duration = Duration::from_millis(1500);
 const REGISTRATION: Duration = Duration::from_millis(500);
 /// The search for holders, mappings included.
 const HOLDERS: Duration = Duration::from_millis(800);
+/// The mappings of a pod's own processes.
+const MAPPINGS: Duration = Duration::from_millis(200);
 /// A FUSE server that lives answers a `stat` within milliseconds.
 const FUSE: Duration = Duration::from_millis(300);
 
@@ -146,6 +152,7 @@ impl Question {
             | CsiDrivers
             | PersistentVolume(_)
             | MultipathMap(_)
+            | VolumesChanged
             | UnmountedDevices => Cost::Read,
             // One status for each process of a pod; nothing can be judged before.
             KilledProcesses => Cost::Read,
@@ -153,7 +160,7 @@ impl Question {
             PidNamespace(_) => Cost::Read,
             // One table; that of the kubelet's namespace is in memory.
             MountTable { .. } | RootFileSystem(_) => Cost::Read,
-            Holders(_) | InFlight | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
+            Holders(_) | InFlight | WritableFiles(_) | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
             // A list of thousands of lines, and only where all else has explained nothing.
             KubeletCounters => Cost::Search,
             WaitingThreads(_) | FuseAnswer { .. } | BlockStack(_) => Cost::Wait,
@@ -182,12 +189,13 @@ impl Question {
             | MultipathMap(_)
             | Shims(_) => Hazard::Direct,
             // The kubelet's own directory; no path on a file system that needs a server is touched.
-            PodVolumes(_) | DraState => Hazard::Direct,
+            PodVolumes(_) | VolumesChanged | DraState => Hazard::Direct,
             ContainerStatus(_) | SandboxStatus(_) => Hazard::Conversation(STATUS),
             ContainerState(_) | RuntimeConditions | PersistentVolume(_) | KubeletCounters => Hazard::Conversation(CALL),
             CsiDrivers => Hazard::Conversation(REGISTRATION),
             // Mappings take the lock of the process's memory, which a task in D may hold.
             Holders(_) => Hazard::Child(HOLDERS),
+            WritableFiles(_) => Hazard::Child(MAPPINGS),
             // A `stat` waits for the server.
             FuseAnswer { .. } => Hazard::Child(FUSE),
         }

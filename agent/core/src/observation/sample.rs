@@ -81,10 +81,12 @@ pub fn node() -> Observation {
         fuse: Vec::new(),
         holders: Vec::new(),
         in_flight: Vec::new(),
+        writable: Vec::new(),
         mount_copies: Vec::new(),
         csi: Seen::Missing,
         kubelet_counters: Seen::Missing,
         staging: Vec::new(),
+        volumes_changed_ms: Seen::Missing,
         unstaged: Vec::new(),
         unmounted_devices: Vec::new(),
         loops: Vec::new(),
@@ -108,6 +110,8 @@ pub fn deleted() -> Observation {
         claims: Vec::new(),
         volume_claims: Vec::new(),
         volumes: Vec::new(),
+        controller: None,
+        ready: false,
     };
     seen.api = Seen::Seen(ApiFacts {
         pods: vec![pod],
@@ -187,8 +191,12 @@ pub fn mounted(fs_type: &str) -> Observation {
         faults: Vec::new(),
     }]);
     table(&mut seen).push(mount(46, "0:41", target.as_str().unwrap(), fs_type));
-    let info =
-        CsiDriverInfo { name: "exam.csi".into(), endpoint: HostPath::from("/csi.sock"), listens: Seen::Seen(true) };
+    let info = CsiDriverInfo {
+        name: "exam.csi".into(),
+        endpoint: HostPath::from("/csi.sock"),
+        listens: Seen::Seen(true),
+        since_ms: Seen::Seen(NOW - 86_400_000),
+    };
     seen.csi = Seen::Seen(vec![CsiDriver { socket: HostPath::from("/reg.sock"), info: Seen::Seen(info) }]);
     seen.holders = vec![HolderSearch {
         mount_point: target,

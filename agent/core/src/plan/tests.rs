@@ -16,6 +16,7 @@ fn lists(whole: &Observation) -> Observation {
     seen.node.dra_pods = Seen::NotAsked;
     seen.csi = Seen::NotAsked;
     seen.kubelet_counters = Seen::NotAsked;
+    seen.volumes_changed_ms = Seen::NotAsked;
     seen.mounts.others.clear();
     if let Seen::Seen(api) = &mut seen.api {
         api.volumes.clear();
@@ -51,6 +52,7 @@ fn lists(whole: &Observation) -> Observation {
     seen.fuse.clear();
     seen.holders.clear();
     seen.in_flight.clear();
+    seen.writable.clear();
     seen.mount_copies.clear();
     seen.unmounted_devices.clear();
     seen
@@ -157,6 +159,8 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
             copy.mount.mount_point.as_path().ends_with(end)
         }),
         InFlight => seen.in_flight = whole.in_flight.clone(),
+        WritableFiles(pid) => copy_all(&whole.writable, &mut seen.writable, |known| known.pid == *pid),
+        VolumesChanged => seen.volumes_changed_ms = whole.volumes_changed_ms.clone(),
         UnmountedDevices => seen.unmounted_devices = whole.unmounted_devices.clone(),
         FuseConnection(number) => {
             let from = whole.fuse.iter().filter(|connection| connection.number == *number).cloned();

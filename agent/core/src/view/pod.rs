@@ -299,6 +299,12 @@ impl<'a> PodView<'a> {
         &self.seen.kubelet_counters
     }
 
+    /// What a process can go on writing to.
+    pub fn writable_files(&self, pid: u32) -> Option<&'a WritableFiles> {
+        self.seen.is_settled(Question::WritableFiles(pid));
+        self.seen.writable.iter().find(|known| known.pid == pid)
+    }
+
     /// The search for holders of the mount at `path`, if one was made.
     pub fn holders(&self, path: &HostPath) -> Option<&'a HolderSearch> {
         self.seen.holders.iter().find(|search| search.mount_point == *path)

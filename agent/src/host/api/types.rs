@@ -9,7 +9,7 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny},
 };
 
-use crate::observation::{ApiPod, Deletion, PersistentVolume};
+use crate::observation::{ApiPod, Controller, Deletion, PersistentVolume};
 
 /// Of the names in one list of a pod so many are kept: who makes a pod chooses how many it has.
 const MOST_NAMES: usize = 100;
@@ -58,6 +58,24 @@ struct PodMeta {
     deletion_timestamp: Option<Timestamp>,
     deletion_grace_period_seconds: Option<u64>,
     finalizers: Vec<String>,
+    owner_references: Vec<OwnerReference>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct OwnerReference {
+    kind: String,
+    name: String,
+    uid: String,
+    controller: bool,
+}
+
+impl OwnerReference {
+    fn controller(self) -> Option<Controller> {
+        let OwnerReference { kind, name, uid, controller } = self;
+        let is_short = [&kind, &name, &uid].iter().all(|text| text.len() <= LONGEST_NAME);
+        (controller && is_short && !uid.is_empty()).then_some(Controller { kind, name, uid })
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -107,6 +125,7 @@ struct Named {
 struct PodStatus {
     phase: String,
     container_statuses: Vec<ContainerStatus>,
+    conditions: Vec<Condition>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -128,6 +147,11 @@ struct Terminated {
 }
 
 impl PodStatus {
+    fn is_ready(&self) -> bool {
+        let ready = |condition: &Condition| condition.r#type == "Ready" && condition.status == "True";
+        self.phase == "Running" && self.conditions.iter().any(ready)
+    }
+
     /// When the last container ended; none while one has not.
     fn finished_ms(&self) -> Option<u64> {
         let ends = self.container_statuses.iter().map(|status| status.state.terminated.as_ref()?.finished_at);
@@ -161,6 +185,8 @@ impl Pod {
             namespace: metadata.namespace,
             name: metadata.name,
             finished_ms: status.finished_ms(),
+            ready: status.is_ready(),
+            controller: metadata.owner_references.into_iter().find_map(OwnerReference::controller),
             phase: status.phase,
             finalizers: bounded(metadata.finalizers),
             claims: names(spec.resource_claims),
@@ -351,6 +377,30 @@ mod tests {
         let volume = serde_json::from_value::<Volume>(json).unwrap().reduce("pv-1".into()).unwrap();
         assert_eq!(volume.claim.as_deref(), Some("shop/data-db-0"));
         assert_eq!(volume.access_modes, ["ReadWriteOnce"]);
+    }
+
+    #[test]
+    fn a_pod_names_its_controller_and_whether_it_is_ready() {
+        let pod = |owner: serde_json::Value, phase: &str| {
+            let json = serde_json::json!({
+                "metadata": {"uid": "96fb425e-919e-44f9-8b42-b1254a602ba1", "ownerReferences": [
+                    {"kind": "Node", "name": "node-a", "uid": "n", "apiVersion": "v1"}, owner
+                ]},
+                "status": {"phase": phase, "conditions": [
+                    {"type": "Initialized", "status": "True"}, {"type": "Ready", "status": "True"}
+                ]}
+            });
+            serde_json::from_value::<Pod>(json).unwrap().reduce().unwrap()
+        };
+        let owner = serde_json::json!({"kind": "StatefulSet", "name": "db", "uid": "u", "controller": true});
+        let seen = pod(owner.clone(), "Running");
+        let controller = Controller { kind: "StatefulSet".into(), name: "db".into(), uid: "u".into() };
+        assert_eq!((seen.controller, seen.ready), (Some(controller), true));
+        assert!(!pod(owner, "Failed").ready, "a condition may be left of better times");
+        assert_eq!(
+            pod(serde_json::json!({"kind": "StatefulSet", "name": "db", "uid": "u"}), "Running").controller,
+            None
+        );
     }
 
     /// The server's clock is 40 s ahead; the Node was cut off until a minute ago.

@@ -11,6 +11,8 @@ pub(super) enum Line {
     Stat(FuseProbe),
     /// A process has this file mapped.
     Mapping { pid: u32, path: HostPath },
+    /// A process can write to this file by a mapping.
+    WritableMapping { pid: u32, dev: Dev, path: HostPath },
     /// A process has been looked at to the end.
     Looked { pid: u32 },
     /// Where a process's link (`cwd`, `fd/3`) leads.

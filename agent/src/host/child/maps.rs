@@ -5,23 +5,40 @@ use crate::observation::{Dev, HostPath};
 
 /// The files of `dev` that are mapped, each once.
 pub(super) fn files_of(bytes: &[u8], dev: Dev) -> Vec<HostPath> {
-    let mut files: Vec<HostPath> = bytes.split(|b| *b == b'\n').filter_map(|line| file_of(line, dev)).collect();
+    each_once(bytes, |line| file_of(line).filter(|file| file.dev == dev).map(|file| file.path))
+}
+
+/// The files of `devs` to which a mapping writes, each once: one that is private keeps what is written to itself.
+pub(super) fn writable_files(bytes: &[u8], devs: &[Dev]) -> Vec<(Dev, HostPath)> {
+    let is_meant = |file: &MappedFile| file.is_written && devs.contains(&file.dev);
+    each_once(bytes, |line| file_of(line).filter(is_meant).map(|file| (file.dev, file.path)))
+}
+
+fn each_once<T: Ord>(bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
+    let mut files: Vec<T> = bytes.split(|b| *b == b'\n').filter_map(read).collect();
     files.sort();
     files.dedup();
     files
 }
 
+struct MappedFile {
+    dev: Dev,
+    path: HostPath,
+    /// What is written to the memory reaches the file.
+    is_written: bool,
+}
+
 /// `7f1c…-7f1d… r--p 00000000 fe:00 1234                 /usr/lib/libc.so`
-fn file_of(line: &[u8], dev: Dev) -> Option<HostPath> {
+fn file_of(line: &[u8]) -> Option<MappedFile> {
     let mut fields = line.splitn(6, |b| *b == b' ');
-    let device = std::str::from_utf8(fields.nth(3)?).ok()?;
+    let rights = fields.nth(1)?;
+    let device = std::str::from_utf8(fields.nth(1)?).ok()?;
     let (major, minor) = device.split_once(':')?;
     let hex = |digits| u32::from_str_radix(digits, 16).ok();
-    if (hex(major)?, hex(minor)?) != (dev.major, dev.minor) {
-        return None;
-    }
+    let dev = Dev { major: hex(major)?, minor: hex(minor)? };
     let path = fields.nth(1)?.trim_ascii_start();
-    path.starts_with(b"/").then(|| HostPath::new(unescape_newlines(path)))
+    let is_written = rights.get(1) == Some(&b'w') && rights.get(3) == Some(&b's');
+    path.starts_with(b"/").then(|| MappedFile { dev, path: HostPath::new(unescape_newlines(path)), is_written })
 }
 
 /// The kernel escapes only the newline here.
@@ -58,10 +75,20 @@ mod tests {
         assert!(files_of(MAPS, Dev { major: 0, minor: 0 }).is_empty());
     }
 
+    #[test]
+    fn only_a_shared_mapping_writes_to_its_file() {
+        let text = b"1-2 rw-p 0 08:10 7 /data/private\n1-2 r--s 0 08:10 7 /data/read\n\
+1-2 rw-s 0 08:10 7 /data/index\n3-4 rw-s 0 08:10 7 /data/index\n1-2 rw-s 0 00:05 7 /other\n1-2 rw-s\n";
+        let found = writable_files(text, &[Dev { major: 0, minor: 0x29 }, Dev { major: 8, minor: 16 }]);
+        assert_eq!(found, [(Dev { major: 8, minor: 16 }, "/data/index".into())]);
+        assert!(writable_files(text, &[]).is_empty());
+    }
+
     proptest! {
         #[test]
         fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = files_of(&bytes, Dev { major: 0, minor: 0 });
+            let _ = writable_files(&bytes, &[Dev { major: 0, minor: 0 }]);
         }
     }
 }

@@ -19,6 +19,7 @@ mod run;
 pub(crate) mod tests;
 
 use std::{
+    collections::BTreeSet,
     ffi::{CStr, CString},
     path::Path,
     sync::{Mutex, PoisonError},
@@ -64,6 +65,17 @@ pub struct Mappings {
     pub found: Vec<(u32, HostPath)>,
     /// How many processes were looked at to the end.
     pub looked_at: u32,
+    /// Why not all were.
+    pub fault: Option<Fault>,
+}
+
+/// Which files processes can write to by their mappings.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct WritableMappings {
+    /// Process, file system and file.
+    pub found: Vec<(u32, Dev, HostPath)>,
+    /// Who was looked at to the end.
+    pub looked_at: Vec<u32>,
     /// Why not all were.
     pub fault: Option<Fault>,
 }
@@ -171,6 +183,26 @@ impl Prober {
             match line {
                 Line::Mapping { pid, path } => mappings.found.push((pid, path)),
                 Line::Looked { .. } => mappings.looked_at += 1,
+                Line::Failed(fault) => mappings.fault = Some(fault),
+                _ => {}
+            }
+        }
+        if let Some(error) = error {
+            mappings.fault = Some(Fault::new("/proc/<pid>/maps", error));
+        }
+        mappings
+    }
+
+    /// Which files of `devs` each of `pids` can write to by a mapping, one after another.
+    pub fn writable_mappings(&self, devs: &BTreeSet<Dev>, pids: &[u32], deadline: Duration) -> WritableMappings {
+        let names: Vec<String> = devs.iter().map(Dev::to_string).collect();
+        let args = std::iter::once(names.join(",")).chain(pids.iter().map(u32::to_string));
+        let (said, error) = self.ask("writable mappings", "writable", args, deadline);
+        let mut mappings = WritableMappings::default();
+        for line in said {
+            match line {
+                Line::WritableMapping { pid, dev, path } => mappings.found.push((pid, dev, path)),
+                Line::Looked { pid } => mappings.looked_at.push(pid),
                 Line::Failed(fault) => mappings.fault = Some(fault),
                 _ => {}
             }

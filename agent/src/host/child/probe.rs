@@ -25,6 +25,7 @@ pub(super) fn probe(args: &[String], out: &OwnedFd) -> Result<(), Errno> {
     let done = match args {
         [kind, path] if kind == "stat" => stat(path, out),
         [kind, dev, pids @ ..] if kind == "mappings" => mappings(dev, pids, out),
+        [kind, devs, pids @ ..] if kind == "writable" => writable_mappings(devs, pids, out),
         [kind, links @ ..] if kind == "places" => places(links, out),
         _ => return Err(Errno::EINVAL),
     };
@@ -67,13 +68,27 @@ fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
 
 fn mappings(dev: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
     let Some(dev) = Dev::parse(dev) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    each_map(pids, out, |pid, bytes| {
+        let files = maps::files_of(bytes, dev);
+        files.into_iter().map(|path| Line::Mapping { pid, path }).collect()
+    })
+}
+
+fn writable_mappings(devs: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
+    let devs: Vec<Dev> = devs.split(',').filter_map(Dev::parse).collect();
+    each_map(pids, out, |pid, bytes| {
+        let files = maps::writable_files(bytes, &devs);
+        files.into_iter().map(|(dev, path)| Line::WritableMapping { pid, dev, path }).collect()
+    })
+}
+
+/// Says what there is in the mappings of each process, and that it has been looked at.
+fn each_map(pids: &[String], out: &OwnedFd, find: impl Fn(u32, &[u8]) -> Vec<Line>) -> io::Result<()> {
     for pid in pids.iter().filter_map(|pid| pid.parse().ok()) {
         let path = format!("/proc/{pid}/maps");
         match read(&path, MAPS_CAP) {
             Ok(bytes) => {
-                for path in maps::files_of(&bytes, dev) {
-                    say(out, &Line::Mapping { pid, path })?;
-                }
+                find(pid, &bytes).iter().try_for_each(|line| say(out, line))?;
                 say(out, &Line::Looked { pid })?;
             }
             Err(error) => say_error(out, &path, &error)?,

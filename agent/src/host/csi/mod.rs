@@ -63,7 +63,13 @@ pub async fn drivers(
         let info = match said.unwrap_or_else(late) {
             Seen::Seen((name, endpoint)) => {
                 let listens = listens(host, sockets, &table.mounts, &endpoint).await;
-                Seen::Seen(CsiDriverInfo { name, endpoint, listens })
+                let since_ms = match made_ms(host, &table.mounts, &socket) {
+                    Seen::Seen(registered) if listens != Seen::Missing => {
+                        made_ms(host, &table.mounts, &endpoint).map(|made| made.max(registered))
+                    }
+                    registered => registered,
+                };
+                Seen::Seen(CsiDriverInfo { name, endpoint, listens, since_ms })
             }
             Seen::Missing => Seen::Missing,
             Seen::NotAsked => Seen::NotAsked,
@@ -101,6 +107,22 @@ fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<Vec<HostPath>> {
     sockets.sort();
     sockets.truncate(SOCKETS_CAP);
     Seen::Seen(sockets)
+}
+
+/// When a socket was made. One that has gone meanwhile is a failure: nothing is known of its age.
+fn made_ms(host: &HostRoot, mounts: &[Mount], socket: &HostPath) -> Seen<u64> {
+    let gone = || Seen::Failed(Fault::new(socket, (FaultKind::Gone, "has gone while it was looked at")));
+    let Some(parent) = socket.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else { return gone() };
+    let facts = match Tree::open(host, &parent, mounts) {
+        Seen::Seen(tree) => tree.facts(socket),
+        Seen::Failed(fault) => Seen::Failed(fault),
+        Seen::Missing | Seen::NotAsked => Seen::Missing,
+    };
+    match facts {
+        Seen::Seen(facts) => Seen::Seen(facts.changed_ms),
+        Seen::Failed(fault) => Seen::Failed(fault),
+        Seen::Missing | Seen::NotAsked => gone(),
+    }
 }
 
 /// The endpoint is the driver's own word: it is looked up in the mount table first, and reached without links.

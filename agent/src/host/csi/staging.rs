@@ -18,8 +18,9 @@ pub fn staging(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> 
             Seen::Missing | Seen::NotAsked => VolData::Missing,
             Seen::Failed(fault) => VolData::Failed(fault.clone()),
         };
+        let staged_ms = tree.get().and_then(|tree| Some(tree.facts(&beside).get()?.changed_ms));
         let (path, dev) = (mount.mount_point.clone(), mount.dev);
-        Some(StagingMount { driver, path, dev, vol_data, used_by: used_by.collect() })
+        Some(StagingMount { driver, path, dev, vol_data, used_by: used_by.collect(), staged_ms })
     };
     table.mounts.iter().filter_map(staged).collect()
 }

@@ -40,6 +40,7 @@ fn finds_what_is_staged_and_who_uses_it() {
     assert_eq!(found.len(), 2);
     assert_eq!((found[0].driver.as_str(), found[0].path.clone()), ("exam.csi.example.com", beside.join("globalmount")));
     assert!(matches!(&found[0].vol_data, VolData::Read(volume) if volume.handle == "vol-1"));
+    assert!(found[0].staged_ms.is_some_and(|staged| staged > 0) && found[1].staged_ms.is_none());
     assert_eq!(found[0].used_by.len(), 1);
     assert!(found[0].used_by[0].as_str().unwrap().ends_with("pv-csi-1/mount"));
     assert_eq!((&found[1].vol_data, found[1].used_by.len()), (&VolData::Missing, 0));
@@ -148,9 +149,12 @@ async fn asks_all_registration_sockets_at_once() {
     let seen = seen.get().cloned().unwrap();
     let at = |name: &str| seen.iter().find(|driver| driver.socket == registry.join(name)).cloned().unwrap().info;
     assert_eq!(seen.len(), 5);
-    let listening = CsiDriverInfo { name: "a.example.com".to_owned(), endpoint, listens: Seen::Seen(true) };
+    let made = |socket: &HostPath| crate::sys::file_facts(socket.as_path()).unwrap().changed_ms;
+    let since_ms = Seen::Seen(made(&endpoint).max(made(&registry.join("a.sock"))));
+    let listening = CsiDriverInfo { name: "a.example.com".to_owned(), endpoint, listens: Seen::Seen(true), since_ms };
     assert_eq!(at("a.sock"), Seen::Seen(listening));
     assert_eq!(at("folder/b.sock").get().unwrap().listens, Seen::Missing);
+    assert_eq!(at("folder/b.sock").get().unwrap().since_ms, Seen::Seen(made(&registry.join("folder/b.sock"))));
     assert_eq!(at("c.sock"), Seen::Missing);
     assert!(at("d.sock").fault().unwrap().says.contains("did not answer within"));
     assert!(at("e.sock").fault().unwrap().says.contains("cannot be reached"));

@@ -11,7 +11,7 @@ use super::Scan;
 use crate::{
     host::{
         block_stack, census::Census, cgroups, csi, fuse, holders, in_flight, kubelet, mount_copies, multipath, netns,
-        processes, runtime, shims, superblocks, volumes,
+        processes, runtime, shims, superblocks, volumes, writable,
     },
     observation::*,
     sys, view,
@@ -37,6 +37,7 @@ struct Together {
     persistent_volumes: Vec<String>,
     root_file_systems: Vec<String>,
     held: Vec<HostPath>,
+    writable: Vec<u32>,
     copies: Vec<String>,
     fuse: Vec<u32>,
     shims: Vec<String>,
@@ -94,8 +95,10 @@ impl Scan<'_> {
                 Question::MountTable { ns, tid } => self.mount_table(*ns, *tid, seen),
                 Question::RootFileSystem(container) => together.root_file_systems.push(container.clone()),
                 Question::Holders(path) => together.held.push(path.clone()),
+                Question::WritableFiles(pid) => together.writable.push(*pid),
                 Question::MountCopies(end) => together.copies.push(end.clone()),
                 Question::InFlight => seen.in_flight = in_flight::owners(self.census(), MOST_IN_FLIGHT),
+                Question::VolumesChanged => self.volumes_changed(seen),
                 Question::UnmountedDevices => self.unmounted_devices(seen),
                 Question::FuseConnection(number) => together.fuse.push(*number),
                 Question::FuseAnswer { connection, mount_point } => {
@@ -124,6 +127,9 @@ impl Scan<'_> {
         }
         if !asked.held.is_empty() {
             self.holders(&asked.held, asked.deadline, seen);
+        }
+        if !asked.writable.is_empty() {
+            self.writable_files(&asked.writable, asked.deadline, seen);
         }
         if !asked.copies.is_empty() {
             self.mount_copies(&asked.copies, seen);
@@ -293,11 +299,24 @@ impl Scan<'_> {
         seen.holders.extend(holders::search(&targets, table, &mut self.reader, &options));
     }
 
+    fn writable_files(&mut self, pids: &[u32], deadline: Duration, seen: &mut Observation) {
+        let Some(table) = seen.mounts.kubelet.get() else { return };
+        let pods = seen.node.kubelet_root.join("pods");
+        let below = table.mounts.iter().filter(|mount| mount.mount_point.is_below(&pods));
+        let devs: BTreeSet<Dev> = below.map(|mount| mount.dev).collect();
+        seen.writable.extend(writable::files(pids, &devs, &mut self.reader, self.prober, deadline));
+    }
+
     /// In all namespaces but the kubelet's and pid 1's.
     fn mount_copies(&mut self, ends: &[String], seen: &mut Observation) {
         let own = seen.mounts.kubelet.get().map(|table| table.ns).into_iter().chain(seen.node.init_mount_ns);
         let census = self.census.get_or_init(Census::take);
         seen.mount_copies.extend(mount_copies::search(ends, &own.collect(), census, &mut self.reader));
+    }
+
+    fn volumes_changed(&self, seen: &mut Observation) {
+        let Some(table) = seen.mounts.kubelet.get() else { return };
+        seen.volumes_changed_ms = volumes::changed_ms(&self.host, &seen.node.kubelet_root, table);
     }
 
     fn unmounted_devices(&mut self, seen: &mut Observation) {

@@ -77,6 +77,26 @@ fn pod_dir(tree: &Tree<'_>, pods: &HostPath, uid: PodUid) -> Option<PodDir> {
     Some(dir)
 }
 
+/// When a pod's directory, or a CSI volume in one, last came or went.
+pub fn changed_ms(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> Seen<u64> {
+    let pods = kubelet_root.join("pods");
+    let tree = match Tree::open(host, &pods, &table.mounts) {
+        Seen::Seen(tree) => tree,
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    let all = match tree.list(&pods, ENTRIES_CAP).map(listed) {
+        Seen::Seen(uids) => uids,
+        Seen::Missing | Seen::NotAsked => return Seen::Missing,
+        Seen::Failed(fault) => return Seen::Failed(fault),
+    };
+    let volumes = all.iter().map(|uid| pods.join(uid.as_str()).join("volumes/kubernetes.io~csi"));
+    let times = volumes.filter_map(|dir| Some(tree.facts(&dir).get()?.changed_ms));
+    let newest = times.max().unwrap_or(0);
+    // Last: what has gone meanwhile shows here.
+    tree.facts(&pods).map(|facts| facts.changed_ms.max(newest))
+}
+
 /// Looks into one pod's directory: its volumes, what is left of its subPaths and its devices.
 ///
 /// `kubelet_minor` decides how the kubelet tells a mount point (up to 1.29 by comparing devices); 0 when its

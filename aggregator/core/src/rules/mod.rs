@@ -17,6 +17,7 @@ mod node;
 mod object;
 mod owner;
 mod pod;
+mod replacement;
 mod said;
 mod sidecar;
 mod subject;

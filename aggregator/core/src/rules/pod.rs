@@ -5,7 +5,7 @@ use findings::{Placeholder, cause, clean, duration};
 use super::said::{self, quoted};
 use super::webhook::Request;
 use super::words::{age, overdue, some, within};
-use super::{agent, control_plane, finalizer, live_pod, node, owner, webhook};
+use super::{agent, control_plane, finalizer, live_pod, node, owner, replacement, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::kubelet;
@@ -94,6 +94,9 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             .causes
             .push(case.found(&cause::STATIC_POD, words).evidence(target.to_string(), "kubernetes.io/config.mirror"));
         return;
+    }
+    if !pod.spec.node_name.is_empty() && !pod.has_ended() {
+        replacement::notes(lister, target, pod, diagnosis);
     }
     let has_node = !pod.spec.node_name.is_empty();
     let is_done = pod.metadata.deletion_grace_period_seconds == Some(0) || !has_node;
@@ -339,7 +342,7 @@ fn with_log(lister: &Lister, case: &Case, found: RootCause, diagnosis: &mut Diag
     let answer = lister.kubelet_log(name, &case.pod.metadata.uid);
     let Some(lines) = diagnosis.optional(&source, "what the kubelet says of the pod", answer) else { return found };
     let Some(last) = lines.last() else {
-        diagnosis.note(format!("The {source} has no line about {}, or its kubelet has no NodeLogQuery.", case.target));
+        diagnosis.note(format!("The {source} has no line about {}.", case.target));
         return found;
     };
     let shown = lines.iter().rev().take(MOST_LINES);

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The CSI driver is not registered on this node.
@@ -53,6 +53,29 @@ causes! {
         .event_reason("PodVolumeDriverFails")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
+
+    /// The driver has come back, and the kubelet has not tried again since.
+    CSI_DRIVER_BACK = Cause::at(Gate::VolumesUnmounted, "CsiDriverBack")
+        .title("The CSI driver has come back, and the kubelet's next try is due")
+        .meaning("The volume's CSI driver was made or came back a moment ago. What the kubelet tried before found nobody \
+            to call, and it waits up to 2 min 2 s between two tries, so it may not have asked the driver since. Its next \
+            try should unmount the volume; this is progress, not a fault.")
+        .proof("The driver's registration socket, or its own, is younger than 2 min 2 s, and nothing holds the volume.")
+        .safe(&[
+            step("Wait for the kubelet's next try (at most 2 min 2 s after the driver came back) and look again")
+                .lab("csi-driver-back"),
+            step("If it stays, read what the kubelet got from the driver")
+                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+        ])
+        .danger(Danger::new(
+            "umount by hand while the kubelet is about to try",
+            "The driver's own unpublish then meets a state it does not expect, and may fail from then on.",
+        ))
+        .sources(&["reference: kubelet volume reconciler back-off (nestedpendingoperations)"])
+        .event_reason("PodVolumeDriverIsBack")
+        .patience(Patience::NextTry)
+        .outranked_by(AT_THE_KUBELET)
+        .diagnosis(Proven::Lab("csi-driver-back"));
 
     /// The driver said OK and left the mount.
     CSI_UNPUBLISH_LEFT_MOUNT = Cause::at(Gate::VolumesUnmounted, "CsiUnpublishLeftMount")

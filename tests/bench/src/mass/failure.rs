@@ -44,6 +44,8 @@ pub fn pods(node: usize, count: usize, deadline: Option<Instant>) -> anyhow::Res
             claims: Vec::new(),
             volume_claims: Vec::new(),
             volumes: vec![format!("pvc-{node}-{number}")],
+            controller: None,
+            ready: false,
         })
     };
     (0..count).map(pod).collect()

@@ -36,8 +36,7 @@ fn import_images(layout: &Layout, client: &RuntimeClient) -> anyhow::Result<()> 
     image::write_archive(&archive)?;
     import(layout, &archive)?;
     fs::remove_file(&archive)?;
-    wait_image(client, image::BUSYBOX)?;
-    wait_image(client, image::PAUSE)
+    [image::BUSYBOX, image::SLEEPER, image::PAUSE].into_iter().try_for_each(|name| wait_image(client, name))
 }
 
 /// Starts a program in a running container and does not wait for it, as a kubelet starts a hook.

@@ -9,7 +9,6 @@ use super::{Node, api};
 use crate::{
     cgroup,
     cri::{self, NamespaceMode, NamespaceOption},
-    image,
     kubelet::Gate,
     pod::{Container, ContainerSpec, Pod, PodRef, PodSpec, Record},
     process, wait_for,
@@ -227,7 +226,7 @@ impl Node {
         let annotation = |name: &str, value: &str| (format!("io.kubernetes.{name}"), value.to_owned());
         let config = cri::ContainerConfig {
             metadata: Some(cri_api::ContainerMetadata { name: container.name.clone(), attempt: 0 }),
-            image: Some(cri::ImageSpec { image: image::BUSYBOX.to_owned() }),
+            image: Some(cri::ImageSpec { image: container.image.to_owned() }),
             command: container.command.clone(),
             args: Vec::new(),
             envs: Vec::new(),

@@ -1,11 +1,11 @@
 //! A CSI volume that is not unpublished.
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
-use super::{Repair, Scenario, Staged, support};
+use super::{Cure, Repair, Scenario, Staged, support};
 use crate::{
     Gate, Launch, Node, PodSpec, Restart, mounts, process,
     standin::csi::Manner,
@@ -40,6 +40,13 @@ pub const CSI_LEFT_MOUNTED: Scenario = Scenario {
     stage: csi_left_mounted,
 };
 
+/// The driver has just come, so nobody can tell whether it was asked.
+pub const CSI_DRIVER_BACK: Scenario = Scenario {
+    name: "csi-driver-back",
+    about: "a volume is still mounted, and its CSI driver is there since a moment ago",
+    stage: csi_driver_back,
+};
+
 /// The driver published twice.
 pub const MOUNTED_TWICE: Scenario = Scenario {
     name: "mounted-twice",
@@ -61,10 +68,16 @@ pub const FUSE_HUNG_VOLUME: Scenario = Scenario {
     stage: fuse_hung_volume,
 };
 
-/// Starts the lab's CSI driver and waits until it can be found.
-pub fn start_driver(node: &Node, manner: Manner) -> anyhow::Result<i32> {
+/// The driver's own socket, and the one where it registers.
+fn sockets(node: &Node) -> [PathBuf; 2] {
     let root = node.layout().kubelet_root();
     let registration = root.join("plugins_registry").join(format!("{CSI_DRIVER}-reg.sock"));
+    [root.join("plugins").join(CSI_DRIVER).join("csi.sock"), registration]
+}
+
+/// Starts the lab's CSI driver and waits until it can be found.
+pub fn start_driver(node: &Node, manner: Manner) -> anyhow::Result<i32> {
+    let [socket, registration] = sockets(node);
     let manner = match manner {
         Manner::Proper => "proper",
         Manner::Blunt => "blunt",
@@ -74,7 +87,7 @@ pub fn start_driver(node: &Node, manner: Manner) -> anyhow::Result<i32> {
     };
     let launch = Launch::stand_in("csi-driver")
         .args(["stand-in", "csi-driver", "--name", CSI_DRIVER, "--manner", manner, "--socket"])
-        .arg(root.join("plugins").join(CSI_DRIVER).join("csi.sock"))
+        .arg(socket)
         .arg("--registration")
         .arg(&registration);
     let driver = node.launch(launch)?;
@@ -123,14 +136,32 @@ pub fn restart_driver(node: &Node) -> anyhow::Result<()> {
 /// The kubelet forgets the volume without removing `vol_data.json`, so after the unmount the pod
 /// goes, but its directory stays as an orphan until that file is moved away as well.
 fn csi_left_mounted(node: &Node) -> anyhow::Result<Staged> {
-    start_driver(node, Manner::Leaves)?;
-    let mut spec = PodSpec::sleeping("csi-left-mounted");
-    let volume = node.csi_volume(&mut spec, "pvc-data")?;
-    node.run(&spec)?;
-    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let (spec, volume) = left_mounted(node, "csi-left-mounted")?;
+    for socket in sockets(node) {
+        support::age(&socket)?;
+    }
     let path = volume.target.display().to_string();
     let cure = format!("umount {path} && rm {}", volume.data.display());
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CsiUnpublishLeftMount", vec![path]).cured_by(cure))
+}
+
+fn left_mounted(node: &Node, name: &str) -> anyhow::Result<(PodSpec, CsiVolume)> {
+    start_driver(node, Manner::Leaves)?;
+    let mut spec = PodSpec::sleeping(name);
+    let volume = node.csi_volume(&mut spec, "pvc-data")?;
+    node.run(&spec)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    Ok((spec, volume))
+}
+
+fn csi_driver_back(node: &Node) -> anyhow::Result<Staged> {
+    let (spec, _) = left_mounted(node, "csi-driver-back")?;
+    let names = vec![CSI_DRIVER.to_owned(), "tries again by".to_owned()];
+    let mut staged = Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CsiDriverBack", names);
+    staged.expect.iter_mut().for_each(|expect| expect.verdict = "Progressing");
+    // The wait is all, and this driver would disappoint it.
+    (staged.cure, staged.ends) = (Cure::None, false);
+    Ok(staged)
 }
 
 /// As with a driver that leaves the mount: the kubelet has forgotten the volume, and its note stays.

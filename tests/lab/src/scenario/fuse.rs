@@ -4,14 +4,21 @@ use std::{fs, path::Path, time::Duration};
 
 use anyhow::Context as _;
 
-use super::{Scenario, Staged, leftovers::losetup, support};
-use crate::{Gate, Launch, Node, PodSpec, process, wait_for};
+use super::{Scenario, Staged, csi, leftovers::losetup, support};
+use crate::{Gate, Launch, Node, PodSpec, process, standin::csi::Manner, wait_for};
 
 /// The container's init itself waits.
 pub const DSTATE_FUSE: Scenario = Scenario {
     name: "dstate-fuse",
     about: "the container's process waits for a FUSE server that never answers, and cannot be killed",
     stage: dstate_fuse,
+};
+
+/// It waits, and a file of its volume is open for writing.
+pub const DSTATE_WRITER: Scenario = Scenario {
+    name: "dstate-writer",
+    about: "the container's process cannot be killed, and has a file of the pod's CSI volume open for writing",
+    stage: dstate_writer,
 };
 
 /// A child of the container's init waits, and the init waits for it.
@@ -66,6 +73,22 @@ fn dstate_fuse(node: &Node) -> anyhow::Result<Staged> {
     let media = node.layout().mnt("media");
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
     let spec = PodSpec::new("dstate-fuse").container(&["/bin/cat", "/media/hang"]).mount(&media, "/media");
+    let task = node.run(&spec)?.app()?.pid;
+    support::wait_fuse_wait(task)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(task, "D")?;
+    let names = vec![task.to_string(), fuse.server.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
+fn dstate_writer(node: &Node) -> anyhow::Result<Staged> {
+    csi::start_driver(node, Manner::Proper)?;
+    let media = node.layout().mnt("media-of-dstate-writer");
+    let fuse = support::fuse_mount(node, "s3fs", &media)?;
+    let command = ["/bin/sh", "-c", "exec 3>>/data/journal; echo on >&3; exec cat /media/hang"];
+    let mut spec = PodSpec::new("dstate-writer").container(&command).mount(&media, "/media");
+    let volume = node.csi_volume(&mut spec, "pvc-journal")?;
+    let spec = spec.mount(&volume.target, "/data");
     let task = node.run(&spec)?.app()?.pid;
     support::wait_fuse_wait(task)?;
     node.delete_until(&spec, Gate::ContainersStopped)?;

@@ -43,9 +43,15 @@ fn globalmount_left(node: &Node) -> anyhow::Result<Staged> {
     let data = serde_json::json!({"volumeHandle": handle, "driverName": volume::CSI_DRIVER});
     fs::write(path.with_file_name("vol_data.json"), serde_json::to_vec(&data)?).context("write vol_data.json")?;
     // While pods come and go it is not looked for.
-    for dir in fs::read_dir(node.layout().kubelet_root().join("pods")).context("list the pods' directories")? {
-        support::age(&dir.context("list the pods' directories")?.path())?;
+    let pods = node.layout().kubelet_root().join("pods");
+    for dir in fs::read_dir(&pods).context("list the pods' directories")? {
+        let dir = dir.context("list the pods' directories")?.path();
+        support::age(&dir)?;
+        // Not each has CSI volumes, and nothing is made here.
+        support::age(&dir.join("volumes").join(volume::plugin::CSI))?;
     }
+    support::age(&pods)?;
+    support::age(path.parent().context("a global mount is in a directory")?)?;
     let path = path.display().to_string();
     let cure = format!("umount {path}");
     Ok(Staged::node("GlobalMountLeft", vec![path]).cured_by(cure))

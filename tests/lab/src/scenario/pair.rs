@@ -11,6 +11,7 @@ const ALONE: &[(&str, &str)] = &[
     ("shim-killed", "containerd has to be stopped for it, which hides the other by design"),
     ("kubelet-stopped", "nothing of the other would be done: it hides the other by design"),
     ("fuse-without-fusectl", "it takes fusectl away, which another FUSE server's answer needs"),
+    ("kubelet-namespace", "what another mounts later does not reach its kubelet, which then has nothing to wait for"),
 ];
 
 /// Of each of these one is on a node, and why.
@@ -21,6 +22,8 @@ const ONE_OF: &[(&[&str], &str)] = &[
             "vol-data-empty",
             "csi-socket-missing",
             "csi-left-mounted",
+            "csi-driver-back",
+            "dstate-writer",
             "mounted-twice",
             "fuse-dead",
             "fuse-hung-volume",
