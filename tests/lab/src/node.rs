@@ -6,6 +6,7 @@ mod containerd;
 mod fusectl;
 mod kubelet;
 mod layout;
+mod moved;
 mod pods;
 mod turn;
 
@@ -44,6 +45,8 @@ pub struct Node {
     layout: Layout,
     runtime: RuntimeClient,
     keep: bool,
+    /// What steps that are typed move out of the kubelet's way.
+    moved: moved::Moved,
     /// Nobody else makes or removes a node meanwhile; none for a node that is only looked at.
     _turn: Option<Turn>,
 }
@@ -58,7 +61,7 @@ impl Node {
         fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
         let runtime = RuntimeClient::new(&layout.socket(), Duration::from_secs(30))?;
         // From here on a failure cleans up: the value exists.
-        let node = Self { layout, runtime, keep: false, _turn: Some(turn) };
+        let node = Self { layout, runtime, keep: false, moved: moved::Moved::from_now_on(), _turn: Some(turn) };
         node.start()?;
         Ok(node)
     }
@@ -68,7 +71,7 @@ impl Node {
         let layout = Layout::new(dir);
         anyhow::ensure!(layout.binary().exists(), "there is no lab in {}: `lab up` makes one", dir.display());
         let runtime = RuntimeClient::new(&layout.socket(), Duration::from_secs(30))?;
-        Ok(Self { layout, runtime, keep: true, _turn: None })
+        Ok(Self { layout, runtime, keep: true, moved: moved::Moved::from_now_on(), _turn: None })
     }
 
     /// Starts a program in a running container and does not wait for it.
@@ -89,6 +92,7 @@ impl Node {
     /// Takes the node away and says what could not be removed.
     pub fn down(mut self) -> anyhow::Result<()> {
         self.keep = true;
+        self.moved.remove();
         cleanup::remove(&self.layout)
     }
 
@@ -189,6 +193,7 @@ impl Drop for Node {
         if self.keep {
             return;
         }
+        self.moved.remove();
         if let Err(error) = cleanup::remove(&self.layout) {
             eprintln!("lab: {error:#}");
         }
