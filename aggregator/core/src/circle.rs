@@ -26,7 +26,7 @@ pub fn mark(graph: &mut Graph) {
         }
     }
     for (node, found) in found {
-        graph.diagnosis_mut(node).causes.push(found);
+        graph.add_cause(node, found);
     }
 }
 

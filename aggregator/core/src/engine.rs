@@ -1,6 +1,7 @@
 //! Follows what waits for what, from what should be gone down to the root causes.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use findings::FaultKind;
 
@@ -26,10 +27,8 @@ pub fn build(state: &State, kept: &mut Kept, changes: &Changes) -> (Graph, BTree
     kept.begin(state.at, &came_up);
     let mut graph = Graph::default();
     graph.looked_at = looked_at;
-    graph.cut = explain(&lister, &victims, kept, changes, &mut came_up, &mut graph);
+    graph.cut = explain(&lister, victims, kept, changes, &mut came_up, &mut graph);
     kept.end();
-    graph.connect();
-    graph.victims = victims.iter().filter_map(|victim| graph.find(victim)).collect();
     for list in &came_up.cut {
         let fault = Fault::new(FaultKind::TooLarge, "");
         about.hidden(list, fault, "the rest of them");
@@ -43,25 +42,30 @@ pub fn build(state: &State, kept: &mut Kept, changes: &Changes) -> (Graph, BTree
 /// Explains objects and all that they wait for. Returns whether there was more.
 fn explain(
     lister: &Lister,
-    first: &[ObjectRef],
+    victims: Vec<ObjectRef>,
     kept: &mut Kept,
     changes: &Changes,
     came_up: &mut CameUp,
     graph: &mut Graph,
 ) -> bool {
-    let mut waiting = VecDeque::from_iter(first.iter().cloned());
-    while let Some(object) = waiting.pop_front() {
-        if graph.find(&object).is_some() {
-            continue;
+    let mut is_cut = false;
+    let mut place = |graph: &mut Graph, object: &ObjectRef| {
+        let known = graph.find(object);
+        if known.is_some() || graph.len() == MOST_OBJECTS {
+            is_cut |= known.is_none();
+            return known;
         }
-        if graph.len() == MOST_OBJECTS {
-            return true;
-        }
-        let diagnosis = kept.explained(lister, &object, changes, came_up);
-        waiting.extend(diagnosis.waits_for.iter().filter(|next| graph.find(next).is_none()).cloned());
-        graph.add(object, diagnosis);
+        Some(graph.add(kept.explained(lister, object, changes, came_up)))
+    };
+    graph.victims = victims.iter().filter_map(|victim| place(graph, victim)).collect();
+    let mut last = None;
+    while let Some(node) = graph.after(last) {
+        let explained = Arc::clone(graph.explained(node));
+        let waits_for = explained.diagnosis.waits_for.iter().filter_map(|next| place(graph, next)).collect();
+        graph.connect(node, waits_for);
+        last = Some(node);
     }
-    false
+    is_cut
 }
 
 /// What to ask next; nothing when the judgement is final.

@@ -1,9 +1,11 @@
 //! What waits for what.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, Explained, RootCause};
 use crate::state::ObjectRef;
 
 /// Everything that was looked into.
@@ -11,9 +13,8 @@ use crate::state::ObjectRef;
 pub struct Graph {
     /// What the user asked about, or all that should be gone.
     pub victims: Vec<Node>,
-    /// What is known of each object.
-    objects: Vec<(ObjectRef, Arc<Diagnosis>)>,
-    numbers: HashMap<ObjectRef, Node>,
+    objects: Vec<Arc<Explained>>,
+    numbers: HashMap<Named, Node>,
     /// What each waits for, of what was looked into.
     waits_for: Vec<Vec<Node>>,
     /// What could not be looked at and belongs to no object.
@@ -28,6 +29,30 @@ pub struct Graph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(usize);
 
+/// What is found by its name.
+#[derive(Debug)]
+pub(crate) struct Named(pub(crate) Arc<Explained>);
+
+impl Borrow<ObjectRef> for Named {
+    fn borrow(&self) -> &ObjectRef {
+        &self.0.object
+    }
+}
+
+impl Hash for Named {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.object.hash(state);
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.object == other.0.object
+    }
+}
+
+impl Eq for Named {}
+
 impl Graph {
     /// How many objects were looked into.
     pub fn len(&self) -> usize {
@@ -35,10 +60,11 @@ impl Graph {
     }
 
     /// Adds what is known of one.
-    pub fn add(&mut self, object: ObjectRef, diagnosis: Arc<Diagnosis>) -> Node {
+    pub fn add(&mut self, explained: Arc<Explained>) -> Node {
         let node = Node(self.objects.len());
-        self.numbers.insert(object.clone(), node);
-        self.objects.push((object, diagnosis));
+        self.numbers.insert(Named(Arc::clone(&explained)), node);
+        self.objects.push(explained);
+        self.waits_for.push(Vec::new());
         node
     }
 
@@ -47,30 +73,40 @@ impl Graph {
         self.numbers.get(object).copied()
     }
 
-    /// When all are there: who waits for whom.
-    pub fn connect(&mut self) {
-        let nodes_of = |diagnosis: &Diagnosis| diagnosis.waits_for.iter().filter_map(|next| self.find(next)).collect();
-        self.waits_for = self.objects.iter().map(|(_, diagnosis)| nodes_of(diagnosis)).collect();
+    /// It waits for these.
+    pub fn connect(&mut self, node: Node, waits_for: Vec<Node>) {
+        self.waits_for[node.0] = waits_for;
     }
 
-    /// All objects.
+    /// All objects, in the order in which they were added.
     pub fn nodes(&self) -> impl Iterator<Item = Node> + use<> {
         (0..self.objects.len()).map(Node)
     }
 
+    /// One more than this one was added, perhaps.
+    pub fn after(&self, node: Option<Node>) -> Option<Node> {
+        let next = node.map_or(0, |Node(at)| at + 1);
+        (next < self.objects.len()).then_some(Node(next))
+    }
+
     /// Its name.
     pub fn object(&self, node: Node) -> &ObjectRef {
-        &self.objects[node.0].0
+        &self.objects[node.0].object
     }
 
     /// What is known of it.
     pub fn diagnosis(&self, node: Node) -> &Diagnosis {
-        &self.objects[node.0].1
+        &self.objects[node.0].diagnosis
     }
 
-    /// The same, to be changed: what others keep of it stays as it is.
-    pub fn diagnosis_mut(&mut self, node: Node) -> &mut Diagnosis {
-        Arc::make_mut(&mut self.objects[node.0].1)
+    /// Both.
+    pub fn explained(&self, node: Node) -> &Arc<Explained> {
+        &self.objects[node.0]
+    }
+
+    /// One more cause was found at it: what others keep of it stays as it is.
+    pub fn add_cause(&mut self, node: Node, cause: RootCause) {
+        self.objects[node.0] = Arc::new(self.objects[node.0].with(cause));
     }
 
     /// What it waits for.
@@ -79,8 +115,8 @@ impl Graph {
     }
 
     /// The same objects, with what is known of them.
-    pub fn way(&self, nodes: &[Node]) -> Vec<(&ObjectRef, &Diagnosis)> {
-        nodes.iter().map(|node| (self.object(*node), self.diagnosis(*node))).collect()
+    pub fn way(&self, nodes: &[Node]) -> Vec<&Explained> {
+        nodes.iter().map(|node| self.explained(*node).as_ref()).collect()
     }
 
     /// Room for something of each object.

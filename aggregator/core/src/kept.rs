@@ -1,12 +1,14 @@
 //! What was explained before, for as long as it holds: until something that it rests on changes, or deadlines may have
 //! passed.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::Explained;
+use crate::graph::Named;
 use crate::lister::{CameUp, Changes, Lister, Rest};
 use crate::rules;
 use crate::state::{ObjectRef, Question, State};
@@ -19,7 +21,7 @@ const MOST_OLD: usize = 100;
 /// What was explained before.
 #[derive(Debug, Default)]
 pub struct Kept {
-    objects: HashMap<ObjectRef, Explained>,
+    objects: HashMap<Named, Basis>,
     /// What the choice of what is explained rests on.
     chosen: Vec<Rest>,
     at: Timestamp,
@@ -32,17 +34,16 @@ pub struct Kept {
     is_behind: bool,
 }
 
-/// What is known of an object, and why.
+/// What an explanation rests on, and when it was made.
 #[derive(Debug)]
-struct Explained {
-    diagnosis: Arc<Diagnosis>,
+struct Basis {
     came_up: CameUp,
     at: Timestamp,
     count: u64,
-    round: u64,
+    round: Cell<u64>,
 }
 
-impl Explained {
+impl Basis {
     /// Its time may also lie ahead: the clock was set back.
     fn is_old(&self, now: Timestamp) -> bool {
         !(0..OLD).contains(&(now.as_second() - self.at.as_second()))
@@ -54,8 +55,8 @@ impl Kept {
     pub(crate) fn begin(&mut self, now: Timestamp, chosen: &CameUp) {
         (self.at, self.round) = (now, self.round + 1);
         self.chosen.clone_from(&chosen.rests);
-        let old = self.objects.values().filter(|explained| explained.is_old(now));
-        let mut old: Vec<u64> = old.map(|explained| explained.count).collect();
+        let mut old: Vec<u64> =
+            self.objects.values().filter(|basis| basis.is_old(now)).map(|basis| basis.count).collect();
         self.is_behind = old.len() > MOST_OLD;
         self.renewed_before = if self.is_behind { *old.select_nth_unstable(MOST_OLD).1 } else { u64::MAX };
     }
@@ -67,33 +68,31 @@ impl Kept {
         object: &ObjectRef,
         changes: &Changes,
         came_up: &mut CameUp,
-    ) -> Arc<Diagnosis> {
+    ) -> Arc<Explained> {
         let (now, renewed_before) = (self.at, self.renewed_before);
-        let is_renewed = |kept: &Explained| kept.is_old(now) && kept.count < renewed_before;
-        let holds = |kept: &&mut Explained| !is_renewed(kept) && !changes.concern(&kept.came_up);
-        if let Some(kept) = self.objects.get_mut(object).filter(holds) {
-            kept.round = self.round;
-            came_up.add(&kept.came_up);
-            return Arc::clone(&kept.diagnosis);
+        let is_renewed = |basis: &Basis| basis.is_old(now) && basis.count < renewed_before;
+        if let Some((Named(explained), basis)) = self.objects.get_key_value(object)
+            && !is_renewed(basis)
+            && !changes.concern(&basis.came_up)
+        {
+            basis.round.set(self.round);
+            came_up.add(&basis.came_up);
+            return Arc::clone(explained);
         }
-        let diagnosis = Arc::new(rules::explain(lister, object));
+        let explained = Arc::new(Explained::new(object.clone(), rules::explain(lister, object)));
         self.count += 1;
-        let explained = Explained {
-            diagnosis: Arc::clone(&diagnosis),
-            came_up: lister.came_up(),
-            at: now,
-            count: self.count,
-            round: self.round,
-        };
-        came_up.add(&explained.came_up);
-        self.objects.insert(object.clone(), explained);
-        diagnosis
+        let basis = Basis { came_up: lister.came_up(), at: now, count: self.count, round: Cell::new(self.round) };
+        came_up.add(&basis.came_up);
+        // Else the key would stay what was known before.
+        self.objects.remove(object);
+        self.objects.insert(Named(Arc::clone(&explained)), basis);
+        explained
     }
 
     /// Ends it: what nothing waits for any more is dropped.
     pub(crate) fn end(&mut self) {
         let round = self.round;
-        self.objects.retain(|_, explained| explained.round == round);
+        self.objects.retain(|_, basis| basis.round.get() == round);
     }
 
     /// Whether more was old than was explained anew.
@@ -103,7 +102,7 @@ impl Kept {
 
     /// The questions on whose answers the judgement rests.
     pub fn used<'s>(&self, state: &'s State) -> impl Iterator<Item = &'s Question> + use<'s> {
-        let each = self.objects.values().flat_map(|explained| &explained.came_up.rests);
+        let each = self.objects.values().flat_map(|basis| &basis.came_up.rests);
         let used: HashSet<Rest> = each.chain(&self.chosen).map(|rest| rest.whole()).collect();
         state.answers.keys().filter(move |question| used.contains(&Rest::of(question)))
     }
@@ -113,9 +112,9 @@ impl Kept {
         let mut waiting: Vec<ObjectRef> = objects.into_iter().collect();
         let (mut known, mut rests) = (HashSet::new(), HashSet::new());
         while let Some(object) = waiting.pop() {
-            let Some(explained) = self.objects.get(&object) else { continue };
+            let Some((Named(explained), basis)) = self.objects.get_key_value(&object) else { continue };
             if known.insert(object) {
-                rests.extend(explained.came_up.rests.iter().map(|rest| rest.whole()));
+                rests.extend(basis.came_up.rests.iter().map(|rest| rest.whole()));
                 waiting.extend(explained.diagnosis.waits_for.iter().cloned());
             }
         }

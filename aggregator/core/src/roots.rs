@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use findings::{Confidence, FaultKind, Unknown, Verdict, clean};
 
-use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Way};
+use crate::diagnosis::{Diagnosis, Explained, Found, NotSeen, RootCause};
 use crate::engine::{build, to_ask};
 use crate::graph::{Graph, Marks, Node};
 use crate::kept::Kept;
@@ -121,26 +121,27 @@ impl Draft {
 
     /// The root of `found`, made from it when it is new. Of one root that holds several objects the worst is shown, and
     /// of those the one that tells most.
-    fn root(&mut self, found: &RootCause, way: &Way) -> usize {
+    fn root(&mut self, found: Found) -> usize {
+        let Found { cause, .. } = found;
         let next = self.roots.len();
-        let index = *self.by_key.entry(found.draft.root.clone()).or_insert(next);
-        let told_by = found.agent.as_ref().map(|agent| agent.by.clone());
+        let index = *self.by_key.entry(cause.draft.root.clone()).or_insert(next);
+        let told_by = cause.agent.as_ref().map(|agent| agent.by.clone());
         match self.roots.get_mut(index) {
             None => {
-                let (verdict, finding, look_on) = (found.verdict, found.finding(way), found.look_on());
+                let (verdict, finding, look_on) = (cause.verdict, found.finding(), cause.look_on());
                 let (victims, on_the_way, behind) = (Vec::new(), Vec::new(), Vec::new());
                 self.roots.push(Root { verdict, finding, told_by, look_on, victims, on_the_way, behind });
-                self.steps.insert(index, found.steps.len());
+                self.steps.insert(index, cause.steps.len());
             }
             Some(root)
-                if (found.verdict, found.steps.len())
+                if (cause.verdict, cause.steps.len())
                     > (root.verdict, self.steps.get(&index).copied().unwrap_or(0)) =>
             {
-                let before = std::mem::replace(&mut root.finding, found.finding(way)).evidence;
-                let new = before.into_iter().filter(|one| !found.draft.evidence.contains(one));
+                let before = std::mem::replace(&mut root.finding, found.finding()).evidence;
+                let new = before.into_iter().filter(|one| !cause.draft.evidence.contains(one));
                 root.finding.evidence.extend(new);
-                (root.verdict, root.told_by) = (found.verdict, told_by);
-                self.steps.insert(index, found.steps.len());
+                (root.verdict, root.told_by) = (cause.verdict, told_by);
+                self.steps.insert(index, cause.steps.len());
             }
             Some(_) => {}
         }
@@ -148,29 +149,29 @@ impl Draft {
     }
 
     /// One more object that a root holds.
-    fn add(&mut self, graph: &Graph, found: &RootCause, nodes: &[Node], held: &Held) {
-        let way = &graph.way(nodes);
-        let index = self.root(found, way);
+    fn add(&mut self, found: Found, nodes: &[Node], held: &Held) {
+        let Found { cause, way, .. } = found;
+        let index = self.root(found);
         let Some(root) = self.roots.get_mut(index) else { return };
         // What one object proves is so, however little another shows of it; that one is merely young proves nothing.
-        if found.draft.confidence == Confidence::Proven && found.verdict == root.verdict {
+        if cause.draft.confidence == Confidence::Proven && cause.verdict == root.verdict {
             root.finding.confidence = Confidence::Proven;
             root.finding.missing = None;
         }
-        for evidence in way.iter().flat_map(|(_, diagnosis)| &diagnosis.evidence).chain(&found.draft.evidence) {
+        for evidence in way.iter().flat_map(|explained| &explained.diagnosis.evidence).chain(&cause.draft.evidence) {
             if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {
                 root.finding.evidence.push(evidence.clone());
             }
         }
         if nodes.first().is_some_and(|victim| self.known.insert((index, *victim))) {
-            root.victims.push(Victim { held: held.clone(), chain: found.chain(way) });
+            root.victims.push(Victim { held: held.clone(), chain: found.chain() });
         }
-        for (node, (object, diagnosis)) in nodes.iter().zip(way) {
+        for (node, Explained { object, diagnosis, .. }) in nodes.iter().zip(way) {
             let behind: Vec<String> =
                 diagnosis.waiting.iter().filter(|one| !root.behind.contains(one)).cloned().collect();
             root.behind.extend(behind);
             if diagnosis.terminating && self.known.insert((index, *node)) {
-                root.on_the_way.push((*object).clone());
+                root.on_the_way.push(object.clone());
             }
         }
     }
@@ -189,12 +190,12 @@ fn tell(graph: &Graph, victim: Node, is_inner: bool, subject: &Subject, draft: &
         // It is told with what waits for it.
         return;
     }
-    let causes_at = |node| graph.diagnosis(node).causes.iter();
+    let causes_at = |node| graph.diagnosis(node).causes.iter().enumerate();
     let found = reached.clone().flat_map(|(way, node)| causes_at(node).map(move |found| (way, found)));
-    let found: Vec<(&[Node], &RootCause)> = found.collect();
+    let found: Vec<(&[Node], (usize, &RootCause))> = found.collect();
     let is_before = matches!(subject, Subject::Before { .. });
     let unexplained = if diagnosis.terminating && !is_before { Verdict::CannotTell } else { Verdict::Clear };
-    let worst = found.iter().map(|(_, found)| found.verdict).max().unwrap_or(unexplained);
+    let worst = found.iter().map(|(_, (_, cause))| cause.verdict).max().unwrap_or(unexplained);
     let is_blind = reached.map(|(_, node)| graph.diagnosis(node)).any(Diagnosis::is_blind);
     let held = Held {
         thing: graph.object(victim).clone(),
@@ -208,8 +209,8 @@ fn tell(graph: &Graph, victim: Node, is_inner: bool, subject: &Subject, draft: &
         draft.unexplained.push(held);
         return;
     }
-    for (way, found) in found {
-        draft.add(graph, found, way, &held);
+    for (nodes, (index, cause)) in found {
+        draft.add(Found { cause, index, way: &graph.way(nodes) }, nodes, &held);
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is kept of one object that was stuck.
 
+use std::sync::Arc;
+
 use aggregator_core::state::ObjectRef;
 use findings::{CauseRef, Confidence, Gate, Link, Verdict};
 use jiff::Timestamp;
@@ -46,7 +48,7 @@ pub struct Hold {
     /// Equal for holds with the same root.
     pub root: String,
     /// From the object down to the root.
-    pub chain: Vec<Link>,
+    pub chain: Vec<Arc<Link>>,
     /// The node whose agent said it; none for what the API shows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub told_by: Option<String>,

@@ -1,11 +1,12 @@
 //! From one snapshot of the cluster to the next.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::ObjectRef;
-use findings::{Confidence, Verdict};
+use findings::{Confidence, Link, Verdict};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
@@ -164,15 +165,24 @@ fn stuck<'a>(snapshot: &'a Snapshot) -> HashSet<&'a ObjectRef> {
     told.map(|held| &held.thing).chain(between).collect()
 }
 
-/// What holds each object, with the chain of that object.
-fn holds_by_object(report: &ClusterReport) -> HashMap<&ObjectRef, Vec<(&Root, &[findings::Link])>> {
-    let mut held: HashMap<&ObjectRef, Vec<(&Root, &[findings::Link])>> = HashMap::new();
+/// What holds an object, with its chain.
+struct Holding<'r> {
+    root: &'r Root,
+    chain: Cow<'r, [Arc<Link>]>,
+}
+
+fn holds_by_object(report: &ClusterReport) -> HashMap<&ObjectRef, Vec<Holding<'_>>> {
+    let mut held: HashMap<&ObjectRef, Vec<Holding>> = HashMap::new();
     for root in &report.roots {
-        let mut known = HashSet::new();
-        let victims = root.victims.iter().map(|victim| (&victim.held.thing, victim.chain.as_slice()));
-        let between = root.on_the_way.iter().map(|object| (object, root.finding.chain.as_slice()));
-        for (object, chain) in victims.chain(between).filter(|(object, _)| known.insert(*object)) {
-            held.entry(object).or_default().push((root, chain));
+        let victims = root.victims.iter().map(|victim| (&victim.held.thing, Cow::from(&victim.chain)));
+        let of_root = || Cow::from_iter(root.finding.chain.iter().cloned().map(Arc::new));
+        let between = root.on_the_way.iter().map(|object| (object, of_root()));
+        for (object, chain) in victims.chain(between) {
+            let holds = held.entry(object).or_default();
+            // The roots come one after the other.
+            if holds.last().is_none_or(|last| !std::ptr::eq(last.root, root)) {
+                holds.push(Holding { root, chain });
+            }
         }
     }
     held
@@ -207,22 +217,22 @@ fn is_same(hold: &Hold, root: &Root, now: Timestamp) -> bool {
 }
 
 /// Whether all of this is kept already.
-fn is_kept(incident: &Incident, holds: &[(&Root, &[findings::Link])], now: Timestamp, limits: Limits) -> bool {
-    let is_held = |hold: &Hold| holds.iter().any(|(root, _)| root.finding.root == hold.root);
+fn is_kept(incident: &Incident, holds: &[Holding], now: Timestamp, limits: Limits) -> bool {
+    let is_held = |hold: &Hold| holds.iter().any(|held| held.root.finding.root == hold.root);
     let is_kept = |root: &Root| match incident.holds.iter().find(|hold| is_same(hold, root, now)) {
         Some(hold) => (hold.confidence, hold.verdict, hold.until) == news(root),
         None => incident.has_more_holds && incident.holds.len() >= limits.holds,
     };
-    incident.last_held_by().all(is_held) && holds.iter().all(|(root, _)| is_kept(root))
+    incident.last_held_by().all(is_held) && holds.iter().all(|held| is_kept(held.root))
 }
 
-fn update(incident: &mut Incident, holds: &[(&Root, &[findings::Link])], now: Timestamp, limits: Limits) {
+fn update(incident: &mut Incident, holds: &[Holding], now: Timestamp, limits: Limits) {
     for hold in incident.holds.iter_mut().filter(|hold| hold.until.is_none()) {
-        if !holds.iter().any(|(root, _)| root.finding.root == hold.root) {
+        if !holds.iter().any(|held| held.root.finding.root == hold.root) {
             hold.until = Some(now);
         }
     }
-    for (root, chain) in holds {
+    for Holding { root, chain } in holds {
         let finding = &root.finding;
         let is_full = incident.holds.len() >= limits.holds;
         match incident.holds.iter_mut().find(|hold| is_same(hold, root, now)) {

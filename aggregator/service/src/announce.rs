@@ -142,6 +142,8 @@ fn namespaces<'a>(incidents: impl IntoIterator<Item = &'a Incident>) -> impl Ite
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use aggregator_core::state::{ObjectRef, known};
     use findings::{CauseRef, Confidence, Link, cause};
     use incidents::End;
@@ -161,7 +163,7 @@ mod tests {
             confidence: Confidence::Proven,
             verdict: Verdict::Stuck,
             root: (*root).to_owned(),
-            chain: vec![Link::new((*root).to_owned(), "")],
+            chain: vec![Arc::new(Link::new((*root).to_owned(), ""))],
             told_by: None,
             since: DATE,
             until: None,
@@ -238,7 +240,7 @@ mod tests {
     fn a_note_is_as_long_as_the_api_server_takes_it() {
         for long in ["x".repeat(5000), "ﷺ".repeat(5000)] {
             let mut incident = incident(&["a"]);
-            incident.holds[0].chain = vec![Link { subject: long, ..Link::new(String::new(), "") }];
+            incident.holds[0].chain = vec![Arc::new(Link { subject: long, ..Link::new(String::new(), "") })];
             let note = &Announcer::default().due(&[incident], at(0), DATE)[0].note;
             assert!((100..=MAX_NOTE).contains(&note.len()), "{}", note.len());
         }

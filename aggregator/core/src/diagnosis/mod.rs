@@ -1,12 +1,14 @@
 //! What is known of one object, and which root causes were found at it.
 
+mod explained;
 mod root_cause;
 
 use std::collections::BTreeSet;
 
 use findings::{Evidence, FaultKind, Unknown, clean};
 
-pub use root_cause::{AgentFinding, RootCause, Step, ToldBy, Way};
+pub use explained::{Explained, Found, Way};
+pub use root_cause::{AgentFinding, RootCause, Step, ToldBy};
 
 use crate::messages::Refusal;
 use crate::state::{Answer, Fault, ObjectRef};

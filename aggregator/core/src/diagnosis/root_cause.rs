@@ -4,7 +4,6 @@ use findings::{Cause, Finding, FindingBuilder, Gate, Link, Placeholder, Remedy, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Diagnosis;
 use crate::state::ObjectRef;
 
 /// One step between an object and its root cause.
@@ -56,7 +55,7 @@ impl Step {
         self
     }
 
-    fn link(&self, root: bool) -> Link {
+    pub(super) fn link(&self, root: bool) -> Link {
         let link_of = |object: &ObjectRef| {
             findings::Thing::object(&object.kind, object.namespace.as_deref().unwrap_or_default(), &object.name)
         };
@@ -64,9 +63,6 @@ impl Step {
         Link { subject: self.subject.clone(), state: self.words.clone(), what, root }
     }
 }
-
-/// What leads from a victim to the object that a cause was found at, which is the last of them.
-pub type Way<'g> = [(&'g ObjectRef, &'g Diagnosis)];
 
 /// A cause at work.
 #[derive(Clone, Debug)]
@@ -237,20 +233,16 @@ impl RootCause {
         Remedy { values: Values::new(), breaks, ..general }
     }
 
-    /// From the victim to the root.
-    pub fn chain(&self, way: &Way) -> Vec<Link> {
-        let above = if self.here { way.split_last().map_or(way, |(_, above)| above) } else { way };
-        let above = above.iter().map(|(object, diagnosis)| Step::about(object, &diagnosis.words).link(false));
+    /// From the object to the root, without what stands for the object itself if the first takes its place.
+    pub(super) fn links(&self) -> impl Iterator<Item = Link> {
         let last = self.steps.len().saturating_sub(1);
-        let below = self.steps.iter().enumerate().map(|(index, step)| step.link(index == last));
-        above.chain(below).collect()
+        self.steps.iter().enumerate().map(move |(index, step)| step.link(index == last))
     }
 
-    /// The finding for a victim.
-    pub fn finding(&self, way: &Way) -> Finding {
-        let chain = self.chain(way);
+    /// The finding for a victim, from which this chain leads.
+    pub(super) fn finding(&self, chain: &[Link]) -> Finding {
         let gate = self.agent.as_ref().and_then(|agent| agent.gate);
-        let found = self.draft.clone().at(gate).below(&chain).finish();
+        let found = self.draft.clone().at(gate).below(chain).finish();
         Finding { remedy: self.remedy(found.remedy.clone()), ..found }
     }
 }

@@ -1,10 +1,10 @@
 //! Which Events of the agents to ask for: by node, or for all nodes at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use findings::event::{CONTROLLER, NAMESPACE};
 
-use crate::state::{Detail, Question, Scope, Select, known};
+use crate::state::{AgentEvent, Detail, Question, Scope, Select, known};
 
 /// For more nodes than these all Events of agents are asked for at once.
 const HANDFUL: usize = 4;
@@ -35,9 +35,49 @@ pub fn question(node: Option<&str>) -> Question {
     }
 }
 
+/// Which Events regard which node. It is made for each judgement, of up to thousands: no node has a list of its own.
+pub struct ByNode<'a> {
+    events: &'a [AgentEvent],
+    /// Where the first of each node stands.
+    first: HashMap<&'a str, usize>,
+    /// For each Event, where the next of its node stands.
+    next: Vec<Option<usize>>,
+}
+
+impl<'a> ByNode<'a> {
+    /// Looks through all.
+    pub fn new(events: &'a [AgentEvent]) -> Self {
+        let mut first = HashMap::with_capacity(events.len());
+        let node = |(at, event): (usize, &'a AgentEvent)| first.insert(event.regarding.name.as_str(), at);
+        let mut next: Vec<_> = events.iter().enumerate().rev().map(node).collect();
+        next.reverse();
+        ByNode { events, first, next }
+    }
+
+    /// Those of one node.
+    pub fn of(&self, node: &str) -> impl Iterator<Item = &'a AgentEvent> {
+        let next = |at: &usize| self.next.get(*at).copied().flatten();
+        std::iter::successors(self.first.get(node).copied(), next).filter_map(|at| self.events.get(at))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_node_has_its_events() {
+        let event = |node: &&str| {
+            let mut event = AgentEvent::default();
+            event.regarding.name = (*node).to_owned();
+            event
+        };
+        let events: Vec<AgentEvent> = ["a", "b", "a", "c", "a"].iter().map(event).collect();
+        let by_node = ByNode::new(&events);
+        let count = |node| by_node.of(node).filter(|event| event.regarding.name == node).count();
+        assert_eq!(["a", "b", "c", "d"].map(count), [3, 1, 1, 0]);
+        assert_eq!(["a", "b", "c", "d"].map(|node| by_node.of(node).count()), [3, 1, 1, 0]);
+    }
 
     #[test]
     fn where_not_all_are_kept_each_node_is_asked_for_alone() {

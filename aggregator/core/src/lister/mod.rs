@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use findings::FaultKind;
 use jiff::Timestamp;
 
+use agent_events::ByNode;
 pub use rests::{CameUp, Changes, Rest};
 
 use crate::messages::Message;
@@ -29,7 +30,7 @@ pub struct Lister<'a> {
     /// When kube-controller-manager was last seen to write, and where.
     controllers_wrote: OnceCell<Option<(Timestamp, ObjectRef)>>,
     /// Of the agents' Events of the whole cluster those of each node: there may be thousands, and every pod asks.
-    by_node: OnceCell<HashMap<&'a str, Vec<&'a AgentEvent>>>,
+    by_node: OnceCell<ByNode<'a>>,
     /// Roles and bindings.
     looked: rights::Looked<'a>,
 }
@@ -253,8 +254,7 @@ impl<'a> Lister<'a> {
         self.rests_on(Rest::on(&of_all, None, node));
         if let Some(all) = self.state.answers.get(&of_all).filter(|all| !all.cut) {
             let all = all.answer.as_ref().and_then(slice_of::<AgentEvent>);
-            let by_node = all.map(|events| self.by_node.get_or_init(|| by_node(events)));
-            return by_node.map(|by_node| by_node.get(node).cloned().unwrap_or_default());
+            return all.map(|events| self.by_node.get_or_init(|| ByNode::new(events)).of(node).collect());
         }
         let of_one = agent_events::question(Some(node));
         if !self.is_answered(&of_one) {
@@ -373,12 +373,6 @@ fn complete<'a, K: Kind>(state: &'a State, question: &Question) -> Option<&'a [K
 /// Lists that may hold an object of this namespace.
 fn scopes(namespace: Option<&str>) -> impl Iterator<Item = Scope> {
     [Some(Scope::All), namespace.map(|namespace| Scope::Namespace(namespace.to_owned()))].into_iter().flatten()
-}
-
-fn by_node(events: &[AgentEvent]) -> HashMap<&str, Vec<&AgentEvent>> {
-    let mut by_node: HashMap<&str, Vec<&AgentEvent>> = HashMap::new();
-    events.iter().for_each(|event| by_node.entry(&event.regarding.name).or_default().push(event));
-    by_node
 }
 
 fn of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {

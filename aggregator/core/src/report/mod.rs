@@ -3,6 +3,7 @@
 mod fault;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use findings::{Finding, Link, Unknown, Verdict};
 use schemars::JsonSchema;
@@ -87,6 +88,12 @@ impl Root {
         [Line::Root(&self.finding.root)].into_iter().chain(victims).chain(self.on_the_way.iter().map(Line::Object))
     }
 
+    /// The links of all its chains.
+    pub fn links(&self) -> impl Iterator<Item = &Link> {
+        let chains = self.victims.iter().flat_map(|victim| &victim.chain);
+        chains.map(Arc::as_ref).chain(&self.finding.chain)
+    }
+
     /// For how long the oldest of what it holds should have been gone.
     pub fn oldest(&self) -> Option<u64> {
         self.victims.iter().filter_map(|victim| victim.held.overdue()).max()
@@ -100,7 +107,7 @@ pub struct Victim {
     #[serde(flatten)]
     pub held: Held,
     /// From it down to the root cause.
-    pub chain: Vec<Link>,
+    pub chain: Vec<Arc<Link>>,
 }
 
 /// Something that should be gone.

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use aggregator_core::report::{Held, Victim};
 use aggregator_core::state::Subject;
 use findings::{CauseRef, Confidence, Evidence, Finding, Link, Remedy, Values};
@@ -42,7 +44,7 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
     };
     let victim = |name: &&str| {
         let held = Held { thing: pod(name), verdict, overdue_seconds: Some(1), words: String::new() };
-        Victim { held, chain: vec![last.clone()] }
+        Victim { held, chain: vec![Arc::new(last.clone())] }
     };
     Root {
         verdict,
@@ -233,7 +235,7 @@ fn words_of_the_cluster_are_no_markdown() {
     let mut shown = Shown::new();
     let mut hostile = root(&FUSE, Verdict::Stuck, &["a"]);
     let evil = "<script>alert(1)</script> | [x](javascript:1) `\u{202e}";
-    hostile.victims[0].chain[0] = Link::new(evil.to_owned(), evil);
+    hostile.victims[0].chain[0] = Arc::new(Link::new(evil.to_owned(), evil));
     shown.show(100, &["a"], vec![hostile], &[]);
     let text = crate::markdown(shown.only(), at(200));
     assert!(!text.contains('\u{202e}') && !text.contains("<script"), "{text}");

@@ -210,8 +210,7 @@ pub async fn node(
     let on_node = |subject: &str| subject == format!("Node {name}");
     roots.retain(|root| {
         let is_told = root.told_by.as_ref().is_some_and(|by| by.node == name);
-        let chains = root.victims.iter().map(|victim| &victim.chain).chain([&root.finding.chain]);
-        is_told || chains.flatten().any(|link| on_node(&link.subject))
+        is_told || root.links().any(|link| on_node(&link.subject))
     });
     if roots.is_empty() {
         return Err(Refusal::NothingToSee);

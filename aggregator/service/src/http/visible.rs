@@ -75,11 +75,7 @@ impl Rights {
         let known = objects(report);
         let mut needed = BTreeSet::from([to_see_nodes(), to_see_all()]);
         needed.extend(known.values().map(|object| to_see(object)));
-        let chains = report
-            .roots
-            .iter()
-            .flat_map(|root| root.victims.iter().map(|victim| &victim.chain).chain([&root.finding.chain]));
-        needed.extend(chains.flatten().map(|link| to_see_link(link, &known)));
+        needed.extend(report.roots.iter().flat_map(Root::links).map(|link| to_see_link(link, &known)));
         needed.extend(incidents.iter().map(|incident| to_see(&incident.object)));
         let links = incidents.iter().flat_map(|incident| incident.holds.iter().flat_map(|hold| &hold.chain));
         needed.extend(links.map(|link| to_see_link(link, &known)));
@@ -139,7 +135,9 @@ impl Rights {
         for victim in &mut seen.victims {
             hidden += self.chain(&mut victim.chain, known);
         }
-        hidden += self.chain(&mut seen.finding.chain, known);
+        let mut chain: Vec<Arc<Link>> = seen.finding.chain.into_iter().map(Arc::new).collect();
+        hidden += self.chain(&mut chain, known);
+        seen.finding.chain = chain.into_iter().map(Arc::unwrap_or_clone).collect();
         if hidden > 0 || (root.told_by.is_some() && !self.may_see_nodes()) {
             seen.finding = unnamed(seen.finding);
             seen.told_by = None;
@@ -153,16 +151,16 @@ impl Rights {
     }
 
     /// Hides links; returns how many.
-    fn chain(&self, chain: &mut [Link], known: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> usize {
+    fn chain(&self, chain: &mut [Arc<Link>], known: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> usize {
         // Below what may not be seen nothing is told, whatever it is: that would say what is above it.
         let seen = chain.iter().take_while(|link| self.has(&to_see_link(link, known))).count();
         let hidden = chain.len() - seen;
         // How the last one stands that may be seen tells what holds it.
         if let Some(last) = chain[..seen].last_mut().filter(|_| hidden > 0) {
-            last.state.clear();
+            Arc::make_mut(last).state.clear();
         }
         for link in &mut chain[seen..] {
-            *link = Link { root: link.root, ..Link::new(HIDDEN.to_owned(), "") };
+            *link = Arc::new(Link { root: link.root, ..Link::new(HIDDEN.to_owned(), "") });
         }
         hidden
     }
@@ -240,7 +238,10 @@ mod tests {
             root: "of node-b".to_owned(),
         };
         let held = Held { thing: pod, verdict: Verdict::Stuck, overdue_seconds: Some(60), words: String::new() };
-        let victims = vec![aggregator_core::report::Victim { held, chain: finding.chain.clone() }];
+        let victims = vec![aggregator_core::report::Victim {
+            held,
+            chain: finding.chain.iter().cloned().map(Arc::new).collect(),
+        }];
         let (on_the_way, behind) = (Vec::new(), Vec::new());
         Root {
             verdict: Verdict::Stuck,

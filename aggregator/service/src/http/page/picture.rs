@@ -2,6 +2,7 @@
 //! root is last. Pure; [`super::svg`] draws it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use aggregator_core::report::{Root, Victim};
 use findings::{Gate, Link, Thing};
@@ -71,7 +72,7 @@ fn of(root: &Root, most: usize) -> Picture {
     let shown = choose(&root.victims, most);
     let mut layers = Layers::default();
     for victim in &shown {
-        layers.add(&shortened(boxes(&victim.chain, root.finding.gate)));
+        layers.add(&shortened(boxes(victim.chain.iter().map(Arc::as_ref), root.finding.gate)));
     }
     if shown.is_empty() {
         layers.add(&shortened(boxes(&root.finding.chain, root.finding.gate)));
@@ -107,15 +108,16 @@ fn kinds(victims: &[Victim]) -> String {
 }
 
 /// A chain as boxes. Between the node and what is on it stands the gate at which its kubelet waits.
-fn boxes(chain: &[Link], gate: Option<Gate>) -> Vec<Block> {
-    let block = |link: &Link| Block {
+fn boxes<'c>(chain: impl IntoIterator<Item = &'c Link>, gate: Option<Gate>) -> Vec<Block> {
+    let chain: Vec<&Link> = chain.into_iter().collect();
+    let block = |link: &&Link| Block {
         label: link.subject.clone(),
         state: link.state.clone(),
         shape: if matches!(link.what, Some(Thing::Object { .. })) { Shape::Object } else { Shape::OnNode },
         is_root: link.root,
     };
     let mut boxes: Vec<Block> = chain.iter().map(block).collect();
-    let is_node = |link: &Link| matches!(&link.what, Some(Thing::Object { kind, .. }) if kind == "Node");
+    let is_node = |link: &&Link| matches!(&link.what, Some(Thing::Object { kind, .. }) if kind == "Node");
     let below = chain.iter().rposition(is_node).map(|node| node + 1).filter(|below| *below < chain.len());
     if let Some((gate, below)) = gate.zip(below) {
         let state = "the kubelet's first condition that is not met".to_owned();
@@ -260,7 +262,10 @@ pub(super) mod tests {
             finding,
             told_by: None,
             look_on: None,
-            victims: chains.iter().map(|one| Victim { held: held(one), chain: chain(one) }).collect(),
+            victims: chains
+                .iter()
+                .map(|one| Victim { held: held(one), chain: chain(one).into_iter().map(Arc::new).collect() })
+                .collect(),
             on_the_way: Vec::new(),
             behind: Vec::new(),
         }
