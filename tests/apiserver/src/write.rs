@@ -308,7 +308,9 @@ impl Writer<'_> {
 
     fn store_changed(&mut self, key: Key, old: &Object, mut new: Value) -> Result<Reply, Status> {
         let wanted = new["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-        if !wanted.is_empty() && wanted != old.version.to_string() {
+        // One that was prepared as text has the version that stands there.
+        let before = old.value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        if !wanted.is_empty() && wanted != before {
             let why = "the object has been modified; please apply your changes to the latest version and try again";
             return Err(Status::conflict(self.resource, &key.1, why));
         }
