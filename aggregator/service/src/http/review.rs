@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use aggregator::client::Bounds;
+use aggregator_core::state::Name;
 use futures::StreamExt as _;
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
@@ -48,18 +49,18 @@ pub enum Access {
     /// To look at objects of a resource: in a namespace, or of the whole cluster.
     Get {
         /// The API group.
-        group: String,
+        group: Name,
         /// The plural.
-        plural: String,
+        plural: Name,
         /// The namespace; none for what lives in none.
         namespace: Option<String>,
     },
     /// To list objects of a resource.
     List {
         /// The API group.
-        group: String,
+        group: Name,
         /// The plural.
-        plural: String,
+        plural: Name,
         /// The namespace; none for all of them.
         namespace: Option<String>,
     },
@@ -135,7 +136,7 @@ impl Reviews {
     }
 
     /// Which of these somebody may do. All are asked before any answer is used, so that the time it takes says nothing.
-    pub async fn allowed(&self, user: &User, asked: Vec<Access>) -> Result<BTreeMap<Access, bool>, NotReviewed> {
+    pub async fn allowed(&self, user: &User, asked: Vec<Access>) -> Result<HashMap<Access, bool>, NotReviewed> {
         let answers = futures::stream::iter(asked).map(|access| async move {
             let allowed = self.may(user, &access).await?;
             Ok((access, allowed))

@@ -1,6 +1,6 @@
 //! What of a report a caller may see. What is hidden keeps its place in a chain, so that the shape stays.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use aggregator_core::report::{ClusterReport, Held, Root};
@@ -15,26 +15,26 @@ use super::review::{Access, NotReviewed, Reviews, User};
 const HIDDEN: &str = "something you may not see";
 
 /// What somebody may do, as far as it was asked.
-pub struct Rights(BTreeMap<Access, bool>);
+pub struct Rights(HashMap<Access, bool>);
 
 /// The right to see an object: its namespace's objects of that kind.
 fn to_see(object: &ObjectRef) -> Access {
     Access::Get {
-        group: object.resource.group.to_string(),
-        plural: object.resource.plural.to_string(),
+        group: object.resource.group.clone(),
+        plural: object.resource.plural.clone(),
         namespace: object.namespace.clone(),
     }
 }
 
 /// The right to see what agents tell.
 fn to_see_nodes() -> Access {
-    let (group, plural) = (known::AGENT_EVENTS.group.to_owned(), known::AGENT_EVENTS.plural.to_owned());
+    let (group, plural) = (known::AGENT_EVENTS.group.into(), known::AGENT_EVENTS.plural.into());
     Access::List { group, plural, namespace: Some(NAMESPACE.to_owned()) }
 }
 
 /// The right to see whatever is: it is asked for what names no object.
 fn to_see_all() -> Access {
-    Access::List { group: "*".to_owned(), plural: "*".to_owned(), namespace: None }
+    Access::List { group: "*".into(), plural: "*".into(), namespace: None }
 }
 
 fn known_kind(kind: &str) -> Option<&'static Known> {
@@ -42,21 +42,24 @@ fn known_kind(kind: &str) -> Option<&'static Known> {
 }
 
 /// Which right it takes to see a link of a chain.
-fn to_see_link(link: &Link, objects: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> Access {
+fn to_see_link(link: &Link, objects: &ByName) -> Access {
     let Some(Thing::Object { kind, namespace, name }) = &link.what else { return to_see_nodes() };
     if let Some(object) = objects.get(&(kind.as_str(), namespace.as_deref(), name.as_str())) {
         return to_see(object);
     }
     match known_kind(kind) {
         Some(known) => {
-            Access::Get { group: known.group.to_owned(), plural: known.plural.to_owned(), namespace: namespace.clone() }
+            Access::Get { group: known.group.into(), plural: known.plural.into(), namespace: namespace.clone() }
         }
         None => to_see_all(),
     }
 }
 
+/// By kind, namespace and name.
+type ByName<'r> = HashMap<(&'r str, Option<&'r str>, &'r str), &'r ObjectRef>;
+
 /// Objects of a report by what a link calls them.
-fn objects(report: &ClusterReport) -> BTreeMap<(&str, Option<&str>, &str), &ObjectRef> {
+fn objects(report: &ClusterReport) -> ByName<'_> {
     let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held.thing));
     let between = report.roots.iter().flat_map(|root| &root.on_the_way);
     let rest = report.unexplained.iter().map(|held| &held.thing);
@@ -73,7 +76,7 @@ impl Rights {
         incidents: &[Arc<Incident>],
     ) -> Result<Rights, NotReviewed> {
         let known = objects(report);
-        let mut needed = BTreeSet::from([to_see_nodes(), to_see_all()]);
+        let mut needed = HashSet::from([to_see_nodes(), to_see_all()]);
         needed.extend(known.values().map(|object| to_see(object)));
         needed.extend(report.roots.iter().flat_map(Root::links).map(|link| to_see_link(link, &known)));
         needed.extend(incidents.iter().map(|incident| to_see(&incident.object)));
@@ -120,11 +123,11 @@ impl Rights {
             unexplained,
             // Both name whatever they are about.
             unknown: if all { report.unknown.clone() } else { Vec::new() },
-            notes: if all { report.notes.clone() } else { BTreeSet::new() },
+            notes: if all { report.notes.clone() } else { Default::default() },
         }
     }
 
-    fn root(&self, root: &Root, known: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> Option<Root> {
+    fn root(&self, root: &Root, known: &ByName) -> Option<Root> {
         let mut seen = root.clone();
         seen.victims.retain(|victim| self.may_see(&victim.held.thing));
         seen.on_the_way.retain(|object| self.may_see(object));
@@ -151,7 +154,7 @@ impl Rights {
     }
 
     /// Hides links; returns how many.
-    fn chain(&self, chain: &mut [Arc<Link>], known: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> usize {
+    fn chain(&self, chain: &mut [Arc<Link>], known: &ByName) -> usize {
         // Below what may not be seen nothing is told, whatever it is: that would say what is above it.
         let seen = chain.iter().take_while(|link| self.has(&to_see_link(link, known))).count();
         let hidden = chain.len() - seen;
@@ -176,7 +179,7 @@ impl Rights {
         seen.map(|incident| self.incident(incident.clone(), &known)).collect()
     }
 
-    fn incident(&self, mut seen: Incident, known: &BTreeMap<(&str, Option<&str>, &str), &ObjectRef>) -> Incident {
+    fn incident(&self, mut seen: Incident, known: &ByName) -> Incident {
         for hold in &mut seen.holds {
             let hidden = self.chain(&mut hold.chain, known);
             if hidden > 0 || (hold.told_by.is_some() && !self.may_see_nodes()) {
@@ -258,7 +261,7 @@ mod tests {
     fn the_node_to_look_on_is_named_to_those_who_may_see_it() {
         let seen_with = |rights: &[Access]| {
             let rights = Rights(rights.iter().map(|right| (right.clone(), true)).collect());
-            rights.root(&root(), &BTreeMap::new()).unwrap()
+            rights.root(&root(), &ByName::new()).unwrap()
         };
         let (pods, nodes) = (to_see(&ObjectRef::pod("shop", "db-0")), to_see(&ObjectRef::node("node-b")));
         assert_eq!(seen_with(&[pods.clone(), nodes]).look_on.as_deref(), Some("node-b"));
