@@ -147,7 +147,7 @@ impl Link {
 }
 
 /// What one source said.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The source: a file, a call.
     pub source: String,

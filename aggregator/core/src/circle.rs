@@ -32,10 +32,7 @@ pub fn mark(graph: &mut Graph) {
 
 /// Objects that wait, near or far, for something with a cause or with an answer still out.
 fn explained(graph: &Graph) -> Marks<bool> {
-    let mut above: Marks<Vec<Node>> = graph.marks(Vec::new());
-    for node in graph.nodes() {
-        graph.waits_for(node).iter().for_each(|next| above[*next].push(node));
-    }
+    let above = graph.above();
     let is_start = |node: &Node| {
         let diagnosis = graph.diagnosis(*node);
         !diagnosis.causes.is_empty() || diagnosis.pending

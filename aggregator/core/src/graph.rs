@@ -114,6 +114,15 @@ impl Graph {
         &self.waits_for[node.0]
     }
 
+    /// What waits for each.
+    pub fn above(&self) -> Marks<Vec<Node>> {
+        let mut above: Marks<Vec<Node>> = self.marks(Vec::new());
+        for node in self.nodes() {
+            self.waits_for(node).iter().for_each(|next| above[*next].push(node));
+        }
+        above
+    }
+
     /// The same objects, with what is known of them.
     pub fn way(&self, nodes: &[Node]) -> Vec<&Explained> {
         nodes.iter().map(|node| self.explained(*node).as_ref()).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-use findings::{Confidence, FaultKind, Unknown, Verdict, clean};
+use findings::{Confidence, Evidence, FaultKind, Unknown, Verdict, clean};
 
 use crate::diagnosis::{Diagnosis, Explained, Found, NotSeen, RootCause};
 use crate::engine::{build, to_ask};
@@ -73,7 +73,7 @@ fn refused(graph: &Graph, subject: &Subject) -> Option<String> {
 
 /// A report in the making.
 #[derive(Default)]
-struct Draft {
+struct Draft<'g> {
     /// Objects of which all has been said that belongs to no root.
     taken: Marks<bool>,
     verdict: Verdict,
@@ -83,6 +83,8 @@ struct Draft {
     steps: BTreeMap<usize, usize>,
     /// What each root already has.
     known: HashSet<(usize, Node)>,
+    /// What was offered to each root as evidence: most is the same for all that it holds.
+    offered: HashSet<(usize, &'g Evidence)>,
     unexplained: Vec<Held>,
     unknown: Vec<Unknown>,
     notes: BTreeSet<String>,
@@ -90,7 +92,7 @@ struct Draft {
     refusals: BTreeSet<Refusal>,
 }
 
-impl Draft {
+impl<'g> Draft<'g> {
     /// What could not be seen, and what is worth knowing.
     fn take(&mut self, diagnosis: &Diagnosis) {
         for unknown in diagnosis.unknown.iter().map(NotSeen::unknown) {
@@ -121,7 +123,7 @@ impl Draft {
 
     /// The root of `found`, made from it when it is new. Of one root that holds several objects the worst is shown, and
     /// of those the one that tells most.
-    fn root(&mut self, found: Found) -> usize {
+    fn root(&mut self, found: Found<'g, '_>) -> usize {
         let Found { cause, .. } = found;
         let next = self.roots.len();
         let index = *self.by_key.entry(cause.draft.root.clone()).or_insert(next);
@@ -149,7 +151,7 @@ impl Draft {
     }
 
     /// One more object that a root holds.
-    fn add(&mut self, found: Found, nodes: &[Node], held: &Held) {
+    fn add(&mut self, found: Found<'g, '_>, nodes: &[Node], held: &Held) {
         let Found { cause, way, .. } = found;
         let index = self.root(found);
         let Some(root) = self.roots.get_mut(index) else { return };
@@ -159,8 +161,9 @@ impl Draft {
             root.finding.missing = None;
         }
         for evidence in way.iter().flat_map(|explained| &explained.diagnosis.evidence).chain(&cause.draft.evidence) {
-            if root.finding.evidence.len() < MOST_EVIDENCE && !root.finding.evidence.contains(evidence) {
-                root.finding.evidence.push(evidence.clone());
+            let (known, is_new) = (&mut root.finding.evidence, self.offered.insert((index, evidence)));
+            if is_new && known.len() < MOST_EVIDENCE && !known.contains(evidence) {
+                known.push(evidence.clone());
             }
         }
         if nodes.first().is_some_and(|victim| self.known.insert((index, *victim))) {
@@ -177,7 +180,7 @@ impl Draft {
     }
 }
 
-fn tell(graph: &Graph, victim: Node, is_inner: bool, subject: &Subject, draft: &mut Draft) {
+fn tell<'g>(graph: &'g Graph, victim: Node, is_inner: bool, subject: &Subject, draft: &mut Draft<'g>) {
     let diagnosis = graph.diagnosis(victim);
     let ways = reach(graph, victim);
     let reached = ways.iter().filter_map(|way| Some((way.as_slice(), *way.last()?)));
@@ -234,27 +237,29 @@ fn reach(graph: &Graph, from: Node) -> Vec<Vec<Node>> {
 
 /// Victims that another victim waits for. Of victims that wait for each other, the first is told.
 fn inner(graph: &Graph) -> Marks<bool> {
-    let mut is_victim = graph.marks(false);
+    let (mut inner, mut is_victim) = (graph.marks(false), graph.marks(false));
     graph.victims.iter().for_each(|victim| is_victim[*victim] = true);
-    let below: HashMap<Node, HashSet<Node>> =
-        graph.victims.iter().map(|victim| (*victim, below(graph, *victim))).collect();
-    let mut inner = graph.marks(false);
-    for (above, objects) in &below {
-        for object in objects.iter().filter(|object| is_victim[**object] && *object != above) {
-            let waits_back = below.get(object).is_some_and(|back| back.contains(above));
-            if !waits_back || graph.object(*above) < graph.object(*object) {
-                inner[*object] = true;
-            }
+    let above = graph.above();
+    for victim in &graph.victims {
+        if above[*victim].is_empty() {
+            continue;
         }
+        let waited_for = reached(*victim, |node| graph.waits_for(node));
+        let waits = reached(*victim, |node| &above[node]);
+        inner[*victim] = waits
+            .iter()
+            .filter(|other| is_victim[**other] && *other != victim)
+            .any(|other| !waited_for.contains(other) || graph.object(*other) < graph.object(*victim));
     }
     inner
 }
 
-fn below(graph: &Graph, victim: Node) -> HashSet<Node> {
+/// What is reached from an object, itself only if it is in a circle.
+fn reached<'g>(from: Node, next: impl Fn(Node) -> &'g [Node]) -> HashSet<Node> {
     let mut known = HashSet::new();
-    let mut waiting = vec![victim];
+    let mut waiting = vec![from];
     while let Some(at) = waiting.pop() {
-        waiting.extend(graph.waits_for(at).iter().filter(|next| known.insert(**next)));
+        waiting.extend(next(at).iter().filter(|next| known.insert(**next)));
     }
     known
 }

@@ -52,16 +52,16 @@ impl Explained {
 
 /// A cause, and how a victim comes to it.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'g> {
+pub struct Found<'g, 'w> {
     /// The cause.
     pub cause: &'g RootCause,
     /// Which of those that were found at the last object of the way.
     pub index: usize,
     /// From the victim to where it was found.
-    pub way: &'g Way<'g>,
+    pub way: &'w Way<'g>,
 }
 
-impl Found<'_> {
+impl Found<'_, '_> {
     /// From the victim to the root.
     pub fn chain(&self) -> Vec<Arc<Link>> {
         let Some((last, above)) = self.way.split_last() else { return Vec::new() };
