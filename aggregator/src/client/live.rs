@@ -1,7 +1,7 @@
 //! The agent of a node asked now: `check` is run in its pod, in the container that has no right on the node, with the
 //! caller's own right to exec, and only when that was asked for. It asks the reader that runs.
 
-use aggregator_core::state::{AgentEvent, Answer, Facts, Meta};
+use aggregator_core::state::{AgentEvent, Answer, Facts, Meta, Texts};
 use findings::event::{ANNOTATION, Carried, Phase};
 use findings::{FaultKind, NodeReport, PodRef, Verdict, clean};
 use jiff::Timestamp;
@@ -63,7 +63,7 @@ fn read(said: &[u8], pod: (&str, &str), before: bool) -> Answer<Facts> {
         Carried::new(Phase::Holds, finding, std::slice::from_ref(pod), String::new(), now).to_annotation()
     });
     let event = |carried: String| AgentEvent {
-        metadata: Meta { annotations: [(ANNOTATION.to_owned(), carried)].into(), ..Meta::default() },
+        metadata: Meta { annotations: Texts::from_iter([(ANNOTATION.to_owned(), carried)]), ..Meta::default() },
         event_time: Some(Timestamp::now()),
         ..AgentEvent::default()
     };

@@ -184,8 +184,8 @@ macro_rules! kinds {
             /// Adds objects of the same kind.
             pub fn append(&mut self, more: Facts) {
                 match (self, more) {
-                    (Facts::Objects(objects), Facts::Objects(more)) => objects.extend(more),
-                    $((Facts::$variant(objects), Facts::$variant(more)) => objects.extend(more),)*
+                    (Facts::Objects(objects), Facts::Objects(more)) => append(objects, more),
+                    $((Facts::$variant(objects), Facts::$variant(more)) => append(objects, more),)*
                     _ => {}
                 }
             }
@@ -327,12 +327,20 @@ fn read<T: DeserializeOwned>(body: &[u8], shape: Shape, facts: fn(Vec<T>) -> Fac
     }
 }
 
+/// Of ten thousand objects twice the room is much: it grows by a little.
+fn append<K>(objects: &mut Vec<K>, more: Vec<K>) {
+    if objects.capacity() - objects.len() < more.len() {
+        objects.reserve_exact(more.len().max(objects.len() / 16));
+    }
+    objects.extend(more);
+}
+
 fn upsert<K: Kind>(objects: &mut Vec<K>, more: Vec<K>) -> Vec<K> {
     let mut before = Vec::new();
     for object in more {
         match objects.iter_mut().find(|known| known.meta().uid == object.meta().uid) {
             Some(known) => before.push(std::mem::replace(known, object)),
-            None => objects.push(object),
+            None => append(objects, vec![object]),
         }
     }
     before

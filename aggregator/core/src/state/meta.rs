@@ -9,7 +9,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::release;
+use super::{Texts, release};
 
 /// The API writes `null` for empty lists and unset fields alike.
 pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
@@ -57,11 +57,11 @@ pub struct Meta {
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
     pub finalizers: Vec<String>,
     /// Labels.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_default")]
-    pub labels: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Texts::is_empty", deserialize_with = "or_default")]
+    pub labels: Texts,
     /// The few annotations the rules read.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "known_annotations")]
-    pub annotations: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Texts::is_empty", deserialize_with = "known_annotations")]
+    pub annotations: Texts,
     /// Owners.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
     pub owner_references: Vec<Owner>,
@@ -168,7 +168,7 @@ fn of_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Manag
 }
 
 /// A map that once held others would keep their room in each of tens of thousands of objects.
-fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Texts, D::Error> {
     struct KnownOnly;
 
     impl<'de> Visitor<'de> for KnownOnly {
@@ -197,7 +197,7 @@ fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTree
         }
     }
 
-    deserializer.deserialize_any(KnownOnly)
+    deserializer.deserialize_any(KnownOnly).map(Texts::from)
 }
 
 /// Reads and writes `fieldsV1` in the API's own form, so that a saved state reads like a recording.

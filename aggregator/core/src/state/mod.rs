@@ -13,6 +13,7 @@ mod meta;
 mod object_ref;
 mod question;
 pub mod release;
+mod texts;
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,7 @@ pub use meta::{Fields, Managed, Meta, Owner, or_default};
 pub use object_ref::ObjectRef;
 pub use question::{Detail, Name, Question, Resource, Scope, Select};
 pub use release::Release;
+pub use texts::Texts;
 
 /// What the user asked about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

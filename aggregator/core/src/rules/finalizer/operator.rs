@@ -120,7 +120,7 @@ fn selector(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) ->
     Some(found.spec.selector.clone()).filter(|selector| !selector.is_empty())
 }
 
-fn fits(selector: &BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> bool {
+fn fits(selector: &BTreeMap<String, String>, labels: &Texts) -> bool {
     selector.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 

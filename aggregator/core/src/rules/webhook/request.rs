@@ -1,7 +1,5 @@
 //! Requests that webhooks may be asked about, and which webhooks are.
 
-use std::collections::BTreeMap;
-
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -20,7 +18,7 @@ pub struct Request<'a> {
     /// The namespace it lives in; for a namespace, itself.
     pub namespace: Option<&'a str>,
     /// The object's labels.
-    pub labels: &'a BTreeMap<String, String>,
+    pub labels: &'a Texts,
 }
 
 impl<'a> Request<'a> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ClientConfig, Meta, Nothing, lite};
+use crate::state::Texts;
 
 lite! {
     /// A Validating- or MutatingWebhookConfiguration.
@@ -119,7 +120,7 @@ lite! {
 impl Selector {
     /// Whether these labels match. An operator of a later version matches: better to name one
     /// webhook too many than to overlook the one that holds everything.
-    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub fn matches(&self, labels: &Texts) -> bool {
         let value = |key: &str| labels.get(key);
         self.match_labels.iter().all(|(key, wanted)| value(key) == Some(wanted))
             && self.match_expressions.iter().all(|requirement| {
@@ -221,7 +222,7 @@ mod tests {
         }))
         .unwrap();
         let labels = |pairs: &[(&str, &str)]| {
-            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<Texts>()
         };
         assert!(selector.matches(&labels(&[("a", "1")])));
         assert!(!selector.matches(&labels(&[("a", "1"), ("skip", "")])));

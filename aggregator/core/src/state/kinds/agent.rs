@@ -28,7 +28,7 @@ lite! {
         event_time: Option<Timestamp>,
         /// The annotation, once it was read: every pod of the node asks for it.
         #[serde(skip)]
-        read: OnceLock<Result<Carried, String>>,
+        read: OnceLock<Box<Result<Carried, String>>>,
     }
 }
 
@@ -48,8 +48,8 @@ impl AgentEvent {
 
     /// The finding, or why it cannot be read.
     pub fn said(&self) -> Result<&Carried, &str> {
-        let read = || self.read_anew().map_err(|error| clean(&error.to_string(), 300));
-        self.read.get_or_init(read).as_ref().map_err(String::as_str)
+        let read = || Box::new(self.read_anew().map_err(|error| clean(&error.to_string(), 300)));
+        self.read.get_or_init(read).as_ref().as_ref().map_err(String::as_str)
     }
 
     /// The same, kept by whoever asks and not here.

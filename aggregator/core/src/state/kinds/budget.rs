@@ -1,8 +1,7 @@
 //! PodDisruptionBudgets.
 
-use std::collections::BTreeMap;
-
 use super::{Condition, Meta, Selector, lite};
+use crate::state::Texts;
 
 lite! {
     /// A PodDisruptionBudget.
@@ -44,7 +43,7 @@ lite! {
 
 impl Budget {
     /// Whether it selects a pod with these labels.
-    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub fn selects(&self, labels: &Texts) -> bool {
         self.spec.selector.as_ref().is_some_and(|selector| selector.matches(labels))
     }
 

@@ -1,13 +1,11 @@
 //! Workloads, and what is said about things: Events.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Condition, Conditions, Meta, Selector, Series, lite, or_default};
 use crate::messages::Message;
-use crate::state::{Known, known};
+use crate::state::{Known, Texts, known};
 
 /// What has pod templates of its own.
 pub const WORKLOADS: [Known; 3] = [known::DEPLOYMENTS, known::STATEFUL_SETS, known::DAEMON_SETS];
@@ -80,7 +78,7 @@ lite! {
     /// Labels.
     Labels {
         /// Labels.
-        labels: BTreeMap<String, String>,
+        labels: Texts,
     }
 }
 
