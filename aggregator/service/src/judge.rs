@@ -16,6 +16,8 @@ use findings::FaultKind;
 use findings::event::{CONTROLLER, NAMESPACE};
 use jiff::Timestamp;
 
+use crate::near::Near;
+
 /// An answer is asked for again after so long, and after twice that when it was the same.
 const SOONEST: Duration = Duration::from_secs(10);
 /// At the latest.
@@ -25,7 +27,7 @@ const LEASES: Duration = Duration::from_secs(15);
 /// After a change nearby.
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
 /// What takes many requests or much of the server's time is asked for again no sooner, whatever changes.
-const SOONEST_OF_ALL: Duration = Duration::from_secs(30);
+const SOONEST_OF_ALL: Duration = Duration::from_secs(60);
 /// What no judgement has asked for during so long is dropped.
 const FORGET: Duration = Duration::from_secs(120);
 /// Objects of one list that are kept: what agents say of 5,000 nodes, twice.
@@ -181,7 +183,7 @@ impl Judge {
                         self.changed.nodes.extend(events.iter().map(|event| event.regarding.name.clone()));
                     }
                     Some(_) => {}
-                    None => facts.metas().into_iter().for_each(|meta| self.has_changed(&question, meta, now)),
+                    None => facts.metas().into_iter().for_each(|meta| self.has_changed(&question, meta)),
                 }
                 self.applied(&question, facts);
             }
@@ -191,7 +193,7 @@ impl Judge {
                     let gone = known.take(&uid);
                     self.changes.objects(&question, &gone);
                     if AgentEvent::among(&gone).is_none() {
-                        gone.metas().into_iter().for_each(|meta| self.has_changed(&question, meta, now));
+                        gone.metas().into_iter().for_each(|meta| self.has_changed(&question, meta));
                     }
                 }
             }
@@ -240,9 +242,8 @@ impl Judge {
         }
     }
 
-    /// What was asked of the same namespace or object is asked again soon, and with the next questions what its
-    /// judgement rests on.
-    fn has_changed(&mut self, question: &Question, meta: &Meta, now: Timestamp) {
+    /// With the next questions what is near to it and what its judgement rests on is asked again.
+    fn has_changed(&mut self, question: &Question, meta: &Meta) {
         let Question::Objects { resource, .. } = question else { return };
         let known = known::ALL.iter().find(|known| known.group == resource.group && known.plural == resource.plural);
         let namespace = meta.namespace.as_deref();
@@ -254,24 +255,12 @@ impl Judge {
             });
             self.changed.objects.extend(within.into_iter().chain(object));
         }
-        for (question, asked) in &mut self.asked {
-            let Question::Objects { scope, .. } = question else { continue };
-            let is_near = match scope {
-                Scope::All => false,
-                Scope::Namespace(other) => namespace.unwrap_or(&meta.name) == other,
-                Scope::Named(other, object) => {
-                    *object == meta.name || (other.is_some() && other.as_deref() == namespace)
-                }
-            };
-            if is_near {
-                asked.soon(question, now);
-            }
-        }
     }
 
-    /// What the judgement of all that has changed rests on is asked again soon.
+    /// What is near to all that has changed, and what its judgement rests on, is asked again soon.
     fn follow_changes(&mut self, now: Timestamp) {
         let Changed { mut objects, nodes } = std::mem::take(&mut self.changed);
+        let near = Near::to(&objects);
         if !nodes.is_empty() {
             let seen = self.state.answers.values().filter_map(|answered| Pod::among(answered.answer.as_ref().seen()?));
             let said_of = seen.flatten().filter(|pod| nodes.contains(&pod.spec.node_name));
@@ -284,7 +273,7 @@ impl Judge {
         }
         let rests = self.kept.rests_on(objects);
         for (question, asked) in &mut self.asked {
-            if rests.contains(&Rest::of(question)) {
+            if near.has(question) || rests.contains(&Rest::of(question)) {
                 asked.soon(question, now);
             }
         }
@@ -537,8 +526,8 @@ mod tests {
         }
         assert!(asked.keys().any(is_costly) && !asked.keys().all(is_costly), "{asked:#?}");
         for (question, times) in &asked {
-            let a_minute = if is_costly(question) { 1..=2 } else { 5..=6 };
-            assert!(a_minute.contains(&(times / minutes)), "{question}: {times} times in {minutes} minutes");
+            let a_minute = if is_costly(question) { 1..=1 } else { 5..=7 };
+            assert!(a_minute.contains(&times.div_ceil(minutes)), "{question}: {times} times in {minutes} minutes");
         }
     }
 

@@ -19,6 +19,7 @@ mod judge;
 mod judging;
 mod leader;
 mod look_back;
+mod near;
 mod published;
 mod requests;
 mod serve;
