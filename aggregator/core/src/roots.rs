@@ -78,7 +78,7 @@ struct Draft<'g> {
     taken: Marks<bool>,
     verdict: Verdict,
     roots: Vec<Root>,
-    by_key: HashMap<String, usize>,
+    by_key: HashMap<&'g str, usize>,
     /// How many steps the shown finding of each root has of its own.
     steps: BTreeMap<usize, usize>,
     /// What each root already has.
@@ -126,7 +126,7 @@ impl<'g> Draft<'g> {
     fn root(&mut self, found: Found<'g, '_>) -> usize {
         let Found { cause, .. } = found;
         let next = self.roots.len();
-        let index = *self.by_key.entry(cause.draft.root.clone()).or_insert(next);
+        let index = *self.by_key.entry(&cause.draft.root).or_insert(next);
         let told_by = cause.agent.as_ref().map(|agent| agent.by.clone());
         match self.roots.get_mut(index) {
             None => {

@@ -1,7 +1,7 @@
 //! From one snapshot of the cluster to the next.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use aggregator_core::report::{ClusterReport, Root};
@@ -81,12 +81,22 @@ impl Recorder {
 
     /// Takes in what the cluster shows. Returns whether anything has changed that is worth writing down.
     pub fn observe(&mut self, snapshot: &Snapshot) -> bool {
-        let (held, stuck) = (holds_by_object(snapshot.report), stuck(snapshot));
+        let held = holds_by_object(snapshot.report);
+        let unexplained = &snapshot.report.unexplained;
+        let unexplained: HashMap<&ObjectRef, Verdict> =
+            unexplained.iter().map(|held| (&held.thing, held.verdict)).collect();
+        let told_by_then = snapshot.at.checked_sub(TOLD_BY_THEN).unwrap_or(Timestamp::MIN);
         let mut changed = self.end(snapshot);
         for (uid, going) in snapshot.going {
             let holds = held.get(&going.object).map_or(&[][..], Vec::as_slice);
             if !self.open.contains_key(uid) {
-                if !stuck.contains(&going.object) || self.open.len() >= self.limits.open {
+                let is_stuck = |verdict: &Verdict| match verdict {
+                    Verdict::Stuck => true,
+                    Verdict::CannotTell => going.deletion_timestamp <= told_by_then,
+                    Verdict::Progressing | Verdict::Clear => false,
+                };
+                let mut verdicts = holds.iter().map(|held| &held.verdict).chain(unexplained.get(&going.object));
+                if !verdicts.any(is_stuck) || self.open.len() >= self.limits.open {
                     continue;
                 }
                 self.open.insert(uid.clone(), Arc::new(begin(uid, going, snapshot.at)));
@@ -149,40 +159,26 @@ impl Recorder {
     }
 }
 
-/// What is stuck, and that of which nobody could tell for long.
-fn stuck<'a>(snapshot: &'a Snapshot) -> HashSet<&'a ObjectRef> {
-    let report = snapshot.report;
-    let since = snapshot.at.checked_sub(TOLD_BY_THEN).unwrap_or(Timestamp::MIN);
-    let old = snapshot.going.values().filter(|going| going.deletion_timestamp <= since);
-    let old: HashSet<&ObjectRef> = old.map(|going| &going.object).collect();
-    let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
-    let told = victims.chain(&report.unexplained).filter(|held| match held.verdict {
-        Verdict::Stuck => true,
-        Verdict::CannotTell => old.contains(&held.thing),
-        Verdict::Progressing | Verdict::Clear => false,
-    });
-    let between = report.roots.iter().filter(|root| root.verdict == Verdict::Stuck).flat_map(|root| &root.on_the_way);
-    told.map(|held| &held.thing).chain(between).collect()
-}
-
 /// What holds an object, with its chain.
 struct Holding<'r> {
     root: &'r Root,
+    /// Of the object.
+    verdict: Verdict,
     chain: Cow<'r, [Arc<Link>]>,
 }
 
 fn holds_by_object(report: &ClusterReport) -> HashMap<&ObjectRef, Vec<Holding<'_>>> {
     let mut held: HashMap<&ObjectRef, Vec<Holding>> = HashMap::new();
     for root in &report.roots {
-        let victims = root.victims.iter().map(|victim| (&victim.held.thing, Cow::from(&victim.chain)));
-        let of_root = || Cow::from_iter(root.finding.chain.iter().cloned().map(Arc::new));
-        let between = root.on_the_way.iter().map(|object| (object, of_root()));
-        for (object, chain) in victims.chain(between) {
-            let holds = held.entry(object).or_default();
-            // The roots come one after the other.
-            if holds.last().is_none_or(|last| !std::ptr::eq(last.root, root)) {
-                holds.push(Holding { root, chain });
-            }
+        for victim in &root.victims {
+            let (verdict, chain) = (victim.held.verdict, Cow::from(&victim.chain));
+            held.entry(&victim.held.thing).or_default().push(Holding { root, verdict, chain });
+        }
+        let (is_stuck, chain) = (root.verdict == Verdict::Stuck, root.finding.chain.iter());
+        let verdict = if is_stuck { Verdict::Stuck } else { Verdict::Clear };
+        for object in &root.on_the_way {
+            let chain = Cow::from_iter(chain.clone().cloned().map(Arc::new));
+            held.entry(object).or_default().push(Holding { root, verdict, chain });
         }
     }
     held
@@ -232,7 +228,7 @@ fn update(incident: &mut Incident, holds: &[Holding], now: Timestamp, limits: Li
             hold.until = Some(now);
         }
     }
-    for Holding { root, chain } in holds {
+    for Holding { root, chain, .. } in holds {
         let finding = &root.finding;
         let is_full = incident.holds.len() >= limits.holds;
         match incident.holds.iter_mut().find(|hold| is_same(hold, root, now)) {

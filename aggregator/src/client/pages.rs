@@ -7,9 +7,6 @@ use aggregator_core::state::{Answer, Detail, Select};
 /// Objects of the first page. Without a limit a list is charged as if it listed the whole cluster.
 const FIRST: usize = 250;
 
-/// Bytes of a later page, about: a slow line has it within the time that one request may take.
-const BYTES: usize = 4 << 20;
-
 /// Objects of a later page, at most.
 const MOST: usize = 5000;
 
@@ -105,14 +102,14 @@ impl<'a> Pages<'a> {
     /// A page has come: the next one begins at `next` and is as large as such objects allow.
     pub fn came(&mut self, bytes: usize, next: String) {
         // Another page comes after it, so it was full.
-        self.limit = fitting(self.limit, bytes);
+        self.limit = fitting(self.server.bounds.page, self.limit, bytes);
         self.next = next;
     }
 }
 
-/// How many objects fit, when so many of them have so many bytes.
-fn fitting(objects: usize, bytes: usize) -> usize {
-    (BYTES * objects / bytes.max(1)).clamp(FIRST, MOST)
+/// How many objects fit into a page of so many bytes, when so many of them have so many bytes.
+fn fitting(page: usize, objects: usize, bytes: usize) -> usize {
+    (page * objects / bytes.max(1)).clamp(FIRST, MOST)
 }
 
 #[cfg(test)]
@@ -121,9 +118,9 @@ mod tests {
 
     #[test]
     fn pages_are_as_large_as_their_objects_allow() {
-        assert_eq!(fitting(250, 250 * 4096), 1024);
-        assert_eq!(fitting(250, 250 * 100_000), FIRST);
-        assert_eq!(fitting(250, 250 * 100), MOST);
-        assert_eq!(fitting(FIRST, 0), MOST);
+        assert_eq!(fitting(4 << 20, 250, 250 * 4096), 1024);
+        assert_eq!(fitting(4 << 20, 250, 250 * 100_000), FIRST);
+        assert_eq!(fitting(4 << 20, 250, 250 * 100), MOST);
+        assert_eq!(fitting(4 << 20, FIRST, 0), MOST);
     }
 }

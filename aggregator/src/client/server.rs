@@ -29,13 +29,22 @@ pub struct Bounds {
     pub rounds: usize,
     /// Bytes of one answer.
     pub answer: usize,
+    /// Bytes of a later page of a list, about: a slow line has it within the time that one request may take.
+    pub page: usize,
     /// Objects of one list that are kept.
     pub objects: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds { request_timeout: Duration::from_secs(10), in_flight: 8, rounds: 16, answer: 64 << 20, objects: 20_000 }
+        Bounds {
+            request_timeout: Duration::from_secs(10),
+            in_flight: 8,
+            rounds: 16,
+            answer: 64 << 20,
+            page: 4 << 20,
+            objects: 20_000,
+        }
     }
 }
 

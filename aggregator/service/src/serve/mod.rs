@@ -27,6 +27,9 @@ use crate::requests::Requests;
 
 const USER_AGENT: &str = concat!("why-terminating-aggregator/", env!("CARGO_PKG_VERSION"));
 
+/// Bytes of a page: what several of them take while they are read stays in the heap.
+const PAGE: usize = 1 << 20;
+
 /// What the service is told at its start.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -54,7 +57,7 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let requests = Arc::new(Requests::default());
     let client = requests.counted(client);
     let request_timeout = settings.connection.request_timeout;
-    let bounds = Bounds { request_timeout, objects: MOST_OBJECTS, ..Bounds::default() };
+    let bounds = Bounds { request_timeout, page: PAGE, objects: MOST_OBJECTS, ..Bounds::default() };
     let clock = Arc::new(Clock::default());
     let (inputs, heard) = std::sync::mpsc::channel();
     let (questions, asked) = mpsc::channel(64);
