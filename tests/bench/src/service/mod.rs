@@ -312,7 +312,7 @@ fn table(report: &mut Report, all: &[Measured]) -> anyhow::Result<bool> {
         most("s", 2.0, quantile(&full.latency, 0.99)),
     );
     for (index, (what, kilobytes, times)) in full.pages.iter().enumerate() {
-        let worst = Spread::of(times.iter().copied()).map_or(f64::NAN, |spread| spread.median);
+        let worst = Spread::of(times.iter().copied()).map_or(f64::NAN, |spread| spread.max);
         let cell = |one: &Measured| {
             let Some((_, bytes, times)) = one.pages.get(index) else { return String::new() };
             let spread = Spread::of(times.iter().copied()).map(|spread| spread.to_string()).unwrap_or_default();
