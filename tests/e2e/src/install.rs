@@ -81,7 +81,13 @@ fn done(command: &mut Command) -> anyhow::Result<()> {
 impl Installed {
     /// Gives the agent the right to read the kubelet's counters.
     pub fn let_read_counters(&self, cluster: &Cluster) -> anyhow::Result<()> {
-        cluster.kubectl(&["apply", "-k", &project().join("deploy/kubelet-metrics").to_string_lossy()])?;
+        match helm() {
+            Some(mut helm) => done(helm.arg("counters"))?,
+            None => {
+                let right = project().join("deploy/kubelet-metrics");
+                cluster.kubectl(&["apply", "-k", &right.to_string_lossy()])?;
+            }
+        }
         // Who was refused asks again after ten minutes only.
         cluster.kubectl(&["-n", NAMESPACE, "rollout", "restart", "daemonset/why-terminating-agent"])?;
         let status = ["rollout", "status", "daemonset/why-terminating-agent", "--timeout=120s"];
