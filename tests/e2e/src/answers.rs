@@ -63,7 +63,10 @@ pub fn service(cluster: &Cluster, installed: &Installed, namespace: &str) -> any
 /// What `kubectl events --for` shows of this namespace: (type, reason, words). Those of another that had its name are
 /// left out.
 pub fn events(cluster: &Cluster, namespace: &str, uid: &str) -> anyhow::Result<Vec<[String; 3]>> {
-    let events = cluster.json(&["events", "-n", "default", "--for", &format!("namespace/{namespace}")])?;
+    let words =
+        cluster.kubectl(&["events", "-n", "default", "--for", &format!("namespace/{namespace}"), "-o", "json"])?;
+    // Where there are none it says so beside its answer, which is empty.
+    let events: Value = if words.is_empty() { Value::Null } else { serde_json::from_str(&words)? };
     let text = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
     let ours = list(&events).iter().filter(|event| event["involvedObject"]["uid"] == uid);
     Ok(ours.map(|event| ["type", "reason", "message"].map(|field| text(event, field))).collect())
