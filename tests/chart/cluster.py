@@ -1,6 +1,7 @@
 """Puts the chart on the cluster of KUBECONFIG with Helm 4's library, tries it there, and takes it away again.
 
     cluster.py install      every set of values by server-side dry run; install, upgrade, `helm test`, the policies
+    cluster.py counters     lets the agent read the kubelet's counters
     cluster.py uninstall    and nothing is left
 """
 
@@ -181,6 +182,11 @@ def install():
     policies()
 
 
+def counters():
+    with Config(namespace=NAME) as config:
+        config.upgrade(CHART, NAME, {"agent": {"kubeletMetrics": True}}, **WAIT)
+
+
 def left_over():
     """What is left of it: by its label anywhere, and whatever is in its namespace."""
     kinds = ",".join(kubectl("api-resources", "--verbs=list", "-o", "name").stdout.split())
@@ -202,4 +208,4 @@ def uninstall():
     kubectl("delete", "namespace", NAME, "--timeout=120s")
 
 
-{"install": install, "uninstall": uninstall}[sys.argv[1]]()
+{"install": install, "counters": counters, "uninstall": uninstall}[sys.argv[1]]()

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 import yaml
 
@@ -125,6 +126,17 @@ def api_server(stack, folder, name, recording, log, faults=()):
     return process, kubeconfig
 
 
+def lease(kubeconfig):
+    """The Lease that the chart makes, and the arguments of a service that holds it."""
+    server = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+    namespace, name = "why-terminating", "why-terminating-aggregator"
+    it = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, "namespace": namespace}}
+    path = f"{server}/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer admin"}
+    urllib.request.urlopen(urllib.request.Request(path, json.dumps(it).encode(), headers))
+    return [f"--lease={namespace}/{name}"]
+
+
 def lab(stack, folder, log):
     """A pod that a process holds and that is cured; and an agent whose runtime never answers."""
     stack.callback(subprocess.run, [BUILT / "lab", "down", "--all"], check=True)
@@ -152,16 +164,28 @@ def lab(stack, folder, log):
 
 
 def cluster(stack, folder, log):
-    """An API server that ends, and one that has no Lease and does not show everything."""
+    """An API server that ends; one of two, each with a replica; and one that has no Lease and does not show everything."""
     ends, away = api_server(stack, folder, "away", "baseline", log)
+    _, stays = api_server(stack, folder, "stays", "finalizer-and-webhook", log)
+    one, other = lease(away), lease(stays)
     refused = {"path": "/apis/apiregistration.k8s.io", "do": "forbidden"}
     _, unseen = api_server(stack, folder, "unseen", "discovery-failure", log, [refused])
     targets = {
         "an API server that ends": [service(stack, away, log, {"pod": "aggregator-0"}, "--no-events")],
+        # It cannot tell the end of its API server from a cut network.
+        "one replica that hears no more": [
+            service(stack, away, log, {"pod": "aggregator-0"}, *one),
+            service(stack, stays, log, {"pod": "aggregator-1"}, *other),
+        ],
         "no Lease, and a right that is missing": [
             service(stack, unseen, log, {"pod": "aggregator-0"}, "--lease=why-terminating/none"),
         ],
     }
+    for it in [target for many in targets.values() for target in many]:
+        # It has heard its API server once.
+        while not any("leader" in name for name in it.samples):
+            it.scrape(0)
+            time.sleep(0.2)
     return follow(targets, 66, 6, {AWAY: ends.kill})
 
 

@@ -1,6 +1,7 @@
 //! What is told of namespaces as Events: what holds each, once for each root, and when it is over. Pure: it follows from
 //! the incidents, so that both replicas would write the same, under the same names.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -100,6 +101,13 @@ fn main_hold(incident: &Incident) -> Option<&Hold> {
     incident.last_held_by().min_by_key(|hold| (hold.verdict != Verdict::Stuck, hold.since, &hold.root))
 }
 
+/// What to name when it is over: the last that held for good. It mostly ends a moment before the namespace, which is then
+/// held by nothing, or is just being emptied.
+fn last_hold(incident: &Incident) -> Option<&Hold> {
+    let stuck = incident.holds.iter().filter(|hold| hold.verdict == Verdict::Stuck);
+    stuck.max_by_key(|hold| (hold.until.is_none(), hold.until, Reverse(hold.since))).or_else(|| main_hold(incident))
+}
+
 fn holds(incident: &Incident) -> Option<Note> {
     let hold = main_hold(incident)?;
     let namespace = &incident.object.name;
@@ -115,7 +123,7 @@ fn holds(incident: &Incident) -> Option<Note> {
 
 fn over(incident: &Incident, at: Timestamp) -> Note {
     let namespace = &incident.object.name;
-    let by = main_hold(incident).map(|hold| format!("; it was held by {}", hold.cause.id)).unwrap_or_default();
+    let by = last_hold(incident).map(|hold| format!("; it was held by {}", hold.cause.id)).unwrap_or_default();
     let text = format!("This namespace is gone, after {}{by}", duration(incident.seconds(at)));
     note(incident, &format!("{namespace}.{}.over", hash(&[&incident.uid])), false, "NamespaceNoLongerHeld", &text)
 }
@@ -228,6 +236,22 @@ mod tests {
         assert_eq!(announcer.due(&incidents, at(60), DATE), []);
         let later = DATE.checked_add(SignedDuration::from_mins(11)).unwrap();
         assert_eq!(Announcer::default().due(&incidents, at(0), later), [], "that is no news any more");
+    }
+
+    #[test]
+    fn what_held_it_is_told_at_its_end_although_that_was_over_before() {
+        let mut one = incident(&["a", "b", "c"]);
+        let causes: Vec<_> = cause::all().take(3).map(CauseRef).collect();
+        for (hold, cause) in one.holds.iter_mut().zip(&causes) {
+            hold.cause = *cause;
+        }
+        let second = |second| Timestamp::from_second(second).ok();
+        one.holds[0].until = second(1);
+        one.holds[1].until = second(2);
+        one.holds[2].verdict = Verdict::Progressing;
+        one.end = Some(End { at: DATE, seen: true, left_behind: Vec::new() });
+        let over = Announcer::default().due(&[one], at(0), DATE).remove(0);
+        assert!(over.note.ends_with(&format!("; it was held by {}", causes[1].id)), "{}", over.note);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Context as _;
 use serde_json::Value;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, list};
 use crate::install::Installed;
 
 /// The ids of all root causes in an answer.
@@ -58,4 +58,16 @@ pub fn service(cluster: &Cluster, installed: &Installed, namespace: &str) -> any
         .output()
         .context("run curl")?;
     serde_json::from_slice(&output.stdout).with_context(|| format!("{}", String::from_utf8_lossy(&output.stdout)))
+}
+
+/// What `kubectl events --for` shows of this namespace: (type, reason, words). Those of another that had its name are
+/// left out.
+pub fn events(cluster: &Cluster, namespace: &str, uid: &str) -> anyhow::Result<Vec<[String; 3]>> {
+    let words =
+        cluster.kubectl(&["events", "-n", "default", "--for", &format!("namespace/{namespace}"), "-o", "json"])?;
+    // Where there are none it says so beside its answer, which is empty.
+    let events: Value = if words.is_empty() { Value::Null } else { serde_json::from_str(&words)? };
+    let text = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
+    let ours = list(&events).iter().filter(|event| event["involvedObject"]["uid"] == uid);
+    Ok(ours.map(|event| ["type", "reason", "message"].map(|field| text(event, field))).collect())
 }

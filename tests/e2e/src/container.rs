@@ -1,21 +1,30 @@
 //! A container of the cluster, as this machine's kernel knows it.
 
+use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use lab::process::parent;
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 
 use crate::cluster::Cluster;
 
-/// The first process of the pod's only container.
-pub fn first_process(cluster: &Cluster, namespace: &str, pod: &str) -> anyhow::Result<i32> {
+/// The runtime's id of the pod's only container.
+pub fn container_id(cluster: &Cluster, namespace: &str, pod: &str) -> anyhow::Result<String> {
     let pod = cluster.json(&["get", "pod", "-n", namespace, pod])?;
     let id = pod["status"]["containerStatuses"][0]["containerID"].as_str().context("the container has no id")?;
-    let id = id.rsplit('/').next().unwrap_or_default();
+    Ok(id.rsplit('/').next().unwrap_or_default().to_owned())
+}
+
+/// The first process of the pod's only container.
+pub fn first_process(cluster: &Cluster, namespace: &str, pod: &str) -> anyhow::Result<i32> {
+    let id = container_id(cluster, namespace, pod)?;
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        if cgroups(pid).is_some_and(|cgroups| cgroups.contains(id)) {
+        if cgroups(pid).is_some_and(|cgroups| cgroups.contains(&id)) {
             found.push(pid);
         }
     }
@@ -25,6 +34,17 @@ pub fn first_process(cluster: &Cluster, namespace: &str, pod: &str) -> anyhow::R
 /// The containerd-shim of it.
 pub fn shim(cluster: &Cluster, namespace: &str, pod: &str) -> anyhow::Result<i32> {
     parent(first_process(cluster, namespace, pod)?)
+}
+
+/// Where the runtime listens.
+pub fn socket() -> OsString {
+    std::env::var_os("CRI_SOCK").unwrap_or_else(|| "/run/containerd/containerd.sock".into())
+}
+
+/// The runtime itself: who listens there.
+pub fn runtime() -> anyhow::Result<i32> {
+    let connection = UnixStream::connect(socket()).context("reach the runtime")?;
+    Ok(getsockopt(&connection, PeerCredentials).context("ask who listens")?.pid())
 }
 
 /// Whether the machine has cgroups of version 2 only.

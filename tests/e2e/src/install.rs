@@ -10,6 +10,7 @@ use lab::wait_for;
 use serde_json::json;
 
 use crate::cluster::{Cluster, list, project};
+use crate::container::socket;
 
 const NAMESPACE: &str = "why-terminating";
 /// Who asks the service.
@@ -28,9 +29,9 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
     let target = std::env::var("TARGET").unwrap_or_else(|_| "target".to_owned());
     let ours = |program| project().join(&target).join(format!("why-terminating-{program}.oci.tar"));
     for image in [busybox, ours("agent"), ours("aggregator")] {
-        let socket = std::env::var("CRI_SOCK").unwrap_or_else(|_| "/run/containerd/containerd.sock".to_owned());
         let mut ctr = Command::new("ctr");
-        let output = ctr.args(["-a", &socket, "-n", "k8s.io", "images", "import"]).arg(&image).output()?;
+        ctr.arg("-a").arg(socket()).args(["-n", "k8s.io", "images", "import"]);
+        let output = ctr.arg(&image).output()?;
         let words = String::from_utf8_lossy(&output.stderr);
         anyhow::ensure!(output.status.success(), "import {} (make image writes it): {words}", image.display());
     }
@@ -81,7 +82,13 @@ fn done(command: &mut Command) -> anyhow::Result<()> {
 impl Installed {
     /// Gives the agent the right to read the kubelet's counters.
     pub fn let_read_counters(&self, cluster: &Cluster) -> anyhow::Result<()> {
-        cluster.kubectl(&["apply", "-k", &project().join("deploy/kubelet-metrics").to_string_lossy()])?;
+        match helm() {
+            Some(mut helm) => done(helm.arg("counters"))?,
+            None => {
+                let right = project().join("deploy/kubelet-metrics");
+                cluster.kubectl(&["apply", "-k", &right.to_string_lossy()])?;
+            }
+        }
         // Who was refused asks again after ten minutes only.
         cluster.kubectl(&["-n", NAMESPACE, "rollout", "restart", "daemonset/why-terminating-agent"])?;
         let status = ["rollout", "status", "daemonset/why-terminating-agent", "--timeout=120s"];

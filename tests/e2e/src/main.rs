@@ -12,6 +12,7 @@ mod process;
 mod seen;
 mod situation;
 mod situations;
+mod thrown_away;
 mod traces;
 
 use std::collections::BTreeMap;

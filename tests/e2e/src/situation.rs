@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use findings::cause;
 use lab::wait_for;
 use serde_json::{Value, json};
 
-use crate::answers::{agent, causes, commands, plugin, service};
+use crate::answers::{agent, causes, commands, events, plugin, service};
 use crate::cluster::Cluster;
 use crate::install::Installed;
 
@@ -164,6 +165,8 @@ impl Situation {
     }
 
     fn judge(&self, cluster: &Cluster, installed: &Installed, namespace: &str) -> anyhow::Result<Seen> {
+        let uid = cluster.json(&["get", "namespace", namespace])?["metadata"]["uid"].clone();
+        let uid = uid.as_str().context("a namespace without a uid")?;
         cluster.kubectl(&["delete", "namespace", namespace, "--wait=false"])?;
         let begin = Instant::now();
         if let Cure::None = self.cure {
@@ -177,11 +180,40 @@ impl Situation {
             steps.extend(commands(&self.until("agent", || agent(cluster, namespace, POD))?));
         }
         self.until("service", || service(cluster, installed, namespace))?;
+        let shown = || events(cluster, namespace, uid);
+        let cause = cause::find(self.cause).context("no such cause")?;
+        let held = ["Warning", cause.event_reason, &format!("This namespace is held: {}.", cause.title)];
+        Self::announced(held, shown).context("while it is held")?;
         let begin = Instant::now();
         let lives_on = self.end(cluster, namespace, &steps).context("cure")?;
         cluster.wait_gone(&["namespace", namespace], PATIENCE).context("after the cure")?;
+        let gone = begin.elapsed();
         drop(lives_on);
-        Ok(Seen { name: self.name, cause: self.cause, told, gone: begin.elapsed() })
+        let over = ["Normal", "NamespaceNoLongerHeld", &format!("it was held by {}", self.cause)];
+        let all = Self::announced(over, shown).context("when it is over")?;
+        // What the API alone shows is told until the agent has an answer.
+        let is_its =
+            |reason: &str| reason == cause.event_reason || reason == cause::POD_CLEANUP_NOT_FINISHED.event_reason;
+        let others: Vec<_> = all.iter().filter(|[kind, reason, _]| kind == "Warning" && !is_its(reason)).collect();
+        anyhow::ensure!(others.is_empty(), "Events name another root: {others:#?}");
+        Ok(Seen { name: self.name, cause: self.cause, told, gone })
+    }
+
+    /// Waits until an Event has these: its type, its reason, and words in what it says. Returns all.
+    fn announced(
+        wanted: [&str; 3],
+        mut shown: impl FnMut() -> anyhow::Result<Vec<[String; 3]>>,
+    ) -> anyhow::Result<Vec<[String; 3]>> {
+        let [kind, reason, words] = wanted;
+        let mut all = Vec::new();
+        let told = wait_for("the service's Event", PATIENCE, || {
+            std::thread::sleep(PAUSE);
+            all = shown()?;
+            let is_told = all.iter().any(|event| event[0] == kind && event[1] == reason && event[2].contains(words));
+            Ok(is_told.then_some(()))
+        });
+        told.with_context(|| format!("no Event {wanted:?} among {all:#?}"))?;
+        Ok(all)
     }
 
     /// Waits until exactly this cause is told, in these words.

@@ -66,23 +66,41 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     if !nobody && !dead {
         return None;
     }
-    // Without the file system's own word a search that found nobody only makes it likely.
-    let sure = |found: FindingBuilder| {
-        if dead {
-            found
-        } else {
-            found.probable("the file system's own answer: it was not asked, or did not give one in time")
-        }
-    };
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
-    let found = of_pod(view, &cause::FUSE_SERVER_GONE, gate, head)
+    let found = without_server(view, mount, number, proof, head, gate);
+    // Without the file system's own word a search that found nobody only makes it likely.
+    let found = if dead { found } else { found.probable(NOT_ASKED) };
+    Some(found.finish())
+}
+
+/// Nothing else explains the mount, and its server was not found, although not everybody could be looked at.
+pub fn not_found(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
+    let number = mount.fuse_connection()?;
+    let connection = view.fuse(number)?;
+    if !connection.servers.is_empty() || connection.probe.get() == Some(&FuseProbe::Answers) {
+        return None;
+    }
+    let proof = "no process that could be looked at has /dev/fuse open for it";
+    Some(without_server(view, mount, number, proof, head, gate).probable(NOT_ASKED).finish())
+}
+
+const NOT_ASKED: &str = "the file system's own answer: it was not asked, or did not give one in time";
+
+fn without_server(
+    view: &PodView,
+    mount: &Mount,
+    number: u32,
+    proof: &str,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> FindingBuilder {
+    of_pod(view, &cause::FUSE_SERVER_GONE, gate, head)
         .blame(words::mount(mount), "its server has died")
         .evidence(format!("FUSE connection {number}"), proof)
         .name(Placeholder::Connection, number)
         .name_if(Placeholder::Mount, mount.mount_point.as_str())
         .name_if(Placeholder::Path, mount.mount_point.as_str())
-        .root(number);
-    Some(sure(found).finish())
+        .root(number)
 }
 
 /// How the file system answers. Requests that wait, and a server that cannot be found, prove nothing: a busy
@@ -385,5 +403,27 @@ mod tests {
         seen.fuse[0].probe = Seen::Seen(FuseProbe::Dead);
         assert_eq!(causes(&seen), ["FuseServerGone"]);
         assert_eq!(judge(&seen).pods[0].findings[0].confidence, Confidence::Proven);
+    }
+
+    /// Seen on a real node: the agent does not ask by itself, one process could not be looked at, and somebody else's
+    /// descriptor on its way was blamed.
+    #[test]
+    fn a_server_that_is_nowhere_to_be_found_is_named_before_a_stranger() {
+        let mut seen = sample::mounted("fuse.s3fs");
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        seen.in_flight = vec![InFlight {
+            pid: 700,
+            start_ticks: 1,
+            comm: "broker".into(),
+            state: 'S',
+            fd: 4,
+            count: 1,
+            owner: Owner::Host,
+        }];
+        seen.fuse = vec![FuseConnection { exact: false, ..fuse_connection(41, 0, Vec::new()) }];
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("FuseServerGone", Confidence::Probable));
+        seen.fuse[0].probe = Seen::Seen(FuseProbe::Answers);
+        assert_eq!(causes(&seen), ["VolumeHeldInFlight"]);
     }
 }

@@ -172,7 +172,8 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
             Presence::Untold(why) => untold = Some(why),
             Presence::Lasting => {}
         }
-        if let Some(found) = in_flight::find(view, mount, head) {
+        let unserved = fuse::not_found(view, mount, head, VOLUMES);
+        if let Some(found) = unserved.or_else(|| in_flight::find(view, mount, head)) {
             return Some(found);
         }
         let known =

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::wait_for;
+use anyhow::Context as _;
+use lab::{mounts, wait_for};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, deleted_afterwards};
 use crate::pod;
 use crate::process::{Killed, stand_in};
 use crate::situation::{Cure, Situation, Staged};
-
-const VOLUME: &str = "e2e-claimed";
+use crate::thrown_away::thrown_away_afterwards;
 
 /// All of them. Each has a driver of its own, as the kubelet counts by driver.
 pub fn all() -> Vec<Situation> {
@@ -24,6 +24,15 @@ pub fn all() -> Vec<Situation> {
         Situation::of_node("csi-leaves", "CsiUnpublishLeftMount", leaves, move_away)
             .with_counters()
             .saying(&["NodeUnpublishVolume of e2e-csi-leaves.example.com: OK "]),
+        Situation::of_node(
+            "csi-twice",
+            "VolumeMountedTwice",
+            mounts_twice,
+            Cure::Typed(&["umount ", "umount ", "mv "]),
+        )
+        .one_of("what is moved away"),
+        Situation::of_node("csi-note", "VolDataMissing", loses_note, Cure::Typed(&["printf "])),
+        Situation::of_node("csi-fuse", "FuseServerGone", dead_fuse, Cure::Typed(&["umount "])),
         Situation::of_node("csi-dead", "CsiDriverNotRegistered", dies, comes_back()),
         Situation::of_node("csi-gone", "CsiDriverNotRegistered", goes, comes_back()),
         Situation::of_node("csi-claim", "CsiDriverNotRegistered", goes_with_claim, comes_back()),
@@ -127,21 +136,45 @@ fn fails(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     staged(cluster, namespace, "fails")
 }
 
-/// What the step has moved away is thrown away, too.
 fn leaves(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    let before = moved();
-    let throw_away = move || {
-        for dir in moved().into_iter().filter(|dir| !before.contains(dir)) {
-            let _ = std::fs::remove_dir_all(dir);
-        }
-    };
-    Ok(staged(cluster, namespace, "leaves")?.and(Staged::at_the_end(throw_away)))
+    let afterwards = thrown_away_afterwards();
+    Ok(staged(cluster, namespace, "leaves")?.and(afterwards))
 }
 
-fn moved() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir("/var/tmp").into_iter().flatten().flatten();
-    let is_moved = |path: &PathBuf| path.to_string_lossy().contains("/moved.");
-    entries.map(|entry| entry.path()).filter(is_moved).collect()
+/// Of the volume that the driver has published.
+fn published(cluster: &Cluster, namespace: &str, file: &str) -> anyhow::Result<PathBuf> {
+    let volumes = pod::dir(cluster, namespace)?.join("volumes/kubernetes.io~csi");
+    let volume = std::fs::read_dir(&volumes)?.next().context("no volume was published")??;
+    Ok(volume.path().join(file))
+}
+
+/// As after a restart of the kubelet, with a driver that does not look first. Its own unmount takes one away.
+fn mounts_twice(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let afterwards = thrown_away_afterwards();
+    let staged = staged(cluster, namespace, "once")?.and(afterwards);
+    let target = published(cluster, namespace, "mount")?;
+    mounts::tmpfs(&target)?;
+    mounts::tmpfs(&target)?;
+    Ok(staged)
+}
+
+/// The kubelet's own note about the volume has gone.
+fn loses_note(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let (claim, volume) = claim(cluster, namespace)?;
+    let (driver, object) = run(cluster, namespace, "proper", Some(claim))?;
+    std::fs::remove_file(published(cluster, namespace, "vol_data.json")?)?;
+    Ok(Staged::until_the_end(driver).and(object).and(volume))
+}
+
+/// What the driver has published is a FUSE mount, and nobody serves it any more.
+fn dead_fuse(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let staged = staged(cluster, namespace, "proper")?;
+    let target = published(cluster, namespace, "mount")?;
+    mounts::unmount(&target)?;
+    let server = stand_in(["hangfs".as_ref(), target.as_os_str(), "--source".as_ref(), "s3fs".as_ref()])?;
+    wait_for("the FUSE mount", Duration::from_secs(10), || Ok(mounts::is_mounted(&target)?.then_some(())))?;
+    drop(server);
+    Ok(staged)
 }
 
 /// Its process is dead, and its sockets are there.
@@ -160,14 +193,22 @@ fn goes(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
 
 /// The same, with a claim.
 fn goes_with_claim(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    let size = json!({"storage": "1Mi"});
-    let volume = deleted_afterwards("pv", VOLUME);
+    let (claim, volume) = claim(cluster, namespace)?;
+    let (driver, object) = run(cluster, namespace, "proper", Some(claim))?;
+    drop(driver);
+    Ok(object.and(volume))
+}
+
+/// A volume of a pod by a claim, and what takes away the PersistentVolume.
+fn claim(cluster: &Cluster, namespace: &str) -> anyhow::Result<(Value, Staged)> {
+    let (size, name) = (json!({"storage": "1Mi"}), format!("{namespace}-volume"));
+    let volume = deleted_afterwards("pv", &name);
     cluster.apply(&[
         json!({
-            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": VOLUME},
+            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
             "spec": {
                 "capacity": size, "accessModes": ["ReadWriteOnce"], "persistentVolumeReclaimPolicy": "Retain",
-                "storageClassName": "", "csi": {"driver": driver_of(namespace), "volumeHandle": "e2e-1"}
+                "storageClassName": "", "csi": {"driver": driver_of(namespace), "volumeHandle": name}
             }
         }),
         json!({
@@ -175,12 +216,9 @@ fn goes_with_claim(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged>
             "metadata": {"name": "claimed", "namespace": namespace},
             "spec": {
                 "accessModes": ["ReadWriteOnce"], "resources": {"requests": size}, "storageClassName": "",
-                "volumeName": VOLUME
+                "volumeName": name
             }
         }),
     ])?;
-    let claim = json!({"persistentVolumeClaim": {"claimName": "claimed"}});
-    let (driver, object) = run(cluster, namespace, "proper", Some(claim))?;
-    drop(driver);
-    Ok(object.and(volume))
+    Ok((json!({"persistentVolumeClaim": {"claimName": "claimed"}}), volume))
 }

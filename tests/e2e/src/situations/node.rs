@@ -6,37 +6,30 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use lab::process::{children, signal, state, wait_state};
-use lab::wait_for;
+use lab::{mounts, wait_for};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::container::{first_process, freezer, shim};
+use crate::container::{container_id, first_process, freezer, runtime, shim};
 use crate::pod;
-use crate::process::{Killed, stand_in};
+use crate::process::{Killed, holder, stand_in};
 use crate::situation::{Cure, POD, Situation, Staged};
 
 /// All of them.
 pub fn all() -> Vec<Situation> {
     vec![
-        Situation::of_node("holder", "VolumeHeldByProcess", holder, Cure::Typed(&["kill"])),
         Situation::of_node("shim", "ShimNotResponding", stopped_shim, Cure::Typed(&["kill -CONT"])),
         Situation::of_node("frozen", "CgroupFrozen", frozen, Cure::Typed(&["freez"])),
         Situation::of_node("fuse", "FuseServerNotResponding", fuse, Cure::Typed(&["/abort"])),
+        Situation::of_node("snapshot", "FileSystemFrozen", frozen_file_system, Cure::Typed(&["fsfreeze -u"])),
+        Situation::of_node("rootfs", "RootfsBusy", rootfs_held, Cure::Typed(&["kill"])),
         Situation::of_node("unreaped", "", unreaped, Cure::None),
         Situation::of_node("zombie", "PidNamespaceZombieUnreaped", zombie, Cure::Typed(&["kill"])),
         Situation::of_node("traced", "ZombieHeldByTracer", traced, Cure::Typed(&["kill"])),
+        Situation::of_node("runtime", "RuntimeNotResponding", stopped_runtime, Cure::Typed(&["kill -CONT"])).alone(),
         Situation::of_node("kubelet", "KubeletStopped", stopped_kubelet, Cure::Typed(&["kill -CONT"])).alone(),
     ]
-}
-
-fn holder(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    pod::run(cluster, namespace, pod::SLEEPS, &json!({"emptyDir": {"medium": "Memory"}}))?;
-    let uid = cluster.json(&["get", "pod", "-n", namespace, POD])?["metadata"]["uid"].clone();
-    let uid = uid.as_str().context("no uid")?;
-    let dir = Path::new("/var/lib/kubelet/pods").join(uid).join("volumes/kubernetes.io~empty-dir/data");
-    let child = Command::new("sleep").arg("100000").current_dir(&dir).spawn().context("hold the volume")?;
-    Ok(Staged::until_the_end(Killed(child)))
 }
 
 fn stopped_shim(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
@@ -95,6 +88,44 @@ fn fuse(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     Ok(Staged::until_the_end(mounted))
 }
 
+/// A file system of the host that somebody has frozen and that the container writes to; taken away at the end.
+struct Frozen {
+    disk: tempfile::NamedTempFile,
+    at: PathBuf,
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = Command::new("fsfreeze").arg("-u").arg(&self.at).output();
+        let _ = Command::new("umount").arg("-l").arg(&self.at).output();
+        let _ = std::fs::remove_dir(&self.at);
+    }
+}
+
+fn frozen_file_system(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let frozen = Frozen { disk: tempfile::NamedTempFile::new()?, at: PathBuf::from("/run/why-terminating-e2e-disk") };
+    std::fs::create_dir_all(&frozen.at)?;
+    frozen.disk.as_file().set_len(16 << 20)?;
+    let (disk, at) = (frozen.disk.path().display(), frozen.at.display());
+    cluster.types(&format!("mkfs.ext4 -q {disk} && mount -o loop {disk} {at}"))?;
+    let volume = json!({"hostPath": {"path": frozen.at, "type": "Directory"}});
+    pod::run(cluster, namespace, "exec 3>/data/log; while :; do echo on >&3; sleep 1; done", &volume)?;
+    let writer = first_process(cluster, namespace, POD)?;
+    cluster.types(&format!("fsfreeze -f {at}"))?;
+    wait_state(writer, "D")?;
+    Ok(Staged::until_the_end(frozen))
+}
+
+/// A process of the host stands in the root file system.
+fn rootfs_held(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    pod::run(cluster, namespace, pod::SLEEPS, &json!({"emptyDir": {}}))?;
+    let id = container_id(cluster, namespace, POD)?;
+    let mounts = mounts::seen_by(1)?;
+    let is_its = |mount: &&mounts::Mount| mount.target.ends_with(Path::new(&id).join("rootfs"));
+    let rootfs = &mounts.iter().find(is_its).context("its root file system is not mounted here")?.target;
+    Ok(Staged::until_the_end(holder(rootfs, &["--cwd"])?))
+}
+
 /// The container's init does not reap: that alone holds nothing.
 fn unreaped(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     pod::run(cluster, namespace, "sleep 0 & exec sleep 100000", &json!({"emptyDir": {}}))?;
@@ -125,6 +156,14 @@ fn traced(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
         Ok(std::fs::read_to_string(format!("/proc/{init}/status"))?.contains(&traced_by).then_some(()))
     })?;
     Ok(Staged::until_the_end(tracer))
+}
+
+fn stopped_runtime(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    pod::run(cluster, namespace, pod::SLEEPS, &json!({"emptyDir": {}}))?;
+    let pid = runtime()?;
+    signal(pid, Signal::SIGSTOP)?;
+    wait_state(pid, "T")?;
+    Ok(Staged::at_the_end(move || drop(signal(pid, Signal::SIGCONT))))
 }
 
 /// Until its node has the taint of one that is not heard.
