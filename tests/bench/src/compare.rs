@@ -27,7 +27,7 @@ pub struct Compare {
     pub size: Size,
     /// Runs of each command
     #[arg(long, default_value_t = 10)]
-    runs: usize,
+    pub runs: usize,
     /// The agent
     #[arg(long, default_value_os_t = agent_beside_us())]
     pub agent: PathBuf,
@@ -45,9 +45,11 @@ fn agent_beside_us() -> PathBuf {
 }
 
 /// The commands that are measured.
-struct Commands<'a> {
-    agent: &'a Path,
-    node: &'a Node,
+pub struct Commands<'a> {
+    /// The agent.
+    pub agent: &'a Path,
+    /// The node that it looks at.
+    pub node: &'a Node,
 }
 
 impl Compare {
@@ -152,14 +154,15 @@ impl Compare {
 }
 
 /// A fast answer that is wrong is no measurement.
-fn expect_stuck(run: &Run) -> anyhow::Result<()> {
+pub fn expect_stuck(run: &Run) -> anyhow::Result<()> {
     const STUCK: i32 = 2;
     anyhow::ensure!(run.cost.code == Some(STUCK), "the agent did not say that something is stuck:\n{}", run.output);
     Ok(())
 }
 
 impl Commands<'_> {
-    fn check(&self, args: &[&str]) -> Tool {
+    /// `check` with these flags and those of the node.
+    pub fn check(&self, args: &[&str]) -> Tool {
         let node = self.node.agent_args();
         let args = ["check"].iter().chain(args).map(OsString::from).chain(node.into_iter().map(OsString::from));
         Tool::new(self.agent, args)
