@@ -4,6 +4,7 @@
 mod cluster;
 mod compare;
 mod crowd;
+mod floor;
 mod fork;
 mod growth;
 mod hold;
