@@ -243,6 +243,26 @@ fn who_does_the_work_of_a_named_pod_already_is_told() {
     assert_eq!(notes(world("ReplicaSet"), everything()), [""; 0], "it takes all pods of the namespace");
 }
 
+/// Who may get a pod and not list pods is not told that nobody else does its work.
+#[test]
+fn who_may_not_list_pods_is_told_that_it_is_not_known_who_does_its_work() {
+    let world = on("Running").change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["ownerReferences"] =
+            json!([{"kind": "ReplicaSet", "name": "web", "uid": "u1", "controller": true}]);
+    });
+    let says = |world: World| {
+        let looked = look(world, object("pod", "a", "p"));
+        assert_eq!(looked.causes(), ["PodContainersNotStopped"]);
+        serde_json::to_string(&looked.report).unwrap()
+    };
+    let nobody = "none runs and is ready that could do its work";
+    let (seen, refused) =
+        (says(world.clone()), says(world.refuse("/api/v1/namespaces/a/pods?", 403, "pods is forbidden")));
+    assert!(seen.contains(nobody), "{seen}");
+    assert!(!refused.contains(nobody), "{refused}");
+    assert!(refused.contains("whether another pod of ReplicaSet web already runs"), "{refused}");
+}
+
 /// Nothing but the kubelet knows, and it is asked only when somebody wants that.
 #[test]
 fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {
