@@ -51,6 +51,7 @@ bench: packages kubectl
 	$(CARGO) run -q -p xtask -- image
 	$(CARGO) build -q --release -p why-terminating-aggregator -p why-terminating-aggregator-service -p bench
 	sh tests/bench/run.sh --agent $(AGENT)
+	sh tests/bench/run.sh --agent $(AGENT) growth
 	sh tests/bench/run.sh mass
 	sh tests/bench/run.sh cluster --kubectl "$(TARGET)/tools/kubectl"
 	sh tests/bench/run.sh service
