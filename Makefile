@@ -19,17 +19,18 @@ demo: packages
 
 ## Run every test; the scenarios make pods really stuck, so it needs root
 # The fake API server of all tests grants what the chart grants, and writes down what of it is used: that is compared last.
+# The scenarios by themselves, or that comparison, would have most crates compiled once more, with fewer features.
 test: export RIGHTS_USED = $(abspath $(TARGET))/rights-used
 test: packages kubectl build
 	rm -f $(RIGHTS_USED)
 	$(CARGO) test --workspace --exclude scenarios
-	$(CARGO) test -p scenarios
-	$(CARGO) run -q -p apiserver --bin rights -- $(RIGHTS_USED)
+	$(CARGO) test --workspace --test scenarios
+	$(TARGET)/debug/rights $(RIGHTS_USED)
 
 ## Try every two stuck pods on one node, odd nodes, and each alone, and write docs/accuracy.md; takes hours, fewer with
 ## ACCURACY_MINUTES
 accuracy: packages build
-	ACCURACY=$(CURDIR)/docs/accuracy.md $(CARGO) test -p scenarios
+	ACCURACY=$(CURDIR)/docs/accuracy.md $(CARGO) test --workspace --test scenarios
 
 ## Try it on a real cluster: that of KUBECONFIG, or one made of the binaries in KUBE_ASSETS
 e2e: packages kubectl image
@@ -50,6 +51,7 @@ bench: packages kubectl
 	$(CARGO) run -q -p xtask -- image
 	$(CARGO) build -q --release -p why-terminating-aggregator -p why-terminating-aggregator-service -p bench
 	sh tests/bench/run.sh --agent $(AGENT)
+	sh tests/bench/run.sh --agent $(AGENT) growth
 	sh tests/bench/run.sh mass
 	sh tests/bench/run.sh cluster --kubectl "$(TARGET)/tools/kubectl"
 	sh tests/bench/run.sh service

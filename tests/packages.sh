@@ -26,6 +26,7 @@ need pgrep procps
 need python3 python3
 python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 need lsof lsof
+need strace strace
 need fuser psmisc
 need fish fish
 need curl curl

@@ -243,6 +243,24 @@ fn who_does_the_work_of_a_named_pod_already_is_told() {
     assert_eq!(notes(world("ReplicaSet"), everything()), [""; 0], "it takes all pods of the namespace");
 }
 
+/// Who may get a pod and not list pods is not told that nobody else does its work.
+#[test]
+fn who_may_not_list_pods_is_told_that_it_is_not_known_who_does_its_work() {
+    let mut one = serde_json::Value::Null;
+    let world = on("Running").change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["ownerReferences"] =
+            json!([{"kind": "ReplicaSet", "name": "web", "uid": "u1", "controller": true}]);
+        one = pod.clone();
+    });
+    let list = "/api/v1/namespaces/a/pods";
+    let world = world.refuse(list, 403, "pods is forbidden").refuse(&format!("{list}/p"), 200, &one.to_string());
+    let looked = look(world, object("pod", "a", "p"));
+    assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
+    let report = serde_json::to_string(&looked.report).unwrap();
+    assert!(!report.contains("none runs and is ready that could do its work"), "{report}");
+    assert!(report.contains("whether another pod of ReplicaSet web already runs"), "{report}");
+}
+
 /// Nothing but the kubelet knows, and it is asked only when somebody wants that.
 #[test]
 fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {

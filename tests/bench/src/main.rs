@@ -4,7 +4,9 @@
 mod cluster;
 mod compare;
 mod crowd;
+mod floor;
 mod fork;
+mod growth;
 mod hold;
 mod idle;
 mod interrupt;
@@ -33,6 +35,8 @@ struct Args {
 /// What else is measured, and the parts of this program's own processes.
 #[derive(Debug, Subcommand)]
 enum Part {
+    /// How what `check` costs grows with the node
+    Growth(growth::Growth),
     /// What `run` costs on a full node of which no pod is to go, beside prometheus-node-exporter
     Idle(idle::Idle),
     /// What thousands of agents write when all their nodes get into the same trouble at once
@@ -66,6 +70,11 @@ fn main() -> anyhow::Result<()> {
         None => {
             interrupt::watch(compare.dir.clone())?;
             print!("{}", compare.run()?);
+            Ok(())
+        }
+        Some(Part::Growth(part)) => {
+            interrupt::watch(compare.dir.clone())?;
+            print!("{}", part.run(&compare)?);
             Ok(())
         }
         Some(Part::Idle(part)) => {

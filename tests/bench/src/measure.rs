@@ -53,6 +53,16 @@ impl Tool {
         Self { program: program.into(), args: args.into_iter().map(Into::into).collect() }
     }
 
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Its arguments.
+    pub fn args(&self) -> &[OsString] {
+        &self.args
+    }
+
     /// Runs it once to its end.
     pub fn run(&self) -> anyhow::Result<Run> {
         self.run_within(Duration::ZERO)

@@ -1,6 +1,7 @@
 //! The measurements as Markdown.
 
 use crate::{
+    floor::Floor,
     machine::Census,
     measure::Run,
     overlooked::{Answer, Row},
@@ -68,6 +69,21 @@ impl Report {
             targets.join(", "),
             met.join(", ")
         ));
+    }
+
+    /// Adds the head of the table of floors.
+    pub fn floors_head(&mut self) {
+        self.text("| command | CPU ms (**median**) | calls | the calls alone (min / **median** / max) | share |");
+        self.text("|---|---|---|---|---|");
+    }
+
+    /// Adds what of a command's cost its calls alone cost.
+    pub fn floor(&mut self, what: &str, runs: &[Run], floor: &Floor) {
+        let whole = Spread::of(runs.iter().map(|run| millis(run.cost.cpu_us)));
+        let alone = Spread::of(floor.cpu_us.iter().map(|cpu| millis(*cpu)));
+        let (Some(whole), Some(alone)) = (whole, alone) else { return };
+        let share = 100.0 * alone.median / whole.median;
+        self.text(format!("| {what} | **{:.1}** | {} | {alone} | {share:.0} % |", whole.median, floor.calls));
     }
 
     /// Adds the head of the table of ratios.

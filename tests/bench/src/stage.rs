@@ -1,6 +1,7 @@
 //! The crowded node and its stuck pods.
 
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -45,7 +46,7 @@ impl Crowded {
     pub fn up(dir: &Path, size: Size, stuck: usize) -> anyhow::Result<Self> {
         eprintln!("bench: making a node …");
         let node = Node::up(dir)?;
-        let pods = running_pods(&node, size.pods.saturating_sub(stuck))?;
+        let pods = running_pods(&node, 0..size.pods.saturating_sub(stuck))?;
         eprintln!("bench: gathering {} processes …", size.processes);
         let inhabited = pods.get(..size.namespaces).context("fewer pods than mount namespaces: give more --pods")?;
         let mounts = size.mounts.checked_div(size.namespaces).unwrap_or(0);
@@ -56,9 +57,10 @@ impl Crowded {
 
 /// Pods with a sandbox, a container and a volume in memory, as every pod has that may talk to the
 /// API server.
-fn running_pods(node: &Node, count: usize) -> anyhow::Result<Vec<PodRef>> {
+pub fn running_pods(node: &Node, numbers: Range<usize>) -> anyhow::Result<Vec<PodRef>> {
     let mut pods = Vec::new();
-    for number in 0..count {
+    let count = numbers.end;
+    for number in numbers {
         let mut spec = PodSpec::sleeping(&format!("crowd-{number:03}"));
         node.empty_dir(&mut spec, "kube-api-access", true)?;
         node.run(&spec)?;

@@ -61,7 +61,14 @@ pub fn runs_as_deployed() -> anyhow::Result<()> {
     node.down().context("take the node down")
 }
 
-const RUN: [&str; 5] = ["run", "--scan-interval", "5s", "--sweep-interval", "5s"];
+const RUN: [&str; 6] = [
+    "run",
+    "--first-scan=1s",
+    "--scan-interval=5s",
+    "--scan-interval-max=5s",
+    "--sweep-interval=5s",
+    "--event-spread=0s",
+];
 
 /// The agent's pod with both of its containers.
 struct Deployed<'a> {

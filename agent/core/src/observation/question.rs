@@ -104,6 +104,8 @@ pub enum Cost {
     Read,
     /// Something of every process or every mount namespace of the node.
     Search,
+    /// Thousands of lines of somebody else's, for what no search has explained.
+    Rest,
     /// A moment has to pass first.
     Wait,
 }
@@ -161,8 +163,7 @@ impl Question {
             // One table; that of the kubelet's namespace is in memory.
             MountTable { .. } | RootFileSystem(_) => Cost::Read,
             Holders(_) | InFlight | WritableFiles(_) | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
-            // A list of thousands of lines, and only where all else has explained nothing.
-            KubeletCounters => Cost::Search,
+            KubeletCounters => Cost::Rest,
             WaitingThreads(_) | FuseAnswer { .. } | BlockStack(_) => Cost::Wait,
         }
     }

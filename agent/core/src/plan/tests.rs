@@ -285,6 +285,29 @@ fn nobody_is_searched_for_a_volume_that_is_explained() {
     assert!(seen.asked.contains(&Question::PersistentVolume("pv-1".into())));
 }
 
+/// The kubelet's counters explain only what nothing else does.
+#[test]
+fn the_counters_are_not_asked_for_beside_a_search() {
+    let asked = |whole: &Observation| {
+        let mut seen = lists(whole);
+        complete(&mut seen, whole);
+        seen.asked.contains(&Question::KubeletCounters)
+    };
+    let mut whole = sample::mounted("ext4");
+    assert!(asked(&whole), "nobody holds it");
+    whole.holders[0].holders.push(Holder {
+        pid: 700,
+        start_ticks: 1,
+        comm: "backup".into(),
+        state: 'S',
+        how: How::Cwd(HostPath::from("/x")),
+        copy: CopyKind::Original,
+        mount_ns: 9,
+        owner: Owner::Host,
+    });
+    assert!(!asked(&whole), "somebody does");
+}
+
 #[test]
 fn an_observation_tells_what_was_asked() {
     let mut seen = sample::node();

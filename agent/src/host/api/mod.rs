@@ -5,6 +5,7 @@ mod conversation;
 mod credentials;
 mod kubelet;
 mod kubelet_kubeconfig;
+mod pages;
 mod pods;
 mod relay;
 mod token;

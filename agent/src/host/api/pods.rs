@@ -8,7 +8,7 @@ use reconcile::index::NodeInfo;
 
 use super::{
     ApiClient,
-    client::PAGE,
+    pages::PAGE,
     types::{Node, Pod},
 };
 use crate::{

@@ -68,7 +68,7 @@ pub fn search(
     let mut found = Searches::new(targets);
     // First only namespaces that have a mount as young as a target: a copy is made with its
     // original or later. What has an older original elsewhere is found when nobody else is.
-    for floor in [space::floor(targets, kubelet), None] {
+    for floor in [space::floor(targets, kubelet, all.by_mount_ns().pids.len()), None] {
         let known: Vec<u64> = spaces.iter().map(|space: &space::Space| space.ns).collect();
         (tables, unread) = space::tables(&all.by_mount_ns().pids, kubelet, floor, reader);
         spaces = copies::spaces(targets, kubelet.ns, &tables);

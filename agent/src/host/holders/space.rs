@@ -58,13 +58,15 @@ pub(super) struct Namespace {
     pub table: Arc<Table>,
 }
 
-/// Copies that a mount propagates to are numbered with it, some of them before it: the one it was
-/// propagated from, and what other mounts were made at the same moment.
-const MARGIN: u64 = 1024;
+/// So many mounts may have been made by others while one was propagated.
+const MEANWHILE: u64 = 64;
 
 /// The unique number from which on mounts may be copies of one of `targets`; `None` where this
 /// kernel does not tell, or where asking could wait for a server.
-pub(super) fn floor(targets: &[Mount], kubelet: &MountTable) -> Option<u64> {
+///
+/// Copies that a mount propagates to are numbered with it, one of them in each of at most `namespaces`. Those of a
+/// target that is a copy itself may have been made before it, and so was what it was propagated from.
+pub(super) fn floor(targets: &[Mount], kubelet: &MountTable, namespaces: usize) -> Option<u64> {
     let view = HostRoot::new(format!("/proc/{}/root", kubelet.through_pid));
     let number = |target: &Mount| {
         let above = HostPath::from(target.mount_point.as_path().parent()?.to_owned());
@@ -73,7 +75,8 @@ pub(super) fn floor(targets: &[Mount], kubelet: &MountTable) -> Option<u64> {
         tree.get()?.unique_mount_id(&target.mount_point)
     };
     let numbers: Option<Vec<u64>> = targets.iter().map(number).collect();
-    numbers?.into_iter().min().map(|youngest| youngest.saturating_sub(MARGIN))
+    let before = u64::try_from(namespaces).unwrap_or(u64::MAX).saturating_add(MEANWHILE);
+    numbers?.into_iter().min().map(|oldest| oldest.saturating_sub(before))
 }
 
 /// The table of every namespace that has processes and, if `floor` is given, a mount above it; the

@@ -32,10 +32,10 @@ pub fn run() -> anyhow::Result<()> {
     while left > 0 {
         let workers = left.min(WORKERS);
         left -= workers;
-        let (files, ready) = (&files, &ready);
+        let (plan, files, ready) = (&plan, &files, &ready);
         fork(move || {
             close_others(ready)?;
-            lead(workers, files, ready)
+            lead(workers, plan.descriptors, files, ready)
         })?;
     }
     for cgroup in &plan.cgroups {
@@ -44,7 +44,7 @@ pub fn run() -> anyhow::Result<()> {
             close_others(ready)?;
             enter(cgroup)?;
             let files = namespace::enter(&plan.dir, plan.mounts)?;
-            lead(plan.in_each, &files, ready)
+            lead(plan.in_each, plan.descriptors, &files, ready)
         })?;
     }
     drop(ready);
@@ -64,12 +64,12 @@ fn wait(reader: OwnedFd, processes: usize) -> anyhow::Result<()> {
 }
 
 /// The first process of a group makes the others.
-fn lead(size: usize, files: &namespace::Files, ready: &OwnedFd) -> anyhow::Result<Infallible> {
+fn lead(size: usize, descriptors: usize, files: &namespace::Files, ready: &OwnedFd) -> anyhow::Result<Infallible> {
     let first = usize::try_from(getpid().as_raw())?;
     for number in 1..size {
-        fork(move || Member::new(files, first + number, ready)?.live())?;
+        fork(move || Member::new(files, descriptors, first + number, ready)?.live())?;
     }
-    Member::new(files, first, ready)?.live()
+    Member::new(files, descriptors, first, ready)?.live()
 }
 
 /// Enters a pod's cgroup in every hierarchy, as a container's process does.

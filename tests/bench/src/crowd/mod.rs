@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use lab::{Node, PodRef};
 
 pub use master::run;
+pub use member::DESCRIPTORS;
 
 /// The crowd's service on the node, for those of its processes that are in no pod.
 const UNIT: &str = "crowd";
@@ -34,6 +35,8 @@ pub struct Plan {
     pub mounts: usize,
     /// How many processes live in the host's namespace.
     pub on_host: usize,
+    /// How many files each process has open.
+    pub descriptors: usize,
 }
 
 impl Plan {
@@ -48,6 +51,7 @@ impl Plan {
             in_each,
             mounts,
             on_host: processes - in_each * pods.len(),
+            descriptors: DESCRIPTORS,
         }
     }
 
