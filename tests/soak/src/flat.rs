@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_short_life_says_nothing() {
-        assert_eq!(Course::of(&[Sample { resident: 1, descriptors: 1 }; 18]), None);
+        assert_eq!(Course::of(&[Sample { resident: 1, descriptors: 1 }; 17]), None);
         assert_eq!(Course::of(&[]), None);
     }
 }
