@@ -94,7 +94,7 @@ fn soak(node: &Node, options: &Options, seed: u64) -> anyhow::Result<Vec<String>
 
     let told = node.store().events()?.iter().map(Told::read).collect::<anyhow::Result<Vec<_>>>()?;
     let incidents = state.incidents();
-    let mut faults = incidents::faults(&told, &incidents);
+    let mut faults = incidents::faults(&told, &incidents, hostile::swaps_files);
     println!("{} minutes, {} pods stuck and resolved", options.minutes, incidents.len());
     println!("API server failed {flaps} times, containerd restarted {restarts} times");
     println!("Events: {} Warning, {} Normal", count(&told, false), count(&told, true));

@@ -31,8 +31,8 @@ const SPARSE: u64 = 8 << 30;
 /// Clears a screen, begins another line, turns text round.
 const ESCAPES: &str = "\u{1b}[2J\u{1b}]0;x\u{7}\nstuck: nothing\r\u{202e}";
 
-/// Whether it is this pod.
-pub fn is_one(uid: &str) -> bool {
+/// Whether it is this pod, whose files are now this and now that.
+pub fn swaps_files(uid: &str) -> bool {
     uid == PodRef::new(NAME).uid
 }
 

@@ -16,6 +16,7 @@ use lab::{Node, PodSpec, process::wait_end, wait_for};
 use nix::sys::signal::Signal;
 
 use crate::{asked::Answers, incidents::Told, state::State};
+pub use files::swaps_files;
 pub use process::take_over;
 
 const PAUSE: Duration = Duration::from_secs(10);
@@ -39,7 +40,7 @@ pub fn beside(state: &State, from: Instant, until: Instant) -> anyhow::Result<An
     wait_for("all that was told of the hostile pods is over", LIMIT, || {
         thread::sleep(Duration::from_secs(1));
         let told = node.store().events()?.iter().map(Told::read).collect::<anyhow::Result<Vec<_>>>()?;
-        let of_them = told.iter().filter(|one| one.pod.as_deref().is_some_and(|uid| files::is_one(uid)));
+        let of_them = told.iter().filter(|one| one.pod.as_deref().is_some_and(swaps_files));
         let (ends, opened): (Vec<_>, Vec<_>) = of_them.partition(|one| one.over);
         Ok((ends.len() >= opened.len()).then_some(()))
     })?;
