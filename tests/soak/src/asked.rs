@@ -1,7 +1,7 @@
 //! `check`, asked while the hostile pod does its worst.
 
 use std::{
-    path::PathBuf,
+    path::Path,
     process::Output,
     sync::PoisonError,
     time::{Duration, Instant},
@@ -71,7 +71,7 @@ impl Answers {
         Ok(())
     }
 
-    fn run(&mut self, node: &Node, state: &State, group: &PathBuf, output: &str) -> anyhow::Result<Output> {
+    fn run(&mut self, node: &Node, state: &State, group: &Path, output: &str) -> anyhow::Result<Output> {
         let began = Instant::now();
         let mut check = confined(&state.check, group);
         let answer = check.arg("check").args(node.agent_args()).args(["-o", output]).output().context("run check")?;

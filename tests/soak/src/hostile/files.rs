@@ -28,8 +28,21 @@ use serde_json::json;
 pub const SECRET: &str = "nobody-who-explains-pods-reads-this";
 const NAME: &str = "hostile-files";
 const SPARSE: u64 = 8 << 30;
+const OWNER: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
 /// Clears a screen, begins another line, turns text round.
 const ESCAPES: &str = "\u{1b}[2J\u{1b}]0;x\u{7}\nstuck: nothing\r\u{202e}";
+
+/// Makes something at a path; a link leads to the secret.
+type Make = fn(&Path, &Path) -> anyhow::Result<()>;
+
+/// What stands in place of a `vol_data.json`.
+const INSTEAD: [(&str, Make); 5] = [
+    ("link", |path, secret| Ok(symlink(secret, path)?)),
+    ("fifo", |path, _| Ok(mkfifo(path, OWNER)?)),
+    ("sparse", |path, _| Ok(File::create(path)?.set_len(SPARSE)?)),
+    ("zeros", |path, _| Ok(mknod(path, SFlag::S_IFCHR, OWNER, makedev(1, 5))?)),
+    ("directory", |path, _| Ok(fs::create_dir(path)?)),
+];
 
 /// Whether it is this pod, whose files are now this and now that.
 pub fn swaps_files(uid: &str) -> bool {
@@ -60,14 +73,7 @@ impl Files {
 
         let dir = node.layout().pod_dir(&pod.uid);
         let csi = dir.join("volumes/kubernetes.io~csi");
-        let instead: [(&str, fn(&Path, &Path) -> anyhow::Result<()>); 5] = [
-            ("link", |path, secret| Ok(symlink(secret, path)?)),
-            ("fifo", |path, _| Ok(mkfifo(path, Mode::from_bits_truncate(0o666))?)),
-            ("sparse", |path, _| Ok(File::create(path)?.set_len(SPARSE)?)),
-            ("zeros", |path, _| Ok(mknod(path, SFlag::S_IFCHR, Mode::from_bits_truncate(0o666), makedev(1, 5))?)),
-            ("directory", |path, _| Ok(fs::create_dir(path)?)),
-        ];
-        for (name, make) in instead {
+        for (name, make) in INSTEAD {
             mounts::tmpfs(&csi.join(name).join("mount"))?;
             make(&csi.join(name).join("vol_data.json"), &secret).with_context(|| format!("make {name}"))?;
         }
@@ -78,9 +84,9 @@ impl Files {
         fs::write(empty.join("scratch").join(ESCAPES), "")?;
         symlink("/", empty.join("root"))?;
         symlink(&outside, dir.join("volumes/kubernetes.io~outside"))?;
-        mkfifo(&dir.join("volumes/kubernetes.io~fifo"), Mode::from_bits_truncate(0o666))?;
+        mkfifo(&dir.join("volumes/kubernetes.io~fifo"), OWNER)?;
         symlink(&outside, dir.join("volume-subpaths"))?;
-        mkfifo(&dir.join("volumeDevices"), Mode::from_bits_truncate(0o666))?;
+        mkfifo(&dir.join("volumeDevices"), OWNER)?;
         File::create(dir.join("containers"))?.set_len(SPARSE)?;
 
         let comm = "\u{1b}[31mroot\u{7}";
@@ -120,7 +126,7 @@ fn swap(file: &Path, secret: &Path, go_on: &AtomicBool) -> std::io::Result<()> {
         fs::rename(&aside, file)?;
         symlink(secret, &aside)?;
         fs::rename(&aside, file)?;
-        mkfifo(&aside, Mode::from_bits_truncate(0o666))?;
+        mkfifo(&aside, OWNER)?;
         fs::rename(&aside, file)?;
         thread::sleep(Duration::from_micros(200));
     }
