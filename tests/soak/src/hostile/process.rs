@@ -88,7 +88,7 @@ fn many_mounts(dir: &Path) -> anyhow::Result<usize> {
     let recursive = (0..).map(|number| bind(&dir.join(number.to_string()), MsFlags::MS_REC));
     let stopped = recursive.take(20).find_map(Result::err);
     stopped.filter(full).context("the kernel bounds the mounts of a namespace")?;
-    for number in 0..20_000 {
+    for number in 0..50_000 {
         match bind(&dir.join(format!("one-{number}")), MsFlags::empty()) {
             Err(error) if full(&error) => break,
             bound => bound?,
