@@ -52,7 +52,7 @@ pub struct Lives {
 pub fn live(node: &Node, state: &State, unharmed: Instant, mut random: fastrand::Rng) -> anyhow::Result<Lives> {
     let group = cgroup::with_memory_limit(&format!("{}/agent", cgroup::PODS), LIMIT)?;
     let mut lives = Lives::default();
-    while !state.pods_done() {
+    while !state.is_settled() {
         let agent = Agent::start(node, state, &group, lives.count)?;
         lives.count += 1;
         let left = unharmed.saturating_duration_since(Instant::now());
@@ -60,7 +60,7 @@ pub fn live(node: &Node, state: &State, unharmed: Instant, mut random: fastrand:
         let killed = Duration::from_secs(random.u64(10..90));
         let end = (killed < left).then(|| Instant::now() + killed);
         let mut samples = Vec::new();
-        while end.map_or(!state.pods_done(), |end| Instant::now() < end) {
+        while end.map_or(!state.is_settled(), |end| Instant::now() < end) {
             thread::sleep(STEP);
             let sample = agent.sample().with_context(|| agent.last_words())?;
             lives.most_descriptors = lives.most_descriptors.max(sample.descriptors);

@@ -3,7 +3,6 @@
 use std::{
     path::Path,
     process::Output,
-    sync::PoisonError,
     time::{Duration, Instant},
 };
 
@@ -37,7 +36,7 @@ pub struct Answers {
 impl Answers {
     /// Asks once, while runtime and API server are well; `secret` may be nowhere in the answer.
     pub fn ask(&mut self, node: &Node, state: &State, secret: &str) -> anyhow::Result<()> {
-        let _runtime = state.runtime.read().unwrap_or_else(PoisonError::into_inner);
+        let _runtime = state.runtime(node)?;
         let _api = lock(&state.api);
         let group = cgroup::with_memory_limit(&format!("{}/check", cgroup::PODS), LIMIT)?;
         let before = state.held().clone();

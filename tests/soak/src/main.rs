@@ -70,7 +70,7 @@ fn soak(node: &Node, options: &Options, seed: u64) -> anyhow::Result<Vec<String>
     fs::copy(&options.agent, &agent).with_context(|| format!("copy {}", options.agent.display()))?;
     let length = Duration::from_secs(options.minutes * 60);
     let (began, before) = (Instant::now(), processes()?);
-    let state = State::new(agent, options.agent.canonicalize()?, began + length, pods::AT_ONCE);
+    let state = State::new(agent, options.agent.canonicalize()?, began + length, pods::AT_ONCE + 3);
     let [hostile_from, unharmed] = [began + length / 3, began + length * 2 / 3];
     let mut random = fastrand::Rng::with_seed(seed);
 
@@ -78,18 +78,21 @@ fn soak(node: &Node, options: &Options, seed: u64) -> anyhow::Result<Vec<String>
         let state = &state;
         let churning: Vec<_> = (0..pods::AT_ONCE)
             .map(|number| (number, random.fork()))
-            .map(|(number, random)| scope.spawn(move || pods::churn(state, number, random)))
+            .map(|(number, random)| scope.spawn(move || state.ended(pods::churn(state, number, random))))
             .collect();
         let (flap, restart, kill) = (random.fork(), random.fork(), random.fork());
-        let flapping = scope.spawn(move || state.watched(trouble::flap(state, flap)));
-        let restarting = scope.spawn(move || state.watched(trouble::restart_runtime(state, restart)));
-        let asking = scope.spawn(move || state.watched(hostile::beside(state, hostile_from, unharmed)));
-        let lives = state.watched(agent::live(node, state, unharmed, kill));
-        // All are waited for, whichever fails first.
+        let flapping = scope.spawn(move || state.ended(trouble::flap(state, flap)));
+        let restarting = scope.spawn(move || state.ended(trouble::restart_runtime(state, restart)));
+        let asking = scope.spawn(move || state.ended(hostile::beside(state, hostile_from, unharmed)));
+        let lives = state.noted(agent::live(node, state, unharmed, kill));
         let churned: Vec<_> = churning.into_iter().map(ended).collect();
         let (flaps, restarts, answers) = (ended(flapping), ended(restarting), ended(asking));
+        // All have ended; whoever failed later may have failed because of the first.
+        let failures = churned.iter().filter_map(|churned| churned.as_ref().err());
+        failures.for_each(|error| eprintln!("{error:#}"));
+        let lives = lives?;
         churned.into_iter().collect::<anyhow::Result<()>>()?;
-        anyhow::Ok((lives?, flaps?, restarts?, answers?))
+        anyhow::Ok((lives, flaps?, restarts?, answers?))
     })?;
 
     let told = node.store().events()?.iter().map(Told::read).collect::<anyhow::Result<Vec<_>>>()?;

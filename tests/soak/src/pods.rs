@@ -2,7 +2,6 @@
 
 use std::{
     process::Command,
-    sync::PoisonError,
     thread,
     time::{Duration, Instant},
 };
@@ -23,7 +22,6 @@ use crate::{
 pub const AT_ONCE: usize = 4;
 /// How long it may take until something is told: the agent may be killed several times, and the API be away.
 const TOLD: Duration = Duration::from_secs(300);
-const SETTLED: Duration = Duration::from_secs(15);
 const GONE: Duration = Duration::from_secs(60);
 /// One in so many is resolved before anybody was told.
 const HASTY: u32 = 4;
@@ -31,22 +29,17 @@ const HASTY: u32 = 4;
 /// Makes one pod after another stick and resolve.
 pub fn churn(state: &State, thread: usize, mut random: fastrand::Rng) -> anyhow::Result<()> {
     let node = Node::open(&lab::default_dir())?;
-    let outcome = (0..).take_while(|_| !state.is_over()).try_for_each(|number| {
+    (0..).take_while(|_| !state.is_over()).try_for_each(|number| {
         let possible: Vec<&Repeated> = REPEATED.iter().filter(|one| one.is_possible()).collect();
         let like = possible[random.usize(..possible.len())];
         let name = format!("soak-{thread}-{number}-{}", like.like);
         one(&node, state, like, &name, &mut random).with_context(|| name)
-    });
-    let outcome = state.watched(outcome);
-    // What was seen of the last pod a moment ago is told and ended within this time.
-    thread::sleep(SETTLED);
-    state.thread_done();
-    outcome
+    })
 }
 
 fn one(node: &Node, state: &State, like: &Repeated, name: &str, random: &mut fastrand::Rng) -> anyhow::Result<()> {
     let staged = {
-        let _runtime = state.runtime.read().unwrap_or_else(PoisonError::into_inner);
+        let _runtime = state.runtime(node)?;
         (like.stage)(node, name).context("stage it")?
     };
     let (pod, expect) = staged.pods.first().zip(staged.expect.first()).context("it stages a pod that sticks")?;
@@ -66,7 +59,7 @@ fn one(node: &Node, state: &State, like: &Repeated, name: &str, random: &mut fas
 }
 
 fn cure(node: &Node, state: &State, staged: &Staged, name: &str) -> anyhow::Result<()> {
-    let _runtime = state.runtime.read().unwrap_or_else(PoisonError::into_inner);
+    let _runtime = state.runtime(node)?;
     for command in &staged.known_good {
         let status = Command::new("sh").args(["-c", command]).status().context("run sh")?;
         ensure!(status.success(), "`{command}` failed: {status}");

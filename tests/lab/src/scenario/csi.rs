@@ -64,10 +64,7 @@ pub const MOUNTED_TWICE: Scenario = Scenario {
 pub const FUSE_DEAD: Scenario = Scenario {
     name: "fuse-dead",
     about: "the volume is a FUSE mount whose server died, and its CSI driver fails over that",
-    stage: |node| {
-        start_driver(node, Manner::Proper)?;
-        fuse_dead(node, "fuse-dead")
-    },
+    stage: fuse_dead,
 };
 
 /// The FUSE server of a volume does not answer someone who therefore holds the volume.
@@ -193,9 +190,9 @@ fn mounted_twice(node: &Node) -> anyhow::Result<Staged> {
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeMountedTwice", vec![path]).cured_by(cure))
 }
 
-/// With a driver that runs already.
-pub(super) fn fuse_dead(node: &Node, name: &str) -> anyhow::Result<Staged> {
-    let mut spec = PodSpec::sleeping(name);
+fn fuse_dead(node: &Node) -> anyhow::Result<Staged> {
+    start_driver(node, Manner::Proper)?;
+    let mut spec = PodSpec::sleeping("fuse-dead");
     let volume = node.csi_directory(&mut spec, "pvc-data")?;
     let fuse = support::fuse_mount(node, "s3fs", &volume.target)?;
     node.run(&spec)?;

@@ -26,7 +26,6 @@ pub const REPEATED: &[Repeated] = &[
     Repeated { like: csi::VOL_DATA_MISSING.name, stage: csi::vol_data_missing },
     Repeated { like: frozen::FROZEN_V1.name, stage: frozen::frozen_v1 },
     Repeated { like: holders::OPEN_FD.name, stage: holders::open_fd },
-    Repeated { like: csi::FUSE_DEAD.name, stage: csi::fuse_dead },
     Repeated { like: holders::MAPPED_FILE.name, stage: holders::mapped_file },
     Repeated { like: nested::NESTED_MOUNT.name, stage: nested::nested_mount },
 ];

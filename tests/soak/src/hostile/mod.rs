@@ -6,7 +6,6 @@ mod process;
 
 use std::{
     path::Path,
-    sync::PoisonError,
     thread,
     time::{Duration, Instant},
 };
@@ -66,7 +65,7 @@ struct Busy {
 
 impl Busy {
     fn start(node: &Node, state: &State) -> anyhow::Result<Self> {
-        let _runtime = state.runtime.read().unwrap_or_else(PoisonError::into_inner);
+        let _runtime = state.runtime(node)?;
         let mut spec = PodSpec::new("hostile").container(&["/host/lab", "hostile", "/scratch"]);
         let volume = node.empty_dir(&mut spec, "scratch", false)?;
         let binaries = node.layout().binary();
@@ -85,7 +84,7 @@ impl Busy {
     }
 
     fn end(self, node: &Node, state: &State) -> anyhow::Result<()> {
-        let _runtime = state.runtime.read().unwrap_or_else(PoisonError::into_inner);
+        let _runtime = state.runtime(node)?;
         lab::process::signal(self.deepest, Signal::SIGKILL)?;
         wait_end(self.deepest)?;
         cgroups::remove(&self.spec.pod)?;

@@ -77,24 +77,28 @@ fn enter_namespaces() -> anyhow::Result<()> {
     fs::write("/proc/self/gid_map", "0 0 1").context("be root in it")
 }
 
-/// Mounts until the kernel lets no more be mounted: each recursive bind doubles them.
+/// Mounts until the kernel lets no more be mounted: each recursive bind doubles them, and then what the last ones
+/// have copied fills the rest.
 fn many_mounts(dir: &Path) -> anyhow::Result<usize> {
     tmpfs(dir)?;
-    let bind = |target: &Path, flags| {
-        fs::create_dir_all(target)?;
-        mount(Some(dir), target, None::<&str>, MsFlags::MS_BIND | flags, None::<&str>).map_err(std::io::Error::from)
-    };
-    let full = |error: &std::io::Error| error.raw_os_error() == Some(Errno::ENOSPC as i32);
-    let recursive = (0..).map(|number| bind(&dir.join(number.to_string()), MsFlags::MS_REC));
-    let stopped = recursive.take(20).find_map(Result::err);
-    stopped.filter(full).context("the kernel bounds the mounts of a namespace")?;
-    for number in 0..50_000 {
-        match bind(&dir.join(format!("one-{number}")), MsFlags::empty()) {
-            Err(error) if full(&error) => break,
-            bound => bound?,
-        }
+    let mut copies = Vec::new();
+    while bind(dir, &dir.join(copies.len().to_string()))? {
+        copies.push(dir.join(copies.len().to_string()));
+    }
+    for (number, copy) in copies.iter().enumerate().rev() {
+        bind(copy, &dir.join(format!("more-{number}")))?;
     }
     Ok(fs::read_to_string("/proc/self/mountinfo")?.lines().count())
+}
+
+/// With all that is mounted below; `false` when the kernel's limit for a namespace is met.
+fn bind(source: &Path, target: &Path) -> anyhow::Result<bool> {
+    fs::create_dir_all(target)?;
+    match mount(Some(source), target, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>) {
+        Ok(()) => Ok(true),
+        Err(Errno::ENOSPC) => Ok(false),
+        Err(error) => Err(error).context("bind a mount"),
+    }
 }
 
 fn tmpfs(dir: &Path) -> anyhow::Result<()> {
