@@ -85,6 +85,16 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     Some(sure(found).finish())
 }
 
+/// Why nobody knows whether a mount's server lives, if that is so: the connection, and what was seen of it.
+pub fn untold(view: &PodView, mount: &Mount) -> Option<(String, String)> {
+    let number = mount.fuse_connection()?;
+    let connection = view.fuse(number)?;
+    let is_told = connection.exact || !connection.servers.is_empty() || connection.probe.get().is_some();
+    let why = "no process was found that serves it, not every process could be looked at, \
+               and the file system itself did not answer or was not asked";
+    (!is_told).then(|| (format!("FUSE connection {number}"), why.to_owned()))
+}
+
 /// How the file system answers. Requests that wait, and a server that cannot be found, prove nothing: a busy
 /// file system always has some waiting. Then only the file system itself can say.
 fn probe(view: &PodView, connection: &FuseConnection, mount: &Mount) -> Option<FuseProbe> {
@@ -385,5 +395,19 @@ mod tests {
         seen.fuse[0].probe = Seen::Seen(FuseProbe::Dead);
         assert_eq!(causes(&seen), ["FuseServerGone"]);
         assert_eq!(judge(&seen).pods[0].findings[0].confidence, Confidence::Proven);
+    }
+
+    /// `run` does not ask the file system, and a process whose descriptors may not be read may be its server.
+    #[test]
+    fn a_driver_is_not_blamed_while_nobody_knows_whether_the_server_lives() {
+        let mut seen = sample::mounted("fuse.s3fs");
+        seen.fuse = vec![FuseConnection { exact: false, ..fuse_connection(41, 0, Vec::new()) }];
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.cause.id, "VolumeMountedNoHolder");
+        assert!(finding.evidence.iter().any(|one| one.source == "FUSE connection 41"), "{finding:?}");
+        seen.fuse[0].probe = Seen::Seen(FuseProbe::Answers);
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        seen.fuse = vec![fuse_connection(41, 0, vec![server(4111, 'S')])];
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
     }
 }

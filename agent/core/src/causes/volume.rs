@@ -165,11 +165,14 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
     let searched = view.holders(&mount.mount_point);
     let nobody = view.sees_every_holder()
         && searched.is_some_and(|search| search.holders.is_empty() && search.behind_unread_tables == 0);
-    let mut untold = None;
+    let mut untold = fuse::untold(view, mount);
     if view.is_overdue_by(UNMOUNT_RETRY_MS) && nobody {
         match csi::presence(view, volume) {
             Presence::Recent(since_ms) => return csi::is_back(view, volume, since_ms, head),
-            Presence::Untold(why) => untold = Some(why),
+            Presence::Untold(why) => {
+                let why = format!("since when the driver is there cannot be told: {why}");
+                untold = Some(("CSI driver".to_owned(), why));
+            }
             Presence::Lasting => {}
         }
         if let Some(found) = in_flight::find(view, mount, head) {
@@ -177,7 +180,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         }
         let known =
             csi::left_mounted(view, volume, mount, head).or_else(|| not_reconstructed(view, volume, mount, head));
-        // A driver that is just back may not have been asked yet.
+        // A driver that is just back may not have been asked yet, and no driver unmounts what it cannot look at.
         if known.is_some() && untold.is_none() {
             return known;
         }
@@ -203,7 +206,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
     let found = match untold {
-        Some(why) => found.evidence("CSI driver", format!("since when the driver is there cannot be told: {why}")),
+        Some((source, why)) => found.evidence(source, why),
         None => found,
     };
     let found = if is_late { tries::tell(view, tries.as_ref(), found) } else { found };
