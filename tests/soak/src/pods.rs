@@ -21,7 +21,7 @@ use crate::{
 /// So many stick at a time.
 pub const AT_ONCE: usize = 4;
 /// How long it may take until something is told: the agent may be killed several times, and the API be away.
-const TOLD: Duration = Duration::from_secs(300);
+const TOLD: Duration = Duration::from_secs(240);
 const GONE: Duration = Duration::from_secs(60);
 /// One in so many is resolved before anybody was told.
 const HASTY: u32 = 4;
@@ -33,8 +33,24 @@ pub fn churn(state: &State, thread: usize, mut random: fastrand::Rng) -> anyhow:
         let possible: Vec<&Repeated> = REPEATED.iter().filter(|one| one.is_possible()).collect();
         let like = possible[random.usize(..possible.len())];
         let name = format!("soak-{thread}-{number}-{}", like.like);
-        one(&node, state, like, &name, &mut random).with_context(|| name)
+        let outcome = one(&node, state, like, &name, &mut random);
+        outcome.with_context(|| format!("{name}; {}", agents_log(&node))).with_context(|| asked(&node, state))
     })
+}
+
+/// For a person who wants to know why: what `check` says.
+fn asked(node: &Node, state: &State) -> String {
+    let answer = Command::new(&state.check).arg("check").args(node.agent_args()).output();
+    let text = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned());
+    format!("`check` says: {}", text.unwrap_or_else(|error| error.to_string()))
+}
+
+/// What the agents have logged, each file in the order in which it was written.
+fn agents_log(node: &Node) -> String {
+    let logs = std::fs::read_dir(node.layout().dir().join("log")).into_iter().flatten().flatten();
+    let of_agents = logs.filter(|log| log.file_name().to_string_lossy().starts_with("agent-"));
+    let texts = of_agents.filter_map(|log| std::fs::read_to_string(log.path()).ok());
+    format!("the agents have logged:\n{}", texts.collect::<Vec<_>>().join("\n"))
 }
 
 fn one(node: &Node, state: &State, like: &Repeated, name: &str, random: &mut fastrand::Rng) -> anyhow::Result<()> {
