@@ -10,7 +10,7 @@ OWN_ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 ARCHS ?= $(OWN_ARCH)
 PLATFORMS ?= linux-$(OWN_ARCH)
 
-.PHONY: demo test accuracy deny bench docs image release arm64 coverage tag packages kubectl build clean-lab e2e
+.PHONY: demo test accuracy deny bench docs image release arm64 coverage tag packages kubectl build clean-lab e2e soak
 
 ## Stage three stuck pods on this machine, explain them, show the page, clean up
 demo: packages
@@ -36,6 +36,14 @@ accuracy: packages build
 e2e: packages kubectl image
 	$(CARGO) build -q -p e2e -p why-terminating-agent -p why-terminating-aggregator
 	sh tests/e2e/run.sh
+
+## Pods that stick and resolve for MINUTES=30 while API server, runtime and agent fail, for a third of it beside a hostile
+## pod; SEED=… makes the choices of an earlier run again
+MINUTES ?= 30
+soak: packages
+	$(CARGO) run -q -p xtask -- image --program agent
+	$(CARGO) build -q -p soak -p lab
+	sh tests/soak/run.sh --agent $(AGENT) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 ## How much of the judgement the tests run, by line; fails below 95 %
 coverage:

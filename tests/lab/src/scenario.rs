@@ -16,12 +16,14 @@ mod odd;
 pub mod pair;
 mod pid_namespace;
 mod repair;
+mod repeated;
 mod runtime;
 mod support;
 
 pub use note::Note;
 pub use odd::ODD;
 pub use repair::Repair;
+pub use repeated::{REPEATED, Repeated, provide};
 
 pub(crate) use network::provide_network;
 

@@ -39,6 +39,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Where it runs", "support.md"),
             ("How often `check` is right", "accuracy.md"),
             ("What was seen on which versions", "seen-on.md"),
+            ("What it endures", "soak.md"),
             ("What it costs", "benchmarks.md"),
             ("What it depends on", "dependencies.md"),
             ("Releasing it", "release.md"),

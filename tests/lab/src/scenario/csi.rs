@@ -16,14 +16,20 @@ use crate::{
 pub const VOL_DATA_MISSING: Scenario = Scenario {
     name: "vol-data-missing",
     about: "vol_data.json of a CSI volume is gone",
-    stage: |node| bad_vol_data(node, "vol-data-missing", "VolDataMissing", |volume| fs::remove_file(&volume.data)),
+    stage: |node| {
+        start_driver(node, Manner::Proper)?;
+        vol_data_missing(node, "vol-data-missing")
+    },
 };
 
 /// The kubelet's note about the volume is empty.
 pub const VOL_DATA_EMPTY: Scenario = Scenario {
     name: "vol-data-empty",
     about: "vol_data.json of a CSI volume is empty, as after a power loss",
-    stage: |node| bad_vol_data(node, "vol-data-empty", "VolDataUnusable", |volume| fs::write(&volume.data, "")),
+    stage: |node| {
+        start_driver(node, Manner::Proper)?;
+        bad_vol_data(node, "vol-data-empty", "VolDataUnusable", |volume| fs::write(&volume.data, ""))
+    },
 };
 
 /// The driver is gone.
@@ -95,13 +101,17 @@ pub fn start_driver(node: &Node, manner: Manner) -> anyhow::Result<i32> {
     Ok(driver)
 }
 
+/// With a driver that runs already.
+pub(super) fn vol_data_missing(node: &Node, name: &str) -> anyhow::Result<Staged> {
+    bad_vol_data(node, name, "VolDataMissing", |volume| fs::remove_file(&volume.data))
+}
+
 fn bad_vol_data(
     node: &Node,
     name: &str,
     cause: &'static str,
     spoil: fn(&CsiVolume) -> std::io::Result<()>,
 ) -> anyhow::Result<Staged> {
-    start_driver(node, Manner::Proper)?;
     let mut spec = PodSpec::sleeping(name);
     let volume = node.csi_volume(&mut spec, "pvc-data")?;
     node.run(&spec)?;

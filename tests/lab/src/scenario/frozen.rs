@@ -15,7 +15,7 @@ use crate::{Gate, Node, PodSpec, cgroup, wait_for};
 pub const FROZEN_V1: Scenario = Scenario {
     name: "frozen-v1",
     about: "the pod's cgroup is frozen (v1): SIGKILL waits for the thaw",
-    stage: frozen_v1,
+    stage: |node| frozen_v1(node, "frozen-v1"),
 };
 
 /// Frozen by version 2: SIGKILL arrives, the stop signal does not. So the pod is not stuck for
@@ -27,8 +27,8 @@ pub const FROZEN_V2: Scenario = Scenario {
 };
 
 /// The pod's cgroup, not the container's: runc thaws the container's own before it kills.
-fn frozen_v1(node: &Node) -> anyhow::Result<Staged> {
-    let spec = PodSpec::sleeping("frozen-v1");
+pub(super) fn frozen_v1(node: &Node, name: &str) -> anyhow::Result<Staged> {
+    let spec = PodSpec::sleeping(name);
     node.run(&spec)?;
     let file = cgroup::below(Path::new("/sys/fs/cgroup/freezer"), &spec.pod.cgroup()).join("freezer.state");
     freeze_v1(&file)?;

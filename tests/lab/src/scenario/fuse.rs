@@ -11,7 +11,7 @@ use crate::{Gate, Launch, Node, PodSpec, process, standin::csi::Manner, wait_for
 pub const DSTATE_FUSE: Scenario = Scenario {
     name: "dstate-fuse",
     about: "the container's process waits for a FUSE server that never answers, and cannot be killed",
-    stage: dstate_fuse,
+    stage: |node| dstate_fuse(node, "dstate-fuse"),
 };
 
 /// It waits, and a file of its volume is open for writing.
@@ -61,7 +61,7 @@ pub const FUSE_WITHOUT_FUSECTL: Scenario = Scenario {
     name: "fuse-without-fusectl",
     about: "the container's process waits for a FUSE server on a node where fusectl is not mounted",
     stage: |node| {
-        let staged = dstate_fuse(node)?;
+        let staged = dstate_fuse(node, "dstate-fuse")?;
         node.withdraw_fusectl()?;
         Ok(staged)
     },
@@ -69,10 +69,10 @@ pub const FUSE_WITHOUT_FUSECTL: Scenario = Scenario {
 
 const CAUSE: &str = "FuseServerNotResponding";
 
-fn dstate_fuse(node: &Node) -> anyhow::Result<Staged> {
-    let media = node.layout().mnt("media");
+pub(super) fn dstate_fuse(node: &Node, name: &str) -> anyhow::Result<Staged> {
+    let media = node.layout().mnt(&format!("media-of-{name}"));
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
-    let spec = PodSpec::new("dstate-fuse").container(&["/bin/cat", "/media/hang"]).mount(&media, "/media");
+    let spec = PodSpec::new(name).container(&["/bin/cat", "/media/hang"]).mount(&media, "/media");
     let task = node.run(&spec)?.app()?.pid;
     support::wait_fuse_wait(task)?;
     node.delete_until(&spec, Gate::ContainersStopped)?;

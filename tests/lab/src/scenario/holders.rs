@@ -11,34 +11,21 @@ use crate::{Gate, Launch, Node, PodSpec, mounts};
 pub const CWD: Scenario = Scenario {
     name: "cwd",
     about: "a process of the host has its working directory in an emptyDir of the pod",
-    stage: |node| {
-        hold(
-            node,
-            "cwd",
-            "VolumeHeldByProcess",
-            "--cwd",
-            |volume| volume.to_owned(),
-            |pid, path| support::wait_link(&format!("/proc/{pid}/cwd"), path),
-        )
-    },
+    stage: |node| cwd(node, "cwd"),
 };
 
 /// It has a file open.
 pub const OPEN_FD: Scenario = Scenario {
     name: "open-fd",
     about: "a process of the host has a file of an emptyDir of the pod open",
-    stage: |node| {
-        hold(node, "open-fd", "VolumeHeldByProcess", "--open", |volume| volume.join("data"), support::wait_open)
-    },
+    stage: |node| open_fd(node, "open-fd"),
 };
 
 /// It has a file mapped, and closed.
 pub const MAPPED_FILE: Scenario = Scenario {
     name: "mapped-file",
     about: "a process of the host has a file of an emptyDir of the pod mapped, but not open",
-    stage: |node| {
-        hold(node, "mapped-file", "VolumeHeldByMapping", "--map", |volume| volume.join("data"), support::wait_mapped)
-    },
+    stage: |node| mapped_file(node, "mapped-file"),
 };
 
 /// It was sent an open file, and has not received it.
@@ -77,6 +64,19 @@ pub const SUBPATH_BUSY: Scenario = Scenario {
     about: "a process of the host has its working directory in a subPath mount of the pod",
     stage: subpath_busy,
 };
+
+pub(super) fn cwd(node: &Node, name: &str) -> anyhow::Result<Staged> {
+    let stands = |pid, path: &Path| support::wait_link(&format!("/proc/{pid}/cwd"), path);
+    hold(node, name, "VolumeHeldByProcess", "--cwd", Path::to_owned, stands)
+}
+
+pub(super) fn open_fd(node: &Node, name: &str) -> anyhow::Result<Staged> {
+    hold(node, name, "VolumeHeldByProcess", "--open", |volume| volume.join("data"), support::wait_open)
+}
+
+pub(super) fn mapped_file(node: &Node, name: &str) -> anyhow::Result<Staged> {
+    hold(node, name, "VolumeHeldByMapping", "--map", |volume| volume.join("data"), support::wait_mapped)
+}
 
 fn hold(
     node: &Node,

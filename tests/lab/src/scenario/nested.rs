@@ -8,8 +8,11 @@ use super::{Scenario, Staged, support};
 use crate::{Gate, Node, PodSpec, Restart, mounts};
 
 /// A mount below an emptyDir.
-pub const NESTED_MOUNT: Scenario =
-    Scenario { name: "nested-mount", about: "something is mounted below an emptyDir of the pod", stage: nested_mount };
+pub const NESTED_MOUNT: Scenario = Scenario {
+    name: "nested-mount",
+    about: "something is mounted below an emptyDir of the pod",
+    stage: |node| nested_mount(node, "nested-mount"),
+};
 
 /// A file where a plugin's directory should be.
 pub const STRAY_FILE: Scenario = Scenario {
@@ -25,8 +28,8 @@ pub const KUBELET_NAMESPACE: Scenario = Scenario {
     stage: kubelet_namespace,
 };
 
-fn nested_mount(node: &Node) -> anyhow::Result<Staged> {
-    let mut spec = PodSpec::sleeping("nested-mount");
+pub(super) fn nested_mount(node: &Node, name: &str) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping(name);
     let volume = node.empty_dir(&mut spec, "scratch", false)?;
     let nested = volume.join("inner");
     mounts::tmpfs(&nested)?;

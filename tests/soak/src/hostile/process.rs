@@ -1,0 +1,144 @@
+//! What runs in the hostile container: an ordinary one, without a right that a pod has not by default. In a user
+//! namespace it may mount.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use nix::{
+    errno::Errno,
+    mount::{MntFlags, MsFlags, mount, umount2},
+    sched::{CloneFlags, unshare},
+    sys::resource::{Resource, getrlimit, setrlimit},
+};
+
+/// Appears in its volume when all is staged.
+pub const READY: &str = "ready";
+const LOG: &str = "hostile.log";
+const THREADS: usize = 5000;
+const DESCRIPTORS: u64 = 100_000;
+/// No program may have a thread of this name.
+const COMM: &str = "\u{1b}[2J\nroot";
+/// As a source of a mount.
+const SOURCE: &str = "\u{1b}[2J\n\u{202e}/dev/sda1 / ext4";
+
+/// If this process is the one in the hostile container, runs until it is killed.
+pub fn take_over() -> Option<anyhow::Result<()>> {
+    let mut args = std::env::args().skip(1);
+    (args.next()? == "hostile").then(|| run(Path::new(&args.next().context("it is given a directory")?)))
+}
+
+/// What it says of itself.
+pub fn log(volume: &Path) -> String {
+    fs::read_to_string(volume.join(LOG)).unwrap_or_default().trim().to_owned()
+}
+
+fn run(base: &Path) -> anyhow::Result<()> {
+    let log = base.join(LOG);
+    let staged = stage(base);
+    let text = staged.as_ref().map_or_else(|error| format!("it failed: {error:#}"), Clone::clone);
+    fs::write(&log, text)?;
+    staged?;
+    fs::write(base.join(READY), "")?;
+    let flap = base.join("flap");
+    fs::create_dir_all(&flap)?;
+    thread::spawn(move || flap_mount(&flap));
+    loop {
+        // Its children are there and gone: a pid that was read a moment ago is another process.
+        let mut children = Vec::new();
+        for _ in 0..8 {
+            let child = Command::new("/bin/sh").args(["-c", ":"]).stdin(Stdio::null()).spawn();
+            children.extend(child.ok());
+        }
+        for mut child in children {
+            let _ = child.wait();
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn stage(base: &Path) -> anyhow::Result<String> {
+    enter_namespaces()?;
+    let mounts = many_mounts(&base.join("mounts"))?;
+    let descriptors = many_descriptors(base)?;
+    let threads = many_threads();
+    Ok(format!("{mounts} mounts\n{descriptors} descriptors\n{threads} threads"))
+}
+
+fn enter_namespaces() -> anyhow::Result<()> {
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS).context("enter a user namespace")?;
+    fs::write("/proc/self/setgroups", "deny").context("give up setgroups")?;
+    fs::write("/proc/self/uid_map", "0 0 1").context("be root in it")?;
+    fs::write("/proc/self/gid_map", "0 0 1").context("be root in it")
+}
+
+/// Mounts until the kernel lets no more be mounted: each recursive bind doubles them, and then what the last ones
+/// have copied fills the rest.
+fn many_mounts(dir: &Path) -> anyhow::Result<usize> {
+    tmpfs(dir)?;
+    let mut copies = Vec::new();
+    while bind(dir, &dir.join(copies.len().to_string()))? {
+        copies.push(dir.join(copies.len().to_string()));
+    }
+    for (number, copy) in copies.iter().enumerate().rev() {
+        bind(copy, &dir.join(format!("more-{number}")))?;
+    }
+    Ok(fs::read_to_string("/proc/self/mountinfo")?.lines().count())
+}
+
+/// With all that is mounted below; `false` when the kernel's limit for a namespace is met.
+fn bind(source: &Path, target: &Path) -> anyhow::Result<bool> {
+    fs::create_dir_all(target)?;
+    match mount(Some(source), target, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>) {
+        Ok(()) => Ok(true),
+        Err(Errno::ENOSPC) => Ok(false),
+        Err(error) => Err(error).context("bind a mount"),
+    }
+}
+
+fn tmpfs(dir: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(dir)?;
+    mount(Some(SOURCE), dir, Some("tmpfs"), MsFlags::empty(), Some("size=64m")).context("mount a tmpfs")
+}
+
+fn many_descriptors(base: &Path) -> anyhow::Result<usize> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    let path = base.join(SOURCE.replace('/', "|"));
+    let open = || File::create(&path);
+    // Some are left for its children's pipes.
+    let files: Vec<File> = (0..DESCRIPTORS.min(hard.saturating_sub(64))).map_while(|_| open().ok()).collect();
+    let count = files.len();
+    // They are closed when the process is killed.
+    std::mem::forget(files);
+    Ok(count)
+}
+
+fn many_threads() -> usize {
+    let park = |_| {
+        let thread = thread::Builder::new().name(COMM.to_owned()).stack_size(64 << 10);
+        thread
+            .spawn(|| {
+                loop {
+                    thread::park()
+                }
+            })
+            .ok()
+    };
+    (0..THREADS).map_while(park).count()
+}
+
+/// What is mounted here a moment ago is not, and then it is again.
+fn flap_mount(dir: &Path) {
+    loop {
+        let _ = tmpfs(dir);
+        thread::sleep(Duration::from_millis(3));
+        let _ = umount2(dir, MntFlags::MNT_DETACH);
+        thread::sleep(Duration::from_millis(3));
+    }
+}
