@@ -2,6 +2,7 @@
 //! the more rarely the longer it has stayed the same.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use aggregator_core::kept::Kept;
@@ -88,8 +89,9 @@ pub struct Judge {
     asked: BTreeMap<Question, Asked>,
     /// Since when a watch has failed.
     failing: BTreeMap<Question, (Timestamp, Fault)>,
-    /// The uids of what each watch has told: tens of thousands of Events may come at once.
-    uids: BTreeMap<Question, HashSet<String>>,
+    /// What each watch has told, as hashes of uids: tens of thousands of Events may come at once. Where two are the same by
+    /// chance, an object is looked for that is not there.
+    uids: BTreeMap<Question, HashSet<u64>>,
     changed: Changed,
     /// What was judged before, and what is known otherwise since.
     kept: Kept,
@@ -119,6 +121,12 @@ impl Asked {
 /// Whether a question is of the whole cluster.
 fn is_costly(question: &Question) -> bool {
     matches!(question, Question::Version | Question::Discovery | Question::Objects { scope: Scope::All, .. })
+}
+
+fn hash(uid: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    uid.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn later(at: Timestamp, by: Duration) -> Timestamp {
@@ -173,7 +181,7 @@ impl Judge {
             Change::Listed(answered) => {
                 self.failing.remove(&answered.question);
                 let seen = answered.answer.as_ref().seen().map(Facts::metas).unwrap_or_default();
-                let uids = seen.into_iter().map(|meta| meta.uid.clone()).collect();
+                let uids = seen.into_iter().map(|meta| hash(&meta.uid)).collect();
                 self.uids.insert(answered.question.clone(), uids);
                 self.add(answered);
             }
@@ -188,7 +196,7 @@ impl Judge {
                 self.applied(&question, facts);
             }
             Change::Deleted(question, uid) => {
-                let was_known = self.uids.get_mut(&question).is_some_and(|uids| uids.remove(&uid));
+                let was_known = self.uids.get_mut(&question).is_some_and(|uids| uids.remove(&hash(&uid)));
                 if let Some(known) = self.watched_facts(&question).filter(|_| was_known) {
                     let gone = known.take(&uid);
                     self.changes.objects(&question, &gone);
@@ -210,7 +218,7 @@ impl Judge {
     /// Keeps an object as it is now. What finds no room is missed: the list is cut.
     fn applied(&mut self, question: &Question, facts: Facts) {
         self.changes.objects(question, &facts);
-        let Some(uid) = facts.metas().first().map(|meta| meta.uid.clone()) else { return };
+        let Some(uid) = facts.metas().first().map(|meta| hash(&meta.uid)) else { return };
         let uids = self.uids.get(question);
         let (is_known, count) = uids.map_or((false, 0), |uids| (uids.contains(&uid), uids.len()));
         let Some(known) = self.watched_facts(question) else { return };

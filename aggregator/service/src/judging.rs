@@ -18,7 +18,7 @@ use crate::published::{Findings, Published};
 /// Between two judgements.
 const PAUSE: Duration = Duration::from_millis(500);
 /// A judgement may take this part of the time.
-const SHARE: u32 = 50;
+const SHARE: u32 = 60;
 /// However much there is to judge: what was heard is told by then.
 const LONGEST: Duration = Duration::from_secs(30);
 /// Without news a judgement is made all the same: deadlines pass.
