@@ -14,13 +14,10 @@ const GATE: Option<Gate> = Some(Gate::CgroupRemoved);
 
 /// What holds the pod's cgroup.
 pub fn find(view: &PodView) -> Vec<Finding> {
-    let mut found: Vec<Finding> = Vec::new();
-    let is_frozen = |dir: &CgroupDir, node: &CgroupNode| dir.hierarchy != "v2" && node.freezer != Freezer::Thawed;
-    let holds = |(dir, node): &(&CgroupDir, &CgroupNode)| is_frozen(dir, node) && !node.procs.is_empty();
-    if let Some((dir, node)) = view.cgroup_nodes().find(holds) {
-        let (dir, node) = frozen_by(view, dir, node);
-        return vec![frozen(view, dir, node, GATE, &[])];
+    if let Some(frozen) = find_frozen(view, GATE) {
+        return vec![frozen];
     }
+    let mut found: Vec<Finding> = Vec::new();
     // The same processes are in the cgroups of every v1 hierarchy.
     let mut judged = BTreeSet::new();
     for (dir, node) in view.cgroup_nodes() {
@@ -43,6 +40,15 @@ pub fn find(view: &PodView) -> Vec<Finding> {
         found.extend(empty(view));
     }
     found
+}
+
+/// A frozen cgroup of the pod with a process in it. On v1 no SIGKILL reaches that.
+pub fn find_frozen(view: &PodView, gate: Option<Gate>) -> Option<Finding> {
+    let is_frozen = |dir: &CgroupDir, node: &CgroupNode| dir.hierarchy != "v2" && node.freezer != Freezer::Thawed;
+    let holds = |(dir, node): &(&CgroupDir, &CgroupNode)| is_frozen(dir, node) && !node.procs.is_empty();
+    let (dir, node) = view.cgroup_nodes().find(holds)?;
+    let (dir, node) = frozen_by(view, dir, node);
+    Some(frozen(view, dir, node, gate, &[]))
 }
 
 /// The cgroup of the pod that was itself frozen, for one that is frozen with it.

@@ -4,7 +4,7 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 
 use super::missing_rights::Lacking;
 use crate::{
-    causes::{api_side, cgroup, container, csi, network, orphan, sandbox, volume},
+    causes::{api_side, cgroup, container, csi, network, orphan, sandbox, uninterruptible, volume},
     force,
     observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -194,8 +194,12 @@ fn containers<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
 
 /// The runtime is silent; /proc and the cgroups still tell of tasks that cannot die.
 fn without_runtime<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
-    let processes = view.processes();
-    let findings = crate::causes::uninterruptible::find(view, &processes, &[], Some(Gate::ContainersStopped));
+    let (gate, processes) = (Some(Gate::ContainersStopped), view.processes());
+    let findings = match cgroup::find_frozen(view, gate) {
+        // It shows D, whatever it did before.
+        Some(frozen) => vec![frozen],
+        None => uninterruptible::find(view, &processes, &[], gate),
+    };
     if findings.is_empty() {
         return unknown(Gate::ContainersStopped, "the runtime did not answer");
     }
