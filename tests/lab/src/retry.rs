@@ -1,12 +1,20 @@
 //! Waiting for the machine to get somewhere.
 
 use std::{
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
 /// How often a condition is looked at.
 const STEP: Duration = Duration::from_millis(50);
+/// So many times longer than elsewhere everything may take here.
+static PATIENCE: AtomicU32 = AtomicU32::new(1);
+
+/// Waits so many times longer from now on: beside a pod that does its worst all takes its time.
+pub fn be_patient(times: u32) {
+    PATIENCE.store(times, Ordering::Relaxed);
+}
 
 /// Asks `look` until it has an answer; after `limit`, says that `what` did not come.
 pub fn wait_for<T>(
@@ -14,6 +22,7 @@ pub fn wait_for<T>(
     limit: Duration,
     mut look: impl FnMut() -> anyhow::Result<Option<T>>,
 ) -> anyhow::Result<T> {
+    let limit = limit * PATIENCE.load(Ordering::Relaxed);
     let end = Instant::now() + limit;
     loop {
         if let Some(answer) = look()? {

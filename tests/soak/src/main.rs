@@ -31,6 +31,9 @@ use asked::Answers;
 use incidents::Told;
 use state::State;
 
+/// All that is waited for may take so many times longer than where nothing else goes on.
+const PATIENCE: u32 = 4;
+
 /// Soaks the agent.
 #[derive(Debug, Parser)]
 struct Options {
@@ -53,6 +56,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let options = Options::parse();
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..));
     println!("seed {seed}");
+    lab::be_patient(PATIENCE);
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
     scenario::provide(&node)?;
     let outcome = soak(&node, &options, seed);

@@ -1,10 +1,6 @@
 //! Pods that appear, stick and resolve.
 
-use std::{
-    process::Command,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{process::Command, thread, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use lab::{
@@ -20,9 +16,10 @@ use crate::{
 
 /// So many stick at a time.
 pub const AT_ONCE: usize = 4;
-/// How long it may take until something is told: the agent may be killed several times, and the API be away.
-const TOLD: Duration = Duration::from_secs(240);
-const GONE: Duration = Duration::from_secs(60);
+/// How long it may take until something is told, with the patience of all waits four times that: the agent may be killed
+/// several times, and the API be away.
+const TOLD: Duration = Duration::from_secs(60);
+const GONE: Duration = Duration::from_secs(15);
 /// One in so many is resolved before anybody was told.
 const HASTY: u32 = 4;
 
@@ -100,13 +97,9 @@ fn wait_told(node: &Node, pod: &str, cause: &str, over: bool) -> anyhow::Result<
 
 /// Waits until whatever was told of a pod that is gone is told to be over.
 fn wait_quiet(node: &Node, pod: &str) -> anyhow::Result<()> {
-    let end = Instant::now() + TOLD;
-    loop {
-        let told = told_of(node, pod)?;
-        if told.iter().filter(|one| one.over).count() >= told.iter().filter(|one| !one.over).count() {
-            return Ok(());
-        }
-        ensure!(Instant::now() < end, "its end is not told: {told:#?}");
+    wait_for("all that was told of a pod that is gone is over", TOLD, || {
         thread::sleep(Duration::from_millis(300));
-    }
+        let (over, begun): (Vec<_>, Vec<_>) = told_of(node, pod)?.into_iter().partition(|one| one.over);
+        Ok((over.len() >= begun.len()).then_some(()))
+    })
 }
