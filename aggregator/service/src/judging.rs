@@ -17,8 +17,10 @@ use crate::published::{Findings, Published};
 
 /// Between two judgements.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A judgement may take this part of the time.
-const SHARE: u32 = 60;
+/// Judging may take this part of the time.
+const SHARE: u32 = 70;
+/// What so many judgements cost on average counts: an expensive one puts the next hardly further off.
+const RECENT: u32 = 8;
 /// However much there is to judge: what was heard is told by then.
 const LONGEST: Duration = Duration::from_secs(30);
 /// Without news a judgement is made all the same: deadlines pass.
@@ -79,8 +81,10 @@ impl Judging {
             look_back.look(judge.state(), &self.recorder);
             let begin = cost::of_this_thread();
             self.judge(&mut judge, look_back.found());
-            (judged, cost, news) = (Instant::now(), cost::of_this_thread().saturating_sub(begin), judge.is_behind());
-            tracing::debug!(?cost, "judged");
+            let this = cost::of_this_thread().saturating_sub(begin);
+            cost = (cost * (RECENT - 1) + this) / RECENT;
+            (judged, news) = (Instant::now(), judge.is_behind());
+            tracing::debug!(cost = ?this, "judged");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Follows what a question asks for: lists, then hears of changes, and begins anew when too much was missed.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -172,22 +172,25 @@ async fn begin(
 async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<(Answered, Watch), Fault> {
     let malformed = |error: serde_json::Error| Fault::new(FaultKind::Malformed, error.to_string());
     let mut watch = Watch::streaming(client, question, bounds).await?;
-    let (mut all, mut cut) = (BTreeMap::new(), false);
+    let mut whole = Facts::none(question).map_err(malformed)?;
+    let (mut uids, mut cut) = (HashSet::new(), false);
     while let Some(change) = watch.next().await? {
         match change {
             client::Change::Applied(object) => {
                 let facts = Facts::object(question, &object).map_err(malformed)?;
                 let uid = facts.metas().first().map(|meta| meta.uid.clone()).unwrap_or_default();
-                if all.len() < MOST_OBJECTS || all.contains_key(&uid) {
-                    all.insert(uid, facts);
+                if uids.contains(&uid) {
+                    drop(whole.upsert(facts));
+                } else if uids.len() < MOST_OBJECTS {
+                    uids.insert(uid);
+                    whole.append(facts);
                 } else {
                     cut = true;
                 }
             }
-            client::Change::Deleted { uid } => drop(all.remove(&uid)),
+            client::Change::Deleted { uid } if uids.remove(&uid) => drop(whole.take(&uid)),
+            client::Change::Deleted { .. } => {}
             client::Change::Listed => {
-                let mut whole = Facts::none(question).map_err(malformed)?;
-                all.into_values().for_each(|facts| whole.append(facts));
                 let answered = Answered { question: question.clone(), answer: Answer::Seen(whole), cut };
                 return Ok((answered, watch));
             }
