@@ -1,12 +1,12 @@
 //! What waits for what.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::diagnosis::{Diagnosis, Explained, RootCause};
 use crate::state::ObjectRef;
+use foldhash::HashMap;
 
 /// Everything that was looked into.
 #[derive(Default)]

@@ -2,9 +2,9 @@
 //! passed.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashSet, HashSetExt as _};
 use jiff::Timestamp;
 
 use crate::diagnosis::Explained;

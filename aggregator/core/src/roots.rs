@@ -1,8 +1,9 @@
 //! From the graph to the answer: each root cause once, with all it holds.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use findings::{Confidence, Evidence, FaultKind, Unknown, Verdict, clean};
+use foldhash::{HashMap, HashSet, HashSetExt as _};
 
 use crate::diagnosis::{Diagnosis, Explained, Found, NotSeen, RootCause};
 use crate::engine::{build, to_ask};
@@ -83,8 +84,9 @@ struct Draft<'g> {
     steps: BTreeMap<usize, usize>,
     /// What each root already has.
     known: HashSet<(usize, Node)>,
-    /// What was offered to each root as evidence: most is the same for all that it holds.
-    offered: HashSet<(usize, &'g Evidence)>,
+    /// What was offered to each root as evidence, by where it stands: most is that of something that many wait for, and to
+    /// tell by its text that it has been offered already costs more than all else.
+    offered: HashSet<(usize, *const Evidence)>,
     unexplained: Vec<Held>,
     unknown: Vec<Unknown>,
     notes: BTreeSet<String>,
@@ -161,7 +163,8 @@ impl<'g> Draft<'g> {
             root.finding.missing = None;
         }
         for evidence in way.iter().flat_map(|explained| &explained.diagnosis.evidence).chain(&cause.draft.evidence) {
-            let (known, is_new) = (&mut root.finding.evidence, self.offered.insert((index, evidence)));
+            let (known, is_new) =
+                (&mut root.finding.evidence, self.offered.insert((index, std::ptr::from_ref(evidence))));
             if is_new && known.len() < MOST_EVIDENCE && !known.contains(evidence) {
                 known.push(evidence.clone());
             }

@@ -1,12 +1,13 @@
 //! From one snapshot of the cluster to the next.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::ObjectRef;
 use findings::{Confidence, Link, Verdict};
+use foldhash::{HashMap, HashMapExt as _};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
@@ -174,10 +175,10 @@ fn holds_by_object(report: &ClusterReport) -> HashMap<&ObjectRef, Vec<Holding<'_
             let (verdict, chain) = (victim.held.verdict, Cow::from(&victim.chain));
             held.entry(&victim.held.thing).or_default().push(Holding { root, verdict, chain });
         }
-        let (is_stuck, chain) = (root.verdict == Verdict::Stuck, root.finding.chain.iter());
-        let verdict = if is_stuck { Verdict::Stuck } else { Verdict::Clear };
+        let verdict = if root.verdict == Verdict::Stuck { Verdict::Stuck } else { Verdict::Clear };
+        let chain: Vec<Arc<Link>> = root.finding.chain.iter().cloned().map(Arc::new).collect();
         for object in &root.on_the_way {
-            let chain = Cow::from_iter(chain.clone().cloned().map(Arc::new));
+            let chain = Cow::from(chain.clone());
             held.entry(object).or_default().push(Holding { root, verdict, chain });
         }
     }

@@ -1,9 +1,10 @@
 //! What the recorder is shown of the cluster at one moment.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::ObjectRef;
+use foldhash::HashMap;
 use jiff::Timestamp;
 
 use crate::LeftBehind;

@@ -1,11 +1,11 @@
 //! The thread that judges: watches and answers come in, questions and what is published go out.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use aggregator_core::state::{Answer, Answered, ObjectRef, Question, known};
+use foldhash::{HashMap, HashMapExt as _};
 use incidents::{Going, Recorder, Snapshot};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -18,7 +18,7 @@ use crate::published::{Findings, Published};
 /// Between two judgements.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Judging may take this part of the time.
-const SHARE: u32 = 70;
+const SHARE: u32 = 67;
 /// What so many judgements cost on average counts: an expensive one puts the next hardly further off.
 const RECENT: u32 = 8;
 /// However much there is to judge: what was heard is told by then.

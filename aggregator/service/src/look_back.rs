@@ -11,7 +11,7 @@ use incidents::{LeftBehind, Recorder};
 pub type OnNodes = BTreeMap<String, Vec<LeftBehind>>;
 
 /// It may take this part of the time: nothing is told by it that is not minutes old.
-const SHARE: u32 = 500;
+const SHARE: u32 = 2000;
 
 /// Looks for it, the more rarely the more there is to read.
 #[derive(Debug, Default)]

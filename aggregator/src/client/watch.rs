@@ -27,10 +27,6 @@ const LIVES: u32 = 290;
 const LISTED: &[u8] = b"\"k8s.io/initial-events-end\"";
 /// A watch whose end is not heard of is half open.
 const OVERDUE: Duration = Duration::from_secs(310);
-/// Where changes come one by one, so long a few are left to come together: to be woken costs more than to read one.
-const GATHER: Duration = Duration::from_millis(100);
-/// What comes sooner than this had come already.
-const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// What a line of a watch says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,10 +53,6 @@ pub struct Watch {
     version: String,
     /// The last line, where nothing of it counts but its version, should the watch end.
     passed: Vec<u8>,
-    /// Whether all that there was when it began has been told.
-    is_listed: bool,
-    /// Until then changes are left to come together.
-    gathers_until: Instant,
     end: Instant,
 }
 
@@ -117,9 +109,7 @@ impl Watch {
     /// Begins to follow what has changed since `version`.
     pub async fn begin(client: &Client, question: &Question, version: &str, bounds: Bounds) -> Result<Watch, Fault> {
         let from = format!("resourceVersion={}", part(version));
-        let mut watch = Watch::from(client, question, &from, version, bounds).await?;
-        watch.is_listed = true;
-        Ok(watch)
+        Watch::from(client, question, &from, version, bounds).await
     }
 
     /// Begins with all there is, told one by one instead of as a list. Servers before 1.32 refuse that, most of them.
@@ -155,7 +145,6 @@ impl Watch {
             return Err(Fault::answered(head.status.as_u16(), said(&body)));
         }
         let is_terminating = matches!(question, Question::Objects { select: Select::Terminating, .. });
-        let now = Instant::now();
         Ok(Watch {
             body,
             read: Vec::new(),
@@ -163,9 +152,7 @@ impl Watch {
             is_terminating,
             version: version.to_owned(),
             passed: Vec::new(),
-            is_listed: false,
-            gathers_until: now,
-            end: now + OVERDUE,
+            end: Instant::now() + OVERDUE,
         })
     }
 
@@ -203,17 +190,12 @@ impl Watch {
                 let says = format!("one object of a watch has more than {LONGEST} bytes");
                 return Err(Fault::new(FaultKind::TooLarge, says));
             }
-            tokio::time::sleep_until(self.gathers_until).await;
-            let asked = Instant::now();
             let frame = match tokio::time::timeout_at(self.end, Pin::new(&mut self.body).frame()).await {
                 Ok(Some(Ok(frame))) => frame,
                 Ok(Some(Err(error))) => return Err(Fault::new(kind(&error), words(&error))),
                 // One that is cut off in the middle comes again.
                 Ok(None) | Err(_) => return Ok(None),
             };
-            if self.is_listed && asked.elapsed() >= AT_ONCE {
-                self.gathers_until = Instant::now() + GATHER;
-            }
             if let Ok(data) = frame.into_data() {
                 self.read.extend_from_slice(&data);
             }
@@ -235,10 +217,7 @@ impl Watch {
         self.version = metadata.resource_version;
         Ok(match r#type {
             "DELETED" => Some(Change::Deleted { uid: metadata.uid }),
-            "BOOKMARK" if memmem::find(line, LISTED).is_some() => {
-                self.is_listed = true;
-                Some(Change::Listed)
-            }
+            "BOOKMARK" if memmem::find(line, LISTED).is_some() => Some(Change::Listed),
             "ADDED" | "MODIFIED" if !self.is_terminating || metadata.deletion_timestamp.is_some() => {
                 Some(Change::Applied(object(line).map_err(malformed)?))
             }

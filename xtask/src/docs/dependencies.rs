@@ -38,6 +38,11 @@ const REASONS: &[(&str, &str)] = &[
     ("clap_mangen", "manual pages from the same flags"),
     ("fastrand", "jitter; nothing that must not be guessed"),
     ("flate2", "packed answers of the service"),
+    (
+        "foldhash",
+        "tables of tens of thousands of objects, filled anew with each judgement, at a third of what std's hash costs; seeded at \
+         random as that is",
+    ),
     ("futures", "many questions at a time, with a bound"),
     ("http", "the types that kube, hyper and axum share"),
     ("http-body-util", "bodies of answers with a bound on their size"),

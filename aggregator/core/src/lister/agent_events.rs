@@ -1,8 +1,9 @@
 //! Which Events of the agents to ask for: by node, or for all nodes at once.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use findings::event::{CONTROLLER, NAMESPACE};
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::state::{AgentEvent, Detail, Question, Scope, Select, known};
 

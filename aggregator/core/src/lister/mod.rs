@@ -7,9 +7,10 @@ mod rests;
 mod rights;
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use findings::FaultKind;
+use foldhash::HashMap;
 use jiff::Timestamp;
 
 use agent_events::ByNode;

@@ -1,9 +1,10 @@
 //! What came up while something was judged: what its judgement rests on, and what it lacks.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use crate::state::{AgentEvent, Facts, Kind as _, Meta, Question};
+use foldhash::HashSet;
 
 /// An answer, or what it says of one object. Kept as hashes, as there are tens for each object: where two are the same by
 /// chance, something is judged again that need not be.

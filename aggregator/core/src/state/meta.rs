@@ -54,7 +54,7 @@ pub struct Meta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_grace_period_seconds: Option<i64>,
     /// What must be taken away before it may go.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "exactly")]
     pub finalizers: Vec<String>,
     /// Labels.
     #[serde(skip_serializing_if = "Texts::is_empty", deserialize_with = "or_default")]
@@ -63,7 +63,7 @@ pub struct Meta {
     #[serde(skip_serializing_if = "Texts::is_empty", deserialize_with = "known_annotations")]
     pub annotations: Texts,
     /// Owners.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "exactly")]
     pub owner_references: Vec<Owner>,
     /// Who set which finalizer, and when the controllers last wrote a status. Other writers are dropped on receipt:
     /// they are most of an object.
@@ -160,6 +160,14 @@ pub struct Fields {
     pub finalizers: Vec<String>,
 }
 
+/// A list without the room it has grown into: that of four where mostly there is one.
+fn exactly<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    or_default(deserializer).map(|mut all: Vec<T>| {
+        all.shrink_to_fit();
+        all
+    })
+}
+
 fn of_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Managed>, D::Error> {
     let mut all: Vec<Managed> = or_default(deserializer)?;
     all.retain(|managed| !managed.fields.finalizers.is_empty() || managed.is_status_by_controllers());
@@ -221,7 +229,9 @@ mod finalizers_only {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fields, D::Error> {
         let owned = Option::<Owned>::deserialize(deserializer)?.and_then(|owned| owned.metadata);
         let set = owned.and_then(|metadata| metadata.finalizers).unwrap_or_default().into_keys();
-        let finalizers = set.filter_map(|key| serde_json::from_str(key.strip_prefix("v:")?).ok()).collect();
+        let mut finalizers: Vec<String> =
+            set.filter_map(|key| serde_json::from_str(key.strip_prefix("v:")?).ok()).collect();
+        finalizers.shrink_to_fit();
         Ok(Fields { finalizers })
     }
 

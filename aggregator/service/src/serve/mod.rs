@@ -13,7 +13,7 @@ use std::sync::Arc;
 use aggregator::client::{Bounds, Connection, connect};
 use anyhow::Context as _;
 use incidents::{Limits, Recorder};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 pub use lease::LeaseName;
 
@@ -28,7 +28,7 @@ use crate::requests::Requests;
 const USER_AGENT: &str = concat!("why-terminating-aggregator/", env!("CARGO_PKG_VERSION"));
 
 /// Bytes of a page: what several of them take while they are read stays in the heap.
-const PAGE: usize = 1 << 20;
+const PAGE: usize = 512 << 10;
 
 /// What the service is told at its start.
 #[derive(Clone, Debug)]
@@ -70,12 +70,13 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         questions::ask(client.clone(), bounds, asked, inputs.clone(), Arc::clone(&clock), Arc::clone(&requests));
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(asker);
-    let places = Arc::new(Semaphore::new(watches::MOST_WAITING));
-    for question in crate::judge::watched() {
-        let tell = watches::Tell { inputs: inputs.clone(), places: Arc::clone(&places) };
-        tasks.spawn(watches::follow(client.clone(), question, bounds, tell));
-    }
-    drop(inputs);
+    let watches = watches::Watches { connection, requests: Arc::clone(&requests), bounds, inputs };
+    let (stop, stopped) = oneshot::channel();
+    tasks.spawn_blocking(move || {
+        if let Err(error) = watches.hear(stopped) {
+            tracing::error!(error = format!("{error:#}"), "nobody hears watches any more");
+        }
+    });
     if let Some(file) = settings.incidents.clone() {
         tasks.spawn(files::keep(file, published.clone()));
     }
@@ -105,6 +106,7 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         signal = ended_by_signal() => signal?,
     }
     // The judge ends when nobody tells it anything any more.
+    drop(stop);
     tasks.shutdown().await;
     if let Some(resignation) = resignation {
         resignation.resign().await;

@@ -2,17 +2,25 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use aggregator::client::{self, Bounds, Server, Watch, version_to_watch_from};
+use aggregator::client::{self, Bounds, Connection, Server, Watch, connect, version_to_watch_from};
 use aggregator_core::state::{Answer, Answered, Detail, Facts, Fault, Question, Select};
 use findings::FaultKind;
 use kube::Client;
-use tokio::sync::Semaphore;
+use tokio::runtime;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinSet;
 
-use crate::judge::{Change, MOST_OBJECTS};
+use crate::judge::{Change, MOST_OBJECTS, watched};
 use crate::judging::Input;
+use crate::requests::Requests;
+
+/// So long what changes is left to come together. In a large cluster something does every few milliseconds, most of it to
+/// be passed over, and to be woken costs more than to read it.
+const GATHER: Duration = Duration::from_millis(50);
 
 /// Between the beginnings of two watches: one may be answered and ended at once, as by a proxy without a server behind.
 const APART: Duration = Duration::from_secs(1);
@@ -27,17 +35,75 @@ const LONGEST: (Duration, Duration) = (Duration::from_secs(30), Duration::from_s
 const STREAMED: Duration = Duration::from_secs(60);
 
 /// Changes of all watches that wait to be taken in.
-pub const MOST_WAITING: usize = 2000;
+const MOST_WAITING: usize = 2000;
 
 /// Nobody listens any more.
 struct Closed;
 
-/// Tells the judge, no faster than it listens.
-pub struct Tell {
-    /// What it hears.
+/// What a thread needs that hears all watches.
+pub struct Watches {
+    /// How to reach the API server.
+    pub connection: Connection,
+    /// Where its requests are counted.
+    pub requests: Arc<Requests>,
+    /// For lists and the beginning of watches.
+    pub bounds: Bounds,
+    /// Who is told.
     pub inputs: Sender<Input>,
+}
+
+impl Watches {
+    /// Hears them until `stopped`. Nothing else can be done on that thread, which sleeps while more may come.
+    pub fn hear(self, stopped: oneshot::Receiver<()>) -> anyhow::Result<()> {
+        let beginning = Beginning::default();
+        let gather = {
+            let beginning = beginning.clone();
+            move || {
+                if beginning.0.load(Ordering::Relaxed) == 0 {
+                    std::thread::sleep(GATHER)
+                }
+            }
+        };
+        let runtime = runtime::Builder::new_current_thread().enable_all().on_thread_park(gather).build()?;
+        runtime.block_on(async move {
+            // A client of its own: who makes a connection reads it.
+            let (client, _) = connect(&self.connection).await?;
+            let client = self.requests.counted(client);
+            let places = Arc::new(Semaphore::new(MOST_WAITING));
+            let mut tasks = JoinSet::new();
+            for question in watched() {
+                let tell =
+                    Tell { inputs: self.inputs.clone(), places: Arc::clone(&places), beginning: beginning.clone() };
+                tasks.spawn(follow(client.clone(), question, self.bounds, tell));
+            }
+            tokio::select! {
+                _ = stopped => Ok(()),
+                ended = tasks.join_next() => anyhow::bail!("a watch has ended: {ended:?}"),
+            }
+        })
+    }
+}
+
+/// How many watches are told what there is, for which none is to wait longer than it must.
+#[derive(Clone, Default)]
+struct Beginning(Arc<AtomicUsize>);
+
+impl Beginning {
+    async fn of<T>(&self, begin: impl Future<Output = T>) -> T {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let begun = begin.await;
+        self.0.fetch_sub(1, Ordering::Relaxed);
+        begun
+    }
+}
+
+/// Tells the judge, no faster than it listens.
+struct Tell {
+    /// What it hears.
+    inputs: Sender<Input>,
     /// Room for what it has not taken in.
-    pub places: Arc<Semaphore>,
+    places: Arc<Semaphore>,
+    beginning: Beginning,
 }
 
 impl Tell {
@@ -48,7 +114,7 @@ impl Tell {
 }
 
 /// Follows for ever; ends when nobody listens any more.
-pub async fn follow(client: Client, question: Question, bounds: Bounds, tell: Tell) {
+async fn follow(client: Client, question: Question, bounds: Bounds, tell: Tell) {
     let (mut known, mut fruitless) = (Known { version: None, streams: is_streamed(&question) }, 0_u32);
     loop {
         let begin = tokio::time::Instant::now();
@@ -110,7 +176,7 @@ async fn step(
     known: &mut Known,
     tell: &Tell,
 ) -> Result<Result<bool, Fault>, Closed> {
-    let mut watch = match begin(client, question, bounds, known, tell).await? {
+    let mut watch = match tell.beginning.of(begin(client, question, bounds, known, tell)).await? {
         Ok(watch) => watch,
         Err(fault) => return Ok(Err(fault)),
     };

@@ -1,4 +1,4 @@
-//! Claims, volumes, attachments.
+//! Claims, volumes, attachments. There are tens of thousands of each in a large cluster: what few of them have is boxed.
 
 use jiff::Timestamp;
 
@@ -55,9 +55,9 @@ lite! {
         /// The CSI driver behind it.
         csi: Option<Csi>,
         /// It is a path of one node.
-        local: Option<Path>,
+        local: Option<Box<Path>>,
         /// It is a path of one node.
-        host_path: Option<Path>,
+        host_path: Option<Box<Path>>,
         /// Which nodes can use it.
         node_affinity: Option<VolumeAffinity>,
         /// `Delete` or `Retain`.
@@ -85,7 +85,7 @@ lite! {
         /// What the driver calls it.
         volume_handle: String,
         /// The Secret a detach needs.
-        controller_publish_secret_ref: Option<SecretRef>,
+        controller_publish_secret_ref: Option<Box<SecretRef>>,
     }
 }
 
@@ -203,9 +203,9 @@ lite! {
         /// Whether it is attached.
         attached: bool,
         /// Why the last attach failed.
-        attach_error: Option<VolumeError>,
+        attach_error: Option<Box<VolumeError>>,
         /// Why the last detach failed.
-        detach_error: Option<VolumeError>,
+        detach_error: Option<Box<VolumeError>>,
     }
 }
 
