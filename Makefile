@@ -10,7 +10,7 @@ OWN_ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 ARCHS ?= $(OWN_ARCH)
 PLATFORMS ?= linux-$(OWN_ARCH)
 
-.PHONY: demo test accuracy deny bench docs image release arm64 coverage tag packages kubectl build clean-lab e2e soak
+.PHONY: demo test accuracy deny bench docs image release arm64 coverage mutants tag packages kubectl build clean-lab e2e soak
 
 ## Stage three stuck pods on this machine, explain them, show the page, clean up
 demo: packages
@@ -48,6 +48,10 @@ soak: packages
 ## How much of the judgement the tests run, by line; fails below 95 %
 coverage:
 	CARGO=$(CARGO) sh tests/coverage.sh
+
+## Which changes of gates and causes no test notices: COUNT of them (300), drawn by SEED; FIRST goes on where a run ended
+mutants:
+	CARGO=$(CARGO) sh tests/mutants.sh
 
 ## Check what the project depends on: licences, sources, second versions, advisories
 deny:

@@ -38,6 +38,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Its rights", "security.md"),
             ("Where it runs", "support.md"),
             ("How often `check` is right", "accuracy.md"),
+            ("Which changes its tests notice", "mutants.md"),
             ("What was seen on which versions", "seen-on.md"),
             ("What it endures", "soak.md"),
             ("What it costs", "benchmarks.md"),

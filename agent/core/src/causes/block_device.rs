@@ -190,6 +190,16 @@ mod tests {
     }
 
     #[test]
+    fn a_broken_raid_is_told_by_its_state() {
+        let raid = BlockDevice { in_flight: None, ..device("md0", BlockKind::Raid { state: "broken".into() }) };
+        let seen = writing("xlog_wait_on_iclog", vec![raid, disk("running", 0)]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        let root = finding.roots().next().unwrap();
+        assert_eq!((root.subject.as_str(), root.state.as_str()), ("RAID md0", "broken"));
+        assert_eq!(finding.confidence, Confidence::Proven);
+    }
+
+    #[test]
     fn of_several_disks_none_is_guessed() {
         let mut seen = writing("folio_wait_bit_common", vec![disk("running", 3)]);
         seen.processes[0].threads[0].works_on = None;

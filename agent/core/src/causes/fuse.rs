@@ -256,6 +256,10 @@ mod tests {
         assert!(text.contains("4111") && !text.contains("4112"), "{text}");
         assert!(text.contains("/sys/fs/fuse/connections/40/abort"), "{text}");
         assert!(text.contains("/mnt/media shows 0:40, mounted in 0 places; an abort ends it in all"), "{text}");
+        let root = |seen: &Observation| judge(seen).pods[0].findings[0].roots().next().unwrap().state.clone();
+        assert_eq!(root(&seen), "S (sleeping) in tcp_recvmsg, of the host, in no pod and no unit");
+        seen.fuse[0].servers[0].wchan = Seen::Seen(String::new());
+        assert_eq!(root(&seen), "S (sleeping), of the host, in no pod and no unit");
         sample::table(&mut seen).push(mount(60, "0:40", "/mnt/media", "fuse.s3fs"));
         let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
         assert!(text.contains("/mnt/media shows 0:40, mounted in 1 place; an abort ends it in all"), "{text}");

@@ -260,6 +260,13 @@ mod tests {
         table(&mut seen)[0].parent = 31;
         table(&mut seen)[1].parent = 46;
         assert_eq!(causes(&seen), ["VolumeMountedTwice"]);
+        let root = |seen: &Observation| {
+            let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
+            finding.roots().next().unwrap().state.clone()
+        };
+        assert!(root(&seen).starts_with("the same thing, mounted 2 times"), "{}", root(&seen));
+        table(&mut seen)[0].root = HostPath::from("/other");
+        assert!(root(&seen).starts_with("mounted 2 times"), "{}", root(&seen));
     }
 
     #[test]

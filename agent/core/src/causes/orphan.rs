@@ -310,6 +310,8 @@ mod tests {
             finding.chain[0].state.ends_with("; 1 volume directory, 0 mounted, 0 entries in the rest"),
             "{finding:?}"
         );
+        let of_runtime = finding.evidence.iter().find(|one| one.source == "CRI").unwrap();
+        assert_eq!(of_runtime.says, "2 sandboxes and containers of it, none running");
         pod_dir(&mut seen).changed_ms = sample::NOW - 2_000;
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
     }

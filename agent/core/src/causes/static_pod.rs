@@ -49,6 +49,8 @@ mod tests {
         let none = Vec::<&str>::new();
         runtime(&mut seen).containers = vec![old.clone(), new.clone()];
         assert_eq!(node_causes(&seen), ["StaticPodNameHeld"]);
+        let root = crate::gates::judge(&seen).node_findings[0].finding.root.clone();
+        assert_eq!(root, format!("StaticPodNameHeld:{}", old.pod.uid));
         runtime(&mut seen).containers[1].created_ms = old.created_ms;
         assert_eq!(node_causes(&seen), none, "neither is older");
         runtime(&mut seen).containers[1].created_ms = new.created_ms;
