@@ -10,7 +10,8 @@ OWN_ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 ARCHS ?= $(OWN_ARCH)
 PLATFORMS ?= linux-$(OWN_ARCH)
 
-.PHONY: demo test accuracy deny bench docs image release arm64 coverage mutants tag packages kubectl build clean-lab e2e soak
+.PHONY: demo test accuracy deny bench docs image release archives reproducible arm64 coverage mutants tag packages kubectl build \
+	clean-lab e2e soak
 
 ## Stage three stuck pods on this machine, explain them, show the page, clean up
 demo: packages
@@ -85,7 +86,17 @@ image:
 release:
 	$(CARGO) run -q -p xtask -- release --platforms $(PLATFORMS)
 
-## Run the programs for arm64 under qemu: they must say what this machine's say
+## Run the plugin of each archive that `make release` has made, for another machine under qemu or wine
+archives:
+	$(CARGO) build -q -p apiserver -p why-terminating-aggregator
+	sh tests/archive.sh
+
+## Build the image of PROGRAM=agent a second time as somebody else would, and compare the digests
+PROGRAM ?= agent
+reproducible:
+	CARGO=$(CARGO) sh tests/reproducible.sh $(PROGRAM)
+
+## Run the programs for arm64 under qemu: they must say what this machine's say; PROFILE=release takes the optimised ones
 arm64:
 	$(CARGO) build -q -p xtask -p apiserver -p why-terminating-agent -p why-terminating-aggregator \
 		-p why-terminating-aggregator-service

@@ -1,19 +1,22 @@
 #!/bin/sh
-# Builds the images for arm64, unoptimised, and runs each program of them under qemu-user: of the same saved observations,
-# recordings and cluster it must say what this machine's own says, to the byte. What looks at a node is not compared: qemu
-# shows the processes of this machine, and knows neither seccomp nor listmount.
+# Builds the images for arm64 and runs each program of them under qemu-user: of the same saved observations, recordings
+# and cluster it must say what this machine's own says, to the byte. What looks at a node is not compared: qemu shows the
+# processes of this machine, and knows neither seccomp nor listmount.
 #
+# PROFILE=release runs the optimised programs that a release has; otherwise they are quicker to build.
 # Needs what docs/release.md names for linux-arm64, and qemu-aarch64-static (Debian: qemu-user-static), or QEMU.
 set -eu
 cd "$(dirname "$0")/.."
 target=${TARGET:-${CARGO_TARGET_DIR:-target}}
 own=$target/debug
-other=$target/static/aarch64-unknown-linux-gnu/debug
+profile=${PROFILE:-dev}
+case $profile in dev) built=debug ;; *) built=$profile ;; esac
+other=$target/static/aarch64-unknown-linux-gnu/$built
 qemu=${QEMU:-qemu-aarch64-static}
 "$qemu" --version >/dev/null || { echo "there is no $qemu (Debian: qemu-user-static)" >&2; exit 1; }
 
 for program in agent aggregator plugin; do
-	"$own/xtask" image --arch arm64 --profile dev --program $program --output "$target/$program.arm64.oci.tar"
+	"$own/xtask" image --arch arm64 --profile "$profile" --program $program --output "$target/$program.arm64.oci.tar"
 done
 
 work=$(mktemp -d)

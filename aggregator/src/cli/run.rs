@@ -20,7 +20,8 @@ use aggregator_core::state::{State, Subject};
 /// Runs the plugin.
 pub async fn main() -> ExitCode {
     let mut typed = std::env::args_os();
-    if typed.next().is_some_and(|name| Path::new(&name).ends_with(complete::NAME)) {
+    // On Windows the name ends with `.exe`.
+    if typed.next().is_some_and(|name| Path::new(&name).file_stem().is_some_and(|stem| stem == complete::NAME)) {
         return complete::main(&typed.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()).await;
     }
     let args = match Args::try_parse() {

@@ -49,6 +49,19 @@ fn it_says_how_it_is_called() {
 }
 
 #[test]
+fn by_another_name_it_offers_words() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["kubectl_complete-why_terminating", "kubectl_complete-why_terminating.exe"] {
+        let other = dir.path().join(name);
+        std::fs::hard_link(env!("CARGO_BIN_EXE_kubectl-why_terminating"), &other)
+            .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_kubectl-why_terminating"), &other).map(drop))
+            .unwrap();
+        let offered = Command::new(&other).args(["causes", "NodeUnreach"]).output().unwrap();
+        assert_eq!(text(&offered), "NodeUnreachable\tThe node is silent\n:4\n", "{name}");
+    }
+}
+
+#[test]
 fn a_mistake_is_told_in_words() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -67,7 +67,7 @@ pub fn program(program: Program, root: &Path, platform: Platform, profile: Profi
     // Named, even when it is the machine's own: otherwise the flags would reach procedural macros, which must be shared
     // libraries.
     build.args(["--target", platform.triple, "--target-dir"]).arg(&target);
-    build.current_dir(root).env("RUSTFLAGS", flags(root, platform, profile));
+    build.current_dir(root).env("RUSTFLAGS", flags(root, &target, platform, profile));
     if let Some((variable, linker)) = platform.linker() {
         build.env(variable, linker);
     }
@@ -90,7 +90,7 @@ pub fn program(program: Program, root: &Path, platform: Platform, profile: Profi
     Ok(built)
 }
 
-fn flags(root: &Path, platform: Platform, profile: Profile) -> String {
+fn flags(root: &Path, target: &Path, platform: Platform, profile: Profile) -> String {
     let mut flags = vec![std::env::var("RUSTFLAGS").unwrap_or_default()];
     // There, programs are always linked with the system's own library.
     if platform.os != "darwin" {
@@ -101,11 +101,12 @@ fn flags(root: &Path, platform: Platform, profile: Profile) -> String {
             // Relocations a bit each instead of 24 bytes; a linker that does not know them leaves them as they are.
             flags.push("-C link-arg=-Wl,-z,pack-relative-relocs".to_owned());
         }
-        // What a panic names; otherwise who builds elsewhere would get another program.
-        flags.push(format!("--remap-path-prefix={}=/source", root.display()));
+        // What a panic names; otherwise who builds elsewhere would get another program. Of two that fit, the last holds.
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-        flags.extend(home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())));
+        let places = [(Some(root), "/source"), (Some(target), "/target"), (home.as_deref(), "/cargo")];
+        let named = places.into_iter().filter_map(|(place, name)| Some((std::path::absolute(place?).ok()?, name)));
+        flags.extend(named.map(|(place, name)| format!("--remap-path-prefix={}={name}", place.display())));
     }
     flags.join(" ").trim().to_owned()
 }

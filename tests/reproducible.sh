@@ -1,0 +1,34 @@
+#!/bin/sh
+# Builds the image of one program a second time as somebody else would, and compares: other directories, another home,
+# another umask, time zone and language, sources without their history. Compiler and C library are this machine's.
+#
+#    reproducible.sh [agent|aggregator|plugin]
+#
+# PROFILE=dev compares what tests use; that is quicker to build. Takes what cargo has downloaded, and 2 GB below TMPDIR.
+set -eu
+cd "$(dirname "$0")/.."
+program=${1:-agent}
+profile=${PROFILE:-release}
+cargo=${CARGO:-cargo}
+home=${CARGO_HOME:-$HOME/.cargo}
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+"$cargo" run -q -p xtask -- image --program "$program" --profile "$profile" --output "$work/here.oci.tar"
+
+mkdir -p "$work/elsewhere/sources" "$work/elsewhere/home" "$work/elsewhere/cargo"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/elsewhere/sources"
+ln -s "$(realpath "$home/registry")" "$work/elsewhere/cargo/registry"
+(
+	cd "$work/elsewhere/sources"
+	umask 077
+	RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} HOME=$work/elsewhere/home CARGO_HOME=$work/elsewhere/cargo \
+		CARGO_TARGET_DIR=$work/elsewhere/built TZ=Asia/Tokyo LC_ALL=C \
+		"$cargo" run -q -p xtask -- image --program "$program" --profile "$profile" --output "$work/there.oci.tar"
+)
+
+digest() { sha256sum <"$1" | cut -d' ' -f1; }
+here=$(digest "$work/here.oci.tar") there=$(digest "$work/there.oci.tar")
+[ "$here" = "$there" ] || { echo "the image of the $program is $here here and $there elsewhere" >&2; exit 1; }
+echo "reproducible: the image of the $program, built twice for $profile, is $here"
