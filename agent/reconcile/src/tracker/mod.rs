@@ -14,8 +14,9 @@ use std::{
     time::Duration,
 };
 
+use agent_core::view::UNMOUNT_RETRY_MS;
 use findings::{
-    Confidence, Finding, PodRef,
+    Confidence, Finding, Gate, PodRef, PodUid,
     event::{Carried, EventName},
 };
 
@@ -29,6 +30,9 @@ use super::Instant;
 const APART: Duration = Duration::from_secs(10);
 /// Of what is proven and rests on no task in D: a holder of a moment is gone by then.
 const PROVEN_APART: Duration = Duration::from_secs(3);
+/// What held a volume is over, and the kubelet tries again at most so much later: until then no other is blamed on
+/// suspicion.
+const NEXT_TRY: Duration = Duration::from_millis(UNMOUNT_RETRY_MS);
 
 /// How often something must be seen, and how often it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,18 +83,21 @@ pub struct Tracker {
     seed: u64,
     entries: BTreeMap<Key, Entry>,
     endings: VecDeque<Ending>,
+    /// Since when what was told does not hold volumes of a pod any more.
+    freed: BTreeMap<PodUid, Instant>,
     dropped: u64,
 }
 
 impl Tracker {
     /// An empty one. By `seed` nodes differ in when they renew.
     pub fn new(rules: Rules, seed: u64) -> Self {
-        Tracker { rules, seed, entries: BTreeMap::new(), endings: VecDeque::new(), dropped: 0 }
+        Tracker { rules, seed, entries: BTreeMap::new(), endings: VecDeque::new(), freed: BTreeMap::new(), dropped: 0 }
     }
 
     /// Takes in one scan.
     pub fn take(&mut self, snapshot: &Snapshot) -> Vec<Transition> {
         let seen_findings = snapshot.seen_findings(self.rules.fan_in, &self.entries);
+        self.freed.retain(|_, since| snapshot.at.since(*since) < NEXT_TRY);
         let mut transitions = self.end(snapshot, &seen_findings);
         for (key, (finding, pods)) in seen_findings {
             let room = self.entries.len() < self.rules.capacity;
@@ -99,6 +106,7 @@ impl Tracker {
                 continue;
             }
             let needed = self.needed(&finding);
+            let awaits_try = self.awaits_try(&finding, &pods);
             let apart = if is_known_soon(&finding) { PROVEN_APART } else { APART };
             let entry =
                 self.entries.entry(key).or_insert_with(|| Entry::first(finding.clone(), pods.clone(), snapshot.at));
@@ -107,7 +115,7 @@ impl Tracker {
                 if *scans == 0 || snapshot.at.since(*counted) >= apart {
                     (*scans, *counted) = (*scans + 1, snapshot.at);
                 }
-                if *scans >= needed {
+                if *scans >= needed && !awaits_try {
                     entry.stage = Stage::Holds { written: None };
                     transitions.push(Transition::Opened(entry.clone()));
                 }
@@ -132,6 +140,9 @@ impl Tracker {
                 Outcome::Over(why) => Some(why),
                 _ => None,
             };
+            if ended_by.is_some() && entry.finding.gate == Some(Gate::VolumesUnmounted) {
+                self.freed.extend(entry.pods.iter().map(|pod| (pod.uid.clone(), snapshot.at)));
+            }
             transitions.push(match &ended_by {
                 Some(why) => Transition::Over(entry.clone(), why.clone()),
                 None => Transition::Merged(entry.clone()),
@@ -152,6 +163,11 @@ impl Tracker {
             }
         }
         transitions
+    }
+
+    fn awaits_try(&self, finding: &Finding, pods: &[PodRef]) -> bool {
+        let is_guess = finding.confidence == Confidence::Probable && finding.gate == Some(Gate::VolumesUnmounted);
+        is_guess && pods.iter().any(|pod| self.freed.contains_key(&pod.uid))
     }
 
     fn needed(&self, finding: &Finding) -> u32 {

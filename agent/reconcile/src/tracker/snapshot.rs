@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agent_core::observation::{Observation, Seen};
-use findings::{Finding, Gate, GateState, NodeReport, PodRef, PodReport, PodUid, Verdict};
+use findings::{Confidence, Finding, Gate, GateState, NodeReport, PodRef, PodReport, PodUid, Verdict};
 
 use super::{Key, entry::Entry};
 use crate::Instant;
@@ -123,7 +123,13 @@ impl<'a> Snapshot<'a> {
             }),
             Some(GateState::Blocked) if pod.verdict == Verdict::Stuck && pod.unknown.is_empty() => {
                 let other = pod.findings.iter().find(|finding| finding.gate == Some(gate));
-                other.map_or(Outcome::Kept, |other| Outcome::Over(format!("it is held by {} now", other.cause.id)))
+                other.map_or(Outcome::Kept, |other| {
+                    Outcome::Over(match other.confidence {
+                        Confidence::Proven => format!("it is held by {} now", other.cause.id),
+                        // It may be just this that is over, and the kubelet has not tried again.
+                        Confidence::Probable => "it was not found any more".to_owned(),
+                    })
+                })
             }
             Some(_) => Outcome::Kept,
             // The API server does not know the pod any more, so it has no such gate.

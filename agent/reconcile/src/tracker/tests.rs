@@ -380,6 +380,37 @@ fn a_finding_is_over_when_its_gate_is_met_or_something_else_holds_it() {
     assert_eq!(end(&of_no_gate, &unseen), None);
 }
 
+/// As on a real node: a dead FUSE mount was unmounted, and until the kubelet tried again its CSI driver was blamed.
+#[test]
+fn while_the_kubelet_has_not_tried_again_nobody_else_is_blamed_on_suspicion() {
+    let gate = Gate::VolumesUnmounted;
+    let mut first = judge(&stuck());
+    first.pods[0].gates.iter_mut().find(|view| view.gate == gate).unwrap().state = GateState::Blocked;
+    first.pods[0].findings[0].gate = Some(gate);
+    let held = first.pods[0].findings[0].clone();
+    let other = |confidence| {
+        let mut report = first.clone();
+        let cause = findings::CauseRef(&findings::cause::CSI_UNPUBLISH_FAILS);
+        report.pods[0].findings = vec![Finding { cause, root: "other".into(), confidence, ..held.clone() }];
+        report
+    };
+    let opened = |transitions: &[Transition]| transitions.iter().any(|it| matches!(it, Transition::Opened(_)));
+
+    let mut tracker = Tracker::new(RULES, 7);
+    take_report(&mut tracker, &first, 0);
+    let suspected = other(Confidence::Probable);
+    let ended = take_report(&mut tracker, &suspected, 10);
+    assert!(matches!(&ended[..], [Transition::Over(_, why)] if why == "it was not found any more"), "{ended:?}");
+    for second in (20..=130).step_by(10) {
+        assert!(!opened(&take_report(&mut tracker, &suspected, second)), "second {second}");
+    }
+    assert!(opened(&take_report(&mut tracker, &suspected, 140)), "it has tried since");
+
+    let mut tracker = Tracker::new(RULES, 7);
+    take_report(&mut tracker, &first, 0);
+    assert!(opened(&take_report(&mut tracker, &other(Confidence::Proven), 10)), "what is proven is told at once");
+}
+
 #[test]
 fn nodes_that_told_together_do_not_renew_together() {
     let renewed = |seed: u64| {

@@ -24,7 +24,8 @@ pub fn all() -> Vec<Situation> {
         Situation::of_api("finalizer", "FinalizerOwnerUnknown", finalizer, without_finalizers),
         Situation::of_api("dead-api", "ApiServiceWithoutService", dead_api, delete_api).alone(),
         Situation::of_api("webhook", "WebhookUnavailable", webhook, delete_webhook),
-        Situation::of_api("conversion", "ConversionWebhookUnavailable", conversion, without_conversion),
+        // Every namespace that goes meanwhile is held by it, whatever else is in it.
+        Situation::of_api("conversion", "ConversionWebhookUnavailable", conversion, without_conversion).alone(),
     ]
 }
 
