@@ -17,8 +17,11 @@ pub const CONTROLLER: &str = "why-terminating/aggregator";
 pub const ACTION: &str = "DeleteNamespace";
 /// An Event lives an hour; one that still holds is renewed before.
 const RENEW: Duration = Duration::from_secs(30 * 60);
-/// A root that changes more often is told no more often.
+/// A root that changes more often is told no more often, but for the first time: what is seen first is often that
+/// something is left, and a minute later by whom.
 const APART: Duration = Duration::from_secs(5 * 60);
+/// What ended so shortly before the last hold ended with it: a node is ready some seconds after its runtime answers.
+const TOGETHER: SignedDuration = SignedDuration::from_secs(30);
 /// So long the end of an incident is told, by whoever leads then.
 const OVER: SignedDuration = SignedDuration::from_mins(10);
 /// In one round: a thousand namespaces that get stuck at once are told one after the other.
@@ -49,6 +52,8 @@ struct Told {
     name: String,
     at: Duration,
     renewals: i32,
+    /// Whether another root was told before.
+    has_changed: bool,
 }
 
 /// What was told, by the namespace's uid.
@@ -80,12 +85,14 @@ impl Announcer {
             note.renewals = told.renewals + 1;
             return (note.is_warning && since >= RENEW).then_some(note);
         }
-        (!note.is_warning || since >= APART).then_some(note)
+        (!note.is_warning || !told.has_changed || since >= APART).then_some(note)
     }
 
     /// It was written.
     pub fn written(&mut self, note: &Note, now: Duration) {
-        let told = Told { name: note.name.clone(), at: now, renewals: note.renewals };
+        let before = self.told.get(&note.uid);
+        let has_changed = before.is_some_and(|told| told.has_changed || told.name != note.name);
+        let told = Told { name: note.name.clone(), at: now, renewals: note.renewals, has_changed };
         self.told.insert(note.uid.clone(), told);
     }
 
@@ -101,11 +108,14 @@ fn main_hold(incident: &Incident) -> Option<&Hold> {
     incident.last_held_by().min_by_key(|hold| (hold.verdict != Verdict::Stuck, hold.since, &hold.root))
 }
 
-/// What to name when it is over: the last that held for good. It mostly ends a moment before the namespace, which is then
-/// held by nothing, or is just being emptied.
+/// What to name when it is over: the last that held for good, the oldest of several that ended together. It mostly ends a
+/// moment before the namespace, which is then held by nothing, or is just being emptied.
 fn last_hold(incident: &Incident) -> Option<&Hold> {
-    let stuck = incident.holds.iter().filter(|hold| hold.verdict == Verdict::Stuck);
-    stuck.max_by_key(|hold| (hold.until.is_none(), hold.until, Reverse(hold.since))).or_else(|| main_hold(incident))
+    let until = |hold: &Hold| hold.until.unwrap_or(Timestamp::MAX);
+    let stuck = || incident.holds.iter().filter(|hold| hold.verdict == Verdict::Stuck);
+    let last = stuck().map(until).max()?;
+    let together = last.checked_sub(TOGETHER).unwrap_or(Timestamp::MIN);
+    stuck().filter(|hold| until(hold) >= together).min_by_key(|hold| (hold.since, Reverse(until(hold))))
 }
 
 fn holds(incident: &Incident) -> Option<Note> {
@@ -123,7 +133,10 @@ fn holds(incident: &Incident) -> Option<Note> {
 
 fn over(incident: &Incident, at: Timestamp) -> Note {
     let namespace = &incident.object.name;
-    let by = last_hold(incident).map(|hold| format!("; it was held by {}", hold.cause.id)).unwrap_or_default();
+    let by = last_hold(incident)
+        .or_else(|| main_hold(incident))
+        .map(|hold| format!("; it was held by {}", hold.cause.id))
+        .unwrap_or_default();
     let text = format!("This namespace is gone, after {}{by}", duration(incident.seconds(at)));
     note(incident, &format!("{namespace}.{}.over", hash(&[&incident.uid])), false, "NamespaceNoLongerHeld", &text)
 }
@@ -212,7 +225,19 @@ mod tests {
                 written += 1;
             }
         }
-        assert!((2..=13).contains(&written), "{written}");
+        assert!((2..=14).contains(&written), "{written}");
+    }
+
+    #[test]
+    fn what_is_found_after_a_minute_is_told_then() {
+        let mut announcer = Announcer::default();
+        for (minute, root) in [(0, "left"), (1, "holder")] {
+            let note = announcer.due(&[incident(&[root])], at(minute), DATE).remove(0);
+            assert!(note.note.contains(&format!("Chain: {root}.")), "{note:?}");
+            announcer.written(&note, at(minute));
+        }
+        assert_eq!(announcer.due(&[incident(&["left"])], at(2), DATE), []);
+        assert_eq!(announcer.due(&[incident(&["left"])], at(6), DATE).len(), 1);
     }
 
     #[test]
@@ -246,12 +271,16 @@ mod tests {
             hold.cause = *cause;
         }
         let second = |second| Timestamp::from_second(second).ok();
-        one.holds[0].until = second(1);
-        one.holds[1].until = second(2);
         one.holds[2].verdict = Verdict::Progressing;
         one.end = Some(End { at: DATE, seen: true, left_behind: Vec::new() });
-        let over = Announcer::default().due(&[one], at(0), DATE).remove(0);
-        assert!(over.note.ends_with(&format!("; it was held by {}", causes[1].id)), "{}", over.note);
+        one.holds[0].until = second(1);
+        // What ended long before the other does not count; of two that ended together the older does.
+        for (until, named) in [(100, 1), (2, 0)] {
+            one.holds[1].until = second(until);
+            one.holds[1].since = Timestamp::from_second(1).unwrap();
+            let over = Announcer::default().due(std::slice::from_ref(&one), at(0), DATE).remove(0);
+            assert!(over.note.ends_with(&format!("; it was held by {}", causes[named].id)), "{}", over.note);
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ const DIRECTORIES: [&str; 5] = [
     "/var/run/netns",
     "/var/tmp",
 ];
+/// The kubelet's own, which it makes when it needs it and keeps.
+const KEPT: &str = "/var/lib/kubelet/plugins/kubernetes.io";
 /// Above pods.
 const CGROUPS: [&str; 3] = ["kubepods", "kubepods/besteffort", "kubepods/burstable"];
 
@@ -37,7 +39,7 @@ impl Traces {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
         found.extend(mounts.lines().filter_map(|line| Some(format!("mount {}", line.split(' ').nth(4)?))));
         for dir in DIRECTORIES {
-            found.extend(entries(Path::new(dir)));
+            found.extend(entries(Path::new(dir)).into_iter().filter(|path| path != KEPT));
         }
         for hierarchy in std::iter::once("/sys/fs/cgroup".to_owned()).chain(entries(Path::new("/sys/fs/cgroup"))) {
             let pods = CGROUPS.iter().flat_map(|slice| entries(&Path::new(&hierarchy).join(slice)));

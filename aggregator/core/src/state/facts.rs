@@ -338,7 +338,7 @@ fn append<K>(objects: &mut Vec<K>, more: Vec<K>) {
 fn upsert<K: Kind>(objects: &mut Vec<K>, more: Vec<K>) -> Vec<K> {
     let mut before = Vec::new();
     for object in more {
-        match objects.iter_mut().find(|known| known.meta().uid == object.meta().uid) {
+        match objects.iter_mut().rev().find(|known| known.meta().uid == object.meta().uid) {
             Some(known) => before.push(std::mem::replace(known, object)),
             None => append(objects, vec![object]),
         }
@@ -346,8 +346,9 @@ fn upsert<K: Kind>(objects: &mut Vec<K>, more: Vec<K>) -> Vec<K> {
     before
 }
 
+/// What comes and goes is mostly among the last that came.
 fn take<K: Kind>(objects: &mut Vec<K>, uid: &str) -> Vec<K> {
-    let at = objects.iter().position(|object| object.meta().uid == uid);
+    let at = objects.iter().rposition(|object| object.meta().uid == uid);
     at.map(|at| objects.swap_remove(at)).into_iter().collect()
 }
 

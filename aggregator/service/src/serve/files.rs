@@ -11,9 +11,9 @@ use tokio::sync::watch::Receiver;
 
 use crate::published::Published;
 
-/// Between two writes, which may take a five-hundredth of the time.
+/// Between two writes, which may take a thousandth of the time.
 const APART: Duration = Duration::from_secs(10);
-const SHARE: u32 = 500;
+const SHARE: u32 = 1000;
 /// A crash loses no more.
 const LONGEST: Duration = Duration::from_secs(60);
 
