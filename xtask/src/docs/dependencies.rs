@@ -40,8 +40,7 @@ const REASONS: &[(&str, &str)] = &[
     ("flate2", "packed answers of the service"),
     (
         "foldhash",
-        "tables of tens of thousands of objects, filled anew with each judgement, at a third of what std's hash costs; seeded at \
-         random as that is",
+        "tables of tens of thousands of objects that are filled anew with each judgement; seeded at random as std's are",
     ),
     ("futures", "many questions at a time, with a bound"),
     ("http", "the types that kube, hyper and axum share"),
