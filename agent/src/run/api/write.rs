@@ -1,5 +1,6 @@
 //! Writing one Event by server-side apply: one request creates or renews it.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use findings::event::NAMESPACE;
@@ -21,7 +22,7 @@ impl Cluster {
             Ok(Ok((StatusCode::OK | StatusCode::CREATED, _))) => {
                 WriteOutcome::Done { event_time: draft.event_time.clone() }
             }
-            Ok(Ok((code, headers))) => outcome(code, &headers, draft),
+            Ok(Ok((code, headers))) => outcome(code, &headers, &draft.name),
             Ok(Err(error)) => {
                 tracing::debug!(event = %draft.name, error = %findings::clean(&error.to_string(), 300), "not written");
                 WriteOutcome::Unknown { after: None }
@@ -42,15 +43,17 @@ impl Cluster {
     }
 }
 
-fn outcome(code: StatusCode, headers: &HeaderMap, draft: &Draft) -> WriteOutcome {
-    let name = &draft.name;
+fn outcome(code: StatusCode, headers: &HeaderMap, name: impl Display) -> WriteOutcome {
     match code {
         // What cannot be changed differs.
         StatusCode::UNPROCESSABLE_ENTITY => WriteOutcome::Differs,
-        // An expired token is renewed within a minute; a conflict is over when it is told.
+        // An expired token is renewed within a minute; a conflict is over when it is told; no rule of a cluster answers that
+        // a request took too long or that what it asks for is gone.
         StatusCode::TOO_MANY_REQUESTS
         | StatusCode::UNAUTHORIZED
         | StatusCode::CONFLICT
+        | StatusCode::REQUEST_TIMEOUT
+        | StatusCode::GONE
         | StatusCode::SERVICE_UNAVAILABLE => WriteOutcome::Busy { after: retry_after(headers) },
         // etcd may have stored it before its answer was late.
         code if code.is_server_error() => WriteOutcome::Unknown { after: retry_after(headers) },
@@ -64,4 +67,19 @@ fn outcome(code: StatusCode, headers: &HeaderMap, draft: &Draft) -> WriteOutcome
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_only_so_for_a_moment_is_tried_again_soon() {
+        let answers = [400, 401, 403, 404, 408, 409, 410, 413, 422, 429, 500, 503];
+        let is_refused = |code: &u16| {
+            let code = StatusCode::from_u16(*code).unwrap();
+            matches!(outcome(code, &HeaderMap::new(), "node.1"), WriteOutcome::Refused)
+        };
+        assert_eq!(answers.into_iter().filter(is_refused).collect::<Vec<_>>(), [400, 403, 404, 413]);
+    }
 }
