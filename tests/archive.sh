@@ -23,14 +23,7 @@ trap finish EXIT
 trap 'exit 1' INT TERM
 export WINEPREFIX="$work/wine" WINEDEBUG=-all
 
-until_there() { # file
-	tries=0
-	until [ -s "$1" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || { echo "$1 does not come" >&2; exit 1; }
-		sleep 0.1
-	done
-}
+. tests/until_there.sh
 
 # What this machine's own and that of the archive say, and how they end.
 same() { # argument...

@@ -24,14 +24,7 @@ running=
 trap 'kill $running 2>/dev/null || true; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
-until_there() { # file
-	tries=0
-	until [ -s "$1" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || { echo "$1 does not come" >&2; exit 1; }
-		sleep 0.1
-	done
-}
+. tests/until_there.sh
 
 # What both say, and how they end; a recording is always looked at as of its own time.
 same() { # program, argument...

@@ -40,7 +40,7 @@ const REASONS: &[(&str, &str)] = &[
     ("flate2", "packed answers of the service"),
     (
         "foldhash",
-        "tables of tens of thousands of objects that are filled anew with each judgement; seeded at random as std's are",
+        "tables of tens of thousands of objects that are filled anew with each judgement; seeded anew in each process",
     ),
     ("futures", "many questions at a time, with a bound"),
     ("http", "the types that kube, hyper and axum share"),
