@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
@@ -59,11 +59,22 @@ fn frozen_v2(node: &Node) -> anyhow::Result<Staged> {
     Ok(staged)
 }
 
-/// Freezes a version 1 cgroup, given its `freezer.state`.
+/// Freezes a version 1 cgroup, given its `freezer.state`. It may stay FREEZING: like runc
+/// (`libcontainer/cgroups/fs/freezer.go`) we thaw it then and begin anew.
 pub fn freeze_v1(file: &Path) -> anyhow::Result<()> {
-    fs::write(file, "FROZEN").with_context(|| format!("freeze {}", file.display()))?;
+    let write = |state: &str| fs::write(file, state).with_context(|| format!("write {state} to {}", file.display()));
+    write("FROZEN")?;
+    let mut begun = Instant::now();
     wait_for(&format!("{} says FROZEN", file.display()), Duration::from_secs(5), || {
-        Ok(fs::read_to_string(file)?.starts_with("FROZEN").then_some(()))
+        if fs::read_to_string(file)?.starts_with("FROZEN") {
+            return Ok(Some(()));
+        }
+        if begun.elapsed() > Duration::from_secs(1) {
+            write("THAWED")?;
+            write("FROZEN")?;
+            begun = Instant::now();
+        }
+        Ok(None)
     })
 }
 
