@@ -25,7 +25,7 @@ pub fn build(state: &State, kept: &mut Kept, changes: &Changes) -> (Graph, BTree
     let looked_at = rules::looked_at(&lister);
     let mut came_up = lister.came_up();
     kept.begin(state.at, &came_up);
-    let mut graph = Graph::default();
+    let mut graph = Graph::with_capacity(kept.len());
     graph.looked_at = looked_at;
     graph.cut = explain(&lister, victims, kept, changes, &mut came_up, &mut graph);
     kept.end();

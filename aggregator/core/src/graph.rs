@@ -54,6 +54,16 @@ impl PartialEq for Named {
 impl Eq for Named {}
 
 impl Graph {
+    /// Of about so many objects.
+    pub fn with_capacity(objects: usize) -> Self {
+        Graph {
+            objects: Vec::with_capacity(objects),
+            numbers: HashMap::with_capacity_and_hasher(objects, Default::default()),
+            waits_for: Vec::with_capacity(objects),
+            ..Graph::default()
+        }
+    }
+
     /// How many objects were looked into.
     pub fn len(&self) -> usize {
         self.objects.len()

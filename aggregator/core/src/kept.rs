@@ -2,6 +2,7 @@
 //! passed.
 
 use std::cell::Cell;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet, HashSetExt as _};
@@ -13,8 +14,9 @@ use crate::lister::{CameUp, Changes, Lister, Rest};
 use crate::rules;
 use crate::state::{ObjectRef, Question, State};
 
-/// After so many seconds a deadline may have passed.
-const OLD: i64 = 10;
+/// After so many seconds a deadline may have passed, or after a hundredth of the time for which the object should have been
+/// gone, a minute at most: what a deadline changes of it is told in minutes by then.
+const OLD: RangeInclusive<i64> = 10..=60;
 /// So many are explained anew at once because they are old, the oldest first.
 const MOST_OLD: usize = 100;
 
@@ -39,6 +41,8 @@ pub struct Kept {
 struct Basis {
     came_up: CameUp,
     at: Timestamp,
+    /// For how many seconds it holds.
+    lasts: i64,
     count: u64,
     round: Cell<u64>,
 }
@@ -46,11 +50,16 @@ struct Basis {
 impl Basis {
     /// Its time may also lie ahead: the clock was set back.
     fn is_old(&self, now: Timestamp) -> bool {
-        !(0..OLD).contains(&(now.as_second() - self.at.as_second()))
+        !(0..self.lasts).contains(&(now.as_second() - self.at.as_second()))
     }
 }
 
 impl Kept {
+    /// How many objects were explained.
+    pub(crate) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
     /// Begins a judgement.
     pub(crate) fn begin(&mut self, now: Timestamp, chosen: &CameUp) {
         (self.at, self.round) = (now, self.round + 1);
@@ -81,7 +90,9 @@ impl Kept {
         }
         let explained = Arc::new(Explained::new(object.clone(), rules::explain(lister, object)));
         self.count += 1;
-        let basis = Basis { came_up: lister.came_up(), at: now, count: self.count, round: Cell::new(self.round) };
+        let lasts = (explained.diagnosis.overdue.unwrap_or(0) / 100).clamp(*OLD.start(), *OLD.end());
+        let basis =
+            Basis { came_up: lister.came_up(), at: now, lasts, count: self.count, round: Cell::new(self.round) };
         came_up.add(&basis.came_up);
         // Else the key would stay what was known before.
         self.objects.remove(object);
@@ -119,5 +130,49 @@ impl Kept {
             }
         }
         rests
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roots::judge_again;
+    use crate::state::{Answer, Answered, Detail, Page, Scope, Select, Subject, known};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn what_should_have_been_gone_for_long_is_explained_anew_less_often() {
+        let day = 86_400;
+        let question = Question::Objects {
+            resource: known::PODS.into(),
+            scope: Scope::All,
+            select: Select::Terminating,
+            detail: Detail::Full,
+        };
+        let pod = |name: &str, deadline: i64| {
+            let deadline = at(deadline);
+            format!(r#"{{"metadata":{{"namespace":"a","name":"{name}","deletionTimestamp":"{deadline}"}}}}"#)
+        };
+        let items = [pod("young", day - 20), pod("older", day - 2000), pod("oldest", 0)].join(",");
+        let facts = Page::read(&question, format!(r#"{{"items":[{items}]}}"#).as_bytes()).unwrap().facts;
+        let mut state = State::new(Subject::Everything { namespace: None, all_kinds: false }, at(day));
+        state.add(Answered { question, answer: Answer::Seen(facts), cut: false });
+        let mut kept = Kept::default();
+        judge_again(&state, &mut kept, &Changes::default());
+        let mut renewed = |seconds: i64| {
+            state.at = at(day + seconds);
+            judge_again(&state, &mut kept, &Changes::default());
+            let is_new = |name: &str| kept.objects[&ObjectRef::pod("a", name)].at == state.at;
+            ["young", "older", "oldest"].map(is_new)
+        };
+        assert_eq!(renewed(9), [false, false, false]);
+        assert_eq!(renewed(10), [true, false, false]);
+        assert_eq!(renewed(19), [false, false, false]);
+        assert_eq!(renewed(20), [true, true, false]);
+        assert_eq!(renewed(59), [true, true, false]);
+        assert_eq!(renewed(60), [false, false, true]);
     }
 }

@@ -1,5 +1,6 @@
 //! From the graph to the answer: each root cause once, with all it holds.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use findings::{Confidence, Evidence, FaultKind, Unknown, Verdict, clean};
@@ -129,12 +130,12 @@ impl<'g> Draft<'g> {
         let Found { cause, .. } = found;
         let next = self.roots.len();
         let index = *self.by_key.entry(&cause.draft.root).or_insert(next);
-        let told_by = cause.agent.as_ref().map(|agent| agent.by.clone());
+        let told_by = || cause.agent.as_ref().map(|agent| agent.by.clone());
         match self.roots.get_mut(index) {
             None => {
                 let (verdict, finding, look_on) = (cause.verdict, found.finding(), cause.look_on());
                 let (victims, on_the_way, behind) = (Vec::new(), Vec::new(), Vec::new());
-                self.roots.push(Root { verdict, finding, told_by, look_on, victims, on_the_way, behind });
+                self.roots.push(Root { verdict, finding, told_by: told_by(), look_on, victims, on_the_way, behind });
                 self.steps.insert(index, cause.steps.len());
             }
             Some(root)
@@ -144,7 +145,7 @@ impl<'g> Draft<'g> {
                 let before = std::mem::replace(&mut root.finding, found.finding()).evidence;
                 let new = before.into_iter().filter(|one| !cause.draft.evidence.contains(one));
                 root.finding.evidence.extend(new);
-                (root.verdict, root.told_by) = (cause.verdict, told_by);
+                (root.verdict, root.told_by) = (cause.verdict, told_by());
                 self.steps.insert(index, cause.steps.len());
             }
             Some(_) => {}
@@ -153,7 +154,7 @@ impl<'g> Draft<'g> {
     }
 
     /// One more object that a root holds.
-    fn add(&mut self, found: Found<'g, '_>, nodes: &[Node], held: &Held) {
+    fn add(&mut self, found: Found<'g, '_>, nodes: &[Node], held: Cow<Held>) {
         let Found { cause, way, .. } = found;
         let index = self.root(found);
         let Some(root) = self.roots.get_mut(index) else { return };
@@ -162,15 +163,17 @@ impl<'g> Draft<'g> {
             root.finding.confidence = Confidence::Proven;
             root.finding.missing = None;
         }
+        let known = &mut root.finding.evidence;
         for evidence in way.iter().flat_map(|explained| &explained.diagnosis.evidence).chain(&cause.draft.evidence) {
-            let (known, is_new) =
-                (&mut root.finding.evidence, self.offered.insert((index, std::ptr::from_ref(evidence))));
-            if is_new && known.len() < MOST_EVIDENCE && !known.contains(evidence) {
+            if known.len() >= MOST_EVIDENCE {
+                break;
+            }
+            if self.offered.insert((index, std::ptr::from_ref(evidence))) && !known.contains(evidence) {
                 known.push(evidence.clone());
             }
         }
         if nodes.first().is_some_and(|victim| self.known.insert((index, *victim))) {
-            root.victims.push(Victim { held: held.clone(), chain: found.chain() });
+            root.victims.push(Victim { held: held.into_owned(), chain: found.chain() });
         }
         for (node, Explained { object, diagnosis, .. }) in nodes.iter().zip(way) {
             let behind: Vec<String> =
@@ -198,7 +201,7 @@ fn tell<'g>(graph: &'g Graph, victim: Node, is_inner: bool, subject: &Subject, d
     }
     let causes_at = |node| graph.diagnosis(node).causes.iter().enumerate();
     let found = reached.clone().flat_map(|(way, node)| causes_at(node).map(move |found| (way, found)));
-    let found: Vec<(&[Node], (usize, &RootCause))> = found.collect();
+    let found: Vec<(&[Node], (usize, &'g RootCause))> = found.collect();
     let is_before = matches!(subject, Subject::Before { .. });
     let unexplained = if diagnosis.terminating && !is_before { Verdict::CannotTell } else { Verdict::Clear };
     let worst = found.iter().map(|(_, (_, cause))| cause.verdict).max().unwrap_or(unexplained);
@@ -210,14 +213,17 @@ fn tell<'g>(graph: &'g Graph, victim: Node, is_inner: bool, subject: &Subject, d
         words: clean(&diagnosis.words, 400),
     };
     draft.verdict = draft.verdict.max(held.verdict);
-    if found.is_empty() && (diagnosis.terminating || matches!(subject, Subject::Object { .. } | Subject::Before { .. }))
-    {
-        draft.unexplained.push(held);
+    let Some((last, others)) = found.split_last() else {
+        if diagnosis.terminating || matches!(subject, Subject::Object { .. } | Subject::Before { .. }) {
+            draft.unexplained.push(held);
+        }
         return;
+    };
+    for (nodes, (index, cause)) in others {
+        draft.add(Found { cause, index: *index, way: &graph.way(nodes) }, nodes, Cow::Borrowed(&held));
     }
-    for (nodes, (index, cause)) in found {
-        draft.add(Found { cause, index, way: &graph.way(nodes) }, nodes, &held);
-    }
+    let (nodes, (index, cause)) = last;
+    draft.add(Found { cause, index: *index, way: &graph.way(nodes) }, nodes, Cow::Owned(held));
 }
 
 /// The way to everything that an object waits for, nearest first. A circle ends where it would begin again.

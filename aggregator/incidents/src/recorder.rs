@@ -1,7 +1,7 @@
 //! From one snapshot of the cluster to the next.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use aggregator_core::report::{ClusterReport, Root};
@@ -82,29 +82,34 @@ impl Recorder {
 
     /// Takes in what the cluster shows. Returns whether anything has changed that is worth writing down.
     pub fn observe(&mut self, snapshot: &Snapshot) -> bool {
-        let held = holds_by_object(snapshot.report);
+        let held = Holdings::of(snapshot.report);
         let unexplained = &snapshot.report.unexplained;
-        let unexplained: HashMap<&ObjectRef, Verdict> =
-            unexplained.iter().map(|held| (&held.thing, held.verdict)).collect();
+        let unexplained: HashMap<Key, Verdict> =
+            unexplained.iter().map(|held| (Key::of(&held.thing), held.verdict)).collect();
         let told_by_then = snapshot.at.checked_sub(TOLD_BY_THEN).unwrap_or(Timestamp::MIN);
         let mut changed = self.end(snapshot);
+        let (now, limits) = (snapshot.at, self.limits);
         for (uid, going) in snapshot.going {
-            let holds = held.get(&going.object).map_or(&[][..], Vec::as_slice);
-            if !self.open.contains_key(uid) {
-                let is_stuck = |verdict: &Verdict| match verdict {
-                    Verdict::Stuck => true,
-                    Verdict::CannotTell => going.deletion_timestamp <= told_by_then,
-                    Verdict::Progressing | Verdict::Clear => false,
-                };
-                let mut verdicts = holds.iter().map(|held| &held.verdict).chain(unexplained.get(&going.object));
-                if !verdicts.any(is_stuck) || self.open.len() >= self.limits.open {
-                    continue;
+            let key = Key::of_going(going);
+            let holds = held.on(&key);
+            let has_room = self.open.len() < limits.open;
+            let incident = match self.open.get_mut(*uid) {
+                Some(incident) => incident,
+                None => {
+                    let is_stuck = |verdict: &Verdict| match verdict {
+                        Verdict::Stuck => true,
+                        Verdict::CannotTell => going.deletion_timestamp <= told_by_then,
+                        Verdict::Progressing | Verdict::Clear => false,
+                    };
+                    let mut verdicts = holds.clone().map(|held| &held.verdict).chain(unexplained.get(&key));
+                    if !has_room || !verdicts.any(is_stuck) {
+                        continue;
+                    }
+                    changed = true;
+                    self.open.entry((*uid).to_owned()).or_insert_with(|| Arc::new(begin(uid, going, now)))
                 }
-                self.open.insert(uid.clone(), Arc::new(begin(uid, going, snapshot.at)));
-                changed = true;
-            }
-            let (now, limits) = (snapshot.at, self.limits);
-            if let Some(incident) = self.open.get_mut(uid).filter(|kept| !is_kept(kept, holds, now, limits)) {
+            };
+            if !is_kept(incident, holds.clone(), now, limits) {
                 update(Arc::make_mut(incident), holds, now, limits);
                 changed = true;
             }
@@ -117,7 +122,8 @@ impl Recorder {
 
     /// What does not go any more has gone.
     fn end(&mut self, snapshot: &Snapshot) -> bool {
-        let gone: Vec<String> = self.open.keys().filter(|uid| !snapshot.going.contains_key(*uid)).cloned().collect();
+        let gone: Vec<String> =
+            self.open.keys().filter(|uid| !snapshot.going.contains_key(uid.as_str())).cloned().collect();
         let is_any = !gone.is_empty();
         for mut incident in gone.into_iter().filter_map(|uid| self.open.remove(&uid)) {
             Arc::make_mut(&mut incident).end =
@@ -160,35 +166,96 @@ impl Recorder {
     }
 }
 
-/// What holds an object, with its chain.
+/// An object by its names, of which the kind's are told by two.
+#[derive(PartialEq, Eq)]
+struct Key<'a> {
+    group: &'a str,
+    plural: &'a str,
+    namespace: Option<&'a str>,
+    name: &'a str,
+}
+
+/// As of an [`ObjectRef`]: objects of one name are few.
+impl Hash for Key<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.namespace, self.name).hash(state);
+    }
+}
+
+impl<'a> Key<'a> {
+    fn of(object: &'a ObjectRef) -> Self {
+        let ObjectRef { resource, namespace, name, .. } = object;
+        Key { group: &resource.group, plural: &resource.plural, namespace: namespace.as_deref(), name }
+    }
+
+    fn of_going(going: &Going<'a>) -> Self {
+        let Going { known, namespace, name, .. } = *going;
+        Key { group: known.group, plural: known.plural, namespace, name }
+    }
+}
+
+/// What holds an object.
 struct Holding<'r> {
     root: &'r Root,
     /// Of the object.
     verdict: Verdict,
-    chain: Cow<'r, [Arc<Link>]>,
+    /// From it down to the root; none for that of the root itself.
+    chain: Option<&'r [Arc<Link>]>,
+    /// Where what holds the same object besides stands.
+    next: Option<usize>,
 }
 
-fn holds_by_object(report: &ClusterReport) -> HashMap<&ObjectRef, Vec<Holding<'_>>> {
-    let mut held: HashMap<&ObjectRef, Vec<Holding>> = HashMap::new();
-    for root in &report.roots {
-        for victim in &root.victims {
-            let (verdict, chain) = (victim.held.verdict, Cow::from(&victim.chain));
-            held.entry(&victim.held.thing).or_default().push(Holding { root, verdict, chain });
+/// What holds which object. It is made for each snapshot, of thousands: no object has a list of its own.
+#[derive(Default)]
+struct Holdings<'r> {
+    all: Vec<Holding<'r>>,
+    /// Where the first of each object stands.
+    first: HashMap<Key<'r>, usize>,
+}
+
+impl<'r> Holdings<'r> {
+    fn of(report: &'r ClusterReport) -> Self {
+        let count = report.roots.iter().map(|root| root.victims.len() + root.on_the_way.len()).sum();
+        let mut held = Holdings { all: Vec::with_capacity(count), first: HashMap::with_capacity(count) };
+        // The last first, so that the first root of an object is found first.
+        for root in report.roots.iter().rev() {
+            let verdict = if root.verdict == Verdict::Stuck { Verdict::Stuck } else { Verdict::Clear };
+            for object in root.on_the_way.iter().rev() {
+                held.add(object, root, verdict, None);
+            }
+            for victim in root.victims.iter().rev() {
+                held.add(&victim.held.thing, root, victim.held.verdict, Some(&victim.chain));
+            }
         }
-        let verdict = if root.verdict == Verdict::Stuck { Verdict::Stuck } else { Verdict::Clear };
-        let chain: Vec<Arc<Link>> = root.finding.chain.iter().cloned().map(Arc::new).collect();
-        for object in &root.on_the_way {
-            let chain = Cow::from(chain.clone());
-            held.entry(object).or_default().push(Holding { root, verdict, chain });
-        }
+        held
     }
-    held
+
+    fn add(&mut self, object: &'r ObjectRef, root: &'r Root, verdict: Verdict, chain: Option<&'r [Arc<Link>]>) {
+        let next = self.first.insert(Key::of(object), self.all.len());
+        self.all.push(Holding { root, verdict, chain, next });
+    }
+
+    /// What holds one, by the order of the roots.
+    fn on(&self, object: &Key) -> impl Iterator<Item = &Holding<'r>> + Clone {
+        let at = |at: usize| self.all.get(at);
+        let first = self.first.get(object).copied().and_then(at);
+        std::iter::successors(first, move |held| held.next.and_then(at))
+    }
+}
+
+/// The last links of a chain.
+fn last(chain: Option<&[Arc<Link>]>, root: &Root, most: usize) -> Vec<Arc<Link>> {
+    let from = |count: usize| count.saturating_sub(most);
+    match chain {
+        Some(chain) => chain[from(chain.len())..].to_vec(),
+        None => root.finding.chain[from(root.finding.chain.len())..].iter().cloned().map(Arc::new).collect(),
+    }
 }
 
 fn begin(uid: &str, going: &Going, now: Timestamp) -> Incident {
     Incident {
         id: id(uid),
-        object: going.object.clone(),
+        object: going.object(),
         uid: uid.to_owned(),
         asked: going.asked(),
         stuck_since: now,
@@ -214,18 +281,28 @@ fn is_same(hold: &Hold, root: &Root, now: Timestamp) -> bool {
 }
 
 /// Whether all of this is kept already.
-fn is_kept(incident: &Incident, holds: &[Holding], now: Timestamp, limits: Limits) -> bool {
-    let is_held = |hold: &Hold| holds.iter().any(|held| held.root.finding.root == hold.root);
+fn is_kept<'h, 'r: 'h>(
+    incident: &Incident,
+    holds: impl Iterator<Item = &'h Holding<'r>> + Clone,
+    now: Timestamp,
+    limits: Limits,
+) -> bool {
+    let is_held = |hold: &Hold| holds.clone().any(|held| held.root.finding.root == hold.root);
     let is_kept = |root: &Root| match incident.holds.iter().find(|hold| is_same(hold, root, now)) {
         Some(hold) => (hold.confidence, hold.verdict, hold.until) == news(root),
         None => incident.has_more_holds && incident.holds.len() >= limits.holds,
     };
-    incident.last_held_by().all(is_held) && holds.iter().all(|held| is_kept(held.root))
+    incident.last_held_by().all(is_held) && holds.clone().all(|held| is_kept(held.root))
 }
 
-fn update(incident: &mut Incident, holds: &[Holding], now: Timestamp, limits: Limits) {
+fn update<'h, 'r: 'h>(
+    incident: &mut Incident,
+    holds: impl Iterator<Item = &'h Holding<'r>> + Clone,
+    now: Timestamp,
+    limits: Limits,
+) {
     for hold in incident.holds.iter_mut().filter(|hold| hold.until.is_none()) {
-        if !holds.iter().any(|held| held.root.finding.root == hold.root) {
+        if !holds.clone().any(|held| held.root.finding.root == hold.root) {
             hold.until = Some(now);
         }
     }
@@ -241,7 +318,7 @@ fn update(incident: &mut Incident, holds: &[Holding], now: Timestamp, limits: Li
                 confidence: finding.confidence,
                 verdict: root.verdict,
                 root: finding.root.clone(),
-                chain: chain[chain.len().saturating_sub(limits.links)..].to_vec(),
+                chain: last(*chain, root, limits.links),
                 told_by: root.told_by.as_ref().map(|by| by.node.clone()),
                 since: now,
                 until: None,

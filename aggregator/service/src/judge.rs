@@ -1,8 +1,7 @@
 //! The plugin's judgement, kept up to date: what is watched changes the state in place, all else is asked for again,
 //! the more rarely the longer it has stayed the same.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aggregator_core::kept::Kept;
@@ -18,6 +17,7 @@ use findings::event::{CONTROLLER, NAMESPACE};
 use jiff::Timestamp;
 
 use crate::near::Near;
+use crate::places::Places;
 
 /// An answer is asked for again after so long, and after twice that when it was the same.
 const SOONEST: Duration = Duration::from_secs(10);
@@ -27,8 +27,10 @@ const LATEST: Duration = Duration::from_secs(300);
 const LEASES: Duration = Duration::from_secs(15);
 /// After a change nearby.
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
-/// What takes many requests or much of the server's time is asked for again no sooner, whatever changes.
+/// What takes many requests or much of the server's time is asked for again no sooner, whatever changes, and when it has
+/// many objects, after so long for each of them.
 const SOONEST_OF_ALL: Duration = Duration::from_secs(60);
+const FOR_EACH: Duration = Duration::from_millis(10);
 /// What no judgement has asked for during so long is dropped.
 const FORGET: Duration = Duration::from_secs(120);
 /// Objects of one list that are kept: what agents say of 5,000 nodes, twice.
@@ -89,9 +91,8 @@ pub struct Judge {
     asked: BTreeMap<Question, Asked>,
     /// Since when a watch has failed.
     failing: BTreeMap<Question, (Timestamp, Fault)>,
-    /// What each watch has told, as hashes of uids: tens of thousands of Events may come at once. Where two are the same by
-    /// chance, an object is looked for that is not there.
-    uids: BTreeMap<Question, HashSet<u64>>,
+    /// Where what each watch has told stands: tens of thousands of Events may come at once.
+    places: BTreeMap<Question, Places>,
     changed: Changed,
     /// What was judged before, and what is known otherwise since.
     kept: Kept,
@@ -111,22 +112,28 @@ struct Changed {
 
 impl Asked {
     /// It is asked again soon. One change after the other does not put that off.
-    fn soon(&mut self, question: &Question, now: Timestamp) {
-        let apart = if is_costly(question) { SOONEST_OF_ALL } else { SOONEST };
+    fn soon(&mut self, apart: Duration, now: Timestamp) {
         self.interval = apart;
         self.due = self.due.min(later(self.at, apart).max(later(now, AFTER_CHANGE)));
+    }
+}
+
+/// How long after this answer it is asked for again at the soonest.
+fn apart(question: &Question, answer: &Answer<Facts>) -> Duration {
+    match answer {
+        _ if !is_costly(question) => SOONEST,
+        Answer::Failed(_) => SOONEST,
+        Answer::Seen(facts) => {
+            let objects = u32::try_from(facts.count()).unwrap_or(u32::MAX);
+            FOR_EACH.saturating_mul(objects).clamp(SOONEST_OF_ALL, LATEST)
+        }
+        Answer::Missing | Answer::Unasked => SOONEST_OF_ALL,
     }
 }
 
 /// Whether a question is of the whole cluster.
 fn is_costly(question: &Question) -> bool {
     matches!(question, Question::Version | Question::Discovery | Question::Objects { scope: Scope::All, .. })
-}
-
-fn hash(uid: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    uid.hash(&mut hasher);
-    hasher.finish()
 }
 
 fn later(at: Timestamp, by: Duration) -> Timestamp {
@@ -141,7 +148,7 @@ impl Judge {
             state,
             asked: BTreeMap::new(),
             failing: BTreeMap::new(),
-            uids: BTreeMap::new(),
+            places: BTreeMap::new(),
             changed: Changed::default(),
             kept: Kept::default(),
             changes: Changes::default(),
@@ -180,9 +187,8 @@ impl Judge {
         match change {
             Change::Listed(answered) => {
                 self.failing.remove(&answered.question);
-                let seen = answered.answer.as_ref().seen().map(Facts::metas).unwrap_or_default();
-                let uids = seen.into_iter().map(|meta| hash(&meta.uid)).collect();
-                self.uids.insert(answered.question.clone(), uids);
+                let places = answered.answer.as_ref().seen().map(Places::of).unwrap_or_default();
+                self.places.insert(answered.question.clone(), places);
                 self.add(answered);
             }
             Change::Applied(question, facts) => {
@@ -196,9 +202,8 @@ impl Judge {
                 self.applied(&question, facts);
             }
             Change::Deleted(question, uid) => {
-                let was_known = self.uids.get_mut(&question).is_some_and(|uids| uids.remove(&hash(&uid)));
-                if let Some(known) = self.watched_facts(&question).filter(|_| was_known) {
-                    let gone = known.take(&uid);
+                let taken = self.watched(&question).and_then(|(known, places)| places.take(known, &uid));
+                if let Some(gone) = taken {
                     self.changes.objects(&question, &gone);
                     if AgentEvent::among(&gone).is_none() {
                         gone.metas().into_iter().for_each(|meta| self.has_changed(&question, meta));
@@ -218,22 +223,23 @@ impl Judge {
     /// Keeps an object as it is now. What finds no room is missed: the list is cut.
     fn applied(&mut self, question: &Question, facts: Facts) {
         self.changes.objects(question, &facts);
-        let Some(uid) = facts.metas().first().map(|meta| hash(&meta.uid)) else { return };
-        let uids = self.uids.get(question);
-        let (is_known, count) = uids.map_or((false, 0), |uids| (uids.contains(&uid), uids.len()));
-        let Some(known) = self.watched_facts(question) else { return };
-        if is_known {
-            // An Event may have told of another node before.
-            let before = known.upsert(facts);
-            self.changes.objects(question, &before);
-        } else if count < MOST_OBJECTS {
-            known.append(facts);
-            self.uids.entry(question.clone()).or_default().insert(uid);
-        } else if let Some(answered) = self.state.answers.get_mut(question) {
-            if !answered.cut {
-                self.changes.answer(question);
+        let Some((known, places)) = self.watched(question) else { return };
+        let Some(uid) = facts.uid_at(0) else { return };
+        match places.find(known, uid) {
+            Some(at) => {
+                // An Event may have told of another node before.
+                let before = known.replace(at, facts);
+                self.changes.objects(question, &before);
             }
-            answered.cut = true;
+            None if places.len() < MOST_OBJECTS => places.append(known, facts),
+            None => self.cut(question),
+        }
+    }
+
+    fn cut(&mut self, question: &Question) {
+        let Some(answered) = self.state.answers.get_mut(question) else { return };
+        if !std::mem::replace(&mut answered.cut, true) {
+            self.changes.answer(question);
         }
     }
 
@@ -242,10 +248,12 @@ impl Judge {
         self.state.add(answered);
     }
 
-    fn watched_facts(&mut self, question: &Question) -> Option<&mut Facts> {
+    /// What a watch has told, and where it stands. It tells again, so it has not failed.
+    fn watched(&mut self, question: &Question) -> Option<(&mut Facts, &mut Places)> {
         self.failing.remove(question);
+        let places = self.places.get_mut(question)?;
         match &mut self.state.answers.get_mut(question)?.answer {
-            Answer::Seen(facts) => Some(facts),
+            Answer::Seen(facts) => Some((facts, places)),
             _ => None,
         }
     }
@@ -282,7 +290,8 @@ impl Judge {
         let rests = self.kept.rests_on(objects);
         for (question, asked) in &mut self.asked {
             if near.has(question) || rests.contains(&Rest::of(question)) {
-                asked.soon(question, now);
+                let answered = self.state.answers.get(question);
+                asked.soon(answered.map_or(SOONEST, |answered| apart(question, &answered.answer)), now);
             }
         }
     }
@@ -293,10 +302,11 @@ impl Judge {
         let is_same = before.is_some_and(|before| (&before.answer, before.cut) == (&answered.answer, answered.cut));
         let is_known = before.is_some_and(|before| matches!(before.answer, Answer::Seen(_)));
         let asked = self.asked.get(&answered.question);
+        let apart = apart(&answered.question, &answered.answer);
         let interval = match &answered.question {
             Question::Objects { resource, .. } if *resource == known::LEASES.into() => LEASES,
-            _ if is_same => asked.map_or(SOONEST, |asked| asked.interval * 2).min(LATEST),
-            _ => SOONEST,
+            _ if is_same => asked.map_or(apart, |asked| (asked.interval * 2).max(apart)).min(LATEST),
+            _ => apart,
         };
         // What could be seen a moment ago is not unknown because one request was lost.
         let is_lost =
@@ -537,6 +547,31 @@ mod tests {
             let a_minute = if is_costly(question) { 1..=1 } else { 5..=7 };
             assert!(a_minute.contains(&times.div_ceil(minutes)), "{question}: {times} times in {minutes} minutes");
         }
+    }
+
+    #[test]
+    fn a_list_of_the_whole_cluster_that_is_never_the_same_is_asked_for_rarely() {
+        let question = Question::Objects {
+            resource: known::VOLUMES.into(),
+            scope: Scope::All,
+            select: Select::Every,
+            detail: Detail::Full,
+        };
+        let list = |objects: usize, round: u8| {
+            let one = |n: usize| format!(r#"{{"metadata":{{"name":"{round}-{n}"}}}}"#);
+            let list = format!(r#"{{"items":[{}]}}"#, (0..objects).map(one).collect::<Vec<_>>().join(","));
+            Answer::Seen(Page::read(&question, list.as_bytes()).unwrap().facts)
+        };
+        let mut judge = Judge::new(seconds(0));
+        let mut due = |answer, at| {
+            judge.answered(Answered { question: question.clone(), answer, cut: false }, seconds(at));
+            judge.asked[&question].due.as_second() - at as i64
+        };
+        assert_eq!(due(list(10, 0), 0), 60);
+        assert_eq!(due(list(10, 1), 60), 60);
+        assert_eq!(due(list(9000, 0), 120), 90);
+        assert_eq!(due(list(9000, 1), 210), 90);
+        assert_eq!(due(Answer::Failed(Fault::new(FaultKind::Refused, "")), 300), 10);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use aggregator_core::state::{Answer, Answered, ObjectRef, Question, known};
+use aggregator_core::state::{Answer, Answered, Question, known};
 use foldhash::{HashMap, HashMapExt as _};
 use incidents::{Going, Recorder, Snapshot};
 use jiff::Timestamp;
@@ -137,24 +137,24 @@ impl Judging {
 
 /// All of the watched kinds that goes, by uid. Of other kinds only what a rule looks at is known, so that one that is
 /// not seen any more need not have gone.
-fn going(judge: &Judge) -> HashMap<String, Going> {
+fn going(judge: &Judge) -> HashMap<&str, Going<'_>> {
     let mut going = HashMap::new();
     for question in watched() {
         let Some(Answer::Seen(facts)) = judge.state().answers.get(&question).map(|answered| &answered.answer) else {
             continue;
         };
         let Question::Objects { resource, .. } = question else { continue };
+        // What agents say goes by itself, and there is most of it.
+        if resource == known::AGENT_EVENTS.into() {
+            continue;
+        }
         let known = known::ALL.iter().find(|known| known.group == resource.group && known.plural == resource.plural);
         for meta in facts.metas() {
             let (Some(deletion_timestamp), Some(known)) = (meta.deletion_timestamp, known) else { continue };
-            let object = ObjectRef {
-                kind: known.kind.into(),
-                resource: resource.clone(),
-                namespace: meta.namespace.clone(),
-                name: meta.name.clone(),
-            };
+            let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_str());
             let grace_seconds = meta.deletion_grace_period_seconds.unwrap_or(0);
-            going.insert(meta.uid.clone(), Going { object, deletion_timestamp, grace_seconds });
+            let one = Going { known: *known, namespace, name, deletion_timestamp, grace_seconds };
+            going.insert(meta.uid.as_str(), one);
         }
     }
     going

@@ -20,6 +20,7 @@ mod judging;
 mod leader;
 mod look_back;
 mod near;
+mod places;
 mod published;
 mod requests;
 mod serve;

@@ -109,7 +109,7 @@ async fn pods(server: &Server<'_>, question: &Question, facts: &mut Facts) -> An
     }
     // It is changed as a whole: some of them are in it by now.
     match each(server, question, names, Facts::Pods(Vec::new())).await {
-        Answer::Seen(found) => drop(facts.upsert(found)),
+        Answer::Seen(found) => facts.upsert(found),
         other => return other.map(|_| Pods::NoTable),
     }
     Answer::Seen(Pods::Found { cut })
@@ -130,7 +130,7 @@ async fn fetch(pages: &Pages<'_>, question: &Question, runs: &[(usize, usize)], 
         match pages.ask_at(&place, count, Form::Whole).await.and_then(|body| whole(question, &body)) {
             Answer::Seen((Page { facts: mut found, next, .. }, _)) => {
                 found.keep(&Select::Terminating);
-                drop(facts.upsert(found));
+                facts.upsert(found);
                 (place, at) = (next, begin + count);
             }
             other => return other.map(|_| ()),

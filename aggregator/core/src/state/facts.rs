@@ -145,21 +145,39 @@ macro_rules! kinds {
                 }
             }
 
-            /// Takes objects of the same kind in, in place of those with the same uid, which are returned.
-            pub fn upsert(&mut self, more: Facts) -> Facts {
+            /// Takes objects of the same kind in, in place of those with the same uid. Each is looked for among all.
+            pub fn upsert(&mut self, more: Facts) {
                 match (self, more) {
-                    (Facts::Objects(objects), Facts::Objects(more)) => Facts::Objects(upsert(objects, more)),
-                    $((Facts::$variant(objects), Facts::$variant(more)) => Facts::$variant(upsert(objects, more)),)*
+                    (Facts::Objects(objects), Facts::Objects(more)) => upsert(objects, more),
+                    $((Facts::$variant(objects), Facts::$variant(more)) => upsert(objects, more),)*
+                    _ => {}
+                }
+            }
+
+            /// Takes one object of the same kind in, in place of the one that stands there and is returned.
+            pub fn replace(&mut self, at: usize, one: Facts) -> Facts {
+                match (self, one) {
+                    (Facts::Objects(objects), Facts::Objects(one)) => Facts::Objects(replace(objects, at, one)),
+                    $((Facts::$variant(objects), Facts::$variant(one)) => Facts::$variant(replace(objects, at, one)),)*
                     _ => Facts::Objects(Vec::new()),
                 }
             }
 
-            /// Takes the object with this uid out.
-            pub fn take(&mut self, uid: &str) -> Facts {
+            /// Takes out the object that stands there, in whose place the last one comes.
+            pub fn swap_remove(&mut self, at: usize) -> Facts {
                 match self {
                     Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => Facts::Objects(Vec::new()),
-                    Facts::Objects(objects) => Facts::Objects(take(objects, uid)),
-                    $(Facts::$variant(objects) => Facts::$variant(take(objects, uid)),)*
+                    Facts::Objects(objects) => Facts::Objects(swap_remove(objects, at)),
+                    $(Facts::$variant(objects) => Facts::$variant(swap_remove(objects, at)),)*
+                }
+            }
+
+            /// The uid of the object that stands there.
+            pub fn uid_at(&self, at: usize) -> Option<&str> {
+                match self {
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => None,
+                    Facts::Objects(objects) => uid_at(objects, at),
+                    $(Facts::$variant(objects) => uid_at(objects, at),)*
                 }
             }
 
@@ -335,21 +353,26 @@ fn append<K>(objects: &mut Vec<K>, more: Vec<K>) {
     objects.extend(more);
 }
 
-fn upsert<K: Kind>(objects: &mut Vec<K>, more: Vec<K>) -> Vec<K> {
-    let mut before = Vec::new();
+fn upsert<K: Kind>(objects: &mut Vec<K>, more: Vec<K>) {
     for object in more {
-        match objects.iter_mut().rev().find(|known| known.meta().uid == object.meta().uid) {
-            Some(known) => before.push(std::mem::replace(known, object)),
+        match objects.iter_mut().find(|known| known.meta().uid == object.meta().uid) {
+            Some(known) => *known = object,
             None => append(objects, vec![object]),
         }
     }
-    before
 }
 
-/// What comes and goes is mostly among the last that came.
-fn take<K: Kind>(objects: &mut Vec<K>, uid: &str) -> Vec<K> {
-    let at = objects.iter().rposition(|object| object.meta().uid == uid);
-    at.map(|at| objects.swap_remove(at)).into_iter().collect()
+fn replace<K>(objects: &mut [K], at: usize, one: Vec<K>) -> Vec<K> {
+    let places = objects.get_mut(at).into_iter();
+    places.zip(one).map(|(place, object)| std::mem::replace(place, object)).collect()
+}
+
+fn swap_remove<K>(objects: &mut Vec<K>, at: usize) -> Vec<K> {
+    if at < objects.len() { vec![objects.swap_remove(at)] } else { Vec::new() }
+}
+
+fn uid_at<K: Kind>(objects: &[K], at: usize) -> Option<&str> {
+    objects.get(at).map(|object| object.meta().uid.as_str())
 }
 
 fn keep_terminating<K: Kind>(objects: &mut Vec<K>) {

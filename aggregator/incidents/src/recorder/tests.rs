@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use aggregator_core::report::{Held, Victim};
-use aggregator_core::state::Subject;
+use aggregator_core::state::{Subject, known};
 use findings::{CauseRef, Confidence, Evidence, Finding, Link, Remedy, Values};
 use proptest::prelude::*;
 
@@ -21,11 +21,19 @@ fn pod(name: &str) -> ObjectRef {
 }
 
 /// Asked to go at second 0, with 30 seconds to do so.
-fn going(names: &[&str]) -> HashMap<String, Going> {
-    let one = |name: &&str| {
-        (format!("uid-{name}"), Going { object: pod(name), deletion_timestamp: at(30), grace_seconds: 30 })
+fn going<'a>(names: &[&'a str], uids: &'a [String]) -> HashMap<&'a str, Going<'a>> {
+    let one = |name: &'a str| Going {
+        known: known::PODS,
+        namespace: Some("shop"),
+        name,
+        deletion_timestamp: at(30),
+        grace_seconds: 30,
     };
-    names.iter().map(one).collect()
+    uids.iter().zip(names).map(|(uid, name)| (uid.as_str(), one(name))).collect()
+}
+
+fn uids(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| format!("uid-{name}")).collect()
 }
 
 fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> Root {
@@ -92,7 +100,8 @@ impl Shown {
     }
 
     fn show(&mut self, second: i64, names: &[&str], roots: Vec<Root>, on_node: &[(&str, LeftBehind)]) -> bool {
-        let (going, report) = (going(names), report(roots));
+        let uids = uids(names);
+        let (going, report) = (going(names, &uids), report(roots));
         let mut on_nodes: BTreeMap<String, Vec<LeftBehind>> = BTreeMap::new();
         for (name, left) in on_node {
             on_nodes.entry(format!("uid-{name}")).or_default().push(left.clone());
@@ -152,12 +161,22 @@ fn a_judgement_that_could_not_look_ends_nothing() {
 }
 
 #[test]
+fn what_holds_it_at_once_is_kept_in_the_order_of_the_report() {
+    for causes in [[&FUSE, &HELD], [&HELD, &FUSE]] {
+        let mut shown = Shown::new();
+        let roots = causes.map(|cause| root(cause, Verdict::Stuck, &["a", "b"]));
+        shown.show(100, &["a"], roots.into(), &[]);
+        let kept: Vec<_> = shown.only().holds.iter().map(|hold| hold.cause.0.id).collect();
+        assert_eq!(kept, causes.map(|cause| cause.id));
+    }
+}
+
+#[test]
 fn another_object_of_the_same_name_is_another_incident() {
     let mut shown = Shown::new();
     shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
-    let mut other = going(&["a"]);
-    let (_, one) = other.drain().next().unwrap();
-    other.insert("uid-2".to_owned(), one);
+    let other = ["uid-2".to_owned()];
+    let other = going(&["a"], &other);
     let report = report(vec![root(&FUSE, Verdict::Stuck, &["a"])]);
     shown.0.observe(&Snapshot { at: at(200), going: &other, report: &report, on_nodes: &BTreeMap::new() });
     let ids: BTreeSet<&str> = shown.0.incidents().map(|incident| incident.id.as_str()).collect();

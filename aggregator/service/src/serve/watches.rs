@@ -1,6 +1,5 @@
 //! Follows what a question asks for: lists, then hears of changes, and begins anew when too much was missed.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
@@ -16,6 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::judge::{Change, MOST_OBJECTS, watched};
 use crate::judging::Input;
+use crate::places::Places;
 use crate::requests::Requests;
 
 /// So long what changes is left to come together. In a large cluster something does every few milliseconds, most of it to
@@ -239,23 +239,18 @@ async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<
     let malformed = |error: serde_json::Error| Fault::new(FaultKind::Malformed, error.to_string());
     let mut watch = Watch::streaming(client, question, bounds).await?;
     let mut whole = Facts::none(question).map_err(malformed)?;
-    let (mut uids, mut cut) = (HashSet::new(), false);
+    let (mut places, mut cut) = (Places::default(), false);
     while let Some(change) = watch.next().await? {
         match change {
             client::Change::Applied(object) => {
                 let facts = Facts::object(question, &object).map_err(malformed)?;
-                let uid = facts.metas().first().map(|meta| meta.uid.clone()).unwrap_or_default();
-                if uids.contains(&uid) {
-                    drop(whole.upsert(facts));
-                } else if uids.len() < MOST_OBJECTS {
-                    uids.insert(uid);
-                    whole.append(facts);
-                } else {
-                    cut = true;
+                match places.find(&whole, facts.uid_at(0).unwrap_or_default()) {
+                    Some(at) => drop(whole.replace(at, facts)),
+                    None if places.len() < MOST_OBJECTS => places.append(&mut whole, facts),
+                    None => cut = true,
                 }
             }
-            client::Change::Deleted { uid } if uids.remove(&uid) => drop(whole.take(&uid)),
-            client::Change::Deleted { .. } => {}
+            client::Change::Deleted { uid } => drop(places.take(&mut whole, &uid)),
             client::Change::Listed => {
                 let answered = Answered { question: question.clone(), answer: Answer::Seen(whole), cut };
                 return Ok((answered, watch));

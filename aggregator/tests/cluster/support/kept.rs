@@ -26,10 +26,7 @@ pub fn is_as_judged_anew(state: &State, report: &ClusterReport) {
     let (again, _) = judge_again(&growing, &mut kept, &Changes::default());
     assert_eq!(again, *report, "nothing has changed");
     for question in lists(state) {
-        let Some(gone) = change(&mut growing, &mut kept, &question, |facts| {
-            let first = facts.metas().first().map(|meta| meta.uid.clone()).unwrap_or_default();
-            facts.take(&first)
-        }) else {
+        let Some(gone) = change(&mut growing, &mut kept, &question, |facts| facts.swap_remove(0)) else {
             continue;
         };
         change(&mut growing, &mut kept, &question, |facts| {
