@@ -3,15 +3,16 @@
 use std::{io::Write, time::Duration};
 
 use agent_core::{gates::judge, observation::sample};
-use apiserver::{FakeApiServer, Store};
+use apiserver::{FakeApiServer, Fault, Faults, Rule, Store};
 use findings::{
     FaultKind,
-    event::{CONTROLLER, EventName, NAMESPACE, Subjects},
+    event::{CONTROLLER, Carried, EventName, NAMESPACE, Phase, Subjects},
 };
 use reconcile::{
     Instant, Reconciler, Settings,
+    event::{Draft, NodeRef},
     index::WatchEvent,
-    reconciler::{Command, Input, Scan},
+    reconciler::{Command, Input, Scan, WriteOutcome},
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -107,6 +108,34 @@ async fn a_change_that_is_too_long_is_a_fault_and_the_pods_are_listed_anew() {
     }
     drop(inputs);
     tokio::time::timeout(Duration::from_secs(5), watching).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_without_the_event_is_none() {
+    let ground = Ground::new().await;
+    let mut seen = sample::deleted();
+    let Seen::Seen(facts) = &mut seen.api else { unreachable!() };
+    facts.pods[0].finalizers.push("example.com/hold".into());
+    let report = judge(&seen);
+    let (pod, finding) = (report.pods[0].pod.clone(), report.pods[0].findings[0].clone());
+    let draft = Draft {
+        name: EventName::of("node-7", "7b0c", Subjects::Pod(&pod.uid), &finding),
+        of: NodeRef { node: "node-7".to_owned(), uid: "7b0c".to_owned() },
+        warning: true,
+        reason: finding.cause.event_reason.to_owned(),
+        note: "x".to_owned(),
+        related: None,
+        event_time: "2026-08-01T10:00:00.000000Z".to_owned(),
+        series: None,
+        carried: Carried::new(Phase::Holds, &finding, &[pod], String::new(), String::new()),
+    };
+    let store = ground.fake.store();
+    store.set_faults(&Rule::new(Fault::Nonsense).verb("patch").into()).unwrap();
+    assert_eq!(ground.cluster.write(&draft).await, WriteOutcome::Unknown { after: None });
+    assert!(store.list("events").unwrap().is_empty());
+    store.set_faults(&Faults::none()).unwrap();
+    assert!(matches!(ground.cluster.write(&draft).await, WriteOutcome::Done { .. }));
+    assert_eq!(store.list("events").unwrap().len(), 1);
 }
 
 #[tokio::test]

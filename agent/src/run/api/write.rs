@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use findings::event::NAMESPACE;
 use http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
+use serde_json::Value;
 
 use super::Cluster;
+use crate::host::api::LONGEST;
 use reconcile::{event::Draft, reconciler::WriteOutcome};
 
 /// `fieldManager`.
@@ -19,10 +22,14 @@ impl Cluster {
     /// Writes it. kube's own `patch` would do, but does not show `Retry-After`.
     pub async fn write(&self, draft: &Draft) -> WriteOutcome {
         match tokio::time::timeout(self.api.deadlines().answer, self.apply(draft)).await {
-            Ok(Ok((StatusCode::OK | StatusCode::CREATED, _))) => {
-                WriteOutcome::Done { event_time: draft.event_time.clone() }
-            }
-            Ok(Ok((code, headers))) => outcome(code, &headers, &draft.name),
+            // One answers OK and is not the API server, as a proxy or its page for logging in: the Event is what counts.
+            Ok(Ok((StatusCode::OK | StatusCode::CREATED, _, event))) => match event["metadata"]["name"].as_str() {
+                Some(name) if name == draft.name.as_str() => {
+                    WriteOutcome::Done { event_time: draft.event_time.clone() }
+                }
+                _ => WriteOutcome::Unknown { after: None },
+            },
+            Ok(Ok((code, headers, _))) => outcome(code, &headers, &draft.name),
             Ok(Err(error)) => {
                 tracing::debug!(event = %draft.name, error = %findings::clean(&error.to_string(), 300), "not written");
                 WriteOutcome::Unknown { after: None }
@@ -31,15 +38,17 @@ impl Cluster {
         }
     }
 
-    async fn apply(&self, draft: &Draft) -> anyhow::Result<(StatusCode, HeaderMap)> {
+    /// The answer, and the Event in it as far as there is one.
+    async fn apply(&self, draft: &Draft) -> anyhow::Result<(StatusCode, HeaderMap, Value)> {
         let name = &draft.name;
         let path = format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events/{name}");
         let request = Request::patch(format!("{path}?fieldManager={MANAGER}&force=true"))
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
             .body(Body::from(serde_json::to_vec(&draft.to_json())?))?;
-        let (head, _) = self.api.http().send(request).await?.into_parts();
-        Ok((head.status, head.headers))
+        let (head, body) = self.api.http().send(request).await?.into_parts();
+        let body = Limited::new(body, LONGEST).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        Ok((head.status, head.headers, serde_json::from_slice(&body).unwrap_or_default()))
     }
 }
 

@@ -110,7 +110,7 @@ impl Writer {
         });
         let request = Request::post(collection()).header(header::CONTENT_TYPE, "application/json");
         match self.send(request, Some(&event)).await? {
-            (StatusCode::OK | StatusCode::CREATED, _) => Ok(true),
+            (StatusCode::OK | StatusCode::CREATED, answer) => is_of_api_server(&answer, name),
             (StatusCode::CONFLICT, _) => Ok(false),
             (code, _) => Err(NotWritten::Refused(code)),
         }
@@ -132,7 +132,7 @@ impl Writer {
         let patch = json!({"series": {"count": renewals.saturating_add(1), "lastObservedTime": now}});
         let request = Request::patch(object(name)).header(header::CONTENT_TYPE, "application/merge-patch+json");
         match self.send(request, Some(&patch)).await? {
-            (StatusCode::OK, _) => Ok(true),
+            (StatusCode::OK, answer) => is_of_api_server(&answer, name),
             (StatusCode::NOT_FOUND, _) => Ok(false),
             (code, _) => Err(NotWritten::Refused(code)),
         }
@@ -157,6 +157,11 @@ impl Writer {
     }
 }
 
+/// Else somebody has answered OK for it, as a proxy.
+fn is_of_api_server(answer: &Value, name: &str) -> Result<bool, NotWritten> {
+    if answer["metadata"]["name"] == name { Ok(true) } else { Err(NotWritten::NoAnswer) }
+}
+
 fn collection() -> String {
     format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events")
 }
@@ -167,6 +172,8 @@ fn object(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use apiserver::{Fault, Faults, Rule};
+
     use super::*;
 
     /// With the rights that the chart grants; they wait half an hour otherwise.
@@ -186,6 +193,9 @@ mod tests {
             note: "shop: held".to_owned(),
             renewals: 0,
         };
+        store.set_faults(&Rule::new(Fault::Nonsense).into()).unwrap();
+        assert!(writer.write(&note).await.is_err(), "OK was answered, and no Event");
+        store.set_faults(&Faults::none()).unwrap();
         writer.write(&note).await.unwrap();
         note.renewals = 1;
         writer.write(&note).await.unwrap();
