@@ -16,21 +16,10 @@ use findings::FaultKind;
 use findings::event::{CONTROLLER, NAMESPACE};
 use jiff::Timestamp;
 
+use crate::asked::{Asked, later};
 use crate::near::Near;
 use crate::places::Places;
 
-/// An answer is asked for again after so long, and after twice that when it was the same.
-const SOONEST: Duration = Duration::from_secs(10);
-/// At the latest.
-const LATEST: Duration = Duration::from_secs(300);
-/// Who renews a Lease is alive for less than a minute after.
-const LEASES: Duration = Duration::from_secs(15);
-/// After a change nearby.
-const AFTER_CHANGE: Duration = Duration::from_secs(2);
-/// What takes many requests or much of the server's time is asked for again no sooner, whatever changes, and when it has
-/// many objects, after so long for each of them.
-const SOONEST_OF_ALL: Duration = Duration::from_secs(60);
-const FOR_EACH: Duration = Duration::from_millis(10);
 /// What no judgement has asked for during so long is dropped.
 const FORGET: Duration = Duration::from_secs(120);
 /// Objects of one list that are kept: what agents say of 5,000 nodes, twice.
@@ -57,18 +46,6 @@ pub fn watched() -> Vec<Question> {
         going(known::ATTACHMENTS),
         going(known::CRDS),
     ]
-}
-
-/// When an answer was asked for and when it will be again.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    at: Timestamp,
-    due: Timestamp,
-    interval: Duration,
-    /// Whether the question is on its way.
-    pending: bool,
-    /// Since when it could not be asked, while the answer of before is still believed.
-    lost_since: Option<Timestamp>,
 }
 
 /// What has come of a watch.
@@ -108,36 +85,6 @@ struct Changed {
     objects: BTreeSet<ObjectRef>,
     /// Nodes of which an agent has said something.
     nodes: BTreeSet<String>,
-}
-
-impl Asked {
-    /// It is asked again soon. One change after the other does not put that off.
-    fn soon(&mut self, apart: Duration, now: Timestamp) {
-        self.interval = apart;
-        self.due = self.due.min(later(self.at, apart).max(later(now, AFTER_CHANGE)));
-    }
-}
-
-/// How long after this answer it is asked for again at the soonest.
-fn apart(question: &Question, answer: &Answer<Facts>) -> Duration {
-    match answer {
-        _ if !is_costly(question) => SOONEST,
-        Answer::Failed(_) => SOONEST,
-        Answer::Seen(facts) => {
-            let objects = u32::try_from(facts.count()).unwrap_or(u32::MAX);
-            FOR_EACH.saturating_mul(objects).clamp(SOONEST_OF_ALL, LATEST)
-        }
-        Answer::Missing | Answer::Unasked => SOONEST_OF_ALL,
-    }
-}
-
-/// Whether a question is of the whole cluster.
-fn is_costly(question: &Question) -> bool {
-    matches!(question, Question::Version | Question::Discovery | Question::Objects { scope: Scope::All, .. })
-}
-
-fn later(at: Timestamp, by: Duration) -> Timestamp {
-    jiff::SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(at)
 }
 
 impl Judge {
@@ -290,8 +237,7 @@ impl Judge {
         let rests = self.kept.rests_on(objects);
         for (question, asked) in &mut self.asked {
             if near.has(question) || rests.contains(&Rest::of(question)) {
-                let answered = self.state.answers.get(question);
-                asked.soon(answered.map_or(SOONEST, |answered| apart(question, &answered.answer)), now);
+                asked.soon(question, self.state.answers.get(question), now);
             }
         }
     }
@@ -302,12 +248,6 @@ impl Judge {
         let is_same = before.is_some_and(|before| (&before.answer, before.cut) == (&answered.answer, answered.cut));
         let is_known = before.is_some_and(|before| matches!(before.answer, Answer::Seen(_)));
         let asked = self.asked.get(&answered.question);
-        let apart = apart(&answered.question, &answered.answer);
-        let interval = match &answered.question {
-            Question::Objects { resource, .. } if *resource == known::LEASES.into() => LEASES,
-            _ if is_same => asked.map_or(apart, |asked| (asked.interval * 2).max(apart)).min(LATEST),
-            _ => apart,
-        };
         // What could be seen a moment ago is not unknown because one request was lost.
         let is_lost =
             |fault: &Fault| matches!(fault.kind, FaultKind::TimedOut | FaultKind::Refused | FaultKind::Failed);
@@ -317,7 +257,7 @@ impl Judge {
             }
             _ => None,
         };
-        let asked = Asked { at: now, due: later(now, interval), interval, pending: false, lost_since };
+        let asked = Asked::answered(asked, &answered, is_same, lost_since, now);
         self.asked.insert(answered.question.clone(), asked);
         if !is_same && lost_since.is_none_or(|since| later(since, BLIND) <= now) {
             self.add(answered);
@@ -340,8 +280,8 @@ impl Judge {
         due.sort();
         let all: Vec<Question> = new.into_iter().chain(due.into_iter().map(|(_, question)| question)).collect();
         for question in &all {
-            let asked = Asked { at: now, due: now, interval: SOONEST, pending: true, lost_since: None };
-            self.asked.entry(question.clone()).and_modify(|asked| asked.pending = true).or_insert(asked);
+            let asked = self.asked.entry(question.clone()).and_modify(|asked| asked.pending = true);
+            asked.or_insert_with(|| Asked::first(now));
         }
         all
     }
@@ -383,6 +323,7 @@ mod tests {
     use aggregator_core::state::Page;
 
     use super::*;
+    use crate::asked::{SOONEST_OF_ALL, is_costly};
 
     fn listed(question: &Question, cut: bool) -> Change {
         let facts = Page::read(question, br#"{"metadata":{},"items":[]}"#).unwrap().facts;

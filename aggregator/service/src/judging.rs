@@ -56,7 +56,9 @@ impl Judging {
         let mut look_back = LookBack::default();
         let (mut judged, mut cost, mut pruned, mut news) = (Instant::now(), Duration::ZERO, Instant::now(), true);
         loop {
-            let pause = (cost * SHARE).clamp(PAUSE, LONGEST);
+            // The first judgements are the dearest, and until one lacks nothing there is nothing to tell.
+            let is_ready = self.published.borrow().report.is_some();
+            let pause = if is_ready { (cost * SHARE).clamp(PAUSE, LONGEST) } else { PAUSE };
             let wait = if news { pause } else { IDLE };
             match self.inputs.recv_timeout(wait.saturating_sub(judged.elapsed()).max(Duration::from_millis(1))) {
                 Ok(input) => {

@@ -10,6 +10,7 @@
 //! ```
 
 mod announce;
+mod asked;
 mod clock;
 mod cost;
 mod election;

@@ -1,0 +1,86 @@
+//! When an answer is asked for again: the more rarely the longer it has stayed the same, and soon after a change nearby.
+
+use std::time::Duration;
+
+use aggregator_core::state::{Answer, Answered, Facts, Question, Scope, known};
+use jiff::Timestamp;
+
+/// An answer is asked for again after so long, and after twice that when it was the same.
+pub const SOONEST: Duration = Duration::from_secs(10);
+/// At the latest.
+const LATEST: Duration = Duration::from_secs(300);
+/// Who renews a Lease is alive for less than a minute after.
+const LEASES: Duration = Duration::from_secs(15);
+/// After a change nearby.
+const AFTER_CHANGE: Duration = Duration::from_secs(2);
+/// What takes many requests or much of the server's time is asked for again no sooner, whatever changes, and when it has
+/// many objects, after so long for each of them.
+pub const SOONEST_OF_ALL: Duration = Duration::from_secs(60);
+const FOR_EACH: Duration = Duration::from_millis(10);
+
+/// When an answer was asked for and when it will be again.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// When it was asked for, and once it is there, when it came.
+    pub at: Timestamp,
+    /// When it will be again.
+    pub due: Timestamp,
+    interval: Duration,
+    /// Whether the question is on its way.
+    pub pending: bool,
+    /// Since when it could not be asked, while the answer of before is still believed.
+    pub lost_since: Option<Timestamp>,
+}
+
+impl Asked {
+    /// For the first time.
+    pub fn first(now: Timestamp) -> Self {
+        Asked { at: now, due: now, interval: SOONEST, pending: true, lost_since: None }
+    }
+
+    /// It is answered, with the same as before or not.
+    pub fn answered(
+        before: Option<&Asked>,
+        answered: &Answered,
+        is_same: bool,
+        lost_since: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Self {
+        let apart = apart(&answered.question, &answered.answer);
+        let interval = match &answered.question {
+            Question::Objects { resource, .. } if *resource == known::LEASES.into() => LEASES,
+            _ if is_same => before.map_or(apart, |before| (before.interval * 2).max(apart)).min(LATEST),
+            _ => apart,
+        };
+        Asked { at: now, due: later(now, interval), interval, pending: false, lost_since }
+    }
+
+    /// It is asked again soon. One change after the other does not put that off.
+    pub fn soon(&mut self, question: &Question, answered: Option<&Answered>, now: Timestamp) {
+        self.interval = answered.map_or(SOONEST, |answered| apart(question, &answered.answer));
+        self.due = self.due.min(later(self.at, self.interval).max(later(now, AFTER_CHANGE)));
+    }
+}
+
+/// How long after this answer it is asked for again at the soonest.
+fn apart(question: &Question, answer: &Answer<Facts>) -> Duration {
+    match answer {
+        _ if !is_costly(question) => SOONEST,
+        Answer::Failed(_) => SOONEST,
+        Answer::Seen(facts) => {
+            let objects = u32::try_from(facts.count()).unwrap_or(u32::MAX);
+            FOR_EACH.saturating_mul(objects).clamp(SOONEST_OF_ALL, LATEST)
+        }
+        Answer::Missing | Answer::Unasked => SOONEST_OF_ALL,
+    }
+}
+
+/// Whether a question is of the whole cluster.
+pub fn is_costly(question: &Question) -> bool {
+    matches!(question, Question::Version | Question::Discovery | Question::Objects { scope: Scope::All, .. })
+}
+
+/// Some time after another.
+pub fn later(at: Timestamp, by: Duration) -> Timestamp {
+    jiff::SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(at)
+}
