@@ -119,7 +119,8 @@ fn last_hold(incident: &Incident) -> Option<&Hold> {
 }
 
 fn holds(incident: &Incident) -> Option<Note> {
-    let hold = main_hold(incident)?;
+    // What goes by itself is nobody's work.
+    let hold = main_hold(incident).filter(|hold| hold.verdict == Verdict::Stuck)?;
     let namespace = &incident.object.name;
     let chain: Vec<&str> = hold.chain.iter().map(|link| link.subject.as_str()).collect();
     let text = format!(
@@ -226,6 +227,14 @@ mod tests {
             }
         }
         assert!((2..=14).contains(&written), "{written}");
+    }
+
+    /// A namespace whose last pod has just gone, say.
+    #[test]
+    fn what_goes_by_itself_holds_nothing() {
+        let mut one = incident(&["a"]);
+        one.holds[0].verdict = Verdict::Progressing;
+        assert_eq!(Announcer::default().due(&[one], at(0), DATE), []);
     }
 
     #[test]
