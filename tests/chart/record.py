@@ -29,8 +29,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = ROOT / os.environ.get("TARGET", os.environ.get("CARGO_TARGET_DIR", "target")) / "debug"
 # What is told of: what costs and build are is no alert's.
 TOLD = re.compile(
-    r"why_terminating_(findings|source_failures_total|cluster_(root_victims|unexplained_objects|agent_findings"
-    r"|api_silent_seconds|leader))$"
+    r"why_terminating_(findings|source_failures_total|scan_duration_seconds_count"
+    r"|cluster_(root_victims|unexplained_objects|agent_findings|api_silent_seconds|leader))$"
 )
 # Samples after which the pod of the lab is cured, and the API server of one service ends.
 CURED, AWAY = 25, 1
