@@ -1,7 +1,7 @@
 """Records what agent and service export while pods of the lab stick and go, as series for `promtool test rules`.
 
     record.py [lab] [late] [cluster]    writes that part of tests/chart/recorded.yaml; without a word all three. The lab's
-                                        takes five minutes and the lab, the second half an hour, of which the lab for the
+                                        takes four minutes and the lab, the second half an hour, of which the lab for the
                                         first minute, the last seven minutes; build the workspace before
 
 Of the first and the last a sample is taken every four seconds (of the lab) or six and told as one of a minute, which is how
@@ -37,7 +37,7 @@ TOLD = re.compile(
     r"|cluster_(root_victims|unexplained_objects|agent_findings|api_silent_seconds|leader))$"
 )
 # Samples after which the pod of the lab is cured, and the API server of one service ends.
-CURED, AWAY = 50, 1
+CURED, AWAY = 25, 1
 # Minutes since an Event was written: with its record's first sample, and when a real API server forgets it.
 OLD, FORGOTTEN = 35, 60
 
@@ -172,7 +172,7 @@ def lab(stack, folder, log):
         ],
     }
     cure = threading.Thread(target=subprocess.run, args=([BUILT / "lab", "down", "cwd"],))
-    return follow(targets, 68, 4, {CURED: cure.start})
+    return follow(targets, 44, 4, {CURED: cure.start})
 
 
 def late(stack, folder, log):
