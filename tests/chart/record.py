@@ -1,19 +1,23 @@
 """Records what agent and service export while pods of the lab stick and go, as series for `promtool test rules`.
 
-    record.py [lab] [cluster]   writes that part of tests/chart/recorded.yaml; without a word both. The lab's takes four
-                                minutes and the lab, the other seven; build the workspace before
+    record.py [lab] [late] [cluster]    writes that part of tests/chart/recorded.yaml; without a word all three. The lab's
+                                        takes four minutes and the lab, the second half an hour, of which the lab for the
+                                        first minute, the last seven minutes; build the workspace before
 
-A sample is taken every four seconds (of the lab) or six and told as one of a minute, which is how often the chart lets
-Prometheus scrape: what an alert waits for half an hour takes two or three minutes here. Times that a program itself tells, as
-`api_silent_seconds`, are real.
+Of the first and the last a sample is taken every four seconds (of the lab) or six and told as one of a minute, which is how
+often the chart lets Prometheus scrape: what an alert waits for half an hour takes two or three minutes here. The pauses
+between the looks of an agent are as much shorter. Times that a program itself tells, as `api_silent_seconds`, are real. Of
+the second, minutes are minutes.
 """
 
 import contextlib
+import datetime
 import http.client
 import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import ssl
 import subprocess
@@ -29,11 +33,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = ROOT / os.environ.get("TARGET", os.environ.get("CARGO_TARGET_DIR", "target")) / "debug"
 # What is told of: what costs and build are is no alert's.
 TOLD = re.compile(
-    r"why_terminating_(findings|source_failures_total|cluster_(root_victims|unexplained_objects|agent_findings"
-    r"|api_silent_seconds|leader))$"
+    r"why_terminating_(findings|source_failures_total|scan_duration_seconds_count"
+    r"|cluster_(root_victims|unexplained_objects|agent_findings|api_silent_seconds|leader))$"
 )
 # Samples after which the pod of the lab is cured, and the API server of one service ends.
 CURED, AWAY = 25, 1
+# Minutes since an Event was written: with its record's first sample, and when a real API server forgets it.
+OLD, FORGOTTEN = 35, 60
 
 
 def free_port():
@@ -108,18 +114,19 @@ def service(stack, kubeconfig, log, labels, *arguments):
 
 def agent(stack, flags, log, labels):
     port = free_port()
-    quick = ["--first-scan=1s", "--scan-interval=2s", "--scan-interval-max=2s", "--scans=1", "--event-spread=0s"]
-    command = [BUILT / "why-terminating-agent", "run", *flags, *quick, f"--listen=127.0.0.1:{port}"]
+    quick = ["--first-scan=1s", "--scan-interval=2s", "--scan-interval-max=20s", "--sweep-interval=40s", "--scans=1"]
+    command = [BUILT / "why-terminating-agent", "run", *flags, *quick, "--event-spread=0s", f"--listen=127.0.0.1:{port}"]
     stack.enter_context(running(*command, log=log))
     return Target(port, labels)
 
 
 def api_server(stack, folder, name, recording, log, faults=()):
-    """A fake API server of its own, and how to reach it."""
+    """A fake API server of its own, and how to reach it. It has a recording, or what lies in the folder of that name."""
     kubeconfig = folder / f"{name}.kubeconfig"
-    (folder / name).mkdir()
+    (folder / name).mkdir(exist_ok=True)
     (folder / name / "faults.json").write_text(json.dumps(list(faults)))
-    command = [BUILT / "apiserver", "--store", folder / name, "--recording", recording, "--kubeconfig", kubeconfig]
+    recorded = ["--recording", recording] if recording else []
+    command = [BUILT / "apiserver", "--store", folder / name, *recorded, "--kubeconfig", kubeconfig]
     process = stack.enter_context(running(*command, log=log))
     while not kubeconfig.exists():
         time.sleep(0.1)
@@ -137,13 +144,18 @@ def lease(kubeconfig):
     return [f"--lease={namespace}/{name}"]
 
 
-def lab(stack, folder, log):
-    """A pod that a process holds and that is cured; and an agent whose runtime never answers."""
+def pod_of_the_lab(stack):
+    """One that a process holds, until the stack ends: how to reach its API server, and the flags of its agent."""
     stack.callback(subprocess.run, [BUILT / "lab", "down", "--all"], check=True)
     subprocess.run([BUILT / "lab", "up", "cwd"], check=True)
     said = subprocess.run([BUILT / "lab", "env"], check=True, capture_output=True, text=True).stdout
     environment = dict(re.findall(r"export (\w+)='(.*)'", said))
-    kubeconfig, flags = environment["KUBECONFIG"], environment["LAB_AGENT_ARGS"].split()
+    return environment["KUBECONFIG"], environment["LAB_AGENT_ARGS"].split()
+
+
+def lab(stack, folder, log):
+    """A pod that a process holds and that is cured; and an agent whose runtime never answers."""
+    kubeconfig, flags = pod_of_the_lab(stack)
     deaf = socket.socket(socket.AF_UNIX)
     deaf.bind(str(folder / "deaf.sock"))
     deaf.listen(64)
@@ -161,6 +173,27 @@ def lab(stack, folder, log):
     }
     cure = threading.Thread(target=subprocess.run, args=([BUILT / "lab", "down", "cwd"],))
     return follow(targets, 44, 4, {CURED: cure.start})
+
+
+def late(stack, folder, log):
+    """What an agent of the lab has told, and that agent is gone. Only how long ago it was told is not waited for."""
+    with contextlib.ExitStack() as staged:
+        kubeconfig, flags = pod_of_the_lab(staged)
+        agent(staged, flags, log, {"node": "lab-node"})
+        objects = pathlib.Path(kubeconfig).parent / "api"
+        while not list(objects.glob("events/default/*.json")):
+            time.sleep(0.5)
+        # The agent would end it.
+        shutil.copytree(objects, folder / "kept")
+    [file] = folder.glob("kept/events/default/*.json")
+    event = json.loads(file.read_text())
+    told = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=OLD)
+    event["eventTime"] = told.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    file.write_text(json.dumps(event))
+    _, kubeconfig = api_server(stack, folder, "kept", None, log)
+    target = service(stack, kubeconfig, log, {"pod": "aggregator-0"}, "--no-events")
+    # The fake one forgets nothing by itself.
+    return follow({"a finding that is not renewed": [target]}, FORGOTTEN - OLD + 8, 60, {FORGOTTEN - OLD: file.unlink})
 
 
 def cluster(stack, folder, log):
@@ -204,18 +237,23 @@ def follow(targets, samples, every, happens):
 
 
 def main(parts):
-    file = ROOT / "tests/chart/recorded.yaml"
-    recorded = yaml.safe_load(file.read_text()) if file.exists() else {}
     for part in parts:
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
             folder = pathlib.Path(folder)
             try:
-                recorded |= part(stack, folder, open(folder / "log", "w"))
+                keep(part(stack, folder, open(folder / "log", "w")))
             except BaseException:
                 print((folder / "log").read_text()[-5000:])
                 raise
+
+
+def keep(recorded):
+    """Beside what is there by now: of two that run together each writes its part."""
+    file = ROOT / "tests/chart/recorded.yaml"
+    before = yaml.safe_load(file.read_text()) if file.exists() else {}
     text = "# Written by tests/chart/record.py, which says how.\n"
-    file.write_text(text + yaml.safe_dump(recorded, width=118, sort_keys=False))
+    file.write_text(text + yaml.safe_dump(before | recorded, width=118, sort_keys=False))
 
 
-main([{"lab": lab, "cluster": cluster}[word] for word in sys.argv[1:]] or [lab, cluster])
+PARTS = {"lab": lab, "late": late, "cluster": cluster}
+main([PARTS[word] for word in sys.argv[1:]] or PARTS.values())
