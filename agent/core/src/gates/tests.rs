@@ -201,6 +201,10 @@ fn inside_the_grace_period_it_progresses() {
     api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
     seen.cgroups = Seen::Failed(Fault::new("cgroups", (FaultKind::Failed, "no kubepods cgroup was found")));
     assert_eq!(sample::verdict(&seen), Verdict::Progressing);
+    // With the deadline its time is over.
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW, grace_s: 30 });
+    assert_eq!(sample::verdict(&seen), Verdict::CannotTell);
 }
 
 /// The kubelet's next try may do, so what only says that it has not been done yet proves nothing.
