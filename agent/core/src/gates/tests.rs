@@ -430,6 +430,16 @@ fn a_pod_just_past_its_deadline_is_given_the_time_to_go() {
 }
 
 #[test]
+fn a_pod_of_which_nothing_is_left_but_the_runtimes_records_is_gone() {
+    let mut seen = sample::mounted("ext4");
+    sample::table(&mut seen).clear();
+    seen.pod_dirs = Seen::Seen(Vec::new());
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods.clear();
+    assert_eq!((judge(&seen).verdict, judge(&seen).pods.len()), (Verdict::Clear, 0));
+}
+
+#[test]
 fn a_pod_that_was_not_looked_into_is_not_judged() {
     let mut seen = sample::mounted("ext4");
     seen.looked_into.clear();
