@@ -17,7 +17,7 @@ use super::{
 use crate::{
     gates,
     host::PodFilter,
-    host::{child::Prober, scan},
+    host::{child::Prober, kubelet::Which, scan},
     observation::{Disbelief, Observation},
     reader::{self, ToTalker},
     report,
@@ -77,7 +77,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
             }
             let told = options.insert(scan::Options {
                 node_name: node_name.clone(),
-                kubelet_pid: args.kubelet_pid,
+                kubelet: Which { wanted: args.kubelet_pid, every: judges_each_kubelet(&args) && pod.is_none() },
                 kubelet_root: args.kubelet_root.clone(),
                 cri_socket: args.cri_endpoint.clone(),
                 host_root: args.host_root.clone(),
@@ -94,8 +94,13 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
     };
     let mut seen = vec![scan_in_time(scan)?];
     if let Some(options) = options.filter(|_| judges_each_kubelet(&args)) {
+        let of = |kubelet: Which| scan_in_time(of_node(scan::Options { kubelet, ..options.clone() }));
+        // A look at one pod costs less than the search for kubelets outside of the usual units.
+        if pod.as_ref().is_some_and(|only| !is_known(&seen[0], only)) {
+            seen = vec![of(Which { every: true, ..options.kubelet })?];
+        }
         for pid in other_kubelets(&seen[0]) {
-            let other = scan_in_time(of_node(scan::Options { kubelet_pid: Some(pid), ..options.clone() }))?;
+            let other = of(Which { wanted: Some(pid), every: true })?;
             take(&mut seen, other);
         }
     }

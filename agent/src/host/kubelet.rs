@@ -1,6 +1,7 @@
 //! Finding the kubelet and its settings.
 
 mod listener;
+mod outside_pods;
 mod verification;
 
 use std::{
@@ -63,17 +64,22 @@ impl Search {
     }
 }
 
+/// Which of several is sought.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Which {
+    /// The one that a person names. It must be believed as any other.
+    pub wanted: Option<u32>,
+    /// All others are told of too, not only those in the units.
+    pub every: bool,
+}
+
 /// Finds the kubelet: first among the processes of the units it usually runs in, which costs a few
 /// reads, then among all processes. Many may call themselves `kubelet`; see [`Disbelief`].
 ///
-/// Without the host's pid namespace nothing can be found, and that is a failure, not an absence. Where a person names
-/// one of several, it must be believed as any other.
-pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober, wanted: Option<u32>) -> Search {
-    let mut refused = Vec::new();
-    let units = cgroup_mounts.iter().filter(|mount| is_systemd(mount)).flat_map(|mount| unit_processes(mount, host));
-    let mut met = BTreeSet::new();
-    let named: Vec<u32> = units.filter(|pid| met.insert(*pid) && has_name(*pid)).collect();
-    if let Some(found) = first_of(&named, prober, wanted, &mut refused) {
+/// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
+pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober, which: Which) -> Search {
+    let (mut refused, wanted) = (Vec::new(), which.wanted);
+    if let Some(found) = first_of(&by_cgroup(cgroup_mounts, host, which.every), prober, wanted, &mut refused) {
         return Search { kubelet: Seen::Seen(found), refused };
     }
     // They are met again.
@@ -86,6 +92,18 @@ pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober, wan
     let kubelet =
         first_of(&named, prober, wanted, &mut refused).map_or_else(|| none_found(&refused, wanted), Seen::Seen);
     Search { kubelet, refused }
+}
+
+/// Those with its name in the units it usually runs in; where there are any, after them `every` other outside of pods.
+fn by_cgroup(cgroup_mounts: &[CgroupMount], host: &HostRoot, every: bool) -> Vec<u32> {
+    let mounts = || cgroup_mounts.iter().filter(|mount| is_systemd(mount));
+    let mut met = BTreeSet::new();
+    let mut is_one = |pid: &u32| met.insert(*pid) && has_name(*pid);
+    let mut named: Vec<u32> = mounts().flat_map(|mount| unit_processes(mount, host)).filter(&mut is_one).collect();
+    if every && !named.is_empty() {
+        named.extend(mounts().flat_map(|mount| outside_pods::pids(mount, host)).filter(is_one));
+    }
+    named
 }
 
 /// The first that is believed, or the one that is wanted. Others that could be are told of: their pods are not those of
@@ -334,6 +352,36 @@ mod tests {
         assert_eq!(choose(Some(8)), (Some(8), vec![(7, Disbelief::AnotherIsJudged(8))]));
         assert_eq!(choose(Some(9)), (None, Vec::new()));
         assert!(none_found(&[], Some(9)).fault().is_some_and(|fault| fault.says.contains("pid 9")));
+    }
+
+    #[test]
+    fn a_kubelet_outside_of_the_usual_units_is_told_of_where_every_one_is_sought() {
+        let called_kubelet = || {
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", "echo kubelet >/proc/$$/comm; echo; read end"]);
+            let child = command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn();
+            let mut child = child.unwrap();
+            std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+            child
+        };
+        let mut children = [called_kubelet(), called_kubelet()];
+        let [usual, other] = [children[0].id(), children[1].id()];
+        let dir = tempfile::tempdir().unwrap();
+        let put = |pid: u32, cgroup: &str| {
+            std::fs::create_dir_all(dir.path().join(cgroup)).unwrap();
+            std::fs::write(dir.path().join(cgroup).join("cgroup.procs"), format!("1\n{pid}\n")).unwrap();
+        };
+        put(other, "a.slice/second-kubelet.service");
+        let mounts = [CgroupMount { mount_point: HostPath::from(dir.path().to_owned()), v1: None }];
+        let found = |every: bool| by_cgroup(&mounts, &HostRoot::default(), every);
+        // Nobody is in the units: then all processes are looked at.
+        assert!(found(true).is_empty());
+        put(usual, "system.slice/kubelet.service");
+        assert_eq!((found(false), found(true)), (vec![usual], vec![usual, other]));
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
     }
 
     #[test]

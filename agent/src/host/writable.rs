@@ -9,10 +9,10 @@ use std::{
 use super::{
     child::Prober,
     holders::each_descriptor,
-    mounts::{MountReader, covering, living},
+    mounts::{MountReader, living},
 };
 use crate::{
-    observation::{Dev, Fault, FaultKind, HostPath, Mount, WritableFile, WritableFiles},
+    observation::{Dev, Fault, FaultKind, HostPath, Mount, WritableFile, WritableFiles, covering},
     parse,
     sys::{ProcDir, limits::FDINFO},
 };

@@ -15,6 +15,9 @@ use crate::{mounts, wait_for};
 /// What the kubelet stand-in is given as `--cgroup-root`: all pods of the lab are below it.
 pub const PODS: &str = "/why-terminating-lab";
 
+/// That of a second kubelet, still below the first so that clean-up finds it.
+pub const SECOND_PODS: &str = "/why-terminating-lab/second";
+
 /// Where every other process of the lab is, in one hierarchy only: with version 1 their place in the
 /// other hierarchies looks like a real node's, with version 2 their unit is below it.
 pub const HOST: &str = "/why-terminating-lab-host";

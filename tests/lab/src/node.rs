@@ -74,6 +74,17 @@ impl Node {
         Ok(Self { layout, runtime, keep: true, moved: moved::Moved::from_now_on(), _turn: None })
     }
 
+    /// Starts a second kubelet on this machine, with a directory, a cgroup root, a runtime and an API server of its own.
+    /// It goes with the node.
+    pub fn second(&self) -> anyhow::Result<Self> {
+        let layout = self.layout.second();
+        create(layout.dir())?;
+        let runtime = RuntimeClient::new(&layout.socket(), Duration::from_secs(30))?;
+        let node = Self { layout, runtime, keep: true, moved: moved::Moved::from_now_on(), _turn: None };
+        node.start()?;
+        Ok(node)
+    }
+
     /// Starts a program in a running container and does not wait for it.
     pub fn start_in(&self, container: &str, name: &str, command: &[&str]) -> anyhow::Result<()> {
         containerd::start_in(&self.layout, container, name, command)
@@ -172,7 +183,7 @@ impl Node {
         let own = std::env::current_exe().context("find the lab's own binary")?;
         fs::copy(&own, layout.binary()).with_context(|| format!("copy {}", own.display()))?;
         fusectl::provide(layout)?;
-        cgroup::create(&format!("{}/kubepods/burstable", cgroup::PODS))?;
+        cgroup::create(&format!("{}/kubepods/burstable", layout.cgroup_root()))?;
         let containerd = containerd::start(layout)?;
         fs::write(layout.containerd().join("pid"), containerd.to_string())?;
         api::start(layout)?;

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::{cgroup, cri, image};
 
+/// The namespace of a second kubelet's pods.
+const OF_SECOND: &str = "lab-second";
+
 /// Which pod.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PodRef {
@@ -29,9 +32,17 @@ impl PodRef {
         Self { namespace, name: name.to_owned(), uid }
     }
 
+    /// The pod `name` of a second kubelet: its namespace is another, and says where its cgroup is.
+    pub fn of_second(name: &str) -> Self {
+        let namespace = OF_SECOND.to_owned();
+        let uid = uid_of(&namespace, name);
+        Self { namespace, name: name.to_owned(), uid }
+    }
+
     /// Its cgroup, as the kubelet names that of a burstable pod.
     pub fn cgroup(&self) -> String {
-        format!("{}/kubepods/burstable/pod{}", cgroup::PODS, self.uid)
+        let root = if self.namespace == OF_SECOND { cgroup::SECOND_PODS } else { cgroup::PODS };
+        format!("{root}/kubepods/burstable/pod{}", self.uid)
     }
 }
 

@@ -12,6 +12,7 @@ mod kubectl;
 mod page;
 mod running;
 mod together;
+mod two_kubelets;
 mod typed;
 
 use std::{process::ExitCode, time::Duration};
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
     trials.push(trial("before-a-deletion", together::before_a_deletion));
     trials.push(trial("what-a-force-would-cost", force::names_who_writes));
     trials.push(trial("false-kubelets", false_kubelets::are_not_believed));
+    trials.push(trial("two-kubelets", two_kubelets::each_has_its_own_pods));
     trials.push(trial("in-a-container", container::sees_what_root_sees));
     trials.push(trial("runs-as-deployed", container::runs_as_deployed));
     trials.push(trial("shown-by-kubectl", kubectl::shows_our_events));

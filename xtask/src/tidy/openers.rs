@@ -61,6 +61,7 @@ const THEIR_PATHS: &[(&str, &str)] = &[
     ("agent/src/host/holders/sockets.rs", "/proc"),
     ("agent/src/host/kubelet.rs", "/proc, and the kubelet's own configuration"),
     ("agent/src/host/kubelet/listener.rs", "/proc, and the kubelet's certificate, a file of root"),
+    ("agent/src/host/kubelet/outside_pods.rs", "the cgroup tree, in which there are no links"),
     ("agent/src/host/mount_copies.rs", "/proc"),
     ("agent/src/host/mounts/first.rs", "/proc"),
     ("agent/src/host/multipath.rs", "/sys"),

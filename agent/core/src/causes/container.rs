@@ -351,6 +351,18 @@ mod tests {
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
     }
 
+    /// Where nobody knows when it was deleted by force, the kubelet may still be waiting for its end.
+    #[test]
+    fn a_pod_that_was_deleted_by_force_is_to_be_killed_once_its_time_is_known_to_be_over() {
+        let mut seen = sample::running();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods.clear();
+        assert_eq!(causes(&seen), ["ForceDeletedStillRunning"]);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.heard.since_ms = Some(sample::NOW - 700_000);
+        assert_eq!(causes(&seen), ["KillNotAttempted", "ForceDeletedStillRunning"]);
+    }
+
     #[test]
     fn a_sidecar_waits_for_the_others() {
         let mut seen = sample::running();

@@ -294,7 +294,7 @@ mod tests {
         assert!(text(&seen).contains("no driver is registered"));
         // Its socket is there, and it is not.
         seen.csi = sample::mounted("ext4").csi;
-        assert!(text(&seen).contains("registered: exam.csi"));
+        assert!(text(&seen).contains("\"registered: exam.csi\""), "and nothing of sockets that somebody has left");
         let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
         let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
         info.listens = Seen::Seen(false);

@@ -92,6 +92,15 @@ mod tests {
         assert_eq!(causes(&seen), ["FileServerNotResponding"]);
     }
 
+    /// virtiofs waits where FUSE does: neither its mount alone nor the function alone says that it is waited for.
+    #[test]
+    fn virtiofs_is_not_accused_of_what_something_else_may_wait_for() {
+        assert_eq!(causes(&of("virtiofs", "vfs0", "schedule_something_new")), ["UninterruptibleTask"]);
+        let mut seen = of("virtiofs", "vfs0", "request_wait_answer");
+        seen.mounts.others[0].mounts.push(mount(11, "0:61", "/media", "fuse.s3fs"));
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+    }
+
     #[test]
     fn of_two_shares_neither_is_accused() {
         let mut seen = of("cifs", "//a/b", "wait_for_response");

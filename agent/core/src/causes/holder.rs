@@ -288,6 +288,16 @@ mod tests {
         }
     }
 
+    /// Mapped and closed: no list of descriptors shows it.
+    #[test]
+    fn a_mapped_file_has_a_cause_of_its_own() {
+        let mut seen = sample::mounted("ext4");
+        let mut search = held(&seen.holders[0].mount_point);
+        search.holders[0].how = How::Mapping(HostPath::from("/x/data"));
+        seen.holders[0] = search;
+        assert_eq!(causes(&seen), ["VolumeHeldByMapping"]);
+    }
+
     #[test]
     fn a_loop_device_on_a_file_in_the_volume() {
         let mut seen = sample::mounted("ext4");

@@ -91,7 +91,6 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
 /// Two mounts on the very same path: whoever unmounts one meets the other.
 pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
     let mounts = mounts_at(view, target);
-    let [first, .., last] = mounts.as_slice() else { return None };
     let as_evidence = |found: FindingBuilder, mount: &&Mount| {
         let line = format!(
             "{} of {} on {}, id {} on {}",
@@ -103,7 +102,7 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
         );
         found.evidence("mountinfo of the kubelet", line)
     };
-    if let Some(covered) = covered_root(view, &mounts) {
+    if let (2.., Some(covered)) = (mounts.len(), covered_root(view, &mounts)) {
         let root = &view.seen.node.kubelet_root;
         let found = of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
             .probable("which of the mounts the kubelet sees")
@@ -113,6 +112,8 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
             .root(root.show());
         return Some(mounts.iter().chain([&covered]).fold(found, as_evidence).finish());
     }
+    let mounts = over_each_other(view, target);
+    let [first, .., last] = mounts.as_slice() else { return None };
     let publisher = match &volume.vol_data {
         VolData::Read(data) => words::csi_driver(&data.driver),
         _ => "the kubelet".into(),
@@ -133,6 +134,21 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
 
 fn mounts_at<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
     view.kubelet_mounts().iter().filter(|mount| mount.mount_point == *path).collect()
+}
+
+/// The mounts that stand on each other there, the lowest first. Others at the same path are hidden below what the path leads
+/// through: copies, which go with these.
+fn over_each_other<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
+    let mut all = mounts_at(view, path);
+    let mut stack = Vec::new();
+    let mut next = view.mount_at(path);
+    while let Some(mount) = next {
+        all.retain(|other| other.id != mount.id);
+        next = all.iter().copied().find(|below| below.id == mount.parent);
+        stack.push(mount);
+    }
+    stack.reverse();
+    stack
 }
 
 /// The mount of the kubelet's root that another one hides, if one of these stands in it: then there are two, because
@@ -242,6 +258,19 @@ mod tests {
         assert_eq!(causes(&seen), ["VolumeMountedTwice"]);
         let text = serde_json::to_string(&crate::gates::judge(&seen).pods[0].findings).unwrap();
         assert!(text.contains("CSI driver exam.csi") && !text.contains("--root-dir"), "{text}");
+    }
+
+    /// It was propagated to below the bind, where nobody sees it: `umount` takes both away.
+    #[test]
+    fn a_directory_that_is_bound_over_itself_is_no_second_mount() {
+        let mut seen = sample::mounted("tmpfs");
+        let of_one = causes(&seen);
+        let mut copy = table(&mut seen)[0].clone();
+        (table(&mut seen)[0].parent, copy.id, copy.parent) = (31, 47, 30);
+        let (root, mut over) = (mount(30, "8:1", "/", "ext4"), mount(31, "8:1", "/var/lib/kubelet", "ext4"));
+        over.parent = 30;
+        table(&mut seen).extend([copy, root, over]);
+        assert_eq!(causes(&seen), of_one);
     }
 
     /// Each mount arrives below both mounts of the kubelet's root.

@@ -135,6 +135,8 @@ mod tests {
         let mut seen = after_a_boot();
         sandbox(&mut seen).network = Seen::Missing;
         assert_eq!(causes(&seen), ["TerminationNotFinished"], "it has no network of its own");
+        sandbox(&mut seen).network = network(false, false);
+        assert_eq!(causes(&seen), ["TerminationNotFinished"], "its network is there");
         let mut seen = after_a_boot();
         seen.pod_dirs = Seen::Seen(Vec::new());
         assert_eq!(causes(&seen), ["StatusNotReported"], "the kubelet came further");

@@ -89,6 +89,11 @@ mod tests {
         assert_eq!(report.node_findings[0].finding.cause.id, "NetworkNotReady");
         assert_eq!(report.node_findings[0].pods, [sample::pod()]);
         assert_eq!((report.pods[0].verdict, report.pods[0].findings.len()), (Verdict::Stuck, 0));
+        let mut before = seen.clone();
+        runtime(&mut before).containers[0].state = ContainerState::Running;
+        assert_ne!(judge(&before).pods[0].gate, report.pods[0].gate);
+        let held = |seen: &Observation| judge(seen).node_findings.iter().any(|found| !found.pods.is_empty());
+        assert!(held(&seen) && !held(&before), "it waits for its container first");
         runtime(&mut seen).name = "cri-o".into();
         assert_eq!(causes(&seen), ["CniTeardownFailing"], "it may go by its cache");
     }

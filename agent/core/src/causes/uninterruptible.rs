@@ -214,6 +214,19 @@ mod tests {
     }
 
     #[test]
+    fn what_several_threads_wait_for_is_told_by_the_first() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "request_wait_answer");
+        with_fuse(&mut seen);
+        let of_one = judge(&seen).pods[0].findings.clone();
+        let mut thread = seen.processes[0].threads[0].clone();
+        (thread.tid, thread.comm) = (INIT + 1, "second".into());
+        seen.processes[0].threads.push(thread);
+        seen.processes[0].thread_count = 2;
+        assert_eq!(judge(&seen).pods[0].findings, of_one);
+    }
+
+    #[test]
     fn a_thread_that_exits_alone_counts_too() {
         let mut seen = sample::running();
         let mut thread = seen.processes[0].threads[0].clone();

@@ -93,6 +93,18 @@ mod tests {
     }
 
     #[test]
+    fn who_would_hold_a_sub_path_is_told_too() {
+        let mut seen = running(Vec::new());
+        let sub_path = sample::sub_path(Seen::Seen(true), false);
+        let holders = vec![holder(Owner::Host, CopyKind::Original)];
+        let search = HolderSearch { mount_point: sub_path.path.clone(), holders, ..seen.holders[0].clone() };
+        seen.holders.push(search);
+        sample::table(&mut seen).push(sample::mount(50, "0:42", sub_path.path.as_str().unwrap(), "ext4"));
+        sample::pod_dir(&mut seen).sub_paths.push(sub_path);
+        assert_eq!(causes(&seen), ["SubPathBusy"]);
+    }
+
+    #[test]
     fn nobody_is_looked_for_unless_that_is_asked() {
         let mut seen = running(vec![holder(Owner::Host, CopyKind::Original)]);
         seen.before = false;

@@ -201,6 +201,10 @@ fn inside_the_grace_period_it_progresses() {
     api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
     seen.cgroups = Seen::Failed(Fault::new("cgroups", (FaultKind::Failed, "no kubepods cgroup was found")));
     assert_eq!(sample::verdict(&seen), Verdict::Progressing);
+    // With the deadline its time is over.
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW, grace_s: 30 });
+    assert_eq!(sample::verdict(&seen), Verdict::CannotTell);
 }
 
 /// The kubelet's next try may do, so what only says that it has not been done yet proves nothing.
@@ -423,6 +427,16 @@ fn a_pod_just_past_its_deadline_is_given_the_time_to_go() {
     let Seen::Seen(api) = &mut seen.api else { unreachable!() };
     api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - 5_000, grace_s: 30 });
     assert_eq!(sample::verdict(&seen), Verdict::Progressing);
+}
+
+#[test]
+fn a_pod_of_which_nothing_is_left_but_the_runtimes_records_is_gone() {
+    let mut seen = sample::mounted("ext4");
+    sample::table(&mut seen).clear();
+    seen.pod_dirs = Seen::Seen(Vec::new());
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods.clear();
+    assert_eq!((judge(&seen).verdict, judge(&seen).pods.len()), (Verdict::Clear, 0));
 }
 
 #[test]

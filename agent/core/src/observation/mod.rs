@@ -25,6 +25,7 @@ pub mod sample;
 mod seen;
 mod shim;
 mod volume;
+mod walk;
 mod writable;
 
 use std::collections::BTreeSet;
@@ -51,6 +52,7 @@ pub use runtime::*;
 pub use seen::Seen;
 pub use shim::Shim;
 pub use volume::*;
+pub use walk::{covering, mounted_at, way, within};
 pub use writable::*;
 
 /// Everything seen in one look at the node.

@@ -257,9 +257,9 @@ impl<'a> PodView<'a> {
         self.seen.mounts.kubelet.get().map(|table| table.mounts.as_slice()).unwrap_or_default()
     }
 
-    /// The kubelet's mount whose mount point is exactly `path`, the topmost if there are several.
+    /// The kubelet's mount whose mount point is exactly `path`, of several that which is not hidden.
     pub fn mount_at(&self, path: &HostPath) -> Option<&'a Mount> {
-        self.kubelet_mounts().iter().rfind(|mount| mount.mount_point == *path)
+        mounted_at(self.kubelet_mounts(), path)
     }
 
     /// The mounts strictly below `path` in the kubelet's namespace, deepest first.

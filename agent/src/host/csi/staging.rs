@@ -1,5 +1,7 @@
 //! Staged volumes: `<root-dir>/plugins/kubernetes.io/csi/<driver>/<sha256>/globalmount`.
 
+use std::collections::BTreeSet;
+
 use super::super::{HostRoot, tree::Tree, volumes::read_vol_data};
 use crate::observation::{HostPath, Mount, MountTable, Seen, StagingMount, VolData};
 
@@ -12,7 +14,7 @@ pub fn staging(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> 
     let staged = |mount: &Mount| {
         let (driver, beside) = staged_volume(&mount.mount_point, &plugins)?;
         let shows_same = |other: &&Mount| other.dev == mount.dev && other.mount_point.is_below(&pods);
-        let used_by = table.mounts.iter().filter(shows_same).map(|other| other.mount_point.clone());
+        let used_by: BTreeSet<_> = table.mounts.iter().filter(shows_same).map(|other| &other.mount_point).collect();
         let vol_data = match &tree {
             Seen::Seen(tree) => read_vol_data(tree, &beside.join("vol_data.json")),
             Seen::Missing | Seen::NotAsked => VolData::Missing,
@@ -20,9 +22,11 @@ pub fn staging(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> 
         };
         let staged_ms = tree.get().and_then(|tree| Some(tree.facts(&beside).get()?.changed_ms));
         let (path, dev) = (mount.mount_point.clone(), mount.dev);
-        Some(StagingMount { driver, path, dev, vol_data, used_by: used_by.collect(), staged_ms })
+        Some(StagingMount { driver, path, dev, vol_data, used_by: used_by.into_iter().cloned().collect(), staged_ms })
     };
-    table.mounts.iter().filter_map(staged).collect()
+    // Where the kubelet's directory was bound over itself, each is in the table twice.
+    let mut met = BTreeSet::new();
+    table.mounts.iter().filter(|mount| met.insert((&mount.mount_point, mount.dev))).filter_map(staged).collect()
 }
 
 /// The driver's directory and the volume's, if `point` is a `globalmount` or below one (some

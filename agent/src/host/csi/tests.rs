@@ -1,7 +1,10 @@
 use std::{fs, os::unix::net::UnixListener};
 
 use super::*;
-use crate::{observation::VolData, parse::mountinfo::mounts};
+use crate::{
+    observation::{Mount, VolData},
+    parse::mountinfo::mounts,
+};
 
 const DEADLINE: Duration = Duration::from_millis(300);
 
@@ -44,6 +47,17 @@ fn finds_what_is_staged_and_who_uses_it() {
     assert_eq!(found[0].used_by.len(), 1);
     assert!(found[0].used_by[0].as_str().unwrap().ends_with("pv-csi-1/mount"));
     assert_eq!((&found[1].vol_data, found[1].used_by.len()), (&VolData::Missing, 0));
+}
+
+/// Where the kubelet's directory was bound over itself.
+#[test]
+fn what_is_in_the_table_twice_is_staged_once() {
+    let (_dir, root) = root();
+    let mut table = table(&root);
+    let once = staging(&HostRoot::default(), &root, &table);
+    let copies: Vec<_> = table.mounts.iter().map(|mount| Mount { id: mount.id + 100, ..mount.clone() }).collect();
+    table.mounts.extend(copies);
+    assert_eq!(staging(&HostRoot::default(), &root, &table), once);
 }
 
 #[test]

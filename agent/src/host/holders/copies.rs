@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 
 use super::space::{MountCopy, Namespace, Space};
 use crate::{
-    host::mounts::{Table, within},
-    observation::{CopyKind, Dev, HostPath, Mount},
+    host::mounts::Table,
+    observation::{CopyKind, Dev, HostPath, Mount, within},
     parse::mountinfo::RawMount,
 };
 

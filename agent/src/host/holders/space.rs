@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     host::{
         HostRoot,
-        mounts::{MountReader, Table, covering, within},
+        mounts::{MountReader, Table},
         tree::Tree,
     },
-    observation::{CopyKind, HostPath, Mount, MountTable},
+    observation::{CopyKind, HostPath, Mount, MountTable, covering, within},
     sys::{self, ProcDir},
 };
 

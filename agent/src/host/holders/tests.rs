@@ -7,7 +7,7 @@ use super::*;
 use crate::host::mounts::living;
 use crate::{
     host::{child::Prober, mounts::test_mounts::Namespace},
-    observation::{HostPath, How},
+    observation::{HostPath, How, mounted_at},
 };
 
 /// A namespace that plays the kubelet's, with a shared tmpfs on which a volume is mounted.
@@ -40,7 +40,7 @@ impl Stage {
         let mut reader = MountReader::new(self.base.as_str().into());
         let table = reader.kubelet(self.ns.pid()).get().cloned().unwrap();
         let point = HostPath::from(self.volume.as_str());
-        let target = table.mounts.iter().find(|mount| mount.mount_point == point).cloned().unwrap();
+        let target = mounted_at(&table.mounts, &point).cloned().unwrap();
         let mut found = search(&[target], &table, &mut reader, options);
         assert_eq!(found.len(), 1);
         found.remove(0)

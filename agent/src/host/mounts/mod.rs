@@ -7,12 +7,12 @@
 mod budget;
 mod first;
 mod living;
-mod path;
 mod table;
 #[cfg(test)]
 pub(crate) mod test_mounts;
 #[cfg(test)]
 mod tests;
+mod touchable;
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -23,13 +23,12 @@ use std::{
 use budget::Budget;
 pub use first::FirstTable;
 pub(super) use living::living;
-pub(super) use path::within;
-pub use path::{covering, touchable, way};
 pub(super) use table::Table;
 use table::{Source as Anew, Text, is_too_long};
+pub use touchable::touchable;
 
 use crate::{
-    observation::{Dev, Fault, FaultKind, HostPath, Mount, MountTable, Seen, Source},
+    observation::{Dev, Fault, FaultKind, HostPath, Mount, MountTable, Seen, Source, within},
     parse::mountinfo::{Parsed, RawMount},
     sys::ProcDir,
 };
@@ -62,7 +61,7 @@ impl MountReader {
         let root = self.kubelet_root.clone();
         self.filtered(pid, true, |mount| {
             let point = mount.mount_point();
-            path::within(&point, root.as_bytes()) || path::within(root.as_bytes(), &point) || mount.needs_server()
+            within(&point, root.as_bytes()) || within(root.as_bytes(), &point) || mount.needs_server()
         })
     }
 
@@ -70,7 +69,7 @@ impl MountReader {
     /// they stand on.
     pub fn below_root(&mut self, pid: u32) -> Seen<MountTable> {
         let root = self.kubelet_root.clone();
-        self.filtered(pid, true, |mount| path::within(&mount.mount_point(), root.as_bytes()))
+        self.filtered(pid, true, |mount| within(&mount.mount_point(), root.as_bytes()))
     }
 
     /// Of any namespace the file systems that need a server and those of `devs`, with the mounts

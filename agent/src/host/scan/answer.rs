@@ -291,8 +291,7 @@ impl Scan<'_> {
 
     fn holders(&mut self, paths: &[HostPath], deadline: Duration, seen: &mut Observation) {
         let Some(table) = seen.mounts.kubelet.get() else { return };
-        let topmost = |path: &HostPath| table.mounts.iter().rfind(|mount| mount.mount_point == *path).cloned();
-        let targets: Vec<Mount> = paths.iter().filter_map(topmost).collect();
+        let targets: Vec<Mount> = paths.iter().filter_map(|path| mounted_at(&table.mounts, path).cloned()).collect();
         let census = self.census.get_or_init(Census::take);
         let options =
             holders::Options { prober: Some(self.prober), census: Some(census), deadline, ..Default::default() };
@@ -342,7 +341,7 @@ impl Scan<'_> {
     fn fuse_answer(&mut self, number: u32, at: &HostPath, deadline: Option<Duration>, seen: &mut Observation) {
         let connection = seen.fuse.iter_mut().find(|connection| connection.number == number);
         let table = seen.mounts.kubelet.get();
-        let mount = table.and_then(|table| table.mounts.iter().rfind(|mount| mount.mount_point == *at));
+        let mount = table.and_then(|table| mounted_at(&table.mounts, at));
         let (Some(connection), Some(mount), Some(deadline)) = (connection, mount, deadline) else { return };
         if self.options.probe_fuse && self.fuse_answers < MAX_FUSE_ANSWERS {
             self.fuse_answers += 1;

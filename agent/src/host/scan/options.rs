@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    host::{PodFilter, Sockets, api::Relay},
+    host::{PodFilter, Sockets, api::Relay, kubelet::Which},
     observation::{ApiFacts, Seen},
 };
 
@@ -13,7 +13,7 @@ pub struct Options {
     /// The node's name.
     pub node_name: Option<String>,
     /// Which of several kubelets.
-    pub kubelet_pid: Option<u32>,
+    pub kubelet: Which,
     /// The kubelet's directory.
     pub kubelet_root: Option<PathBuf>,
     /// The runtime's socket.

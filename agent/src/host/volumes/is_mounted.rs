@@ -3,8 +3,8 @@
 
 use super::PodDirReader;
 use crate::{
-    host::mounts::{covering, touchable},
-    observation::{HostPath, Seen},
+    host::mounts::touchable,
+    observation::{HostPath, Seen, covering},
 };
 
 /// The first kubelet that asks `statx` for `STATX_ATTR_MOUNT_ROOT`. Older ones compare the

@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 
 use findings::PodUid;
 
-use super::{HostRoot, mounts::within, tree::Tree};
+use super::{HostRoot, tree::Tree};
 use crate::{
-    observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen},
+    observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen, within},
     sys::{Entry, EntryKind},
 };
 

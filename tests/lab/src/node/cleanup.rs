@@ -96,16 +96,16 @@ fn end(pid: i32) -> anyhow::Result<()> {
     process::signal(pid, Signal::SIGCONT)
 }
 
-/// The kubelet stand-in, if the recorded pid is still a process of the lab.
+/// The kubelet stand-ins, if the recorded pids are still processes of the lab.
 fn recorded_pids(layout: &Layout) -> Vec<i32> {
     let own = cgroup::all_processes().unwrap_or_default();
-    let text = fs::read_to_string(layout.kubelet_pid()).unwrap_or_default();
-    text.trim().parse().ok().into_iter().filter(|pid| own.contains(pid)).collect()
+    let texts = kubelets(layout).map(|of| fs::read_to_string(of.kubelet_pid()).unwrap_or_default());
+    texts.iter().filter_map(|text| text.trim().parse().ok()).filter(|pid| own.contains(pid)).collect()
 }
 
 /// Shims listen outside of containerd's state directory; each bundle says where.
 fn shim_sockets(layout: &Layout) -> Vec<PathBuf> {
-    let bundles = fs::read_dir(layout.bundles()).into_iter().flatten().flatten();
+    let bundles = kubelets(layout).into_iter().filter_map(|of| fs::read_dir(of.bundles()).ok()).flatten().flatten();
     bundles
         .filter_map(|bundle| fs::read_to_string(bundle.path().join("address")).ok())
         .filter_map(|address| address.trim().strip_prefix("unix://").map(PathBuf::from))
@@ -154,9 +154,15 @@ pub fn loop_devices(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The first kubelet's and those of a second, if there was one.
+fn kubelets(layout: &Layout) -> [Layout; 2] {
+    [layout.clone(), layout.second()]
+}
+
 /// The services that were started: each has a log.
 fn units(layout: &Layout) -> Vec<String> {
-    let logs = fs::read_dir(layout.dir().join("log")).into_iter().flatten().flatten();
+    let dirs = kubelets(layout).map(|of| of.dir().join("log"));
+    let logs = dirs.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().flatten();
     logs.filter_map(|log| Some(log.path().file_stem()?.to_str()?.to_owned())).collect()
 }
 

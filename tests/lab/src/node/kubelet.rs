@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use anyhow::Context as _;
 
 use super::{Layout, NODE_NAME};
-use crate::{Launch, cgroup, wait_for};
+use crate::{Launch, wait_for};
 
 /// In what circumstances the kubelet runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +34,7 @@ pub fn start(layout: &Layout, restart: Restart) -> anyhow::Result<i32> {
         .arg(format!("--root-dir={}", layout.kubelet_root().display()))
         .arg(format!("--config={}", layout.kubelet_config().display()))
         .arg(format!("--container-runtime-endpoint=unix://{}", layout.socket().display()))
-        .arg(format!("--cgroup-root={}", cgroup::PODS))
+        .arg(format!("--cgroup-root={}", layout.cgroup_root()))
         .arg(format!("--hostname-override={NODE_NAME}"))
         .arg(format!("--kubeconfig={}", layout.kubeconfig().display()));
     if restart.programs_missing {

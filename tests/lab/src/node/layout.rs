@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cgroup;
+
+/// The directory of a second kubelet in that of the first.
+const SECOND: &str = "second";
+
 /// The paths of one node in a directory.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -12,6 +17,16 @@ impl Layout {
     /// A node in `dir`.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
+    }
+
+    /// Where everything of a second kubelet on the same machine is.
+    pub fn second(&self) -> Self {
+        Self::new(self.dir.join(SECOND))
+    }
+
+    /// The kubelet's `--cgroup-root`. No two kubelets share one: each removes the cgroups of pods it does not know.
+    pub fn cgroup_root(&self) -> &'static str {
+        if self.dir.ends_with(SECOND) { cgroup::SECOND_PODS } else { cgroup::PODS }
     }
 
     /// The node's directory.

@@ -32,6 +32,23 @@ fn a_slave_of_a_slave_is_tied_too() {
     assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Propagated));
 }
 
+/// So a node is set up whose kubelet's directory was bound over itself to make it shared.
+#[test]
+fn a_volume_in_a_directory_that_is_bound_over_itself() {
+    let mut stage = Stage::new();
+    let (base, volume) = (stage.base.clone(), stage.volume.clone());
+    stage.ns.run(&format!(
+        "umount {volume} && mount --bind {base}/pods {base}/pods && mount -t tmpfs vol {volume} && echo x > {volume}/file"
+    ));
+    let at_volume = stage.ns.run(&format!("grep -c ' {volume} ' /proc/self/mountinfo"));
+    assert_eq!(at_volume, "2\n", "the other one is below the bind, where nobody comes to it");
+    let stands = stage.ns.spawn(&format!("env -C {volume} sleep 1000"));
+    let reads = stage.ns.spawn(&holding(&format!("{volume}/file")));
+    let found = stage.judged();
+    let held: Vec<_> = found.holders.iter().map(|holder| (holder.pid, holder.copy)).collect();
+    assert_eq!(held, [(stands, CopyKind::Original), (reads, CopyKind::Original)]);
+}
+
 #[test]
 fn copies_that_nothing_ties() {
     for (propagation, prepare, hold) in [

@@ -1,9 +1,9 @@
 //! Which mounts a path leads through, from the table alone.
 
-use crate::observation::{Fault, FaultKind, HostPath, Mount};
+use super::{HostPath, Mount};
 
 /// Whether `path` is `parent` or lies below it, by whole components. Both are absolute.
-pub(in crate::host) fn within(path: &[u8], parent: &[u8]) -> bool {
+pub fn within(path: &[u8], parent: &[u8]) -> bool {
     let parent = parent.strip_suffix(b"/").unwrap_or(parent);
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
@@ -34,21 +34,15 @@ pub fn covering<'a>(mounts: &'a [Mount], path: &HostPath) -> Option<&'a Mount> {
     way(mounts, path).pop()
 }
 
-/// Whether `path` can be opened or listed without asking any server.
+/// The mount at exactly this path, which is what `umount` of the path takes away: of several that which the walk ends on.
 ///
-/// # Errors
-/// The reason, when a file system on the way needs a server.
-pub fn touchable(mounts: &[Mount], path: &HostPath) -> Result<(), Fault> {
-    match way(mounts, path).into_iter().find(|mount| mount.needs_server()) {
-        None => Ok(()),
-        Some(mount) => {
-            let (fs_type, point) = (findings::clean(&mount.fs_type, 40), mount.mount_point.show());
-            Err(Fault::new(
-                path.show(),
-                (FaultKind::NotAsked, format!("lies on {point} ({fs_type}), which could block and is not touched")),
-            ))
-        }
-    }
+/// The last of the table may be another: where a directory was bound over itself, a volume mounted in there is propagated
+/// to the same place below that bind, where nobody comes to it.
+pub fn mounted_at<'a>(mounts: &'a [Mount], path: &HostPath) -> Option<&'a Mount> {
+    let last = mounts.iter().rfind(|mount| mount.mount_point == *path)?;
+    let is_only = mounts.iter().filter(|mount| mount.mount_point == *path).count() == 1;
+    let shown = || covering(mounts, path).filter(|mount| mount.mount_point == *path);
+    if is_only { Some(last) } else { shown().or(Some(last)) }
 }
 
 #[cfg(test)]
@@ -78,14 +72,6 @@ mod tests {
     }
 
     #[test]
-    fn keeps_off_what_needs_a_server() {
-        let all = mounts(TABLE, |_| true).mounts;
-        assert!(touchable(&all, &"/a/b".into()).is_ok());
-        let fault = touchable(&all, &"/a/net/x".into()).unwrap_err();
-        assert!(fault.says.contains("/a/net (fuse.s3fs)"), "{fault}");
-    }
-
-    #[test]
     fn components_are_whole() {
         assert!(within(b"/a/b", b"/a") && within(b"/a", b"/a") && within(b"/a", b"/"));
         assert!(!within(b"/ab", b"/a") && !within(b"/a", b"/a/b"));
@@ -99,5 +85,23 @@ mod tests {
             });
         assert_eq!(covering(&all.mounts, &"/a".into()).unwrap().id, 1);
         assert!(way(&[], &"/a".into()).is_empty());
+    }
+
+    /// As Linux 6.18 shows it: `/k` bound over itself on a shared mount, then a volume mounted in it.
+    #[test]
+    fn of_several_at_one_path_the_one_that_is_not_hidden() {
+        let bound = "63 43 0:39 / / rw shared:1 - tmpfs b rw
+64 63 0:39 /k /k rw shared:1 - tmpfs b rw
+65 64 0:40 / /k/v rw shared:2 - tmpfs vol rw
+66 63 0:40 / /k/v rw shared:2 - tmpfs vol rw
+";
+        let id = |table: &str| mounted_at(&mounts(table.as_bytes(), |_| true).mounts, &"/k/v".into()).map(|m| m.id);
+        assert_eq!(id(bound), Some(65));
+        // One over the other.
+        assert_eq!(id(&format!("{bound}67 65 0:41 / /k/v rw - tmpfs over rw\n")), Some(67));
+        // Of those that are all hidden, or of which the way is not known, the last.
+        assert_eq!(id(&bound.replace("65 64", "65 63")), Some(66));
+        assert_eq!(id("65 64 0:40 / /k/v rw - tmpfs vol rw\n"), Some(65));
+        assert_eq!(id("64 63 0:39 /k /k rw - tmpfs b rw\n"), None);
     }
 }
