@@ -120,7 +120,7 @@ fn last_hold(incident: &Incident) -> Option<&Hold> {
 
 fn holds(incident: &Incident) -> Option<Note> {
     // What goes by itself is nobody's work.
-    let hold = main_hold(incident).filter(|hold| hold.verdict == Verdict::Stuck)?;
+    let hold = main_hold(incident).filter(|hold| matches!(hold.verdict, Verdict::Stuck | Verdict::CannotTell))?;
     let namespace = &incident.object.name;
     let chain: Vec<&str> = hold.chain.iter().map(|link| link.subject.as_str()).collect();
     let text = format!(
