@@ -119,7 +119,7 @@ fn last_hold(incident: &Incident) -> Option<&Hold> {
 }
 
 fn holds(incident: &Incident) -> Option<Note> {
-    let hold = main_hold(incident)?;
+    let hold = main_hold(incident).filter(|hold| hold.verdict != Verdict::Progressing)?;
     let namespace = &incident.object.name;
     let chain: Vec<&str> = hold.chain.iter().map(|link| link.subject.as_str()).collect();
     let text = format!(
@@ -238,6 +238,21 @@ mod tests {
         }
         assert_eq!(announcer.due(&[incident(&["left"])], at(2), DATE), []);
         assert_eq!(announcer.due(&[incident(&["left"])], at(6), DATE).len(), 1);
+    }
+
+    /// As on a real cluster: a pod was let go, and its namespace was not empty at the next look.
+    #[test]
+    fn what_goes_by_itself_is_not_told_as_what_holds() {
+        let mut announcer = Announcer::default();
+        let mut one = incident(&["holder", "emptying"]);
+        one.holds[1].verdict = Verdict::Progressing;
+        let note = announcer.due(std::slice::from_ref(&one), at(0), DATE).remove(0);
+        assert!(note.note.contains("Chain: holder."), "{note:?}");
+        announcer.written(&note, at(0));
+        one.holds[0].until = Some(DATE);
+        assert_eq!(announcer.due(std::slice::from_ref(&one), at(1), DATE), []);
+        one.holds[1].verdict = Verdict::CannotTell;
+        assert_eq!(announcer.due(&[one], at(1), DATE).len(), 1);
     }
 
     #[test]
