@@ -201,6 +201,10 @@ down() {
         # shellcheck disable=SC2086
         iptables -t nat -D $rule 2>/dev/null || true
     done 2>/dev/null <$state/run/rules || true
+    # The kubelet's own, which it leaves.
+    for family in iptables ip6tables; do
+        $family-save -c 2>/dev/null | grep -v KUBE- | $family-restore -c 2>/dev/null || true
+    done
     ip link del $bridge 2>/dev/null || true
     for namespace in $(ip netns list 2>/dev/null | awk '/^cni-/ { print $1 }'); do ip netns del "$namespace" || true; done
     if [ -n "$(mounts)" ]; then
@@ -210,12 +214,14 @@ down() {
     fi
     rm -rf $state $run
     rm -f /var/lib/cni/results/e2e-*
+    rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
     [ ! -e /var/lib/kubelet/.why-terminating-e2e ] || rm -rf --one-file-system /var/lib/kubelet
     left=$({
         pgrep -f "($state|$run)/"
         find /sys/fs/cgroup -maxdepth 2 -name kubepods
         ip -o link show $bridge
         iptables -t nat -S PREROUTING | grep 10.89.0.1
+        { iptables-save; ip6tables-save; } | grep '^:KUBE-'
     } 2>/dev/null || true)
     [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
 }

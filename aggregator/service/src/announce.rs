@@ -229,14 +229,6 @@ mod tests {
         assert!((2..=14).contains(&written), "{written}");
     }
 
-    /// A namespace whose last pod has just gone, say.
-    #[test]
-    fn what_goes_by_itself_holds_nothing() {
-        let mut one = incident(&["a"]);
-        one.holds[0].verdict = Verdict::Progressing;
-        assert_eq!(Announcer::default().due(&[one], at(0), DATE), []);
-    }
-
     #[test]
     fn what_is_found_after_a_minute_is_told_then() {
         let mut announcer = Announcer::default();
@@ -247,6 +239,21 @@ mod tests {
         }
         assert_eq!(announcer.due(&[incident(&["left"])], at(2), DATE), []);
         assert_eq!(announcer.due(&[incident(&["left"])], at(6), DATE).len(), 1);
+    }
+
+    /// As on a real cluster: a pod was let go, and its namespace was not empty at the next look.
+    #[test]
+    fn what_goes_by_itself_is_not_told_as_what_holds() {
+        let mut announcer = Announcer::default();
+        let mut one = incident(&["holder", "emptying"]);
+        one.holds[1].verdict = Verdict::Progressing;
+        let note = announcer.due(std::slice::from_ref(&one), at(0), DATE).remove(0);
+        assert!(note.note.contains("Chain: holder."), "{note:?}");
+        announcer.written(&note, at(0));
+        one.holds[0].until = Some(DATE);
+        assert_eq!(announcer.due(std::slice::from_ref(&one), at(1), DATE), []);
+        one.holds[1].verdict = Verdict::CannotTell;
+        assert_eq!(announcer.due(&[one], at(1), DATE).len(), 1);
     }
 
     #[test]
