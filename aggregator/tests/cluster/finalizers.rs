@@ -56,6 +56,21 @@ fn a_controller_that_is_not_ready_or_does_not_finish() {
     assert_eq!(look(blocked, everything()).causes(), ["FinalizerControllerBlocked"]);
 }
 
+/// As when it was scaled up again: it needs a moment for what has waited.
+#[test]
+fn a_controller_that_has_just_become_ready_has_a_minute() {
+    for (seconds, verdict) in [(5, Verdict::Progressing), (120, Verdict::Stuck)] {
+        let world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+        let since = world.ago(seconds);
+        let world = world.change("/apis/apps/v1/deployments", "op", |one| {
+            one["status"]["conditions"] = json!([{"type": "Available", "status": "True", "lastTransitionTime": since}]);
+        });
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), ["FinalizerControllerFailing"]);
+        assert_eq!(looked.report.roots[0].verdict, verdict, "ready for {seconds} s");
+    }
+}
+
 #[test]
 fn an_object_whose_update_is_refused() {
     let warning = |kind: &str, name: &str| {

@@ -349,7 +349,7 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     }
     let Reported { cause, words, evidence, refused } = reported::of(lister, case.target, case.meta, diagnosis);
     let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
-    let young = case.is_young(diagnosis);
+    let young = case.is_young(diagnosis) || runner.is_new(lister);
     // One that reports on the object is not refused itself; it may work as another account.
     let worked_as = if evidence.is_none() { Some(&runner.account) } else { refused.as_ref() };
     if let Some((account, how)) =

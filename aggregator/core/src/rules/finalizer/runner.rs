@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
+use super::held::SLOW;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -23,6 +26,8 @@ pub struct Runner<'a> {
     pub workload: Option<&'a Workload>,
     ready: i64,
     wanted: i64,
+    /// Since when it is ready, as far as it says.
+    ready_since: Option<Timestamp>,
 }
 
 /// How a runner stands, what is to be said first last.
@@ -40,7 +45,9 @@ impl<'a> Runner<'a> {
     /// A workload.
     pub fn workload(target: ObjectRef, object: &'a Workload) -> Self {
         let account = (target.namespace.clone().unwrap_or_default(), object.account().to_owned());
-        Runner { target, account, workload: Some(object), ready: object.ready(), wanted: object.wanted() }
+        let (ready, wanted) = (object.ready(), object.wanted());
+        let ready_since = true_since(&object.status.conditions, "Available");
+        Runner { target, account, workload: Some(object), ready, wanted, ready_since }
     }
 
     fn pod(pod: &Pod) -> Self {
@@ -52,7 +59,13 @@ impl<'a> Runner<'a> {
             workload: None,
             ready: is_ready.into(),
             wanted: 1,
+            ready_since: true_since(&pod.status.conditions, "Ready"),
         }
+    }
+
+    /// Whether it has only just become ready: what has waited for it is not finished at once.
+    pub fn is_new(&self, lister: &Lister) -> bool {
+        self.ready_since.is_some_and(|since| lister.state.seconds_since(since).abs() < SLOW)
     }
 
     /// How it stands.
@@ -73,6 +86,10 @@ impl<'a> Runner<'a> {
             (None, _) => "a pod of no known workload, not ready".to_owned(),
         }
     }
+}
+
+fn true_since(conditions: &[Condition], kind: &str) -> Option<Timestamp> {
+    condition(conditions, kind).filter(|condition| condition.status == "True")?.last_transition_time
 }
 
 /// Looks for what runs as one of `accounts`. Of those that matter most, the `foremost`, nothing is left out: the search
