@@ -320,6 +320,7 @@ mod tests {
         assert_eq!(finding.confidence, findings::Confidence::Proven);
         let text = serde_json::to_string(&finding).unwrap();
         assert!(text.contains("no driver answers; nobody listens at /reg.sock"), "{text}");
+        assert!(text.contains("no driver that answers in plugins_registry has this name"), "{text}");
         refuse(&mut seen, FaultKind::TimedOut);
         let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
         assert_eq!((finding.cause.id, finding.confidence), ("CsiDriverNotRegistered", findings::Confidence::Probable));

@@ -263,12 +263,14 @@ mod tests {
         assert_eq!(root(&seen), "S (sleeping) in tcp_recvmsg, of the host, in no pod and no unit");
         seen.fuse[0].servers[0].wchan = Seen::Seen(String::new());
         assert_eq!(root(&seen), "S (sleeping), of the host, in no pod and no unit");
+        sample::table(&mut seen).push(mount(59, "0:41", "/mnt/other", "fuse.sshfs"));
         // One of the two is hidden, or over the other.
         for id in [60, 61] {
             sample::table(&mut seen).push(mount(id, "0:40", "/mnt/media", "fuse.s3fs"));
         }
         let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
         assert!(text.contains("/mnt/media shows 0:40, mounted in 1 place; an abort ends it in all"), "{text}");
+        assert!(!text.contains("/mnt/other"), "{text}");
     }
 
     /// A writer may be held back by the disk as well, so what counts is whether a request waits.

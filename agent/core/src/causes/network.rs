@@ -84,6 +84,13 @@ mod tests {
         let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: false, missing: true };
         facts.sandboxes[0].network = Seen::Seen(network.clone());
         assert_eq!(judge(&seen).node_findings, [], "it holds nothing here");
+        let mut other = runtime(&mut seen).sandboxes[0].clone();
+        other.pod.uid = findings::PodUid::parse("00000000-0000-4000-8000-000000000000").unwrap();
+        other.network = Seen::Seen(NetworkNamespace { pinned: true, ..network.clone() });
+        let mut beside = seen.clone();
+        runtime(&mut beside).sandboxes[0].ready = true;
+        runtime(&mut beside).sandboxes.push(other);
+        assert_eq!(judge(&beside).node_findings, [], "that it holds another pod is nothing to this one");
         runtime(&mut seen).sandboxes[0].network = Seen::Seen(NetworkNamespace { pinned: true, ..network });
         let report = judge(&seen);
         assert_eq!(report.node_findings[0].finding.cause.id, "NetworkNotReady");
