@@ -18,6 +18,10 @@ const READERS: &str = "gadget-readers";
 /// Its namespace, its account and its Deployment are called so.
 const OPERATOR: &str = "gadget-operator";
 
+/// An API server believes a token for ten seconds after it was looked at (`TokenSuccessCacheTTL` in
+/// `pkg/kubeapiserver/options/authentication.go`): until then the operator goes on without its account.
+const TOKEN_BELIEVED: Duration = Duration::from_secs(15);
+
 /// All of them.
 pub fn all() -> Vec<Situation> {
     let scale = Cure::Typed(&["scale deployment"]);
@@ -205,7 +209,9 @@ fn without_rights(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> 
 }
 
 fn without_account(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    without(cluster, namespace, &["serviceaccount", OPERATOR])
+    let afterwards = without(cluster, namespace, &["serviceaccount", OPERATOR])?;
+    std::thread::sleep(TOKEN_BELIEVED);
+    Ok(afterwards)
 }
 
 fn without_image(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
