@@ -48,6 +48,10 @@ kubeconfig() { # NAME
     "$@" use-context it >/dev/null
 }
 
+kube_chains() {
+    { iptables-save; ip6tables-save; } 2>/dev/null | grep '^:KUBE-' || true
+}
+
 up() {
     for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl containerd ctr; do
         [ -x "$KUBE_ASSETS/$program" ] || { echo "no $program in $KUBE_ASSETS" >&2; exit 1; }
@@ -57,6 +61,7 @@ up() {
     done
     ! pgrep -x kubelet >/dev/null || { echo "a kubelet runs on this machine already" >&2; exit 1; }
     [ ! -e /var/lib/kubelet ] || { echo "/var/lib/kubelet belongs to somebody" >&2; exit 1; }
+    [ -z "$(kube_chains)" ] || { echo "iptables has chains of somebody's kubelet or kube-proxy" >&2; exit 1; }
     for cni in /usr/lib/cni /opt/cni/bin; do [ ! -x $cni/bridge ] || break; done
     mkdir -p $pki $state/log $state/run $state/cni $run /var/lib/kubelet
     touch /var/lib/kubelet/.why-terminating-e2e
@@ -181,6 +186,8 @@ stop() { # NAME...
 }
 
 down() {
+    # Where `up` has refused, all that is here is somebody else's.
+    [ -e /var/lib/kubelet/.why-terminating-e2e ] || return 0
     kubectl delete pods --all-namespaces --all --force --grace-period=0 >/dev/null 2>&1 || true
     sleep 5
     stop kubelet forward service scheduler controllers apiserver
@@ -201,7 +208,7 @@ down() {
         # shellcheck disable=SC2086
         iptables -t nat -D $rule 2>/dev/null || true
     done 2>/dev/null <$state/run/rules || true
-    # The kubelet's own, which it leaves.
+    # The kubelet's own, which it leaves. There were none before.
     for family in iptables ip6tables; do
         $family-save -c 2>/dev/null | grep -v KUBE- | $family-restore -c 2>/dev/null || true
     done
@@ -215,13 +222,13 @@ down() {
     rm -rf $state $run
     rm -f /var/lib/cni/results/e2e-*
     rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
-    [ ! -e /var/lib/kubelet/.why-terminating-e2e ] || rm -rf --one-file-system /var/lib/kubelet
+    rm -rf --one-file-system /var/lib/kubelet
     left=$({
         pgrep -f "($state|$run)/"
         find /sys/fs/cgroup -maxdepth 2 -name kubepods
         ip -o link show $bridge
         iptables -t nat -S PREROUTING | grep 10.89.0.1
-        { iptables-save; ip6tables-save; } | grep '^:KUBE-'
+        kube_chains
     } 2>/dev/null || true)
     [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
 }
