@@ -22,14 +22,12 @@ impl Cluster {
     /// Writes it. kube's own `patch` would do, but does not show `Retry-After`.
     pub async fn write(&self, draft: &Draft) -> WriteOutcome {
         match tokio::time::timeout(self.api.deadlines().answer, self.apply(draft)).await {
+            Ok(Ok(Answer::Event(name))) if name == draft.name.as_str() => {
+                WriteOutcome::Done { event_time: draft.event_time.clone() }
+            }
             // One answers OK and is not the API server, as a proxy or its page for logging in: the Event is what counts.
-            Ok(Ok((StatusCode::OK | StatusCode::CREATED, _, event))) => match event["metadata"]["name"].as_str() {
-                Some(name) if name == draft.name.as_str() => {
-                    WriteOutcome::Done { event_time: draft.event_time.clone() }
-                }
-                _ => WriteOutcome::Unknown { after: None },
-            },
-            Ok(Ok((code, headers, _))) => outcome(code, &headers, &draft.name),
+            Ok(Ok(Answer::Event(_))) => WriteOutcome::Unknown { after: None },
+            Ok(Ok(Answer::Not(code, headers))) => outcome(code, &headers, &draft.name),
             Ok(Err(error)) => {
                 tracing::debug!(event = %draft.name, error = %findings::clean(&error.to_string(), 300), "not written");
                 WriteOutcome::Unknown { after: None }
@@ -38,8 +36,7 @@ impl Cluster {
         }
     }
 
-    /// The answer, and the Event in it as far as there is one.
-    async fn apply(&self, draft: &Draft) -> anyhow::Result<(StatusCode, HeaderMap, Value)> {
+    async fn apply(&self, draft: &Draft) -> anyhow::Result<Answer> {
         let name = &draft.name;
         let path = format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events/{name}");
         let request = Request::patch(format!("{path}?fieldManager={MANAGER}&force=true"))
@@ -47,9 +44,21 @@ impl Cluster {
             .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
             .body(Body::from(serde_json::to_vec(&draft.to_json())?))?;
         let (head, body) = self.api.http().send(request).await?.into_parts();
+        if !matches!(head.status, StatusCode::OK | StatusCode::CREATED) {
+            return Ok(Answer::Not(head.status, head.headers));
+        }
         let body = Limited::new(body, LONGEST).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-        Ok((head.status, head.headers, serde_json::from_slice(&body).unwrap_or_default()))
+        let event: Value = serde_json::from_slice(&body).unwrap_or_default();
+        Ok(Answer::Event(event["metadata"]["name"].as_str().unwrap_or_default().to_owned()))
     }
+}
+
+/// What the API server answers.
+enum Answer {
+    /// OK, with the Event of this name; empty where there is none in it.
+    Event(String),
+    /// It did not write it.
+    Not(StatusCode, HeaderMap),
 }
 
 fn outcome(code: StatusCode, headers: &HeaderMap, name: impl Display) -> WriteOutcome {
