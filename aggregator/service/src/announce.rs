@@ -120,7 +120,7 @@ fn last_hold(incident: &Incident) -> Option<&Hold> {
 
 fn holds(incident: &Incident) -> Option<Note> {
     // What goes by itself is nobody's work.
-    let hold = main_hold(incident).filter(|hold| matches!(hold.verdict, Verdict::Stuck | Verdict::CannotTell))?;
+    let hold = main_hold(incident).filter(|hold| hold.verdict == Verdict::Stuck)?;
     let namespace = &incident.object.name;
     let chain: Vec<&str> = hold.chain.iter().map(|link| link.subject.as_str()).collect();
     let text = format!(
@@ -252,7 +252,7 @@ mod tests {
         announcer.written(&note, at(0));
         one.holds[0].until = Some(DATE);
         assert_eq!(announcer.due(std::slice::from_ref(&one), at(1), DATE), []);
-        one.holds[1].verdict = Verdict::CannotTell;
+        one.holds[1].verdict = Verdict::Stuck;
         assert_eq!(announcer.due(&[one], at(1), DATE).len(), 1);
     }
 

@@ -67,7 +67,10 @@ fn a_controller_that_has_just_become_ready_has_a_minute() {
         });
         let looked = look(world, everything());
         assert_eq!(looked.causes(), ["FinalizerControllerFailing"]);
-        assert_eq!(looked.report.roots[0].verdict, verdict, "ready for {seconds} s");
+        let root = &looked.report.roots[0];
+        assert_eq!(root.verdict, verdict, "ready for {seconds} s");
+        let is_told = root.finding.evidence.iter().any(|one| one.says.starts_with("ready since "));
+        assert_eq!(is_told, verdict == Verdict::Progressing);
     }
 }
 

@@ -349,7 +349,8 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     }
     let Reported { cause, words, evidence, refused } = reported::of(lister, case.target, case.meta, diagnosis);
     let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
-    let young = case.is_young(diagnosis) || runner.is_new(lister);
+    let new_since = runner.new_since(lister);
+    let young = case.is_young(diagnosis) || new_since.is_some();
     // One that reports on the object is not refused itself; it may work as another account.
     let worked_as = if evidence.is_none() { Some(&runner.account) } else { refused.as_ref() };
     if let Some((account, how)) =
@@ -387,7 +388,9 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     let cause = if is_general { case.cause(cause) } else { cause };
     let found = chain(cause).step(Step::about(workload, format!("runs ({state}) and has not removed it{words}")));
     let found = if cause.id == cause::UPDATE_FAILS_VALIDATION.id { found.same_as(case.target) } else { found };
-    let found = evidence.into_iter().chain(leads).fold(found, |found, (source, says)| found.evidence(source, says));
+    let is_new = new_since.map(|since| (workload.to_string(), format!("ready since {since}")));
+    let all = evidence.into_iter().chain(leads).chain(is_new);
+    let found = all.fold(found, |found, (source, says)| found.evidence(source, says));
     let missing =
         if is_proven { "why it has not finished, but for these words: its log has the rest" } else { INFERRED };
     Some(if young { found.progressing() } else { found.probable(missing) })

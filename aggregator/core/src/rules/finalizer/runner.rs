@@ -63,9 +63,9 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Whether it has only just become ready: what has waited for it is not finished at once.
-    pub fn is_new(&self, lister: &Lister) -> bool {
-        self.ready_since.is_some_and(|since| lister.state.seconds_since(since).abs() < SLOW)
+    /// Since when, if it has only just become ready: what has waited for it is not finished at once.
+    pub fn new_since(&self, lister: &Lister) -> Option<Timestamp> {
+        self.ready_since.filter(|since| lister.state.seconds_since(*since).abs() < SLOW)
     }
 
     /// How it stands.
