@@ -72,8 +72,14 @@ pub fn faults(told: &[Told], incidents: &[Incident], changes: fn(&str) -> bool) 
         let is_once = pod.as_deref().is_some_and(|uid| !changes(uid));
         if is_once && ends.len() != 1 {
             faults.push(format!("{whose}: {root} was closed by {} Events", ends.len()));
-        } else if ends.iter().filter(|end| end.since == opened.since).count() != 1 {
-            faults.push(format!("{whose}: {root}, which began {}, was not closed exactly once", opened.since));
+        } else if let times = ends.iter().filter(|end| end.since == opened.since).count()
+            && times != 1
+        {
+            let began = &opened.since;
+            faults.push(format!(
+                "{whose}: {root}, which began {began}, was closed {times} times, of {} ends",
+                ends.len()
+            ));
         } else if let Some(end) = overlapping(&ends) {
             faults.push(format!("{whose}: {root} began again {}, before it was over", end.since));
         }

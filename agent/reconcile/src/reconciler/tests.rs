@@ -153,7 +153,6 @@ impl World {
                 event_time: "2026-01-01T00:00:00.000000Z".into(),
                 note: "other words".into(),
                 count: 7,
-                since_s: None,
             })))),
         };
         self.answer(answer);

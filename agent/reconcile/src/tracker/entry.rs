@@ -103,8 +103,6 @@ pub struct ExistingEvent {
     pub note: String,
     /// `series.count`, 1 without a series.
     pub count: i32,
-    /// [`Carried::since`](findings::event::Carried::since), in seconds since the epoch, if it can be read.
-    pub since_s: Option<i64>,
 }
 
 impl Entry {

@@ -286,7 +286,6 @@ fn an_event_that_says_something_else_is_gone_on_with() {
         event_time: "2026-01-01T00:00:00.000000Z".into(),
         note: "older words".into(),
         count: 3,
-        since_s: Some(at(0).wall_s() - 600),
     };
     tracker.adopt(&write, existing, at(0));
     let again = write_all(&mut tracker, 1).remove(0);
@@ -294,6 +293,31 @@ fn an_event_that_says_something_else_is_gone_on_with() {
     assert_eq!(again.draft.event_time, "2026-01-01T00:00:00.000000Z");
     assert_eq!(again.draft.series.unwrap().0, 4);
     assert_eq!(write_all(&mut tracker, 2300)[0].draft.note, "older words", "and so it stays");
+}
+
+/// Its Warning stands, with the time of the first time; what has ended before must not be counted in.
+#[test]
+fn what_comes_back_holds_since_it_came_back() {
+    let mut tracker = Tracker::new(RULES, 7);
+    take(&mut tracker, &stuck(), 0);
+    let first = write_all(&mut tracker, 0).remove(0).draft;
+    take(&mut tracker, &sample::node(), 100);
+    let over = write_all(&mut tracker, 100).remove(0).draft;
+    take(&mut tracker, &stuck(), 1000);
+    let again = tracker.next_write(&of(), at(1000)).unwrap();
+    let existing = ExistingEvent {
+        identity: first.identity(),
+        event_time: first.event_time.clone(),
+        note: first.note.clone(),
+        count: 1,
+    };
+    tracker.adopt(&again, existing, at(1000));
+    let again = write_all(&mut tracker, 1001).remove(0).draft;
+    assert_eq!((&again.name, again.carried.since), (&first.name, at(1000).stamp()));
+    take(&mut tracker, &sample::node(), 1060);
+    let over_again = write_all(&mut tracker, 1060).remove(0).draft;
+    assert_eq!(over_again.carried.since, at(1000).stamp());
+    assert_ne!(over_again.name, over.name);
 }
 
 #[test]

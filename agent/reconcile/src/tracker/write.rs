@@ -207,13 +207,11 @@ impl Tracker {
     }
 
     /// The API server has an Event of this name that says something else in the parts that cannot
-    /// be changed: go on with those.
+    /// be changed: go on with those. Since when it holds is not among them: what is told of an earlier time that is not
+    /// over was gone on with when the agent began.
     pub fn adopt(&mut self, write: &Write, existing: ExistingEvent, now: Instant) {
         let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds()) else { return };
-        let ExistingEvent { event_time, note, count, since_s, identity: _ } = existing;
-        if let Some(since_s) = since_s {
-            entry.since = entry.since.min(now.at_wall(since_s));
-        }
+        let ExistingEvent { event_time, note, count, identity: _ } = existing;
         let at = Instant { steady: Duration::ZERO, ..now };
         let written = Written { at, event_time, count, pods: BTreeSet::new(), note, may_stand: true };
         entry.stage = Stage::Holds { written: Some(written) };

@@ -112,7 +112,7 @@ impl Event {
     fn own(self) -> Option<OwnEvent> {
         // Anyone who may write Events could have written it: what cannot be read is not ours.
         let carried = Carried::from_annotation(self.metadata.annotations.finding.as_ref()?).ok()?;
-        let since_s = since_s(&carried)?;
+        let since_s = carried.since.parse::<Timestamp>().ok()?.as_second();
         let last = self.series.as_ref().map(|series| series.last_observed_time).or(self.event_time)?;
         let name = EventName::from_api(&self.metadata.name);
         let existing = self.existing();
@@ -122,7 +122,6 @@ impl Event {
 
     fn existing(self) -> ExistingEvent {
         let time = self.event_time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string());
-        let carried = self.metadata.annotations.finding.and_then(|text| Carried::from_annotation(&text).ok());
         ExistingEvent {
             identity: Identity {
                 kind: self.kind,
@@ -136,11 +135,6 @@ impl Event {
             event_time: time.unwrap_or_default(),
             note: self.note,
             count: self.series.map_or(1, |series| series.count),
-            since_s: carried.and_then(|carried| since_s(&carried)),
         }
     }
-}
-
-fn since_s(carried: &Carried) -> Option<i64> {
-    Some(carried.since.parse::<Timestamp>().ok()?.as_second())
 }

@@ -11,13 +11,7 @@ fn only_events_that_bear_our_name_are_gone_on_with() {
     let draft = world.stored[0].clone();
     let own = |name: &EventName, identity: Identity| OwnEvent {
         name: name.clone(),
-        existing: ExistingEvent {
-            identity,
-            event_time: draft.event_time.clone(),
-            note: "n".into(),
-            count: 1,
-            since_s: None,
-        },
+        existing: ExistingEvent { identity, event_time: draft.event_time.clone(), note: "n".into(), count: 1 },
         written_s: at(100).wall_s(),
         carried: draft.carried.clone(),
         since_s: at(90).wall_s(),
