@@ -100,9 +100,20 @@ pub fn enter_unit(unit: &str) -> anyhow::Result<()> {
         return join(&create_in(tagging(), &format!("{HOST}{}", unit_path(unit)))?, pid);
     }
     join(&create_in(tagging(), HOST)?, pid)?;
+    join_below_systemd(&unit_path(unit), pid)
+}
+
+/// Takes a process out of its unit, as a kubelet in a container of its node is in none (kind, k3d); it stays the lab's.
+pub fn leave_unit(pid: i32) -> anyhow::Result<()> {
+    let outside = format!("{HOST}/docker/node");
+    if is_unified() { join(&create_in(tagging(), &outside)?, pid) } else { join_below_systemd(&outside, pid) }
+}
+
+/// Where systemd says which unit a process is of: its own hierarchy of version 1, and version 2 beside it.
+fn join_below_systemd(path: &str, pid: i32) -> anyhow::Result<()> {
     for hierarchy in ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"] {
         if Path::new(hierarchy).is_dir() {
-            join(&create_in(Path::new(hierarchy), &unit_path(unit))?, pid)?;
+            join(&create_in(Path::new(hierarchy), path)?, pid)?;
         }
     }
     Ok(())

@@ -123,9 +123,19 @@ pub fn unmount(target: &Path) -> nix::Result<()> {
 }
 
 /// Unmounts everything at and below `dir`, the newest first; what is busy is detached, because the
-/// lab's processes are already dead when this is called.
+/// lab's processes are already dead when this is called. What another mount hides is met once that one is gone.
 pub fn unmount_all(dir: &Path) -> anyhow::Result<()> {
-    let mut mounts = below(dir)?;
+    let mut left = below(dir)?;
+    while !left.is_empty() {
+        let before = left.len();
+        unmount_shown(left)?;
+        left = below(dir)?;
+        anyhow::ensure!(left.len() < before, "{before} mounts stay below {}", dir.display());
+    }
+    Ok(())
+}
+
+fn unmount_shown(mut mounts: Vec<Mount>) -> anyhow::Result<()> {
     mounts.reverse();
     mounts.sort_by_key(|mount| std::cmp::Reverse(mount.target.as_os_str().as_bytes().len()));
     for mount in &mounts {

@@ -184,6 +184,7 @@ pub const ALL: &[Scenario] = &[
     leftovers::LOOP_LEFT,
     holders::SUBPATH_BUSY,
     nested::STRAY_FILE,
+    nested::HIDDEN_VOLUME,
     leftovers::ORPHAN_DIR,
     leftovers::ORPHAN_REMEMBERED,
     leftovers::ORPHAN_REMEMBERED_MOVED,

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, process::Command, time::Duration};
 
 use anyhow::{Context, ensure};
 use findings::{Finding, NodeReport, Verdict};
-use lab::{Gate, Launch, Node, PodRef, PodSpec, process, wait_for};
+use lab::{Gate, Launch, Node, PodRef, PodSpec, cgroup, process, wait_for};
 use nix::sys::signal::Signal;
 
 use super::ask;
@@ -34,6 +34,14 @@ pub fn each_has_its_own_pods() -> anyhow::Result<()> {
     told(&reports, &one, &other)?;
     told(&reports, &other, &one)?;
     one_alone(&one)?;
+    one_alone(&other)?;
+
+    // One in the unit where kubelets are looked for first, and one in none: nobody names it, and it is found all the same.
+    cgroup::leave_unit(other.kubelet)?;
+    let (reports, code) = check(&[])?;
+    ensure!(reports.len() == 2 && code == 2, "both are found, in a unit or not: {code}, {reports:#?}");
+    told(&reports, &one, &other)?;
+    told(&reports, &other, &one)?;
     one_alone(&other)?;
 
     process::signal(other.kubelet, Signal::SIGSTOP)?;

@@ -90,28 +90,6 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
 
 /// Two mounts on the very same path: whoever unmounts one meets the other.
 pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
-    let mounts = mounts_at(view, target);
-    let as_evidence = |found: FindingBuilder, mount: &&Mount| {
-        let line = format!(
-            "{} of {} on {}, id {} on {}",
-            mount.fs_type,
-            mount.source.show(),
-            mount.dev,
-            mount.id,
-            mount.parent
-        );
-        found.evidence("mountinfo of the kubelet", line)
-    };
-    if let (2.., Some(covered)) = (mounts.len(), covered_root(view, &mounts)) {
-        let root = &view.seen.node.kubelet_root;
-        let found = of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
-            .probable("which of the mounts the kubelet sees")
-            .link(words::place(target), format!("{} mounts on this one path", mounts.len()))
-            .blame(words::place(&covered.mount_point), "mounted a second time over itself")
-            .name_if(Placeholder::Path, root.as_str())
-            .root(root.show());
-        return Some(mounts.iter().chain([&covered]).fold(found, as_evidence).finish());
-    }
     let mounts = over_each_other(view, target);
     let [first, .., last] = mounts.as_slice() else { return None };
     let publisher = match &volume.vol_data {
@@ -129,7 +107,54 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
         .name_if(Placeholder::Path, target.as_str())
         .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
         .root(target.show());
-    Some(mounts.iter().fold(found, as_evidence).finish())
+    Some(mounts.iter().copied().fold(found, as_evidence).finish())
+}
+
+fn as_evidence(found: FindingBuilder, mount: &Mount) -> FindingBuilder {
+    let line = format!(
+        "{} of {} on {}, id {} on {}",
+        mount.fs_type,
+        mount.source.show(),
+        mount.mount_point.show(),
+        mount.id,
+        mount.parent
+    );
+    found.evidence("mountinfo of the kubelet", line)
+}
+
+/// The volume's mount is there and no path leads to it: over one of the directories above it something else was mounted
+/// since. The kernel refuses to remove the directory, which is still a mount point, and `umount` does not find the mount.
+///
+/// A copy that is hidden beside a mount that is not holds nothing: it goes with that one, or after it.
+pub fn hidden(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Finding> {
+    let mounts = mounts_at(view, target);
+    let (first, cover) = mounts.first().and_then(|mount| Some((mount, hidden_by(view, mount)?)))?;
+    if mounts.iter().any(|mount| hidden_by(view, mount).is_none()) {
+        return None;
+    }
+    let found = of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
+        .link(words::mount(first), "mounted, and no path leads to it")
+        .blame(words::mount(cover), "mounted over a directory above the volume")
+        .name_if(Placeholder::Path, cover.mount_point.as_str())
+        .root(cover.mount_point.show());
+    Some(as_evidence(as_evidence(found, first), cover).finish())
+}
+
+/// The mount over a directory through which the path to this one leads.
+fn hidden_by<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
+    let mounts = view.kubelet_mounts();
+    let parent_of = |mount: &Mount| mounts.iter().find(|parent| parent.id == mount.parent && parent.id != mount.id);
+    let covers =
+        |below: &Mount, other: &Mount| other.parent == below.parent && below.mount_point.is_below(&other.mount_point);
+    let mut on_the_way = mount;
+    // More than these are no stack of mounts but a table that was read while it changed.
+    for _ in 0..mounts.len() {
+        if let Some(cover) = mounts.iter().find(|other| covers(on_the_way, other)) {
+            return Some(cover);
+        }
+        on_the_way = parent_of(on_the_way)?;
+    }
+    None
 }
 
 fn mounts_at<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
@@ -149,14 +174,6 @@ fn over_each_other<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
     }
     stack.reverse();
     stack
-}
-
-/// The mount of the kubelet's root that another one hides, if one of these stands in it: then there are two, because
-/// the root is reached in two ways.
-fn covered_root<'a>(view: &PodView<'a>, mounts: &[&Mount]) -> Option<&'a Mount> {
-    let roots = mounts_at(view, &view.seen.node.kubelet_root);
-    let is_covered = |root: &&Mount| roots.iter().any(|other| other.parent == root.id);
-    roots.iter().copied().filter(is_covered).find(|root| mounts.iter().any(|mount| mount.parent == root.id))
 }
 
 /// The volume's files lie on a file system that has become read-only: they cannot be deleted.
@@ -273,18 +290,25 @@ mod tests {
         assert_eq!(causes(&seen), of_one);
     }
 
-    /// Each mount arrives below both mounts of the kubelet's root.
+    /// What is mounted before is below the one, what is mounted after below both or the other alone.
     #[test]
     fn a_root_that_is_mounted_over_itself() {
         let mut seen = sample::mounted("tmpfs");
         volume(&mut seen).vol_data = VolData::NotCsi;
-        let mut again = table(&mut seen)[0].clone();
-        (table(&mut seen)[0].parent, again.id, again.parent) = (30, 47, 31);
+        let of_one = causes(&seen);
         let (mut root, mut over) =
             (mount(30, "8:1", "/var/lib/kubelet", "ext4"), mount(31, "8:1", "/var/lib/kubelet", "ext4"));
         (root.parent, over.parent) = (1, 30);
-        table(&mut seen).extend([again, root, over]);
+        table(&mut seen)[0].parent = 30;
+        table(&mut seen).extend([root, over]);
         assert_eq!(causes(&seen), ["KubeletRootAmbiguous"]);
+        let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+        assert_eq!(finding.confidence, findings::Confidence::Proven);
+        // Both are under `umount` of the path that leads to one of them.
+        let mut again = table(&mut seen)[0].clone();
+        (again.id, again.parent) = (47, 31);
+        table(&mut seen).insert(1, again);
+        assert_eq!(causes(&seen), of_one);
         // A root that is mounted over itself before anything is mounted below does no harm.
         table(&mut seen)[0].parent = 31;
         table(&mut seen)[1].parent = 46;

@@ -121,6 +121,7 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     let mount = view.mount_at(target);
     let head = head(volume, if mount.is_some() { "mounted" } else { "not a mount point, but not torn down" });
     let mut found = mounts::nested(view, target, &head);
+    found.extend(mounts::hidden(view, target, &head));
     found.extend(csi::unusable(view, volume, &head));
     found.extend(mount_copy::find(view, volume, target, &head));
     if let Some(mount) = mount {

@@ -61,8 +61,7 @@ causes! {
             published again, and a driver that does not look first mounts it once more. An unmount takes only the upper \
             one away; the driver says OK, the kubelet finds that the path is still a mount, and nobody tries again.")
         .proof("The kubelet's mountinfo has two or more lines with the volume's path as mount point, nothing holds it, \
-            and they do not come from a root directory of the kubelet that is mounted over itself. Who mounted it twice \
-            is a guess.")
+            and they stand upon each other. Who mounted it twice is a guess.")
         .safe(&[
             step("Unmount the upper one; a plain umount refuses a mount in use")
                 .run("umount {path}").lab("mounted-twice"),
@@ -81,26 +80,34 @@ causes! {
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("mounted-twice"));
 
-    /// The kubelet's root is a symlink or mounted twice.
+    /// The volume's mount is hidden below another one.
     KUBELET_ROOT_AMBIGUOUS = Cause::at(Gate::VolumesUnmounted, "KubeletRootAmbiguous")
-        .title("The kubelet's root directory is reached by two paths")
-        .meaning("The kubelet's root directory is a symlink, or it is mounted a second time over itself. The kubelet \
-            asks about one path while the mount stands at the other, takes a mounted volume for a plain directory, and \
-            tries to remove what is mounted. That fails as busy, or it goes through and deletes.")
-        .proof("mountinfo shows two mounts for the path of the root directory, one over the other, and two for the \
-            path of the volume, one of them below the hidden root.")
+        .title("A second mount over the kubelet's directory hides the volume's mount")
+        .meaning("Since the volume was mounted, something was mounted over a directory above it, most likely the kubelet's \
+            root directory over itself, when a kubelet in a container was started again. The path leads there now: the \
+            kubelet finds a plain directory, and `umount` of the path nothing. The mount below is still there, so the \
+            kernel refuses to remove the directory as busy.")
+        .proof("In the kubelet's mountinfo the volume's path is the mount point of mounts that all stand below a directory \
+            over which another mount stands.")
         .safe(&[
-            step("Drain the node, then set --root-dir to the real path, without a symlink, and remove the second \
-                mount"),
-            step("See where {path} really is").run("readlink -f {path}"),
+            step("Take the upper mount away; a plain umount refuses while anything below it is in use: then drain the \
+                node first. The kubelet's next try finds the volume").run("umount {path}").lab("hidden-volume"),
+            step("Have the directory mounted once: where a unit or a container binds it over itself at each start, let it \
+                look first"),
         ])
         .danger(Danger::new(
             "Removing pod directories by hand",
-            "What looks like an empty directory may be a volume seen over the other path: its data is deleted.",
+            "What looks like an empty directory is where the volume is mounted. Once the upper mount is gone, its files \
+                are there again, and `rm` deletes them.",
+        ))
+        .danger(Danger::new(
+            "umount -l of the upper mount",
+            "What other pods have mounted below it stays mounted for them and can be unmounted by nobody.",
         ))
         .sources(&["kubernetes#65110", "kubernetes#65879", "kubernetes#68740", "kubernetes#131308", "k3s#11806"])
         .event_reason("PodVolumePathAmbiguous")
-        .diagnosis(Proven::Observation);
+        .outranked_by(AT_THE_KUBELET)
+        .diagnosis(Proven::Lab("hidden-volume"));
 
     /// A subPath on NFS has a stale handle.
     SUB_PATH_STALE_HANDLE = Cause::at(Gate::VolumesUnmounted, "SubPathStaleHandle")

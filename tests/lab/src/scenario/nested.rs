@@ -28,6 +28,13 @@ pub const KUBELET_NAMESPACE: Scenario = Scenario {
     stage: kubelet_namespace,
 };
 
+/// What a kubelet's container does that binds the kubelet's directory over itself each time it is started.
+pub const HIDDEN_VOLUME: Scenario = Scenario {
+    name: "hidden-volume",
+    about: "the kubelet's directory was mounted over itself after the pod's tmpfs was mounted",
+    stage: hidden_volume,
+};
+
 pub(super) fn nested_mount(node: &Node, name: &str) -> anyhow::Result<Staged> {
     let mut spec = PodSpec::sleeping(name);
     let volume = node.empty_dir(&mut spec, "scratch", false)?;
@@ -70,4 +77,16 @@ fn kubelet_namespace(node: &Node) -> anyhow::Result<Staged> {
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "NestedMount", vec![path.clone(), kubelet.to_string()])
         .cured_by(format!("umount -i -n -c -N {kubelet} -- {path}")))
+}
+
+fn hidden_volume(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("hidden-volume");
+    let volume = node.empty_dir(&mut spec, "scratch", true)?;
+    node.run(&spec)?;
+    let root = node.layout().kubelet_root();
+    mounts::bind(&root, &root)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let names = vec![volume.display().to_string(), root.display().to_string()];
+    let cure = format!("umount {}", root.display());
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "KubeletRootAmbiguous", names).cured_by(cure))
 }

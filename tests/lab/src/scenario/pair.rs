@@ -9,6 +9,7 @@ const ALONE: &[(&str, &str)] = &[
         "the runtime answers nothing, so no other pod can be started or judged: it hides the other by design",
     ),
     ("shim-killed", "containerd has to be stopped for it, which hides the other by design"),
+    ("hidden-volume", "what is mounted over the kubelet's directory hides the volumes of the other as well"),
     ("kubelet-stopped", "nothing of the other would be done: it hides the other by design"),
     ("fuse-without-fusectl", "it takes fusectl away, which another FUSE server's answer needs"),
     ("kubelet-namespace", "what another mounts later does not reach its kubelet, which then has nothing to wait for"),
