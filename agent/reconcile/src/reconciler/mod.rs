@@ -194,7 +194,8 @@ impl Reconciler {
         self.last_writes -= 1;
         self.writing = None;
         let of = self.of()?;
-        let write = self.tracker.next_write(&of, now).filter(|write| write.kind <= Kind::Over)?;
+        let write =
+            self.tracker.next_write(&of, now).filter(|write| write.kind <= Kind::Over && write.unanswered.is_none())?;
         self.writing = Some(write.clone());
         Some(write)
     }
@@ -359,6 +360,15 @@ impl Reconciler {
     fn existing(&mut self, existing: Result<Option<Box<ExistingEvent>>, Fault>, now: Instant) {
         self.reading_existing = false;
         let Some(write) = self.writing.take() else { return };
+        if let Some(unanswered) = &write.unanswered {
+            match existing {
+                Ok(Some(existing)) if existing.identity == unanswered.identity => self.tracker.stands(&write),
+                Ok(_) if now.since(unanswered.settled).is_zero() => self.tracker.postpone(&write, unanswered.settled),
+                Ok(_) => self.tracker.never_came(&write),
+                Err(_) => self.writes.failed(None, now),
+            }
+            return;
+        }
         match existing {
             Ok(Some(existing)) if existing.identity != write.draft.identity() => self.tracker.rename(&write, now),
             Ok(Some(existing)) => match write.kind {
@@ -454,6 +464,11 @@ impl Reconciler {
                 return;
             }
             self.waits_for_budget = false;
+            if let Some(unanswered) = &write.unanswered {
+                commands.push(Command::ReadExisting(unanswered.name.clone()));
+                self.writing = Some(write);
+                return;
+            }
             self.tracker.is_sent(&write);
             commands.push(Command::Write(Box::new(write.draft.clone())));
             self.writing = Some(write);

@@ -145,17 +145,28 @@ impl World {
             Command::ReadOwn if down => Input::OwnEvents(Err(refused())),
             Command::ReadOwn => Input::OwnEvents(Ok(Vec::new())),
             Command::Write(draft) => Input::Wrote(self.write(*draft)),
-            Command::ReadExisting(name) => Input::Existing(Ok(Some(Box::new(ExistingEvent {
-                identity: match self.writes.last() {
-                    Some((_, draft)) if !(self.is_taken)(name.as_str()) => draft.identity(),
-                    _ => Identity::default(),
-                },
-                event_time: "2026-01-01T00:00:00.000000Z".into(),
-                note: "other words".into(),
-                count: 7,
-            })))),
+            Command::ReadExisting(_) if down => Input::Existing(Err(refused())),
+            Command::ReadExisting(name) => Input::Existing(Ok(self.standing(&name).map(|identity| {
+                Box::new(ExistingEvent {
+                    identity,
+                    event_time: "2026-01-01T00:00:00.000000Z".into(),
+                    note: "other words".into(),
+                    count: 7,
+                })
+            }))),
         };
         self.answer(answer);
+    }
+
+    /// Who speaks of whom in the Event of this name.
+    fn standing(&self, name: &findings::event::EventName) -> Option<Identity> {
+        if (self.is_taken)(name.as_str()) {
+            return Some(Identity::default());
+        }
+        let stored = self.stored.iter().rfind(|draft| draft.name == *name).map(Draft::identity);
+        // What the test has put there before its beginning.
+        let first = || self.writes.last().filter(|_| self.api == Api::Immutable).map(|(_, draft)| draft.identity());
+        stored.or_else(first)
     }
 
     fn write(&mut self, draft: Draft) -> WriteOutcome {
@@ -537,6 +548,42 @@ fn a_sent_write_without_an_answer_may_stand_whatever_is_answered_later() {
     world.api = Api::Up;
     world.until(700);
     assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
+}
+
+/// Nobody knows whether it came; whoever reads an end without a beginning is told of something that nobody said.
+#[test]
+fn a_warning_that_never_came_is_not_ended() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Down;
+    world.until(150);
+    assert!(!world.writes.is_empty());
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(900);
+    assert_eq!(world.stored, []);
+    assert_eq!(world.reconciler.unwritten(), 0);
+}
+
+/// The API server may work at a request for a minute after nobody waits for its answer.
+#[test]
+fn a_warning_that_came_late_is_ended() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Down;
+    world.until(150);
+    let sent = world.writes[0].1.clone();
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(190);
+    world.stored.push(sent.clone());
+    world.until(900);
+    let [_, over] = &world.stored[..] else { panic!("{:?}", world.stored) };
+    assert!(!over.warning && over.carried.since == sent.carried.since, "{over:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 use super::{Ending, Entry, ExistingEvent, Key, Name, Stage, Tracker, Written, one_pod};
 use crate::{
     Instant,
-    event::{Draft, NodeRef},
+    event::{Draft, Identity, NodeRef},
 };
 use findings::{
     PodUid,
@@ -19,6 +19,9 @@ use findings::{
 /// Of so many names that were taken one Event is given up until its renewal: who takes names that cannot be
 /// guessed may do what it likes with Events.
 const MOST_TAKEN: u32 = 3;
+
+/// `--request-timeout` of an API server, if nobody set it.
+const MOST_WORKED_AT: Duration = Duration::from_secs(60);
 
 /// Why something is written. In the order of importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +51,17 @@ impl Kind {
     }
 }
 
+/// The Warning that an end tells of, where it was sent and no answer came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unanswered {
+    /// What it would be called.
+    pub name: EventName,
+    /// What it would say that cannot be changed.
+    pub identity: Identity,
+    /// The API server has worked at no request for longer, so from then on it stands there or never will.
+    pub settled: Instant,
+}
+
 /// One write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
@@ -57,6 +71,8 @@ pub struct Write {
     pub key: Key,
     /// What is sent.
     pub draft: Draft,
+    /// What has to be read before: an end without a beginning is not told.
+    pub unanswered: Option<Unanswered>,
     count: i32,
     pods: BTreeSet<PodUid>,
 }
@@ -171,6 +187,20 @@ impl Tracker {
         }
     }
 
+    /// What was sent without an answer stands there after all, so its end is to be told.
+    pub fn stands(&mut self, write: &Write) {
+        for ending in self.endings.iter_mut().filter(|ending| is_end(ending, write)) {
+            if let Stage::Holds { written: Some(written) } = &mut ending.entry.stage {
+                written.count = 1;
+            }
+        }
+    }
+
+    /// What was sent without an answer never came, so there is nothing to end.
+    pub fn never_came(&mut self, write: &Write) {
+        self.endings.retain(|ending| !is_end(ending, write));
+    }
+
     /// The API server will not take it whatever is tried: it is not tried again before its renewal.
     pub fn give_up(&mut self, write: &Write, now: Instant) {
         self.was_written(write, now.micro_stamp(), now);
@@ -271,7 +301,7 @@ impl Tracker {
             series: (count > 1).then(|| (count, entry.seen.micro_stamp())),
             carried: carried(Phase::Holds, entry, entry.seen),
         };
-        Write { kind, key: key.clone(), draft, count, pods: entry.uids() }
+        Write { kind, key: key.clone(), draft, unanswered: None, count, pods: entry.uids() }
     }
 }
 
@@ -294,9 +324,15 @@ fn end(ending: &Ending, of: &NodeRef) -> Write {
     let Ending { key, entry, at, ended_by, name: over, .. } = ending;
     let pod = one_pod(key, &entry.pods);
     let name = name(key, entry, of);
+    let warns_of = &entry.finding.cause.event_reason;
     match ended_by {
         Some(why) => {
             let lasted = at.since(entry.since).as_secs();
+            let unanswered = entry.written().filter(|written| written.count == 0).map(|_| Unanswered {
+                name: name.clone(),
+                identity: Identity::new(of, true, warns_of, pod),
+                settled: at.later(MOST_WORKED_AT),
+            });
             let draft = Draft {
                 name: over.salted.clone().unwrap_or_else(|| name.over(entry.since.wall_s())),
                 of: of.clone(),
@@ -308,7 +344,7 @@ fn end(ending: &Ending, of: &NodeRef) -> Write {
                 series: None,
                 carried: carried(Phase::Over, entry, *at),
             };
-            Write { kind: Kind::Over, key: key.clone(), draft, count: 1, pods: entry.uids() }
+            Write { kind: Kind::Over, key: key.clone(), draft, unanswered, count: 1, pods: entry.uids() }
         }
         None => {
             let written = entry.written();
@@ -317,14 +353,14 @@ fn end(ending: &Ending, of: &NodeRef) -> Write {
                 name,
                 of: of.clone(),
                 warning: true,
-                reason: entry.finding.cause.event_reason.to_owned(),
+                reason: (*warns_of).to_owned(),
                 note: note(key, entry),
                 related: pod.cloned(),
                 event_time: written.map_or_else(|| at.micro_stamp(), |written| written.event_time.clone()),
                 series: Some((count, at.micro_stamp())),
                 carried: carried(Phase::Merged, entry, *at),
             };
-            Write { kind: Kind::Merge, key: key.clone(), draft, count, pods: entry.uids() }
+            Write { kind: Kind::Merge, key: key.clone(), draft, unanswered: None, count, pods: entry.uids() }
         }
     }
 }
