@@ -102,6 +102,23 @@ fn a_scaled_down_backend_is_named_with_its_workload() {
     assert!(looked.chain(0).last().unwrap().contains("scaled to 0"), "{:?}", looked.chain(0));
 }
 
+/// Which pods there are is not known when they may not be listed: that there are none is not said.
+#[test]
+fn pods_that_may_not_be_listed_are_not_said_to_be_missing() {
+    let root = |world: World| {
+        let world = world.dead_api("MissingEndpoints", "no addresses").service("addon", "api", None);
+        let looked = look(world.going("stuck", json!(null)), everything());
+        assert_eq!(looked.causes(), ["ApiServiceWithoutEndpoints"], "{:#?}", looked.report);
+        (looked.chain(0).pop().unwrap(), looked)
+    };
+    let (none, _) = root(healthy());
+    assert!(none.ends_with("has no endpoint: no pod has its labels app=api"), "{none}");
+    let refused = healthy().refuse("/api/v1/namespaces/addon/pods", 403, "pods is forbidden");
+    let (hidden, looked) = root(refused);
+    assert!(hidden.ends_with("Service addon/api: has no ready endpoint"), "{hidden}");
+    assert!(looked.report.unknown.iter().any(|one| one.source == "pods of Service addon/api"), "{:#?}", looked.report);
+}
+
 #[test]
 fn discovery_may_fail_while_the_api_is_said_to_be_available() {
     assert_eq!(causes_of(stale_and_available()), ["ApiDiscoveryStale"]);
