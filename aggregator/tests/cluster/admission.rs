@@ -245,7 +245,8 @@ fn scope_and_match_policy_exclude() {
         it["rules"][0]["apiVersions"] = json!(["v2"]);
     };
     assert_eq!(look(guarded(|it| other(it, "Exact")), everything()).causes(), ["PodContainersNotStopped"]);
-    assert_eq!(look(guarded(|it| other(it, "Equivalent")), everything()).causes(), ["WebhookBlocksUpdate"]);
+    // A version that the server does not know is equal to none.
+    assert_eq!(look(guarded(|it| other(it, "Equivalent")), everything()).causes(), ["PodContainersNotStopped"]);
     // A namespace lives in no namespace.
     let finalize = |scope: &str| {
         let world = healthy().webhook("UPDATE", "", "namespaces/finalize").going("stuck", all_false());
@@ -254,6 +255,33 @@ fn scope_and_match_policy_exclude() {
     };
     assert_eq!(finalize("Cluster"), ["WebhookBlocksUpdate"]);
     assert!(finalize("Namespaced").is_empty());
+}
+
+/// The server converts what it asks about to another version that it knows of the same kind: of a CRD each that is
+/// defined, whether it is served or not.
+#[test]
+fn a_rule_about_another_version_counts_where_the_server_knows_that_version() {
+    let causes = |versions: &[&str], policy: &str| {
+        let mut defined = crd(json!(null), &["v1"]);
+        let each = versions.iter().map(|name| json!({"name": name, "served": *name == "v1"}));
+        defined["spec"]["versions"] = each.collect();
+        let world = healthy()
+            .webhook("UPDATE", "example.com", "widgets")
+            .change(VALIDATING, "guard", |one| {
+                one["webhooks"][0]["matchPolicy"] = policy.into();
+                one["webhooks"][0]["rules"][0]["apiVersions"] = json!(["v1alpha1"]);
+            })
+            .with_custom("example.com", "widgets", "Widget")
+            .with(defined)
+            .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+            .held("example.com/v1", "Widget", "a", "w", &["x.example.com/y"])
+            .deployment("op", "op", 1, 1)
+            .may_change("op", "op", "example.com", "widgets");
+        look(world, object("widget", "a", "w")).causes()
+    };
+    assert_eq!(causes(&["v1", "v1alpha1"], "Equivalent"), ["WebhookBlocksUpdate"]);
+    assert_eq!(causes(&["v1", "v1alpha1"], "Exact"), ["FinalizerControllerFailing"]);
+    assert_eq!(causes(&["v1"], "Equivalent"), ["FinalizerControllerFailing"]);
 }
 
 #[test]
