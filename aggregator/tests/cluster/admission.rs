@@ -284,6 +284,49 @@ fn a_rule_about_another_version_counts_where_the_server_knows_that_version() {
     assert_eq!(causes(&["v1"], "Equivalent"), ["FinalizerControllerFailing"]);
 }
 
+/// Names of webhooks are unique within one configuration only: those of kubebuilder (`vpod.kb.io`) and of Istio's
+/// revisions repeat from one to the other. The address in an error tells which was called.
+#[test]
+fn of_two_webhooks_of_one_name_the_one_that_was_called_is_told() {
+    let second = |world: World, service: &str| {
+        world.with(json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "second"},
+            "webhooks": [{
+                "name": "guard.example.com", "failurePolicy": "Fail",
+                "clientConfig": {"service": {"namespace": "guard", "name": service}},
+                "rules": [{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["secrets"]}]
+            }]
+        }))
+    };
+    let called = |service: &str, error: &str| {
+        content_failure(&format!(
+            "Internal error occurred: failed calling webhook \"guard.example.com\": failed to call webhook: Post \
+                \"https://{service}.guard.svc:443/v?timeout=5s\": {error}"
+        ))
+    };
+    let both = || second(healthy().webhook("DELETE", "", "configmaps"), "second");
+    // Neither Service exists; that of the one that was called is told.
+    let looked = look(both().going("stuck", called("second", "service \"second\" not found")), everything());
+    assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &["Namespace stuck", "ValidatingWebhookConfiguration second", "Service guard/second: does not exist"],
+    );
+    // Both are called at the same address: which of them it was is not known, and neither is named for removal.
+    let alike = second(healthy().webhook("DELETE", "", "configmaps"), "guard");
+    let looked = look(alike.going("stuck", called("guard", "service \"guard\" not found")), everything());
+    assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
+    assert!(!looked.commands().iter().any(|one| one.starts_with("kubectl delete ")), "{:?}", looked.commands());
+    // Of one that refused, an error has the name alone.
+    let denied = content_failure("admission webhook \"guard.example.com\" denied the request: protected");
+    let looked = look(both().going("stuck", denied.clone()), everything());
+    assert_eq!(looked.causes(), ["WebhookRefusesDelete"], "{:#?}", looked.report);
+    let reads = |looked: &Looked| looked.commands().iter().any(|one| one.contains("webhookconfiguration"));
+    assert!(!reads(&looked), "{:?}", looked.commands());
+    assert!(reads(&look(healthy().webhook("DELETE", "", "configmaps").going("stuck", denied), everything())));
+}
+
 #[test]
 fn only_the_webhook_that_is_asked_is_blamed() {
     let looked = look(
