@@ -20,7 +20,7 @@ use crate::state::*;
 use disruption::Disruption;
 pub use disruption::suspended;
 use heartbeat::Heartbeat;
-pub use route::missing as route_missing;
+pub use route::{down as network_down, missing as route_missing};
 
 /// The pod garbage collector acts every 20 seconds.
 const COLLECTOR: i64 = 120;
