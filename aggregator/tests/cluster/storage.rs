@@ -129,6 +129,19 @@ fn why_a_volume_is_not_detached() {
     assert_eq!(causes_of(mounted), ["VolumeStillMounted"]);
 }
 
+/// A node lists a volume as `kubernetes.io/csi/DRIVER^HANDLE` (kubernetes: pkg/volume/csi/csi_plugin.go,
+/// `GetVolumeName`). One whose handle ends alike, or of another driver, is another volume.
+#[test]
+fn another_volume_in_use_on_the_node_is_not_taken_for_this_one() {
+    let held = || volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi());
+    for other in ["ebs.csi.aws.com^other-vol-1", "efs.csi.aws.com^vol-1", "x-ebs.csi.aws.com^vol-1"] {
+        let mounted = attachment(held(), false, None).change("/api/v1/nodes", "node-a", |node| {
+            node["status"]["volumesInUse"] = json!([format!("kubernetes.io/csi/{other}")]);
+        });
+        assert!(causes_of(mounted).is_empty(), "{other}");
+    }
+}
+
 #[test]
 fn a_claim_made_for_a_pod_is_let_go_when_its_containers_are_gone() {
     let made_for = |owner: &str, grace: i64| {
