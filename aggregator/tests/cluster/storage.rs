@@ -101,6 +101,33 @@ fn local_data_on_a_lost_node() {
     assert!(!looked.requests.iter().any(whole), "{:#?}", looked.requests);
 }
 
+/// A volume names its node by the label kubernetes.io/hostname, and a cloud may call the Node otherwise.
+#[test]
+fn a_node_whose_hostname_is_not_its_name_is_not_lost() {
+    let local = json!({
+        "local": {"path": "/mnt"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["host-a"]}]}
+        ]}}
+    });
+    let world = || {
+        let world = claim().with(user("Running", "node-a")).with(json!({
+            "kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "spec": local, "status": {"phase": "Bound"}
+        }));
+        let asked = world.ago(300);
+        world
+            .change("/api/v1/nodes", "node-a", |node| {
+                node["metadata"]["labels"]["kubernetes.io/hostname"] = "host-a".into();
+            })
+            .change("/api/v1/pods", "user", |pod| pod["metadata"]["deletionTimestamp"] = asked.into())
+    };
+    let well = look(world(), object("pvc", "a", "data"));
+    assert_eq!(well.causes(), ["PodContainersNotStopped"], "{:#?}", well.report);
+    let lost = look(world().node_ready("node-a", "Unknown", "NodeStatusUnknown", ""), object("pvc", "a", "data"));
+    let mut causes = lost.causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["LocalVolumeOnLostNode", "NodeUnreachable"], "{:#?}", lost.report);
+}
+
 #[test]
 fn who_holds_a_volume() {
     let bound = json!({"claimRef": {"namespace": "a", "name": "data", "uid": "other"}});

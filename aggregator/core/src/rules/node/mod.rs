@@ -106,6 +106,20 @@ fn deletion(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
     }
 }
 
+/// The node of this name, or with this label kubernetes.io/hostname: the two may differ (kubernetes:
+/// pkg/kubelet/kubelet_node_status.go, `initialNode`).
+pub fn called<'a>(lister: &Lister<'a>, name: &str) -> Answer<&'a Node> {
+    let answer = lister.get::<Node>(known::NODES, None, name);
+    if !answer.is_missing() {
+        return answer;
+    }
+    let labelled = Select::Labels(format!("kubernetes.io/hostname={name}"));
+    lister.select::<Node>(known::NODES, Scope::All, labelled).and_then(|nodes| match nodes.first() {
+        Some(node) => Answer::Seen(*node),
+        None => Answer::Missing,
+    })
+}
+
 /// Whether a node that is called Ready has been silent since nobody judges nodes any more.
 pub fn is_frozen(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
     if !is_true(&node.status.conditions, "Ready") || !control_plane::is_silent(lister, diagnosis) {
