@@ -144,9 +144,17 @@ fn a_webhook_that_refuses_the_kubelets_last_words() {
 
 #[test]
 fn a_webhook_that_refuses_the_namespaces_own_update() {
-    for resource in ["namespaces", "namespaces/status", "namespaces/finalize"] {
+    let causes = |resource: &str| {
         let world = healthy().webhook("UPDATE", "", resource).going("stuck", all_false());
-        assert_eq!(look(world, everything()).causes(), ["WebhookBlocksUpdate"], "{resource}");
+        look(world, everything()).causes()
+    };
+    for resource in ["namespaces/finalize", "namespaces/*", "*/*"] {
+        assert_eq!(causes(resource), ["WebhookBlocksUpdate"], "{resource}");
+    }
+    // The namespace controller never updates the Namespace itself, and goes on when its status is not written
+    // (kubernetes: pkg/controller/namespace/deletion/namespaced_resources_deleter.go, `Delete`, `deleteAllContent`).
+    for resource in ["namespaces", "namespaces/status", "*"] {
+        assert!(causes(resource).is_empty(), "{resource}: {:?}", causes(resource));
     }
 }
 
@@ -237,7 +245,8 @@ fn scope_and_match_policy_exclude() {
         it["rules"][0]["apiVersions"] = json!(["v2"]);
     };
     assert_eq!(look(guarded(|it| other(it, "Exact")), everything()).causes(), ["PodContainersNotStopped"]);
-    assert_eq!(look(guarded(|it| other(it, "Equivalent")), everything()).causes(), ["WebhookBlocksUpdate"]);
+    // A version that the server does not know is equal to none.
+    assert_eq!(look(guarded(|it| other(it, "Equivalent")), everything()).causes(), ["PodContainersNotStopped"]);
     // A namespace lives in no namespace.
     let finalize = |scope: &str| {
         let world = healthy().webhook("UPDATE", "", "namespaces/finalize").going("stuck", all_false());
@@ -246,6 +255,76 @@ fn scope_and_match_policy_exclude() {
     };
     assert_eq!(finalize("Cluster"), ["WebhookBlocksUpdate"]);
     assert!(finalize("Namespaced").is_empty());
+}
+
+/// The server converts what it asks about to another version that it knows of the same kind: of a CRD each that is
+/// defined, whether it is served or not.
+#[test]
+fn a_rule_about_another_version_counts_where_the_server_knows_that_version() {
+    let causes = |versions: &[&str], policy: &str| {
+        let mut defined = crd(json!(null), &["v1"]);
+        let each = versions.iter().map(|name| json!({"name": name, "served": *name == "v1"}));
+        defined["spec"]["versions"] = each.collect();
+        let world = healthy()
+            .webhook("UPDATE", "example.com", "widgets")
+            .change(VALIDATING, "guard", |one| {
+                one["webhooks"][0]["matchPolicy"] = policy.into();
+                one["webhooks"][0]["rules"][0]["apiVersions"] = json!(["v1alpha1"]);
+            })
+            .with_custom("example.com", "widgets", "Widget")
+            .with(defined)
+            .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+            .held("example.com/v1", "Widget", "a", "w", &["x.example.com/y"])
+            .deployment("op", "op", 1, 1)
+            .may_change("op", "op", "example.com", "widgets");
+        look(world, object("widget", "a", "w")).causes()
+    };
+    assert_eq!(causes(&["v1", "v1alpha1"], "Equivalent"), ["WebhookBlocksUpdate"]);
+    assert_eq!(causes(&["v1", "v1alpha1"], "Exact"), ["FinalizerControllerFailing"]);
+    assert_eq!(causes(&["v1"], "Equivalent"), ["FinalizerControllerFailing"]);
+}
+
+/// Names of webhooks are unique within one configuration only: those of kubebuilder (`vpod.kb.io`) and of Istio's
+/// revisions repeat from one to the other. The address in an error tells which was called.
+#[test]
+fn of_two_webhooks_of_one_name_the_one_that_was_called_is_told() {
+    let second = |world: World, service: &str| {
+        world.with(json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "second"},
+            "webhooks": [{
+                "name": "guard.example.com", "failurePolicy": "Fail",
+                "clientConfig": {"service": {"namespace": "guard", "name": service}},
+                "rules": [{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["secrets"]}]
+            }]
+        }))
+    };
+    let called = |service: &str, error: &str| {
+        content_failure(&format!(
+            "Internal error occurred: failed calling webhook \"guard.example.com\": failed to call webhook: Post \
+                \"https://{service}.guard.svc:443/v?timeout=5s\": {error}"
+        ))
+    };
+    let both = || second(healthy().webhook("DELETE", "", "configmaps"), "second");
+    // Neither Service exists; that of the one that was called is told.
+    let looked = look(both().going("stuck", called("second", "service \"second\" not found")), everything());
+    assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &["Namespace stuck", "ValidatingWebhookConfiguration second", "Service guard/second: does not exist"],
+    );
+    // Both are called at the same address: which of them it was is not known, and neither is named for removal.
+    let alike = second(healthy().webhook("DELETE", "", "configmaps"), "guard");
+    let looked = look(alike.going("stuck", called("guard", "service \"guard\" not found")), everything());
+    assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
+    assert!(!looked.commands().iter().any(|one| one.starts_with("kubectl delete ")), "{:?}", looked.commands());
+    // Of one that refused, an error has the name alone.
+    let denied = content_failure("admission webhook \"guard.example.com\" denied the request: protected");
+    let looked = look(both().going("stuck", denied.clone()), everything());
+    assert_eq!(looked.causes(), ["WebhookRefusesDelete"], "{:#?}", looked.report);
+    let reads = |looked: &Looked| looked.commands().iter().any(|one| one.contains("webhookconfiguration"));
+    assert!(!reads(&looked), "{:?}", looked.commands());
+    assert!(reads(&look(healthy().webhook("DELETE", "", "configmaps").going("stuck", denied), everything())));
 }
 
 #[test]

@@ -77,6 +77,43 @@ fn a_missing_route_is_never_proven() {
     assert!(looked.chain(0).last().unwrap().contains("10.1.0.0/24"), "{:?}", looked.chain(0));
 }
 
+/// Whether the way is cut or the pod is too slow, a time-out does not tell; that a connection was refused does.
+#[test]
+fn a_time_out_never_proves_that_the_way_is_cut() {
+    let get = "failing or missing response from https://10.1.0.7:443/apis/gone.example.com/v1: Get \
+        \"https://10.1.0.7:443/apis/gone.example.com/v1\":";
+    let world = |error: &str| {
+        healthy()
+            .dead_api("FailedDiscoveryCheck", &format!("{get} {error}"))
+            .service("addon", "api", Some("node-a"))
+            .going("stuck", json!(null))
+    };
+    let not_ready = |world: World| world.node_ready("node-a", "False", "KubeletNotReady", "PLEG is not healthy");
+    let nameless = |world: World| {
+        world.change("/apis/discovery.k8s.io/v1/endpointslices", "api-1", |one| {
+            one["endpoints"][0]["nodeName"] = json!(null);
+        })
+    };
+    for (error, confidence) in [
+        ("dial tcp 10.1.0.7:443: i/o timeout", Confidence::Probable),
+        ("context deadline exceeded (Client.Timeout exceeded while awaiting headers)", Confidence::Probable),
+        ("dial tcp 10.1.0.7:443: connect: connection refused", Confidence::Proven),
+    ] {
+        for world in [world(error), not_ready(world(error)), nameless(world(error))] {
+            let looked = look(world, everything());
+            assert_eq!(looked.causes(), ["ApiServiceUnreachable"], "{:#?}", looked.report);
+            assert_eq!(looked.report.roots[0].finding.confidence, confidence, "{error}: {:?}", looked.chain(0));
+        }
+    }
+    // A pod that answers too late is no firewall, even where another of its node answers in time.
+    let slow = world("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
+        .aggregated("other.example.com", "v1", "addon/other", json!({"status": "True", "reason": "Passed"}))
+        .service("addon", "other", Some("node-a"));
+    let looked = look(slow, everything());
+    let root = looked.chain(0).pop().unwrap();
+    assert!(root.contains("slow") && !root.contains("firewall"), "{root}");
+}
+
 #[test]
 fn a_dead_api_on_a_dead_node_is_the_node() {
     let world = healthy()
@@ -100,6 +137,23 @@ fn a_scaled_down_backend_is_named_with_its_workload() {
     let looked = look(world, everything());
     assert!(looked.commands().contains(&"kubectl -n addon scale deployment/api --replicas=1".to_owned()));
     assert!(looked.chain(0).last().unwrap().contains("scaled to 0"), "{:?}", looked.chain(0));
+}
+
+/// Which pods there are is not known when they may not be listed: that there are none is not said.
+#[test]
+fn pods_that_may_not_be_listed_are_not_said_to_be_missing() {
+    let root = |world: World| {
+        let world = world.dead_api("MissingEndpoints", "no addresses").service("addon", "api", None);
+        let looked = look(world.going("stuck", json!(null)), everything());
+        assert_eq!(looked.causes(), ["ApiServiceWithoutEndpoints"], "{:#?}", looked.report);
+        (looked.chain(0).pop().unwrap(), looked)
+    };
+    let (none, _) = root(healthy());
+    assert!(none.ends_with("has no endpoint: no pod has its labels app=api"), "{none}");
+    let refused = healthy().refuse("/api/v1/namespaces/addon/pods", 403, "pods is forbidden");
+    let (hidden, looked) = root(refused);
+    assert!(hidden.ends_with("Service addon/api: has no ready endpoint"), "{hidden}");
+    assert!(looked.report.unknown.iter().any(|one| one.source == "pods of Service addon/api"), "{:#?}", looked.report);
 }
 
 #[test]

@@ -56,6 +56,25 @@ fn a_dependent_in_a_namespace_of_a_cluster_wide_owner_is_found() {
     assert_eq!(look(world, object("xbucket", "", "x1")).causes(), ["ForegroundDependentsRemain"]);
 }
 
+/// The garbage collector, which deletes the dependents, does not run, or its request is refused.
+#[test]
+fn dependents_that_nobody_can_delete() {
+    let free = || {
+        composite().with(json!({
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": "c", "namespace": "a", "ownerReferences": owned_by("aws.platform.io/v1", "XBucket", "x1", "x1")
+            }
+        }))
+    };
+    let silent = look(free().without_controller_manager(), object("xbucket", "", "x1"));
+    assert_eq!(silent.causes(), ["ControllerManagerSilent"], "{:#?}", silent.report);
+    let refused = look(free().webhook("DELETE", "", "configmaps"), object("xbucket", "", "x1"));
+    assert_eq!(refused.causes(), ["WebhookUnavailable"], "{:#?}", refused.report);
+    let other = look(free().webhook("DELETE", "", "secrets"), object("xbucket", "", "x1"));
+    assert_eq!(other.causes(), ["ForegroundDependentsRemain"], "{:#?}", other.report);
+}
+
 fn deployment() -> World {
     let world =
         healthy().with(json!({"kind": "Namespace", "metadata": {"name": "shop"}})).deployment("shop", "d1", 1, 0);

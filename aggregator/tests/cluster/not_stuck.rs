@@ -243,6 +243,21 @@ fn a_replacement_whose_data_is_on_a_lost_node() {
         look(unscheduled().node_ready("node-b", "True", "KubeletReady", ""), object("pod", "e2e-scenario-1", name));
     looks_like(&looked, "ReplacementNotReady", Confidence::Proven);
     assert_eq!(looked.chain(0).len(), 1, "{:?}", looked.chain(0));
+    // Nor is one that is called otherwise than its label kubernetes.io/hostname, which the volume names.
+    let named = |status: &str| {
+        let world = unscheduled().node_ready("node-b", status, "Because", "");
+        let world = world.change("/api/v1/nodes", "node-b", |node| {
+            node["metadata"]["labels"]["kubernetes.io/hostname"] = "host-b".into();
+        });
+        let world = world.change("/api/v1/persistentvolumes", "pv-scenario-1", |volume| {
+            let terms = &mut volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
+            terms[0]["matchExpressions"][0] =
+                json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["host-b"]});
+        });
+        look(world, object("pod", "e2e-scenario-1", name))
+    };
+    assert_eq!(named("True").chain(0).len(), 1, "{:?}", named("True").chain(0));
+    assert!(named("Unknown").chain(0).pop().unwrap().starts_with("Node node-b: is not ready"));
 }
 
 #[test]

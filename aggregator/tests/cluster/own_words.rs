@@ -282,6 +282,34 @@ fn the_clouds_refusal_is_the_root_of_an_api_that_no_node_reaches() {
     assert!(evidence.contains("NetworkUnavailable=True NoRouteCreated"), "{evidence}");
 }
 
+/// Only the route controller's reason is about a route (kubernetes: cloud-provider/controllers/route/
+/// route_controller.go, `updateNetworkingCondition`): a network plugin sets the condition when it is down itself
+/// (calico: node/pkg/lifecycle/utils, `SetNodeNetworkUnavailableCondition`).
+#[test]
+fn a_network_plugin_that_is_down_is_no_missing_route() {
+    let message = "failing or missing response from https://10.1.0.7:443/apis/gone.example.com/v1: Get \
+        \"https://10.1.0.7:443/apis/gone.example.com/v1\": dial tcp 10.1.0.7:443: i/o timeout";
+    let world = healthy()
+        .going("n", json!(null))
+        .dead_api("FailedDiscoveryCheck", message)
+        .service("addon", "api", Some("node-a"))
+        .change("/api/v1/nodes", "node-a", |node| {
+            let conditions = node["status"]["conditions"].as_array_mut().unwrap();
+            conditions.retain(|one| one["type"] != "NetworkUnavailable");
+            conditions.push(json!({
+                "type": "NetworkUnavailable", "status": "True", "reason": "CalicoIsDown",
+                "message": "Calico is shutting down on this node"
+            }));
+        });
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["ApiServiceUnreachable"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    let evidence = format!("{:?}", finding.evidence);
+    assert!(evidence.contains("NetworkUnavailable=True CalicoIsDown"), "{evidence}");
+    assert!(root(&looked).contains("Calico is shutting down on this node"), "{:?}", looked.chain(0));
+    assert_eq!(finding.confidence, Confidence::Probable);
+}
+
 /// Built-in kinds have conditions as well; of those without any nothing is asked for.
 #[test]
 fn conditions_of_built_in_kinds_are_their_own_words() {

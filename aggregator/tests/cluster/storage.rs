@@ -101,6 +101,33 @@ fn local_data_on_a_lost_node() {
     assert!(!looked.requests.iter().any(whole), "{:#?}", looked.requests);
 }
 
+/// A volume names its node by the label kubernetes.io/hostname, and a cloud may call the Node otherwise.
+#[test]
+fn a_node_whose_hostname_is_not_its_name_is_not_lost() {
+    let local = json!({
+        "local": {"path": "/mnt"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["host-a"]}]}
+        ]}}
+    });
+    let world = || {
+        let world = claim().with(user("Running", "node-a")).with(json!({
+            "kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "spec": local, "status": {"phase": "Bound"}
+        }));
+        let asked = world.ago(300);
+        world
+            .change("/api/v1/nodes", "node-a", |node| {
+                node["metadata"]["labels"]["kubernetes.io/hostname"] = "host-a".into();
+            })
+            .change("/api/v1/pods", "user", |pod| pod["metadata"]["deletionTimestamp"] = asked.into())
+    };
+    let well = look(world(), object("pvc", "a", "data"));
+    assert_eq!(well.causes(), ["PodContainersNotStopped"], "{:#?}", well.report);
+    let lost = look(world().node_ready("node-a", "Unknown", "NodeStatusUnknown", ""), object("pvc", "a", "data"));
+    let mut causes = lost.causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["LocalVolumeOnLostNode", "NodeUnreachable"], "{:#?}", lost.report);
+}
+
 #[test]
 fn who_holds_a_volume() {
     let bound = json!({"claimRef": {"namespace": "a", "name": "data", "uid": "other"}});
@@ -127,6 +154,19 @@ fn why_a_volume_is_not_detached() {
         node["status"]["volumesInUse"] = json!(["kubernetes.io/csi/ebs.csi.aws.com^vol-1"]);
     });
     assert_eq!(causes_of(mounted), ["VolumeStillMounted"]);
+}
+
+/// A node lists a volume as `kubernetes.io/csi/DRIVER^HANDLE` (kubernetes: pkg/volume/csi/csi_plugin.go,
+/// `GetVolumeName`). One whose handle ends alike, or of another driver, is another volume.
+#[test]
+fn another_volume_in_use_on_the_node_is_not_taken_for_this_one() {
+    let held = || volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi());
+    for other in ["ebs.csi.aws.com^other-vol-1", "efs.csi.aws.com^vol-1", "x-ebs.csi.aws.com^vol-1"] {
+        let mounted = attachment(held(), false, None).change("/api/v1/nodes", "node-a", |node| {
+            node["status"]["volumesInUse"] = json!([format!("kubernetes.io/csi/{other}")]);
+        });
+        assert!(causes_of(mounted).is_empty(), "{other}");
+    }
 }
 
 #[test]

@@ -11,14 +11,18 @@ pub enum Failure {
     Unauthorized,
     /// Nobody listens; somebody was reached who says so.
     ConnectionRefused,
-    /// Nobody answers.
+    /// Nobody answers: no connection was made.
     Unreachable,
+    /// No answer came in time. Whether somebody was reached is not said.
+    TimedOut,
     /// Anything else.
     Other,
 }
 
-/// Errors of Go's network library.
-const NO_ANSWER: &[&str] = &["dial tcp", "no route to host", "i/o timeout", "context deadline exceeded", "timed out"];
+/// Errors of Go's network library where no connection was made.
+const NO_CONNECTION: &[&str] = &["dial tcp", "no route to host"];
+/// And where none may have been made, or who was reached is too slow.
+const NO_ANSWER: &[&str] = &["i/o timeout", "context deadline exceeded", "timed out"];
 
 /// Reads the message of `Available`.
 pub fn failure(message: &Message) -> Failure {
@@ -28,8 +32,10 @@ pub fn failure(message: &Message) -> Failure {
         Failure::Unauthorized
     } else if message.has("connection refused") {
         Failure::ConnectionRefused
-    } else if NO_ANSWER.iter().any(|mark| message.has(mark)) {
+    } else if NO_CONNECTION.iter().any(|mark| message.has(mark)) {
         Failure::Unreachable
+    } else if NO_ANSWER.iter().any(|mark| message.has(mark)) {
+        Failure::TimedOut
     } else {
         Failure::Other
     }
@@ -63,7 +69,9 @@ mod tests {
             ("dial tcp 10.1.0.7:443: connect: connection refused", Failure::ConnectionRefused),
             ("dial tcp 10.1.0.7:443: connect: no route to host", Failure::Unreachable),
             ("dial tcp 10.1.0.7:443: i/o timeout", Failure::Unreachable),
-            ("context deadline exceeded", Failure::Unreachable),
+            ("read tcp 10.0.0.1:40000->10.1.0.7:443: i/o timeout", Failure::TimedOut),
+            ("context deadline exceeded", Failure::TimedOut),
+            ("context deadline exceeded (Client.Timeout exceeded while awaiting headers)", Failure::TimedOut),
             ("tls: failed to verify certificate: x509: certificate has expired", Failure::Certificate),
             ("EOF", Failure::Other),
         ] {

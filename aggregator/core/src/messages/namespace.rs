@@ -3,6 +3,8 @@
 //! Its messages join errors with commas and the errors hold commas themselves, so they are scanned
 //! for known patterns and never split.
 
+use std::cmp::Reverse;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use findings::clean;
@@ -70,7 +72,7 @@ pub enum Obstacle {
     /// Objects remain that should be gone.
     Unexpected { group: String, resource: String },
     /// A webhook could not be called.
-    WebhookCall { webhook: String, error: String },
+    WebhookCall { webhook: String, host: String, error: String },
     /// A webhook said no.
     WebhookDenial { webhook: String, why: String },
     /// A ValidatingAdmissionPolicy said no.
@@ -125,9 +127,13 @@ pub fn content_failure(message: &Message) -> Vec<Obstacle> {
     let head = CONTENT_HEAD.captures(message);
     let errors = head.as_ref().and_then(|head| head.name("n")?.as_str().parse().ok());
     let rest = head.as_ref().and_then(|head| head.name("rest")).map_or(message, |rest| rest.as_str());
-    let mut scan = Scan { text: rest, found: Vec::new(), matched: 0 };
+    let mut scan = Scan { text: rest, matches: Vec::new() };
     scan.each(&UNEXPECTED, |it| Obstacle::Unexpected { group: part(it, "group"), resource: part(it, "resource") });
-    scan.each(&WEBHOOK_CALL, |it| Obstacle::WebhookCall { webhook: part(it, "webhook"), error: part(it, "err") });
+    scan.each(&WEBHOOK_CALL, |it| Obstacle::WebhookCall {
+        webhook: part(it, "webhook"),
+        host: part(it, "host"),
+        error: part(it, "err"),
+    });
     scan.each(&WEBHOOK_DENIAL, |it| Obstacle::WebhookDenial { webhook: part(it, "webhook"), why: part(it, "why") });
     scan.each(&POLICY, |it| Obstacle::PolicyDenial {
         policy: part(it, "policy"),
@@ -144,31 +150,49 @@ pub fn content_failure(message: &Message) -> Vec<Obstacle> {
     scan.each(&ETCD, |it| Obstacle::Etcd { fault: etcd(it), error: part(it, "err") });
     scan.each(&CONTROLLER_FORBIDDEN, |it| Obstacle::Forbidden { why: part(it, "why") });
     scan.each(&TOO_MANY, |_| Obstacle::TooManyRequests);
-    if scan.matched == 0 {
+    if scan.matches.is_empty() {
         // A decoder's error has no form of its own, so it is looked for last.
         scan.each(&NOT_DECODABLE, |_| Obstacle::NotDecodable { error: rest.to_owned() });
     }
-    if scan.matched < errors.unwrap_or(1) {
-        scan.found.push(Obstacle::Unknown { text: rest.to_owned() });
+    let all = scan.outermost();
+    let matched = all.len();
+    let mut found: Vec<Obstacle> = Vec::new();
+    for obstacle in all {
+        if !found.contains(&obstacle) {
+            found.push(obstacle);
+        }
     }
-    scan.found
+    if matched < errors.unwrap_or(1) {
+        found.push(Obstacle::Unknown { text: rest.to_owned() });
+    }
+    found
 }
 
 struct Scan<'a> {
     text: &'a str,
-    found: Vec<Obstacle>,
-    matched: usize,
+    /// Each with where it stands.
+    matches: Vec<(Range<usize>, Obstacle)>,
 }
 
 impl Scan<'_> {
     fn each(&mut self, pattern: &Regex, read: impl Fn(&Captures) -> Obstacle) {
         for captures in pattern.captures_iter(self.text) {
-            let obstacle = read(&captures);
-            self.matched += 1;
-            if !self.found.contains(&obstacle) {
-                self.found.push(obstacle);
+            self.matches.extend(captures.get(0).map(|all| (all.range(), read(&captures))));
+        }
+    }
+
+    /// Those that no other one quotes, in their order: what a webhook or a policy says may hold any words.
+    fn outermost(mut self) -> Vec<Obstacle> {
+        self.matches.sort_by_key(|(at, _)| (at.start, Reverse(at.end)));
+        let mut end = 0;
+        let mut found = Vec::new();
+        for (at, obstacle) in self.matches {
+            if at.start >= end {
+                end = at.end;
+                found.push(obstacle);
             }
         }
+        found
     }
 }
 
@@ -227,6 +251,7 @@ mod tests {
         let message = recorded("ns-webhook-fail.json", "NamespaceDeletionContentFailure");
         let call = Obstacle::WebhookCall {
             webhook: "guard.lab.example.com".to_owned(),
+            host: "guard-svc.mon.svc".to_owned(),
             error: "service \"guard-svc\" not found".to_owned(),
         };
         let denial = Obstacle::PolicyDenial {
@@ -235,6 +260,27 @@ mod tests {
             why: "service accounts are protected".to_owned(),
         };
         assert_eq!(content_failure(&message), [call, denial]);
+    }
+
+    /// A webhook's words may quote any error: it is not the API server's, and does not count as another one.
+    #[test]
+    fn an_error_that_a_webhook_quotes_is_the_webhooks() {
+        let denied = "admission webhook \"guard.example.com\" denied the request: ";
+        for quoted in [
+            "etcdserver: leader changed",
+            "failed calling webhook \"b.example.com\": failed to call webhook: Post \"https://b.b.svc:443/v\": EOF",
+            "unable to transform key \"/registry/secrets/a/b\": no key",
+            "the server has received too many requests",
+        ] {
+            let message =
+                format!("Failed to delete all resource types, 2 remaining: {denied}{quoted}, zzz something new");
+            let found = content_failure(&message.into());
+            let [Obstacle::WebhookDenial { webhook, why }, Obstacle::Unknown { text }] = &found[..] else {
+                panic!("{found:?}")
+            };
+            assert_eq!((webhook.as_str(), why.as_str()), ("guard.example.com", quoted));
+            assert!(text.contains("zzz something new"), "{text}");
+        }
     }
 
     #[test]

@@ -111,6 +111,11 @@ fn unavailable(
     }
 }
 
+/// What of the proof is missing where no connection was made.
+const CUT_SOMEWHERE: &str = "where the way is cut: the error does not say so";
+/// And where no answer came in time.
+const CUT_OR_SLOW: &str = "whether the way is cut or the pod is too slow: a time-out does not show that";
+
 /// There is a ready endpoint, so what the API server says about it decides.
 fn by_message(
     lister: &Lister,
@@ -138,15 +143,19 @@ fn by_message(
         }
         Failure::Unauthorized => return here(&cause::API_SERVICE_REFUSES_AGGREGATOR),
         Failure::Other => return here(&cause::API_SERVICE_UNAVAILABLE),
-        Failure::ConnectionRefused | Failure::Unreachable => {}
+        Failure::ConnectionRefused | Failure::Unreachable | Failure::TimedOut => {}
     }
-    let path = format!("has a ready endpoint, and the API server cannot reach it: {message}");
+    let is_late = failure == Failure::TimedOut;
+    let what = if is_late { "it does not answer the API server in time" } else { "the API server cannot reach it" };
+    let path = format!("has a ready endpoint, and {what}: {message}");
+    let unsure = |found: RootCause| found.probable(if is_late { CUT_OR_SLOW } else { CUT_SOMEWHERE });
     let Some(name) = on else {
-        return base(&cause::API_SERVICE_UNREACHABLE).step(Step::about(service, path));
+        let found = base(&cause::API_SERVICE_UNREACHABLE).step(Step::about(service, path));
+        return if failure == Failure::ConnectionRefused { found } else { unsure(found) };
     };
     let unreachable = || base(&cause::API_SERVICE_UNREACHABLE).name(Placeholder::Node, &name);
     // Refused is an answer: somebody was reached.
-    if failure != Failure::Unreachable {
+    if failure == Failure::ConnectionRefused {
         return unreachable().step(Step::about(service, path));
     }
     let answer = lister.get::<Node>(known::NODES, None, &name);
@@ -173,9 +182,24 @@ fn by_message(
             }
         };
     }
+    if let Some(down) = on.filter(|_| is_ready).and_then(node::network_down) {
+        let words = format!("Ready, and its pod network is not available: {}", said(down));
+        return unreachable()
+            .step(Step::about(service, path))
+            .step(Step::about(&ObjectRef::node(&name), words))
+            .evidence(format!("status of Node {name}"), said(down))
+            .probable("whether that is what cuts the way: the log of its network plugin has more");
+    }
+    if !is_ready {
+        return unsure(unreachable().step(Step::about(service, path)));
+    }
+    if is_late {
+        let words = "Ready; whether the way to its pods is cut or this one is too slow, a time-out does not show";
+        let on = Step::about(&ObjectRef::node(&name), words);
+        return unsure(unreachable().step(Step::about(service, path)).step(on));
+    }
     let address = address(message).unwrap_or("its address").to_owned();
     match neighbours::of(lister, diagnosis, target, &name) {
-        _ if !is_ready => unreachable().step(Step::about(service, path)),
         Some(Neighbour::AlsoUnreachable(other)) => {
             let range = cidr.map_or(String::new(), |cidr| format!(" to {cidr}"));
             base(&cause::NODE_ROUTE_MISSING)

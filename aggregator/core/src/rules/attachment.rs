@@ -174,10 +174,12 @@ fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, d
     }
     let volume = &attachment.spec.source.persistent_volume_name;
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
-    let handle = diagnosis
+    // As the kubelet lists it (kubernetes: pkg/volume/csi/csi_plugin.go, `GetVolumeName`).
+    let own = diagnosis
         .required(format!("PersistentVolume {volume}"), "what its driver calls it", answer)
-        .and_then(|volume| Some(volume.spec.csi.as_ref()?.volume_handle.clone()));
-    let in_use = |listed: &&String| handle.as_ref().is_some_and(|handle| listed.ends_with(handle.as_str()));
+        .and_then(|volume| volume.spec.csi.as_ref())
+        .map(|csi| format!("kubernetes.io/csi/{}^{}", csi.driver, csi.volume_handle));
+    let in_use = |listed: &&String| own.as_ref() == Some(*listed);
     if let Some(listed) = on.status.volumes_in_use.iter().find(in_use) {
         let found = base(&cause::VOLUME_STILL_MOUNTED, target, attachment)
             .evidence(format!("Node {name}"), format!("status.volumesInUse: {listed}"))

@@ -97,10 +97,11 @@ fn pods_of(
     let namespace = service.namespace.as_deref().unwrap_or_default();
     let labels = selector.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
     let answer = lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.clone()));
-    let pods = diagnosis.required(format!("pods of {service}"), "why no pod serves it", answer).unwrap_or_default();
+    let seen = diagnosis.required(format!("pods of {service}"), "why no pod serves it", answer);
+    let none = seen.as_ref().is_some_and(Vec::is_empty);
+    let pods = seen.unwrap_or_default();
     let mut steps = Vec::new();
     let (workload, words) = workload(lister, diagnosis, namespace, selector);
-    let none = pods.is_empty();
     let what =
         if none { format!("has no endpoint: no pod has its labels {labels}") } else { "has no ready endpoint".into() };
     steps.push(Step::about(service, what));
@@ -114,7 +115,7 @@ fn pods_of(
         [only] if !only.is_empty() => lost(lister, diagnosis, only).then(|| ObjectRef::node(only)),
         _ => None,
     };
-    if !none {
+    if !pods.is_empty() {
         let names: Vec<String> = pods.iter().map(|pod| pod.metadata.name.clone()).collect();
         let subject = format!("{} of it", count(names.len(), "pod"));
         steps.push(Step::named(subject, format!("{}: {}", some(&names, 3), not_ready(&pods))));

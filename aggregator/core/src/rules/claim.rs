@@ -112,7 +112,10 @@ fn local_on_lost_node(
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
     let volume =
         diagnosis.required(format!("PersistentVolume {}", claim.spec.volume_name), "where its data is", answer)?;
-    let name = volume.only_node()?;
+    volume.only_node()?;
+    // The volume says the node's label kubernetes.io/hostname, which may be another than its name (kubernetes:
+    // pkg/kubelet/kubelet_node_status.go, `initialNode`); the pod that uses it is there.
+    let name = user.spec.node_name.as_str();
     let answer = lister.get::<Node>(known::NODES, None, name);
     let is_gone = answer.is_missing();
     let on = diagnosis.required(format!("Node {name}"), "whether its node is Ready", answer);

@@ -150,10 +150,10 @@ fn local_data(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Di
         let shown = ObjectRef::cluster_wide(known::VOLUMES, volume);
         let volume = diagnosis.optional(shown.to_string(), "where its data is", answer);
         let Some(on) = volume.and_then(PersistentVolume::only_node) else { continue };
-        let answer = lister.get::<Node>(known::NODES, None, on);
-        let words = match diagnosis.optional(format!("Node {on}"), "whether it is Ready", answer.clone()) {
-            None if answer.is_missing() => "does not exist any more",
-            Some(node) if !is_true(&node.status.conditions, "Ready") => "is not ready",
+        let answer = node::called(lister, on);
+        let (on, words) = match diagnosis.optional(format!("Node {on}"), "whether it is Ready", answer.clone()) {
+            None if answer.is_missing() => (on, "does not exist any more"),
+            Some(node) if !is_true(&node.status.conditions, "Ready") => (node.metadata.name.as_str(), "is not ready"),
             _ => continue,
         };
         return vec![

@@ -2,9 +2,10 @@
 
 use findings::cause;
 
-use super::control_plane;
 use super::finalizer::controller_manager::by_controller_manager;
+use super::webhook::Request;
 use super::words::{count, some, within};
+use super::{control_plane, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -12,6 +13,9 @@ use crate::state::*;
 /// Kinds that mostly own and are owned. Others are looked at when none of these is a dependent.
 const USUAL: &[Known] = &[known::PODS, known::CLAIMS, known::SERVICES];
 const USUAL_GROUPS: &[&str] = &["apps", "batch"];
+
+/// Of more dependents it is not asked whether their deletion is refused.
+const MOST_ASKED: usize = 3;
 
 /// `foregroundDeletion`: the garbage collector takes it off when no dependent blocks any more.
 pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
@@ -25,15 +29,12 @@ pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &
     for (dependent, its) in &dependents {
         match its.deletion_timestamp {
             Some(_) => diagnosis.wait_for(dependent.clone()),
-            None => free.push(dependent.to_string()),
+            None => free.push((dependent, *its)),
         }
     }
     if !free.is_empty() {
-        diagnosis.causes.push(
-            RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
-                .step(Step::named(count(free.len(), "dependent"), format!("not being deleted yet: {}", some(&free, 3))))
-                .evidence(target.to_string(), "finalizer foregroundDeletion"),
-        );
+        let found = not_deleted(lister, target, &free, diagnosis);
+        diagnosis.causes.extend(found);
     } else if !diagnosis.waits_for.is_empty() {
         // Those go first.
     } else if is_blind {
@@ -50,6 +51,34 @@ pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &
             diagnosis,
         );
     }
+}
+
+/// Why the garbage collector has not deleted these dependents; nothing when that was said in `diagnosis`.
+fn not_deleted(
+    lister: &Lister,
+    target: &ObjectRef,
+    free: &[(&ObjectRef, &Meta)],
+    diagnosis: &mut Diagnosis,
+) -> Option<RootCause> {
+    if let Some(silent) = control_plane::silent(lister, diagnosis, target) {
+        return Some(silent);
+    }
+    let mut refused = false;
+    // Of one with another owner the collector takes this one off its list, which is no deletion (kubernetes:
+    // pkg/controller/garbagecollector/garbagecollector.go, `attemptToDeleteItem`).
+    let alone = free.iter().filter(|(_, meta)| meta.owner_references.len() == 1);
+    for (dependent, meta) in alone.take(MOST_ASKED) {
+        refused |= webhook::refuses(lister, diagnosis, &[Request::about(dependent, meta, "DELETE")]);
+    }
+    if refused || diagnosis.pending {
+        return None;
+    }
+    let names: Vec<String> = free.iter().map(|(dependent, _)| dependent.to_string()).collect();
+    Some(
+        RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
+            .step(Step::named(count(names.len(), "dependent"), format!("not being deleted yet: {}", some(&names, 3))))
+            .evidence(target.to_string(), "finalizer foregroundDeletion"),
+    )
 }
 
 /// What blocks: the nearest kinds are looked through first, the others when none of these does.

@@ -82,16 +82,20 @@ causes! {
         .holds_from_the_start()
         .title("The API server cannot reach the pod behind an aggregated API")
         .meaning("The pod behind an APIService is Ready, and the API server cannot reach it: the path between control \
-            plane and pod is cut, not the pod. Every namespace deletion of the cluster waits for that group.")
+            plane and pod is cut, not the pod; only where no answer came in time may the pod be too slow instead. Every \
+            namespace deletion of the cluster waits for that group.")
         .proof("The APIService has Available=False with reason FailedDiscoveryCheck and a dial error or time-out in \
             its message, while its Service has a ready endpoint. Where on the way it is cut is inferred from other APIs \
-            on the same node, so a time-out is probable; a refused connection is proven.")
+            on the same node, so a time-out is probable; a refused connection is proven. A time-out without \"dial\" \
+            (context deadline exceeded) does not show whether the pod was reached.")
         .safe(&[
             READ_APISERVICE,
+            step("If the message has a time-out and no \"dial\", see first whether the pod is too slow: its processor \
+                limit, its restarts, its log"),
             step("See whether other pods of node {node} are out of reach too: only this port means a firewall or \
                 security group between control plane and nodes, all of the node means its route or tunnel, pods of \
                 every node means the way out of the control plane")
-                .run("kubectl get apiservices,endpointslices -A -o wide").typed(),
+                .run("kubectl get apiservices,endpointslices -A -o wide").typed().if_known(),
             step("Repair the path: open the port from the control plane to the nodes (in private clusters only 443 and \
                 10250 are open), or mend route, CNI or tunnel (konnectivity)"),
             GOES_BY_ITSELF,
@@ -113,9 +117,9 @@ causes! {
             the API server. The route to the node's pod addresses is what lies between; in clouds the route controller keeps \
             it. Whether it may do so is decided by cloud permissions, which the Kubernetes API does not show.")
         .proof("Dial errors to ready endpoints of at least two APIs on one node, which is Ready, and none that is \
-            reached there; or one, and the node's condition NetworkUnavailable or an Event FailedToCreateRoute of the \
-            route controller, which has the cloud's words. Without the condition the route is an inference, so it is \
-            probable.")
+            reached there; or one, and the node's condition NetworkUnavailable with the reason NoRouteCreated or an Event \
+            FailedToCreateRoute of the route controller, which has the cloud's words. Without the condition the route is \
+            an inference, so it is probable.")
         .safe(&[
             step("Look for the route of {pod_cidr} to node {node} in the cloud's route table").if_known(),
             step("Read the cloud controller manager's log: the route controller cannot repair what its cloud \

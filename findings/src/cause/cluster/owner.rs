@@ -8,8 +8,9 @@ causes! {
         .title("A foreground deletion waits for dependents that are not being deleted")
         .meaning("The object was deleted with --cascade=foreground and waits for everything it owns. The garbage \
             collector should have deleted its dependents and has not.")
-        .proof("foregroundDeletion is among its finalizers, and an object with its uid as a blocking owner is not \
-            being deleted.")
+        .proof("foregroundDeletion is among its finalizers, an object with its uid as a blocking owner is not being \
+            deleted, the controller manager's Lease has not run out, and no webhook that cannot be called is asked about \
+            that deletion.")
         .safe(&[
             step("See whether the controller manager, which holds the garbage collector, runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),

@@ -18,7 +18,8 @@ causes! {
             step("Bring its backend, Service {service}, back; the deletion then continues within a minute").if_known(),
             step("If the product was removed for good, its configuration is dead policy that refuses everything: \
                 remove it")
-                .run("kubectl delete {configuration}"),
+                .run("kubectl delete {configuration}")
+                .if_known(),
             step("Otherwise exclude this namespace in its namespaceSelector until the backend is back"),
         ])
         .danger(Danger::new(

@@ -94,8 +94,8 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
     let cause = match obstacle {
         // They are listed anyway, or follow from the resource's name.
         Obstacle::Unexpected { .. } => return,
-        Obstacle::WebhookCall { webhook, error } => {
-            let called = webhook::called(lister, diagnosis, &webhook);
+        Obstacle::WebhookCall { webhook, host, error } => {
+            let called = webhook::called(lister, diagnosis, &webhook, &host);
             // Its Service has a ready endpoint, or it is outside of the cluster: the path is cut, or it is slow.
             if !called.is_explained && !diagnosis.pending {
                 let words = format!("cannot be called: {error}");

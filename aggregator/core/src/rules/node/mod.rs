@@ -20,7 +20,7 @@ use crate::state::*;
 use disruption::Disruption;
 pub use disruption::suspended;
 use heartbeat::Heartbeat;
-pub use route::missing as route_missing;
+pub use route::{down as network_down, missing as route_missing};
 
 /// The pod garbage collector acts every 20 seconds.
 const COLLECTOR: i64 = 120;
@@ -104,6 +104,20 @@ fn deletion(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
     for finalizer in node.metadata.each_finalizer().filter(|one| !drain::waits_for_drain(one)) {
         finalizer::one(lister, target, &node.metadata, finalizer, diagnosis);
     }
+}
+
+/// The node of this name, or with this label kubernetes.io/hostname: the two may differ (kubernetes:
+/// pkg/kubelet/kubelet_node_status.go, `initialNode`).
+pub fn called<'a>(lister: &Lister<'a>, name: &str) -> Answer<&'a Node> {
+    let answer = lister.get::<Node>(known::NODES, None, name);
+    if !answer.is_missing() {
+        return answer;
+    }
+    let labelled = Select::Labels(format!("kubernetes.io/hostname={name}"));
+    lister.select::<Node>(known::NODES, Scope::All, labelled).and_then(|nodes| match nodes.first() {
+        Some(node) => Answer::Seen(*node),
+        None => Answer::Missing,
+    })
 }
 
 /// Whether a node that is called Ready has been silent since nobody judges nodes any more.

@@ -19,10 +19,23 @@ pub struct NoRoute {
     pub is_proven: bool,
 }
 
+/// The route controller's own reason (kubernetes: cloud-provider/controllers/route/route_controller.go,
+/// `updateNetworkingCondition`).
+const NO_ROUTE: &str = "NoRouteCreated";
+
+fn unavailable(on: &Node) -> Option<&Condition> {
+    condition(&on.status.conditions, "NetworkUnavailable").filter(|it| it.status == "True")
+}
+
+/// What somebody else than the route controller says of the node's pod network: mostly its network plugin, of itself.
+pub fn down(on: &Node) -> Option<&Condition> {
+    unavailable(on).filter(|it| it.reason != NO_ROUTE)
+}
+
 /// Looks at the condition NetworkUnavailable, and at the Events of the route controller.
 pub fn missing(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<NoRoute> {
     let target = ObjectRef::node(&on.metadata.name);
-    let condition = condition(&on.status.conditions, "NetworkUnavailable").filter(|it| it.status == "True");
+    let condition = unavailable(on).filter(|it| it.reason == NO_ROUTE);
     let events = said::events(lister, &target, &on.metadata, diagnosis);
     let event = events.into_iter().find(|event| event.reason == "FailedToCreateRoute");
     let mut evidence: Vec<Says> =

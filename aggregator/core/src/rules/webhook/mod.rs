@@ -178,9 +178,9 @@ pub struct Called {
     pub is_explained: bool,
 }
 
-/// Looks behind a webhook that an error names: it was asked, whatever its rules say.
-pub fn called(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str) -> Called {
-    let Some((configuration, webhook)) = find(lister, diagnosis, webhook) else {
+/// Looks behind a webhook that an error names, and the host that was called: it was asked, whatever its rules say.
+pub fn called(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str, host: &str) -> Called {
+    let Some((configuration, webhook)) = find(lister, diagnosis, webhook, Some(host)) else {
         return Called { configuration: None, is_explained: false };
     };
     let is_explained = blame(lister, diagnosis, &configuration, webhook, &Asked::Yes);
@@ -189,14 +189,27 @@ pub fn called(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str) -> Call
 
 /// The configuration that has a webhook of this name, as errors print it.
 pub fn configuration_of(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str) -> Option<ObjectRef> {
-    find(lister, diagnosis, webhook).map(|(configuration, _)| configuration)
+    find(lister, diagnosis, webhook, None).map(|(configuration, _)| configuration)
 }
 
-fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, name: &str) -> Option<(ObjectRef, &'a Webhook)> {
-    KINDS.into_iter().find_map(|known| {
-        configurations(lister, diagnosis, known).into_iter().find_map(|configuration| {
-            let webhook = configuration.webhooks.iter().find(|webhook| webhook.name == name)?;
-            Some((ObjectRef::cluster_wide(known, &configuration.metadata.name), webhook))
-        })
-    })
+/// The webhook of this name. It is unique within its configuration only, so of several the host tells; nothing when it
+/// may be one or another.
+fn find<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    name: &str,
+    host: Option<&str>,
+) -> Option<(ObjectRef, &'a Webhook)> {
+    let mut all = Vec::new();
+    for known in KINDS {
+        for configuration in configurations(lister, diagnosis, known) {
+            let webhook = configuration.webhooks.iter().find(|webhook| webhook.name == name);
+            let target = || ObjectRef::cluster_wide(known, &configuration.metadata.name);
+            all.extend(webhook.map(|webhook| (target(), webhook)));
+        }
+    }
+    if all.len() > 1 {
+        all.retain(|(_, webhook)| host.is_some_and(|host| webhook.client_config.is_at(host)));
+    }
+    if all.len() == 1 { all.pop() } else { None }
 }

@@ -58,18 +58,72 @@ pub fn asked(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, requ
     if request.group == "admissionregistration.k8s.io" {
         return Asked::No;
     }
-    let Request { operation, group, version, resource, .. } = request;
-    let is_asked = webhook.asks_about(operation, group, version, resource, request.is_namespaced());
-    if !is_asked || !webhook.object_selector.matches(request.labels) {
+    let Request { operation, group, resource, .. } = request;
+    let versions = webhook.versions_asked_about(operation, group, resource, request.is_namespaced());
+    if versions.is_empty() || !webhook.object_selector.matches(request.labels) {
+        return Asked::No;
+    }
+    let of_version = of_version(lister, diagnosis, webhook, request, &versions);
+    if of_version == Asked::No {
         return Asked::No;
     }
     match covers(lister, diagnosis, webhook, request.namespace) {
         Asked::Yes => match webhook.match_conditions.is_empty() {
-            true => Asked::Yes,
+            true => of_version,
             false => Asked::Perhaps("has matchConditions, which may exclude it"),
         },
         other => other,
     }
+}
+
+/// Whether its rules are about the request's version, or about another one that the server knows of the same kind
+/// (kubernetes: apiserver/pkg/admission/plugin/webhook/generic/webhook.go, `ShouldCallHook`). One that it knows no more
+/// is equal to none.
+fn of_version(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    webhook: &Webhook,
+    request: Request,
+    versions: &[&str],
+) -> Asked {
+    if versions.iter().any(|version| *version == "*" || *version == request.version) {
+        return Asked::Yes;
+    }
+    if webhook.is_exact() {
+        return Asked::No;
+    }
+    let plural = request.resource.split('/').next().unwrap_or_default();
+    match known_versions(lister, diagnosis, request.group, plural) {
+        Some(known) if versions.iter().any(|version| known.contains(version)) => Asked::Yes,
+        Some(_) => Asked::No,
+        None => Asked::Perhaps("is about another version, and which ones there are could not be seen"),
+    }
+}
+
+/// The versions of a resource. Those of a CRD count whether they are served or not (kubernetes:
+/// apiextensions-apiserver/pkg/apiserver/customresource_handler.go, `getOrCreateServingInfoFor`).
+fn known_versions<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    group: &str,
+    plural: &str,
+) -> Option<Vec<&'a str>> {
+    if !Resource::new(group.to_owned(), "", plural.to_owned()).is_built_in() {
+        let answer = lister.get::<Crd>(known::CRDS, None, &format!("{plural}.{group}"));
+        let is_missing = answer.is_missing();
+        match diagnosis.silently(answer) {
+            Some(crd) => return Some(crd.spec.versions.iter().map(|version| version.name.as_str()).collect()),
+            None if !is_missing => return None,
+            None => {}
+        }
+    }
+    let discovery = diagnosis.silently(lister.discovery())?;
+    let of_group = || discovery.versions.iter().filter(|served| served.group == group);
+    if of_group().any(|served| served.stale) {
+        return None;
+    }
+    let has = |served: &&ServedVersion| served.resources.iter().any(|one| one.plural == plural);
+    Some(of_group().filter(has).map(|served| served.version.as_str()).collect())
 }
 
 /// Whether its namespaceSelector covers the namespace; without one it covers all.

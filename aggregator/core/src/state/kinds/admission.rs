@@ -148,8 +148,13 @@ impl Webhook {
         !self.rules.is_empty() && self.rules.iter().all(|rule| rule.api_groups.as_slice() == [group])
     }
 
-    /// Whether it is asked about this operation on this resource (`pods/status` for a subresource).
-    pub fn asks_about(&self, operation: &str, group: &str, version: &str, resource: &str, namespaced: bool) -> bool {
+    /// Whether it is asked about the versions of its rules alone.
+    pub fn is_exact(&self) -> bool {
+        self.match_policy == "Exact"
+    }
+
+    /// The versions of the rules about this operation on this resource (`pods/status` for a subresource).
+    pub fn versions_asked_about(&self, operation: &str, group: &str, resource: &str, namespaced: bool) -> Vec<&str> {
         let one_of = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
         let covers = |pattern: &str| match (pattern.split_once('/'), resource.split_once('/')) {
             (None, None) => pattern == "*" || pattern == resource,
@@ -159,8 +164,7 @@ impl Webhook {
             (Some((wanted, "*")), None) => wanted == "*" || wanted == resource,
             _ => false,
         };
-        let is_exact = self.match_policy == "Exact";
-        self.rules.iter().any(|rule| {
+        let is_about = |rule: &&WebhookRule| {
             let in_scope = match rule.scope.as_str() {
                 "Namespaced" => namespaced,
                 "Cluster" => !namespaced,
@@ -169,9 +173,9 @@ impl Webhook {
             in_scope
                 && one_of(&rule.operations, operation)
                 && one_of(&rule.api_groups, group)
-                && (!is_exact || one_of(&rule.api_versions, version))
                 && rule.resources.iter().any(|pattern| covers(pattern))
-        })
+        };
+        self.rules.iter().filter(is_about).flat_map(|rule| &rule.api_versions).map(String::as_str).collect()
     }
 }
 
@@ -180,14 +184,16 @@ mod tests {
     use super::*;
 
     fn webhook(resources: &[&str]) -> Webhook {
-        let rule = serde_json::json!({"operations": ["DELETE"], "apiGroups": [""], "resources": resources});
+        let rule = serde_json::json!({
+            "operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": resources
+        });
         serde_json::from_value(serde_json::json!({"rules": [rule]})).unwrap()
     }
 
     #[test]
     fn rules_match_as_the_server_matches_them() {
         let asks = |resources: &[&str], operation: &str, group: &str, resource: &str| {
-            webhook(resources).asks_about(operation, group, "v1", resource, true)
+            webhook(resources).versions_asked_about(operation, group, resource, true) == ["v1"]
         };
         assert!(asks(&["configmaps"], "DELETE", "", "configmaps"));
         assert!(asks(&["*"], "DELETE", "", "configmaps"));
@@ -198,20 +204,15 @@ mod tests {
     }
 
     #[test]
-    fn scope_and_version_exclude() {
-        let asks = |scope: &str, policy: &str, versions: &[&str], namespaced: bool| {
+    fn scope_excludes() {
+        let asks = |scope: &str, namespaced: bool| {
             let mut webhook = webhook(&["*"]);
-            webhook.match_policy = policy.to_owned();
             webhook.rules[0].scope = scope.to_owned();
-            webhook.rules[0].api_versions = versions.iter().map(|one| (*one).to_owned()).collect();
-            webhook.asks_about("DELETE", "", "v1", "things", namespaced)
+            !webhook.versions_asked_about("DELETE", "", "things", namespaced).is_empty()
         };
-        assert!(asks("*", "", &["v1"], true) && asks("", "", &["v1"], false));
-        assert!(asks("Namespaced", "", &["*"], true) && !asks("Namespaced", "", &["*"], false));
-        assert!(asks("Cluster", "", &["*"], false) && !asks("Cluster", "", &["*"], true));
-        // Equivalent is the default: the server converts what it asks about.
-        assert!(asks("*", "", &["v1beta1"], true) && asks("*", "Equivalent", &["v1beta1"], true));
-        assert!(!asks("*", "Exact", &["v1beta1"], true) && asks("*", "Exact", &["*"], true));
+        assert!(asks("*", true) && asks("", false));
+        assert!(asks("Namespaced", true) && !asks("Namespaced", false));
+        assert!(asks("Cluster", false) && !asks("Cluster", true));
     }
 
     #[test]

@@ -144,6 +144,21 @@ lite! {
     }
 }
 
+impl ClientConfig {
+    /// Whether an error that names this host is about it. A Service is called by this name
+    /// (kubernetes: apiserver/pkg/util/webhook/client.go, `hookClientConfigToClient`).
+    pub fn is_at(&self, host: &str) -> bool {
+        let own = |url: &String| {
+            let (_, rest) = url.split_once("://")?;
+            rest.split(['/', ':', '?']).next().map(|own| own == host)
+        };
+        match &self.service {
+            Some(service) => format!("{}.{}.svc", service.name, service.namespace) == host,
+            None => self.url.as_ref().and_then(own).unwrap_or(false),
+        }
+    }
+}
+
 impl Crd {
     /// The Service that converts its objects, if one does.
     pub fn converter(&self) -> Option<&ServiceRef> {
