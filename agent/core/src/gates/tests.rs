@@ -149,6 +149,30 @@ fn the_phase_tells_how_far_the_kubelet_has_come() {
     assert_eq!(judge(&old).pods[0].gate, Some(Gate::VolumesUnmounted));
 }
 
+/// A container of it never ran, so the kubelet leaves it Pending to the end (`getPhase`, `TerminatePod`).
+#[test]
+fn a_phase_that_stays_pending_tells_nothing_of_the_volumes() {
+    let mut seen = sample::mounted("ext4");
+    sample::set_phase(&mut seen, "Pending");
+    seen.holders[0].holders.push(Holder {
+        pid: 700,
+        start_ticks: 1,
+        comm: "backup".into(),
+        state: 'S',
+        how: How::Cwd(HostPath::from("/x")),
+        copy: CopyKind::Original,
+        mount_ns: 1,
+        owner: Owner::Host,
+    });
+    assert_eq!(sample::causes(&seen), ["VolumeHeldByProcess"]);
+    // Its share of the processors does: it is not lowered yet.
+    seen.cgroups = sample::cgroup(&[]);
+    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+    cgroups[0].dirs[0].cpu_at_minimum = Some(false);
+    assert_eq!(sample::causes(&seen), ["TerminationNotFinished"]);
+    assert!(serde_json::to_string(&judge(&seen)).unwrap().contains("Pending"));
+}
+
 /// The cgroup comes last, so who has removed it was not stopped by what is left.
 #[test]
 fn a_removed_cgroup_acquits_what_is_left_of_volumes() {
