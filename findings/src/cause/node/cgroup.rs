@@ -78,8 +78,8 @@ causes! {
         .meaning("A process that could be killed sits in the pod's cgroup after all containers have ended. It was \
             moved in or started there later, or something starts it again. While it is there the cgroup cannot be \
             removed.")
-        .proof("cgroup.procs of the pod's cgroup or a child names a pid that is not D, Z or frozen and has no SIGKILL \
-            pending, while CRI has no RUNNING container of the pod.")
+        .proof("cgroup.procs of the pod's cgroup or a child names a pid that is not frozen, not a zombie and does not stay \
+            in D, that has no SIGKILL pending and is not exiting, while CRI has no RUNNING container of the pod.")
         .safe(&[
             step("Wait for the kubelet's next try: it kills what it finds in the cgroup"),
             step("End {comm} (pid {pid}) in the orderly way").run("kill {pid}").if_known(),
