@@ -192,11 +192,8 @@ fn children(view: &PodView) -> Option<Finding> {
 fn empty(view: &PodView) -> Option<Finding> {
     let dir = view.cgroup?.dirs.iter().find(|dir| dir.known_to_runtime)?;
     let unit = dir.path.as_path().file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(".slice"));
-    // A BestEffort pod has the minimum all its life.
-    let tells = |dir: &&CgroupDir| dir.cpu_at_minimum == Some(true) && !dir.path.show().contains("besteffort");
-    let reduced = view.cgroup?.dirs.iter().any(|dir| tells(&dir));
     let (cause, says) = match unit {
-        _ if reduced => (
+        _ if view.has_lowered_cpu() == Some(true) => (
             &cause::KUBELET_REMEMBERS_VOLUME,
             "its CPU is at the minimum: the kubelet waits for volumes that are not on disk",
         ),
@@ -299,6 +296,11 @@ mod tests {
         };
         seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods.slice/kubepods-pod{}.slice", UID.replace('-', "_")));
         assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].asks_for_cpu = false;
+        assert_eq!(causes(&seen), ["CgroupSystemdTimeout"], "it never has more");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].asks_for_cpu = true;
         let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
         cgroups[0].dirs[0].cpu_at_minimum = Some(false);
         assert_eq!(causes(&seen), ["CgroupSystemdTimeout"]);

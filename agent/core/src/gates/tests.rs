@@ -136,8 +136,8 @@ fn the_phase_tells_how_far_the_kubelet_has_come() {
     let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
     cgroups[0].dirs[0].cpu_at_minimum = Some(true);
     assert_eq!(judge(&seen).pods[0].gate, Some(Gate::VolumesUnmounted));
-    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-    cgroups[0].dirs[0].path = HostPath::from("/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice/x.slice");
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].asks_for_cpu = false;
     assert_eq!(judge(&seen).pods[0].gate, Some(Gate::SandboxStopped), "it never has more");
     let Seen::Seen(api) = &mut seen.api else { unreachable!() };
     api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - 5_000, grace_s: 30 });

@@ -108,10 +108,10 @@ impl<'a> PodView<'a> {
     }
 
     /// Whether the kubelet has lowered its share of the processors, which it does while it waits for volumes
-    /// (`ReduceCPULimits`). One of the class BestEffort has the least all its life.
+    /// (`ReduceCPULimits`). One that asks for little or nothing has the least all its life (`MilliCPUToShares`).
     pub fn has_lowered_cpu(&self) -> Option<bool> {
-        let mut dirs = self.cgroup?.dirs.iter().filter(|dir| !dir.path.show().contains("besteffort"));
-        dirs.find_map(|dir| dir.cpu_at_minimum)
+        let is_least = self.cgroup?.dirs.iter().find_map(|dir| dir.cpu_at_minimum)?;
+        (!is_least || self.api.is_some_and(|pod| pod.asks_for_cpu)).then_some(is_least)
     }
 
     /// Its uid.

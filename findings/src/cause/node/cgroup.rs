@@ -168,8 +168,9 @@ causes! {
             reason is an entry marked uncertain in its memory, after an unmount that failed in the middle. This memory \
             cannot be seen from outside, so it is a conclusion and not an observation.")
         .proof("The API phase is terminal, no mount is below pods/<uid>/volumes, and the pod's cgroup has cpu.weight 1 \
-            (v1: cpu.shares 2), which the kubelet sets while it waits for volumes. A log line with the pod's UID \
-            confirms it.")
+            (v1: cpu.shares 2), which the kubelet sets while it waits for volumes; a pod of which no container asks for \
+            30 m of a processor or more may have that all its life, and is not judged by it. A log line with the pod's \
+            UID confirms it.")
         .safe(&[
             step("Search the kubelet's log for the operation that keeps failing, and treat that")
                 .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
