@@ -24,6 +24,10 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
 /// kubelet has not come to them.
 pub fn termination_not_finished(view: &PodView) -> Option<Finding> {
     let api = view.api.filter(|_| is_before_volumes(view))?;
+    let phase = match api.phase.as_str() {
+        "Pending" => "Pending, as long as a container of it never ran".to_owned(),
+        phase => format!("{phase}; it is terminal when the kubelet comes to the volumes"),
+    };
     let found = of_pod(view, &cause::TERMINATION_NOT_FINISHED, Some(Gate::SandboxStopped), &[])
         .probable("which of the two it is: the kubelet's log has that")
         .link("this node", "all containers have ended, no sandbox is READY")
@@ -31,7 +35,7 @@ pub fn termination_not_finished(view: &PodView) -> Option<Finding> {
             "the kubelet",
             "has not got through StopPodSandbox and the release of devices, or cannot report that it has",
         )
-        .evidence("status.phase", format!("{}; it is terminal when the kubelet comes to the volumes", api.phase))
+        .evidence("status.phase", phase)
         .name_if(Placeholder::Sandbox, view.sandboxes.first().map(|sandbox| &sandbox.id))
         .root(view.uid());
     let found = match view.has_lowered_cpu() {
@@ -43,11 +47,21 @@ pub fn termination_not_finished(view: &PodView) -> Option<Finding> {
     Some(found.finish())
 }
 
-/// Whether the phase shows that the kubelet is before the gate of the volumes, and has had the time to report.
+/// Whether the phase shows that the kubelet is before the gate of the volumes, and has had the time to report. Of a
+/// pod that is Pending it does not, but its share of the processors may: while the kubelet waits for volumes it has
+/// lowered that.
 pub fn is_before_volumes(view: &PodView) -> bool {
-    view.is_reported_ended() == Some(false)
-        && view.has_lowered_cpu() != Some(true)
-        && view.is_overdue_by(RETRY_WINDOW_MS)
+    let is_before = match view.is_reported_ended() {
+        Some(ended) => !ended && view.has_lowered_cpu() != Some(true),
+        None => is_pending(view) && view.has_lowered_cpu() == Some(false),
+    };
+    is_before && view.is_overdue_by(RETRY_WINDOW_MS)
+}
+
+/// Pending in the API, where a phase tells anything.
+fn is_pending(view: &PodView) -> bool {
+    let pending = view.api.is_some_and(|pod| pod.phase == "Pending" && !pod.mirror);
+    pending && !view.is_stale() && !view.kubelet.tests_together()
 }
 
 /// Finalizers that keep the object: alone when the kubelet has done its part, else after what is left.

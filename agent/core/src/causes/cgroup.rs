@@ -6,7 +6,7 @@ use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause};
 
 use super::{finding_builder::of_pod, kill, uninterruptible, words};
 use crate::{
-    observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process},
+    observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process, Thread},
     view::PodView,
 };
 
@@ -23,7 +23,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     for (dir, node) in view.cgroup_nodes() {
         let new = node.procs.iter().filter(|pid| judged.insert(**pid));
         for process in new.filter_map(|pid| view.process(*pid)) {
-            let finding = of_process(view, process, &path(dir, node));
+            let Some(finding) = of_process(view, process, &path(dir, node)) else { continue };
             if found.iter().all(|known| known.root != finding.root) {
                 found.push(finding);
             }
@@ -113,23 +113,25 @@ fn path(dir: &CgroupDir, node: &CgroupNode) -> HostPath {
     if node.below.as_bytes().is_empty() { dir.path.clone() } else { dir.path.join(node.below.as_path()) }
 }
 
-fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Finding {
+/// None of one that ends by itself: it is on its way, and another signal changes nothing.
+fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Option<Finding> {
     let head = [Link::new(words::cgroup(path), "cannot be removed: not empty")];
-    let blocked = process.threads.iter().find(|thread| thread.state == 'D' && view.is_steady(process, thread));
-    match blocked {
-        Some(thread) => {
-            let why = uninterruptible::why(view, process, thread, &head, GATE);
-            if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
-                return why;
-            }
-            let leader_is_zombie = process.state == 'Z';
-            let cause = if leader_is_zombie { &cause::CGROUP_HELD_BY_THREAD } else { &cause::CGROUP_HELD_BY_TASK };
-            held(view, cause, process, path, &head, &words::waiting(process, thread))
-                .name(Placeholder::Tid, thread.tid)
-                .finish()
+    // In S, what exits is not woken any more.
+    let waits = |thread: &&Thread| thread.state == 'D' || (process.exits(thread) && thread.waits());
+    if let Some(thread) = process.threads.iter().filter(waits).find(|thread| view.is_steady(process, thread)) {
+        let why = uninterruptible::why(view, process, thread, &head, GATE);
+        if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
+            return Some(why);
         }
-        None => held(view, &cause::CGROUP_PROCESS_ALIVE, process, path, &head, words::state(process.state)).finish(),
+        let leader_is_zombie = process.state == 'Z';
+        let cause = if leader_is_zombie { &cause::CGROUP_HELD_BY_THREAD } else { &cause::CGROUP_HELD_BY_TASK };
+        let found = held(view, cause, process, path, &head, &words::waiting(process, thread));
+        return Some(found.name(Placeholder::Tid, thread.tid).finish());
     }
+    let is_over = process.threads.iter().all(|thread| matches!(thread.state, 'Z' | 'X'));
+    let is_alive = !process.has_been_told_to_end() && !is_over;
+    is_alive
+        .then(|| held(view, &cause::CGROUP_PROCESS_ALIVE, process, path, &head, words::state(process.state)).finish())
 }
 
 fn held(
@@ -190,11 +192,8 @@ fn children(view: &PodView) -> Option<Finding> {
 fn empty(view: &PodView) -> Option<Finding> {
     let dir = view.cgroup?.dirs.iter().find(|dir| dir.known_to_runtime)?;
     let unit = dir.path.as_path().file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(".slice"));
-    // A BestEffort pod has the minimum all its life.
-    let tells = |dir: &&CgroupDir| dir.cpu_at_minimum == Some(true) && !dir.path.show().contains("besteffort");
-    let reduced = view.cgroup?.dirs.iter().any(|dir| tells(&dir));
     let (cause, says) = match unit {
-        _ if reduced => (
+        _ if view.has_lowered_cpu() == Some(true) => (
             &cause::KUBELET_REMEMBERS_VOLUME,
             "its CPU is at the minimum: the kubelet waits for volumes that are not on disk",
         ),
@@ -297,6 +296,11 @@ mod tests {
         };
         seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods.slice/kubepods-pod{}.slice", UID.replace('-', "_")));
         assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].asks_for_cpu = false;
+        assert_eq!(causes(&seen), ["CgroupSystemdTimeout"], "it never has more");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].asks_for_cpu = true;
         let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
         cgroups[0].dirs[0].cpu_at_minimum = Some(false);
         assert_eq!(causes(&seen), ["CgroupSystemdTimeout"]);
@@ -323,6 +327,50 @@ mod tests {
         seen.processes.push(process(900, "sync", 'S', 1));
         seen.cgroups = sample::cgroup(&[900]);
         assert_eq!(causes(&seen), ["CgroupProcessAlive"]);
+    }
+
+    /// `exit_mmap` of a big one takes its time, and whoever writes back is in D for a moment again and again.
+    #[test]
+    fn one_that_ends_is_told_neither_as_alive_nor_to_be_killed() {
+        let seen = |change: fn(&mut Process)| {
+            let mut seen = sample::deleted();
+            let mut task = process(900, "sync", 'R', 1);
+            change(&mut task);
+            seen.processes.push(task);
+            seen.cgroups = sample::cgroup(&[900]);
+            seen
+        };
+        let none = Vec::<&str>::new();
+        assert_eq!(causes(&seen(|_| ())), ["CgroupProcessAlive"]);
+        assert_eq!(causes(&seen(|task| task.kill_pending = true)), none);
+        assert_eq!(causes(&seen(|task| (task.exiting, task.threads[0].exiting) = (true, true))), none);
+        let moving = |task: &mut Process| {
+            (task.kill_pending, task.threads[0].state, task.threads[0].steady) = (true, 'D', false);
+        };
+        assert_eq!(causes(&seen(moving)), none);
+        assert_eq!(
+            causes(&seen(|task| (task.state, task.threads[0].state) = ('Z', 'Z'))),
+            none,
+            "nothing of it is left"
+        );
+    }
+
+    /// On its way out it waits interruptibly, and nothing interrupts it any more.
+    #[test]
+    fn one_that_exits_and_waits_for_its_file_server_names_that() {
+        let mut seen = sample::deleted();
+        seen.processes.push(process(900, "sync", 'S', 1));
+        sample::exit_blocked(&mut seen, 900, 'S', "request_wait_answer");
+        seen.cgroups = sample::cgroup(&[900]);
+        sample::table(&mut seen).push(sample::mount(9, "0:40", "/mnt/media", "fuse.s3fs"));
+        seen.fuse = vec![FuseConnection {
+            number: 40,
+            waiting: Seen::Seen(1),
+            servers: Vec::new(),
+            exact: true,
+            probe: Seen::Missing,
+        }];
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
     }
 
     #[test]

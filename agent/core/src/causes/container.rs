@@ -4,7 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{cgroup, finding_builder::of_pod, holder, leftover_shim, pid_namespace, shim, uninterruptible, words};
 use crate::{
-    observation::{CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
+    observation::{CgroupDir, CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
 
@@ -98,9 +98,24 @@ fn lost_exit(
         .name(Placeholder::Container, &container.id)
         .name(Placeholder::Sandbox, &container.sandbox)
         .root(&container.id);
+    if let Some(unseen) = unseen_of(view, container) {
+        return Some(found.probable(unseen).finish());
+    }
     // Nobody has looked for conmon; and containerd may take ten seconds to see an exit.
     let is_sure = !is_crio(view) && view.is_overdue_by(UNMOUNT_RETRY_MS);
     Some(if is_sure { found } else { found.probable("whether the runtime still sees the exit") }.finish())
+}
+
+/// What could still be there of a container whose init is gone, because nobody could look.
+fn unseen_of(view: &PodView, container: &Container) -> Option<&'static str> {
+    let is_read = |dir: &CgroupDir| dir.tree.get().is_some();
+    if view.seen.cgroups.fault().is_some() || !view.cgroup.is_none_or(|cgroup| cgroup.dirs.iter().all(is_read)) {
+        return Some("whether a process of it is left: its cgroup could not be read");
+    }
+    let mount = view.kubelet_mounts().iter().find(|mount| mount.is_rootfs_of(&container.id))?;
+    let search = view.holders(&mount.mount_point);
+    let is_whole = view.sees_every_holder() && search.is_some_and(|search| search.behind_unread_tables == 0);
+    (!is_whole).then_some("whether somebody holds its root file system: not everybody could be looked at")
 }
 
 fn is_crio(view: &PodView) -> bool {
@@ -109,10 +124,17 @@ fn is_crio(view: &PodView) -> bool {
 
 /// runc has cloned the container and hangs before it becomes the container's program.
 fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Finding> {
-    let process = processes.iter().find(|process| process.comm.starts_with("runc:["))?;
+    // Whatever is executed in a container begins so, a probe every few seconds.
+    let is_stuck = |process: &&&Process| process.comm.starts_with("runc:[") && process.age_ms >= RETRY_WINDOW_MS;
+    let process = processes.iter().find(is_stuck)?;
     let found = of_pod(view, &cause::RUNC_INIT_STUCK, GATE, head)
+        .probable("that it is runc: a process chooses its name itself")
         .blame(words::process(process), format!("{}, it never became the container", words::state(process.state)))
         .evidence(format!("/proc/{}/comm", process.pid), &process.comm)
+        .evidence(
+            format!("/proc/{}/stat", process.pid),
+            format!("started {} ago", findings::duration(process.age_ms / 1000)),
+        )
         .name(Placeholder::Pid, process.id())
         .root(process.pid);
     Some(found.finish())
@@ -424,5 +446,54 @@ mod tests {
         let mut seen = sample::running();
         seen.processes[0].comm = "runc:[2:INIT]".into();
         assert_eq!(causes(&seen), ["RuncInitStuck"]);
+        assert_eq!(
+            judge(&seen).pods[0].findings[0].confidence,
+            findings::Confidence::Probable,
+            "anybody may be called so"
+        );
+    }
+
+    /// Readiness probes go on while the pod is stopped, and each of them begins as `runc init`.
+    #[test]
+    fn what_is_just_being_executed_is_not_stuck() {
+        let mut seen = entered(400, 40);
+        seen.processes.last_mut().unwrap().comm = "runc:[2:INIT]".into();
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+        seen.processes.last_mut().unwrap().age_ms = 60_000;
+        assert_eq!(causes(&seen), ["RuncInitStuck"]);
+    }
+
+    /// What nobody has looked at is not absent.
+    #[test]
+    fn an_exit_is_lost_for_sure_only_where_all_was_looked_at() {
+        let confidence = |seen: &Observation| {
+            assert_eq!(causes(seen), ["RuntimeLostExit"]);
+            judge(seen).pods[0].findings[0].confidence
+        };
+        let mut seen = sample::running();
+        seen.processes.clear();
+        seen.cgroups = sample::cgroup(&[]);
+        assert_eq!(confidence(&seen), findings::Confidence::Proven);
+        let denied = || Fault::new("/sys/fs/cgroup/kubepods", (FaultKind::Denied, "Permission denied"));
+        let mut unread = seen.clone();
+        let Seen::Seen(cgroups) = &mut unread.cgroups else { unreachable!() };
+        cgroups[0].dirs[0].tree = Seen::Failed(denied());
+        assert_eq!(confidence(&unread), findings::Confidence::Probable, "something may be in it");
+        unread.cgroups = Seen::Failed(denied());
+        assert_eq!(confidence(&unread), findings::Confidence::Probable);
+        // Its root file system is still mounted, and who holds it may be among those who could not be looked at.
+        let rootfs = format!(
+            "/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/rootfs",
+            runtime(&mut seen).containers[0].id
+        );
+        sample::table(&mut seen).push(sample::mount(70, "0:70", &rootfs, "overlay"));
+        let search =
+            HolderSearch { mount_point: HostPath::from(rootfs.as_str()), ..sample::mounted("ext4").holders.remove(0) };
+        seen.holders = vec![search];
+        assert_eq!(confidence(&seen), findings::Confidence::Proven);
+        seen.holders[0].behind_unread_tables = 2;
+        assert_eq!(confidence(&seen), findings::Confidence::Probable);
     }
 }

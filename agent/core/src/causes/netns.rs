@@ -31,12 +31,11 @@ fn network(sandbox: &Sandbox) -> Option<&NetworkNamespace> {
 
 /// The namespaces of before a boot are gone with `/run`. A sandbox that was stopped in time has lost
 /// its namespace too, so the pod itself has to show that its sandbox was not: from 1.27 on a phase
-/// is terminal, and volumes and cgroup are cleaned up, as soon as the sandboxes are stopped.
+/// of Running becomes terminal, and volumes and cgroup are cleaned up, as soon as the sandboxes are stopped.
 fn stopped_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'static str)> {
     let network = network(sandbox).filter(|network| network.missing && !sandbox.ready)?;
     let booted_ms = view.seen.at_ms.saturating_sub(view.seen.uptime_ms);
-    let not_terminal = view.api.is_some_and(|pod| api_side::is_open(&pod.phase) && !pod.mirror);
-    let is_before = not_terminal && !view.is_stale() && !view.kubelet.tests_together();
+    let is_before = view.is_reported_ended() == Some(false);
     let is_left = Left::of(view).anything() || view.cgroup.is_some();
     let open = sandbox.created_ms < booted_ms && is_before && is_left && api_side::devices(view).is_none();
     open.then_some((network, "the sandbox is older than this boot"))
@@ -129,6 +128,8 @@ mod tests {
         let mut seen = after_a_boot();
         sample::set_phase(&mut seen, "Failed");
         assert_eq!(causes(&seen), ["CsiUnpublishFails"], "the sandboxes were stopped");
+        sample::set_phase(&mut seen, "Pending");
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"], "it stays so to the end");
         let mut seen = after_a_boot();
         sandbox(&mut seen).created_ms = NOW - 60_000;
         assert_eq!(causes(&seen), ["TerminationNotFinished"], "the sandbox is of this boot");

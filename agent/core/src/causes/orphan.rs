@@ -2,10 +2,10 @@
 
 use findings::{Cause, Finding, FindingBuilder, Gate, Placeholder, cause};
 
-use super::{container, csi, finding_builder::of_pod, tries, words};
+use super::{container, csi, finding_builder::of_pod, stray, tries, words};
 use crate::{
-    observation::{Container, ContainerState, HostPath, PodDir, Process, Seen, VolData, VolumeDir},
-    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
+    observation::{Container, ContainerState, HostPath, PodDir, Process, Seen, SubPath, VolData, VolumeDir},
+    view::{KubeletMinor, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
 
 /// Its containers run although the API server has forgotten it: a replacement elsewhere may
@@ -48,19 +48,31 @@ fn grace(view: &PodView, container: &Container) -> String {
 /// Nothing of it runs, and its directory is left with volumes or data in it.
 pub fn directory(view: &PodView) -> Option<Finding> {
     let dir = view.dir.filter(|_| view.why == Why::NotInApi && is_over(view))?;
-    let volumes: Vec<&VolumeDir> = dir.volumes.get().into_iter().flatten().collect();
-    let has_file = dir.sub_paths.iter().find(|sub_path| sub_path.is_file && sub_path.mounted.get() == Some(&false));
-    if volumes.is_empty() && has_file.is_none() && dir.strays.is_empty() {
-        return None;
+    // `podVolumesExist` fails on it, and the kubelet goes no further.
+    if let Some(stray) = stray::find(view, dir).into_iter().next() {
+        return Some(stray);
     }
-    if let Some(file) = has_file.filter(|_| volumes.is_empty()) {
-        return Some(sub_path_file(view, &file.path));
+    let volumes: Vec<&VolumeDir> = dir.volumes.get().into_iter().flatten().collect();
+    if volumes.is_empty() {
+        return left_file(view).map(|file| sub_path_file(view, &file.path));
     }
     Some(match memory(view, dir, &volumes) {
-        Memory::Remembers(volume, why) => remembered(view, &volumes, volume, why),
+        Memory::Remembers(volume, why) if !volumes.iter().any(is_in_use) => remembered(view, &volumes, volume, why),
         Memory::Forgot => forgotten(view, &volumes, leftover_file(&volumes)),
-        Memory::Untold => forgotten(view, &volumes, None),
+        Memory::Remembers(..) | Memory::Untold => forgotten(view, &volumes, None),
     })
+}
+
+/// The file of a subPath that this kubelet cannot remove of an orphan: up to 1.35 it tries `rmdir`
+/// (`removeOrphanedPodVolumeDirs`).
+pub fn left_file<'a>(view: &PodView<'a>) -> Option<&'a SubPath> {
+    let dir = view.dir.filter(|_| view.why == Why::NotInApi && view.kubelet < KubeletMinor(36))?;
+    dir.sub_paths.iter().find(|sub_path| sub_path.is_file && sub_path.mounted.get() == Some(&false))
+}
+
+/// Something is in it, whatever the kubelet remembers.
+fn is_in_use(volume: &&VolumeDir) -> bool {
+    volume.mounted.get() == Some(&true) || volume.entries.unwrap_or(0) > 0
 }
 
 /// What the kubelet has in mind of an orphan's volumes, as far as that can be told from outside.
@@ -74,11 +86,9 @@ enum Memory<'a> {
 }
 
 fn memory<'a>(view: &PodView, dir: &PodDir, volumes: &[&'a VolumeDir]) -> Memory<'a> {
-    let is_in_use = |volume: &&VolumeDir| volume.mounted.get() == Some(&true) || volume.entries.unwrap_or(0) > 0;
-    let noted: Vec<&VolumeDir> = volumes.iter().copied().filter(|volume| volume.vol_data != VolData::NotCsi).collect();
-    let Some(first) = noted.first().filter(|_| !volumes.iter().any(is_in_use) && dir.strays.is_empty()) else {
-        return Memory::Forgot;
-    };
+    let is_noted = |volume: &&VolumeDir| volume.vol_data != VolData::NotCsi && !is_in_use(volume);
+    let noted: Vec<&VolumeDir> = volumes.iter().copied().filter(is_noted).collect();
+    let Some(first) = noted.first() else { return Memory::Forgot };
     if noted.iter().all(|volume| volume.vol_data == VolData::Missing) {
         return Memory::Remembers(first, "only empty directories are left, and it would remove those every 2 s");
     }
@@ -210,8 +220,55 @@ mod tests {
         let mut seen = forgotten();
         pod_dir(&mut seen).volumes = Seen::Seen(Vec::new());
         pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(false), true));
-        pod_dir(&mut seen).strays.push(HostPath::from("/x"));
+        assert_eq!(causes(&seen), Vec::<&str>::new(), "1.36 removes it");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.kubelet_version = Some("v1.35.1".into());
         assert_eq!(causes(&seen), ["OrphanedSubPathFile"]);
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
+        pod_dir(&mut seen).sub_paths[0].is_file = false;
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+    }
+
+    /// `podVolumesExist` fails on it, and then nothing else is looked at.
+    #[test]
+    fn a_stray_file_of_a_forgotten_pod_is_named_before_what_comes_after_it() {
+        let mut seen = forgotten();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        assert_eq!(causes(&seen), ["OrphanedPodDirectory"]);
+        pod_dir(&mut seen).strays.push(HostPath::from("/x"));
+        assert_eq!(causes(&seen), ["StrayFileInVolumes"]);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.kubelet_version = Some("v1.35.1".into());
+        pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(false), true));
+        pod_dir(&mut seen).volumes = Seen::Seen(Vec::new());
+        assert_eq!(causes(&seen), ["StrayFileInVolumes"]);
+    }
+
+    /// What stands beside it in another volume changes nothing of what the kubelet remembers.
+    #[test]
+    fn what_the_kubelet_remembers_is_left_to_it_beside_a_volume_that_is_in_use() {
+        let moves = |seen: &Observation| {
+            assert_eq!(causes(seen), ["OrphanedPodDirectory"]);
+            let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
+            serde_json::to_string(&finding.remedy.steps).unwrap().contains("&& mv ")
+        };
+        let mut seen = forgotten();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        let beside = VolumeDir {
+            plugin: "kubernetes.io/empty-dir".into(),
+            name: "scratch".into(),
+            vol_data: VolData::NotCsi,
+            entries: Some(3),
+            ..volume(&mut seen).clone()
+        };
+        let Seen::Seen(volumes) = &mut pod_dir(&mut seen).volumes else { unreachable!() };
+        volumes.push(beside);
+        assert!(moves(&seen), "its driver would have been asked by now");
+        // It was found again at the start, and there is nobody to ask.
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.age_ms = 60_000;
+        seen.csi = Seen::Seen(Vec::new());
+        assert!(!moves(&seen));
     }
 
     /// A kubelet that is running stops it in the orderly way, and its grace period may be long.

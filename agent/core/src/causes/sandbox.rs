@@ -83,6 +83,10 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     if let Some(message) = network::unready(view.seen) {
         found = found.evidence("CRI Status, condition NetworkReady", message);
     }
+    // containerd stops the containers of a sandbox first, and comes no further when that fails (`stopPodSandbox`).
+    if unknown(view).any(|container| container.sandbox == sandbox.id) {
+        found = found.probable("that the runtime comes to the network: a container of unknown state is stopped first");
+    }
     // The runtime may still know from its cache how to release the network, and fail at that.
     Some(
         if unconfigured {
@@ -138,6 +142,22 @@ mod tests {
         runtime(&mut seen).name = "cri-o".into();
         runtime(&mut seen).unready[0].1 = "No CNI configuration file in /etc/cni/net.d/.".into();
         assert_eq!(causes(&seen), ["CniNotInitialized"]);
+    }
+
+    #[test]
+    fn a_network_behind_a_container_of_unknown_state_is_not_blamed_for_sure() {
+        let mut seen = sample::running();
+        seen.processes.clear();
+        let facts = runtime(&mut seen);
+        facts.containers[0].state = ContainerState::Unknown;
+        facts.sandboxes[0].ready = false;
+        let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true, missing: false };
+        facts.sandboxes[0].network = Seen::Seen(network);
+        assert_eq!(causes(&seen), ["CniTeardownFailing", "ContainerStateUnknown"]);
+        let confidence = |seen: &Observation| crate::gates::judge(seen).pods[0].findings[0].confidence;
+        assert_eq!(confidence(&seen), findings::Confidence::Probable);
+        runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        assert_eq!(confidence(&seen), findings::Confidence::Proven);
     }
 
     #[test]

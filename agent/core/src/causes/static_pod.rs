@@ -1,12 +1,16 @@
-//! Static pods, which the kubelet knows by name.
+//! Static pods, of which each has a new uid when its manifest is changed, and the same name.
 
 use findings::{Finding, Placeholder, cause};
 
 use super::finding_builder::of_node;
-use crate::observation::{Container, ContainerState, Observation};
+use crate::{
+    observation::{Container, ContainerState, Observation},
+    view::RETRY_WINDOW_MS,
+};
 
-/// A static pod was changed, and the containers of its old manifest still run: the new one may not
-/// start before the old uid has let the name go (`allowStaticPodStart`).
+/// A static pod was changed, and the containers of its old manifest run on beside those of the new one. A kubelet that
+/// has started the old one waits for its end (`allowStaticPodStart`); one that was started in between knows it from the
+/// runtime only, and kills it beside the new one (`HandlePodCleanups`).
 pub fn find(seen: &Observation) -> Vec<Finding> {
     let Some(runtime) = seen.runtime.get() else { return Vec::new() };
     let running = |c: &&Container| c.state == ContainerState::Running && c.pod.uid.is_static();
@@ -15,11 +19,12 @@ pub fn find(seen: &Observation) -> Vec<Finding> {
         one.pod.uid != other.pod.uid
             && (&one.pod.namespace, &one.pod.name) == (&other.pod.namespace, &other.pod.name)
             && one.created_ms < other.created_ms
+            && seen.at_ms.saturating_sub(other.created_ms) >= RETRY_WINDOW_MS
     };
     let held = running.iter().filter(|one| running.iter().any(|other| is_older(one, other)));
     let finding = |container: &&Container| {
         of_node(seen, &cause::STATIC_POD_NAME_HELD, None)
-            .probable("that the new pod waits for the name: the kubelet does not say so")
+            .probable("that the kubelet keeps the younger one: it does not say so")
             .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
             .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))
             .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
@@ -49,6 +54,11 @@ mod tests {
         let none = Vec::<&str>::new();
         runtime(&mut seen).containers = vec![old.clone(), new.clone()];
         assert_eq!(node_causes(&seen), ["StaticPodNameHeld"]);
+        let text = serde_json::to_string(&crate::gates::judge(&seen).node_findings[0].finding).unwrap();
+        assert!(!text.contains("waits") && !text.contains("then starts"), "it runs: {text}");
+        runtime(&mut seen).containers[1].created_ms = seen.at_ms - 5_000;
+        assert_eq!(node_causes(&seen), none, "the kubelet is just killing it");
+        runtime(&mut seen).containers[1].created_ms = new.created_ms;
         let root = crate::gates::judge(&seen).node_findings[0].finding.root.clone();
         assert_eq!(root, format!("StaticPodNameHeld:{}", old.pod.uid));
         runtime(&mut seen).containers[1].created_ms = old.created_ms;

@@ -3,11 +3,14 @@
 //! They name a driver or a plugin and no pod. So one that grows proves something of a volume only while no other
 //! volume of that driver is to be unmounted on the node.
 
+use std::path::Path;
+
 use findings::{FindingBuilder, duration};
 
 use crate::{
     observation::{
-        ApiPod, Counter, CounterRead, FaultKind, Observation, Operation, PodDir, Question, Seen, VolData, VolumeDir,
+        ApiPod, Counter, CounterRead, FaultKind, HostPath, Observation, Operation, PodDir, Question, Seen, VolData,
+        VolumeDir,
     },
     view::{PodView, UNMOUNT_RETRY_MS},
 };
@@ -49,7 +52,8 @@ pub fn unpublish<'a>(view: &PodView<'a>, driver: &str) -> Option<Tries<'a>> {
         VolData::Missing | VolData::Unusable(_) | VolData::Failed(_) => true,
     };
     let is_its_call = |of: &Operation| matches!(of, Operation::Csi { driver: of, method } if of == driver && method.ends_with("/NodeUnpublishVolume"));
-    of(view, format!("NodeUnpublishVolume of {}", findings::clean(driver, 80)), is_its_call, is_its)
+    // Which driver a raw block volume is of, its directory does not tell; `UnmapPodDevice` makes the same call.
+    of(view, format!("NodeUnpublishVolume of {}", findings::clean(driver, 80)), is_its_call, is_its, is_block_of_csi)
 }
 
 /// The kubelet's unmounts of volumes like this one.
@@ -60,14 +64,20 @@ pub fn unmount<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<Tries<'a>> 
     };
     let is_its = |other: &VolumeDir| other.plugin == volume.plugin;
     let is_unmount = |of: &Operation| matches!(of, Operation::Storage { plugin: of, name } if *of == plugin && name == "volume_unmount");
-    of(view, format!("volume_unmount of {}", findings::clean(&plugin, 120)), is_unmount, is_its)
+    // A raw block volume is unmapped, which is counted apart.
+    of(view, format!("volume_unmount of {}", findings::clean(&plugin, 120)), is_unmount, is_its, |_| false)
 }
 
 /// The answers of DRA drivers to `NodeUnprepareResources`.
 pub fn unprepare<'a>(view: &PodView<'a>) -> Option<Tries<'a>> {
     let is_unprepare =
         |of: &Operation| matches!(of, Operation::Dra { method, .. } if method.ends_with("/NodeUnprepareResources"));
-    of(view, "NodeUnprepareResources".to_owned(), is_unprepare, |_| false)
+    of(view, "NodeUnprepareResources".to_owned(), is_unprepare, |_| false, |_| false)
+}
+
+/// `volumeDevices/kubernetes.io~csi/<name>`.
+fn is_block_of_csi(device: &HostPath) -> bool {
+    device.as_path().parent().and_then(Path::file_name).is_some_and(|plugin| plugin == "kubernetes.io~csi")
 }
 
 fn of<'a>(
@@ -75,8 +85,9 @@ fn of<'a>(
     what: String,
     is_meant: impl Fn(&Operation) -> bool,
     is_like: impl Fn(&VolumeDir) -> bool,
+    is_like_block: impl Fn(&HostPath) -> bool,
 ) -> Option<Tries<'a>> {
-    let is_only = is_only(view, is_like);
+    let is_only = is_only(view, is_like, is_like_block);
     let read = view.kubelet_counters().get()?;
     let meant = |read: &'a CounterRead| read.counters.iter().filter(|counter| is_meant(&counter.of));
     let before = |now: &Counter| {
@@ -171,13 +182,14 @@ pub fn tell(view: &PodView, tries: Option<&Tries<'_>>, found: FindingBuilder) ->
 }
 
 /// Whether no other volume like this one is to be unmounted on the node.
-fn is_only(view: &PodView, is_like: impl Fn(&VolumeDir) -> bool) -> bool {
+fn is_only(view: &PodView, is_like: impl Fn(&VolumeDir) -> bool, is_like_block: impl Fn(&HostPath) -> bool) -> bool {
     let Some(dirs) = view.seen.pod_dirs.get() else { return false };
     let mut like = 0;
     for dir in dirs.iter().filter(|dir| is_ending(view.seen, dir)) {
         view.seen.is_settled(Question::PodVolumes(dir.uid.clone()));
         let Some(volumes) = dir.volumes.get() else { return false };
         like += volumes.iter().filter(|volume| !volume.is_only_a_husk() && is_like(volume)).count();
+        like += dir.devices.iter().filter(|device| is_like_block(device)).count();
     }
     like == 1
 }
@@ -192,10 +204,11 @@ fn is_ending(seen: &Observation, dir: &PodDir) -> bool {
 /// The volumes that are to be unmounted on the node, as far as they are known: while these stay the same, what the
 /// counters say at two times is of them.
 pub fn to_be_unmounted(seen: &Observation) -> Vec<String> {
-    let dirs = seen.pod_dirs.get().into_iter().flatten().filter(|dir| is_ending(seen, dir));
-    let volumes = dirs.flat_map(|dir| dir.volumes.get().into_iter().flatten().map(move |volume| (dir, volume)));
+    let dirs: Vec<&PodDir> = seen.pod_dirs.get().into_iter().flatten().filter(|dir| is_ending(seen, dir)).collect();
+    let volumes = dirs.iter().flat_map(|dir| dir.volumes.get().into_iter().flatten().map(move |volume| (dir, volume)));
     let mut names: Vec<String> =
         volumes.map(|(dir, volume)| format!("{}/{}/{}", dir.uid, volume.plugin, volume.name)).collect();
+    names.extend(dirs.iter().flat_map(|dir| &dir.devices).map(HostPath::show));
     names.sort();
     names
 }
@@ -313,6 +326,23 @@ mod tests {
         // Somebody else's has succeeded meanwhile.
         counted(&mut seen, &[("Internal", 12)], &[("Internal", 14), ("OK", 1)]);
         assert_eq!((causes(&seen), finding(&seen).confidence), (vec!["CsiUnpublishLeftMount"], Confidence::Probable));
+    }
+
+    /// The driver unpublishes it by the same call (`csi_block.go`, `UnmapPodDevice`).
+    #[test]
+    fn what_a_raw_block_volume_may_have_counted_is_no_proof() {
+        let mut seen = sample::mounted("ext4");
+        counted(&mut seen, &[("Internal", 12)], &[("Internal", 14)]);
+        assert_eq!(finding(&seen).confidence, Confidence::Proven);
+        let device = |plugin: &str| {
+            HostPath::from(format!("/var/lib/kubelet/pods/{}/volumeDevices/{plugin}/pv-2", sample::UID).as_str())
+        };
+        pod_dir(&mut seen).devices.push(device("kubernetes.io~iscsi"));
+        assert_eq!(finding(&seen).confidence, Confidence::Proven, "no driver of CSI has it");
+        let before = super::to_be_unmounted(&seen);
+        pod_dir(&mut seen).devices.push(device("kubernetes.io~csi"));
+        assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        assert_ne!(super::to_be_unmounted(&seen), before);
     }
 
     #[test]

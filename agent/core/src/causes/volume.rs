@@ -6,7 +6,7 @@ use super::{
     block,
     csi::{self, Presence},
     finding_builder::{VOLUMES, of_pod},
-    fuse, holder, in_flight, mount_copy, mounts, multipath, nfs, stray, tries, words,
+    fuse, holder, in_flight, mount_copy, mounts, multipath, nfs, orphan, stray, tries, words,
 };
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
@@ -22,7 +22,7 @@ pub struct Left {
     pub directories: usize,
     /// Raw block volumes that are not unmapped.
     pub devices: usize,
-    /// Entries that make the kubelet's own look fail.
+    /// Entries that make the kubelet's own look fail, or its removal.
     pub obstacles: usize,
 }
 
@@ -37,7 +37,7 @@ impl Left {
             mounted: mounted + sub_paths,
             directories: volumes().count() - mounted,
             devices: view.dir.map_or(0, |dir| dir.devices.len()),
-            obstacles: view.dir.map_or(0, |dir| dir.strays.len()),
+            obstacles: view.dir.map_or(0, |dir| dir.strays.len()) + usize::from(orphan::left_file(view).is_some()),
         }
     }
 

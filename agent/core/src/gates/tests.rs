@@ -136,8 +136,8 @@ fn the_phase_tells_how_far_the_kubelet_has_come() {
     let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
     cgroups[0].dirs[0].cpu_at_minimum = Some(true);
     assert_eq!(judge(&seen).pods[0].gate, Some(Gate::VolumesUnmounted));
-    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-    cgroups[0].dirs[0].path = HostPath::from("/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice/x.slice");
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods[0].asks_for_cpu = false;
     assert_eq!(judge(&seen).pods[0].gate, Some(Gate::SandboxStopped), "it never has more");
     let Seen::Seen(api) = &mut seen.api else { unreachable!() };
     api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - 5_000, grace_s: 30 });
@@ -147,6 +147,30 @@ fn the_phase_tells_how_far_the_kubelet_has_come() {
     let Seen::Seen(api) = &mut old.api else { unreachable!() };
     api.kubelet_version = Some("v1.26.15".into());
     assert_eq!(judge(&old).pods[0].gate, Some(Gate::VolumesUnmounted));
+}
+
+/// A container of it never ran, so the kubelet leaves it Pending to the end (`getPhase`, `TerminatePod`).
+#[test]
+fn a_phase_that_stays_pending_tells_nothing_of_the_volumes() {
+    let mut seen = sample::mounted("ext4");
+    sample::set_phase(&mut seen, "Pending");
+    seen.holders[0].holders.push(Holder {
+        pid: 700,
+        start_ticks: 1,
+        comm: "backup".into(),
+        state: 'S',
+        how: How::Cwd(HostPath::from("/x")),
+        copy: CopyKind::Original,
+        mount_ns: 1,
+        owner: Owner::Host,
+    });
+    assert_eq!(sample::causes(&seen), ["VolumeHeldByProcess"]);
+    // Its share of the processors does: it is not lowered yet.
+    seen.cgroups = sample::cgroup(&[]);
+    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+    cgroups[0].dirs[0].cpu_at_minimum = Some(false);
+    assert_eq!(sample::causes(&seen), ["TerminationNotFinished"]);
+    assert!(serde_json::to_string(&judge(&seen)).unwrap().contains("Pending"));
 }
 
 /// The cgroup comes last, so who has removed it was not stopped by what is left.

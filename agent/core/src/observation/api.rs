@@ -102,6 +102,9 @@ pub struct ApiPod {
     /// Whether it runs and is ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ready: bool,
+    /// Whether a container of it asks for so much of the processors that its share is above the least there is: 30 m.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks_for_cpu: bool,
 }
 
 /// The owner reference that has `controller: true`.

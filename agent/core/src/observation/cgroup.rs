@@ -24,7 +24,9 @@ pub struct CgroupDir {
     /// Whether runc (and so the kubelet) knows this v1 hierarchy; it removes no other.
     pub known_to_runtime: bool,
     /// `cpu.weight` 1 or `cpu.shares` 2: the kubelet has begun to clean the pod up
-    /// (`ReduceCPULimits`). A BestEffort pod has that all its life.
+    /// (`ReduceCPULimits`). A pod that asks for little or nothing has that all its life ([`ApiPod::asks_for_cpu`]).
+    ///
+    /// [`ApiPod::asks_for_cpu`]: super::ApiPod::asks_for_cpu
     pub cpu_at_minimum: Option<bool>,
     /// What its tasks have written to files and is not on disk yet (`file_dirty`; `total_dirty` of v1), where this
     /// hierarchy tells.

@@ -112,6 +112,7 @@ pub fn deleted() -> Observation {
         volumes: Vec::new(),
         controller: None,
         ready: false,
+        asks_for_cpu: true,
     };
     seen.api = Seen::Seen(ApiFacts {
         pods: vec![pod],

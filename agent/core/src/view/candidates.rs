@@ -145,7 +145,7 @@ fn without_api(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
     (was_run && is_over && leaves_something(seen, &pod.uid)).then_some(Candidate { pod, why: Why::Ended })
 }
 
-/// Static pods of which another one has the name already: they should be gone (`allowStaticPodStart`).
+/// Static pods beside which another one of their name runs already: they should be gone (`HandlePodCleanups`).
 fn superseded(seen: &Observation) -> Vec<PodRef> {
     let Some(runtime) = seen.runtime.get() else { return Vec::new() };
     let running = |container: &&Container| container.state == ContainerState::Running && container.pod.uid.is_static();

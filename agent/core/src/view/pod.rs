@@ -82,11 +82,16 @@ impl<'a> PodView<'a> {
     }
 
     /// Whether its phase in the API is terminal, where that tells how far the kubelet has come: since 1.27 it reports
-    /// such a phase only when no container may run any more and no device is held (`mergePodStatus`).
+    /// such a phase only when no container may run any more and no device is held (`mergePodStatus`). From then on it is
+    /// never Running. But while a container of it never ran it is Pending, and stays so until its cgroup is removed
+    /// (`getPhase`, `TerminatePod`): that tells nothing.
     pub fn is_reported_ended(&self) -> Option<bool> {
-        let told = self.api.filter(|pod| !pod.mirror && !pod.phase.is_empty())?;
-        let tells = !self.is_stale() && !self.kubelet.tests_together();
-        tells.then_some(matches!(told.phase.as_str(), "Succeeded" | "Failed"))
+        let told = self.api.filter(|pod| !pod.mirror && !self.is_stale() && !self.kubelet.tests_together())?;
+        match told.phase.as_str() {
+            "Succeeded" | "Failed" => Some(true),
+            "Running" => Some(false),
+            _ => None,
+        }
     }
 
     /// Whether the kubelet has removed its cgroup, and so, since 1.27, has passed every gate before that. A reboot
@@ -103,10 +108,10 @@ impl<'a> PodView<'a> {
     }
 
     /// Whether the kubelet has lowered its share of the processors, which it does while it waits for volumes
-    /// (`ReduceCPULimits`). One of the class BestEffort has the least all its life.
+    /// (`ReduceCPULimits`). One that asks for little or nothing has the least all its life (`MilliCPUToShares`).
     pub fn has_lowered_cpu(&self) -> Option<bool> {
-        let mut dirs = self.cgroup?.dirs.iter().filter(|dir| !dir.path.show().contains("besteffort"));
-        dirs.find_map(|dir| dir.cpu_at_minimum)
+        let is_least = self.cgroup?.dirs.iter().find_map(|dir| dir.cpu_at_minimum)?;
+        (!is_least || self.api.is_some_and(|pod| pod.asks_for_cpu)).then_some(is_least)
     }
 
     /// Its uid.

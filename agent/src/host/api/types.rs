@@ -90,6 +90,49 @@ struct PodAnnotations {
 struct PodSpec {
     resource_claims: Vec<Named>,
     volumes: Vec<PodVolume>,
+    containers: Vec<Container>,
+    init_containers: Vec<Container>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Container {
+    resources: Resources,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Resources {
+    requests: Requests,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Requests {
+    cpu: String,
+}
+
+/// With less the kubelet may set no more than the least: shares of 2 for 2 m (`MilliCPUToShares`), and a weight of 1 for
+/// 28 m (`CpuSharesToCpuWeight`, as long as it was linear).
+const LEAST_CPU_M: f64 = 30.0;
+
+impl PodSpec {
+    /// Whether one of its containers asks for more than the least; the pod is given no less than any of them.
+    fn asks_for_cpu(&self) -> bool {
+        let mut containers = self.containers.iter().chain(&self.init_containers);
+        containers.any(|container| milli(&container.resources.requests.cpu).is_some_and(|cpu| cpu >= LEAST_CPU_M))
+    }
+}
+
+/// Thousandths of what a quantity says, as the API server writes one of processors: `100m`, `2`, `1500u`, `1e3`. None of
+/// any other.
+fn milli(quantity: &str) -> Option<f64> {
+    let (number, unit) = match (quantity.strip_suffix('m'), quantity.strip_suffix('u')) {
+        (Some(milli), _) => (milli, 1.0),
+        (None, Some(micro)) => (micro, 0.001),
+        (None, None) => (quantity, 1000.0),
+    };
+    number.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number * unit)
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -176,6 +219,7 @@ impl Pod {
             deadline_ms: u64::try_from(time.as_millisecond()).unwrap_or(0),
             grace_s: metadata.deletion_grace_period_seconds.unwrap_or(0),
         });
+        let asks_for_cpu = spec.asks_for_cpu();
         let volume_claims = bounded(spec.volumes.iter().filter_map(|volume| volume.claim(&metadata.name)));
         let names = |list: Vec<Named>| bounded(list.into_iter().map(|named| named.name));
         Some(ApiPod {
@@ -186,6 +230,7 @@ impl Pod {
             name: metadata.name,
             finished_ms: status.finished_ms(),
             ready: status.is_ready(),
+            asks_for_cpu,
             controller: metadata.owner_references.into_iter().find_map(OwnerReference::controller),
             phase: status.phase,
             finalizers: bounded(metadata.finalizers),
@@ -401,6 +446,28 @@ mod tests {
             pod(serde_json::json!({"kind": "StatefulSet", "name": "db", "uid": "u"}), "Running").controller,
             None
         );
+    }
+
+    #[test]
+    fn a_pod_tells_whether_its_share_of_the_processors_is_more_than_the_least() {
+        let asks = |containers: serde_json::Value, init: serde_json::Value| {
+            let json = serde_json::json!({
+                "metadata": {"uid": "96fb425e-919e-44f9-8b42-b1254a602ba1"},
+                "spec": {"containers": containers, "initContainers": init}
+            });
+            serde_json::from_value::<Pod>(json).unwrap().reduce().unwrap().asks_for_cpu
+        };
+        let one =
+            |cpu: &str| serde_json::json!([{"name": "a", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}]);
+        for cpu in ["30m", "100m", "1", "2", "0.5", "1e3", "1500m", "30000u"] {
+            assert!(asks(one(cpu), serde_json::json!([])), "{cpu}");
+            assert!(asks(one("10m"), one(cpu)), "{cpu}");
+        }
+        for cpu in ["0", "10m", "29m", "0.01", "5000u", "", "x", "-1", "NaN", "inf", "1Ki"] {
+            assert!(!asks(one(cpu), serde_json::json!([])), "{cpu}");
+        }
+        let without = serde_json::json!([{"name": "a"}, {"name": "b", "resources": {"limits": {"memory": "1Gi"}}}]);
+        assert!(!asks(without, serde_json::json!([])));
     }
 
     /// The server's clock is 40 s ahead; the Node was cut off until a minute ago.

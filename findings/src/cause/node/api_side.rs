@@ -32,13 +32,15 @@ causes! {
     /// What can be seen has ended, and the kubelet has not come to the volumes.
     TERMINATION_NOT_FINISHED = Cause::at(Gate::SandboxStopped, "TerminationNotFinished")
         .title("The kubelet has not finished stopping the pod")
-        .meaning("All containers have ended and no sandbox is READY, but the pod's phase is not terminal. Since 1.27 the \
-            kubelet reports a terminal phase before it waits for volumes, so it is still at or before StopPodSandbox \
+        .meaning("All containers have ended and no sandbox is READY, but the pod's phase is still Running. Since 1.27 the \
+            kubelet reports another phase before it waits for volumes, so it is still at or before StopPodSandbox \
             (a network plugin fails) or the release of devices (DRA), or it cannot report its status. Volumes that are \
-            mounted are not its reason yet.")
-        .proof("CRI lists no container as RUNNING and no sandbox as READY, the phase in the API is not terminal although \
-            the deadline has passed, and volumes or the cgroup of the pod are left. Which of the three it is shows only \
-            in the kubelet's log or in a FailedKillPod Event, so this is never more than probable.")
+            mounted are not its reason yet. A pod of which a container never ran is Pending to the end; there only \
+            cpu.weight tells.")
+        .proof("CRI lists no container as RUNNING and no sandbox as READY, the phase in the API is Running although \
+            the deadline has passed (or Pending, and the cgroup's cpu.weight is not lowered, as it is while volumes are \
+            awaited), and volumes or the cgroup of the pod are left. Which of the three it is shows only in the \
+            kubelet's log or in a FailedKillPod Event, so this is never more than probable.")
         .safe(&[
             step("Read the Events of the pod: FailedKillPod has the words of the StopPodSandbox that fails")
                 .run("kubectl get events --all-namespaces --field-selector involvedObject.uid={uid}"),

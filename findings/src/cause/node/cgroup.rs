@@ -78,8 +78,8 @@ causes! {
         .meaning("A process that could be killed sits in the pod's cgroup after all containers have ended. It was \
             moved in or started there later, or something starts it again. While it is there the cgroup cannot be \
             removed.")
-        .proof("cgroup.procs of the pod's cgroup or a child names a pid that is not D, Z or frozen and has no SIGKILL \
-            pending, while CRI has no RUNNING container of the pod.")
+        .proof("cgroup.procs of the pod's cgroup or a child names a pid that is not frozen, not a zombie and does not stay \
+            in D, that has no SIGKILL pending and is not exiting, while CRI has no RUNNING container of the pod.")
         .safe(&[
             step("Wait for the kubelet's next try: it kills what it finds in the cgroup"),
             step("End {comm} (pid {pid}) in the orderly way").run("kill {pid}").if_known(),
@@ -168,8 +168,9 @@ causes! {
             reason is an entry marked uncertain in its memory, after an unmount that failed in the middle. This memory \
             cannot be seen from outside, so it is a conclusion and not an observation.")
         .proof("The API phase is terminal, no mount is below pods/<uid>/volumes, and the pod's cgroup has cpu.weight 1 \
-            (v1: cpu.shares 2), which the kubelet sets while it waits for volumes. A log line with the pod's UID \
-            confirms it.")
+            (v1: cpu.shares 2), which the kubelet sets while it waits for volumes; a pod of which no container asks for \
+            30 m of a processor or more may have that all its life, and is not judged by it. A log line with the pod's \
+            UID confirms it.")
         .safe(&[
             step("Search the kubelet's log for the operation that keeps failing, and treat that")
                 .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),

@@ -36,8 +36,9 @@ causes! {
         .meaning("The runtime started a container and its helper, runc init, never became the application: it is \
             frozen or in state D. The container is not running in the usual sense, but the process keeps the start, \
             the stop and the cgroup busy.")
-        .proof("A process in the pod's cgroup still has the comm runc:[1:CHILD] or runc:[2:INIT] although the pod's \
-            deadline has passed.")
+        .proof("A process in the pod's cgroup has had the comm runc:[1:CHILD] or runc:[2:INIT] for 15 s and more, and the \
+            pod's deadline has passed. Whatever is executed in a container is called so for a moment, and a process can \
+            call itself so, so it is only probable.")
         .safe(&[
             step("If its cgroup is frozen, thaw it; runc init then dies or continues"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
@@ -86,7 +87,8 @@ causes! {
             clean-up after the exit (runc delete, unmounting the rootfs) keeps failing. The kubelet believes the \
             runtime and waits.")
         .proof("CRI says RUNNING; the init pid of the verbose ContainerStatus no longer exists or has another start \
-            time, no task is in the container's cgroup, and no holder of the rootfs was found.")
+            time, no task is in the container's cgroup, and no holder of the rootfs was found. Where one of these could \
+            not be looked at, it is only probable.")
         .safe(&[
             step("Search the runtime's log for this container and repair what its clean-up fails at")
                 .run("journalctl -u {runtime_unit} --since -1h --no-pager --grep {container}"),

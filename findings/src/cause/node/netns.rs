@@ -11,8 +11,8 @@ causes! {
             usually after a reboot. A plugin that treats this as an error makes every StopPodSandbox fail, although \
             nothing is left to release.")
         .proof("The network namespace path of the sandbox does not exist, and either CRI-O still shows the sandbox \
-            READY after all containers have ended, or the sandbox is older than this boot and the pod's phase is not \
-            terminal with volumes or a cgroup left. What the plugin says is not seen, so it is only probable.")
+            READY after all containers have ended, or the sandbox is older than this boot and the pod's phase is still \
+            Running with volumes or a cgroup left. What the plugin says is not seen, so it is only probable.")
         .safe(&[
             step("Read the runtime's message for this sandbox")
                 .run("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),

@@ -4,19 +4,19 @@ use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
-    /// An old static pod keeps the full name that its successor needs.
+    /// An old static pod runs on beside the one that has its name now.
     STATIC_POD_NAME_HELD = Cause::at(Gate::ContainersStopped, "StaticPodNameHeld")
-        .title("An old static pod holds the name of its successor")
-        .meaning("A static pod's manifest was changed, which makes a pod with a new UID and the same full name. The \
-            kubelet starts it only when the worker of the old UID has finished. The old one has not, so a component \
-            (perhaps of the control plane) does not start.")
-        .proof("Two UIDs of the same namespace and name are known from CRI labels or cgroups, and the containers of \
-            the old one still run or its worker has not finished.")
+        .title("An old static pod runs on beside its successor")
+        .meaning("A static pod's manifest was changed, which makes a pod with a new UID and the same full name. A kubelet \
+            that was started in between knows the old one from the runtime only: it starts the new one at once and kills \
+            the old one beside it. That has not ended, so two of one component run (perhaps of the control plane), with \
+            the same ports and files.")
+        .proof("CRI lists RUNNING containers of two static pods (UIDs of 32 hexadecimal digits) with the same namespace \
+            and name, the younger for 15 s and more; the kubelet gives the older one a grace period of 1 s. A successor \
+            that is held back has no container yet and is not seen.")
         .safe(&[
-            step("Treat what blocks the old UID (see its own findings); the new pod then starts after 10 to 15 s"),
+            step("Treat what blocks the old UID (see its own findings)"),
             step("Stop the container of the old UID").run("crictl stop {container}"),
-            step("If the worker of the old UID still does not finish, restart the kubelet; running containers stay")
-                .run("systemctl restart {kubelet_unit}"),
         ])
         .danger(Danger::new(
             "kubectl delete of the mirror pod",

@@ -46,6 +46,7 @@ pub fn pods(node: usize, count: usize, deadline: Option<Instant>) -> anyhow::Res
             volumes: vec![format!("pvc-{node}-{number}")],
             controller: None,
             ready: false,
+            asks_for_cpu: false,
         })
     };
     (0..count).map(pod).collect()
