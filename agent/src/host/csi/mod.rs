@@ -16,7 +16,7 @@ pub use unstaged::unstaged;
 use super::{HostRoot, Sockets, tree::Tree};
 use crate::{
     observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
-    sys::{self, EntryKind},
+    sys::EntryKind,
 };
 
 /// The most registration sockets that are asked.
@@ -25,7 +25,7 @@ const SOCKETS_CAP: usize = 64;
 const AT_ONCE: usize = 4;
 /// The most entries of one of its directories that are looked at.
 const ENTRIES_CAP: usize = 1000;
-/// The most sub-folders that are looked into.
+/// The most folders that are looked into.
 const FOLDERS_CAP: usize = 64;
 
 /// Asks every registration socket below `<root-dir>/plugins_registry` who it is, some at a time, and
@@ -43,7 +43,7 @@ pub async fn drivers(
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
-    let registered = match registered(&tree, &registry) {
+    let (registered, untold) = match registered(&tree, &registry) {
         Seen::Seen(registered) => registered,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
@@ -78,35 +78,58 @@ pub async fn drivers(
         CsiDriver { socket, info }
     };
     let mut drivers: Vec<CsiDriver> = stream::iter(registered).map(ask).buffer_unordered(AT_ONCE).collect().await;
+    drivers.extend(untold);
     drivers.sort_by(|a, b| a.socket.cmp(&b.socket));
     Seen::Seen(drivers)
 }
 
-/// The sockets in `registry` and one level of folders in it. The kubelet's plugin watcher
-/// (`pkg/kubelet/pluginmanager/pluginwatcher`) goes deeper, but drivers do not.
-fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<Vec<HostPath>> {
-    let list = |path: &HostPath| tree.list(path, ENTRIES_CAP);
-    let entries = match list(registry) {
-        Seen::Seen(entries) => entries,
-        Seen::Missing | Seen::NotAsked => return Seen::Missing,
-        Seen::Failed(fault) => return Seen::Failed(fault),
+/// The sockets in `registry` and the folders in it, as the kubelet looks for them
+/// (`pkg/kubelet/pluginmanager/pluginwatcher`): any socket that is not hidden, and what could not be looked at.
+fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<(Vec<HostPath>, Vec<CsiDriver>)> {
+    let (mut sockets, mut untold) = (Vec::new(), Vec::new());
+    let too_many = |what: &HostPath| {
+        let fault = Fault::new(what, (FaultKind::NotAsked, "was not looked at: there are too many"));
+        CsiDriver { socket: what.clone(), info: Seen::Failed(fault) }
     };
-    let folders = entries.iter().filter(|entry| entry.kind == EntryKind::Directory).take(FOLDERS_CAP);
-    let folders: Vec<HostPath> = folders.map(|entry| registry.join(&entry.name)).collect();
-    let mut all: Vec<(HostPath, sys::Entry)> = entries.into_iter().map(|entry| (registry.clone(), entry)).collect();
-    for folder in folders {
-        // A folder that cannot be listed is one driver less to tell of, not a failure of all.
-        let inside = list(&folder).get().cloned().unwrap_or_default();
-        all.extend(inside.into_iter().map(|entry| (folder.clone(), entry)));
+    let mut folders = vec![registry.clone()];
+    let mut looked_at = 0;
+    while let Some(folder) = folders.pop() {
+        looked_at += 1;
+        if looked_at > FOLDERS_CAP {
+            untold.push(too_many(&folder));
+            break;
+        }
+        let entries = match tree.list(&folder, ENTRIES_CAP) {
+            Seen::Seen(entries) => entries,
+            // It has gone since.
+            Seen::Missing | Seen::NotAsked if looked_at > 1 => continue,
+            Seen::Missing | Seen::NotAsked => return Seen::Missing,
+            Seen::Failed(fault) if looked_at > 1 => {
+                untold.push(CsiDriver { socket: folder, info: Seen::Failed(fault) });
+                continue;
+            }
+            Seen::Failed(fault) => return Seen::Failed(fault),
+        };
+        if entries.len() >= ENTRIES_CAP {
+            untold.push(too_many(&folder));
+        }
+        for entry in entries.iter().filter(|entry| !entry.name.as_encoded_bytes().starts_with(b".")) {
+            let path = folder.join(&entry.name);
+            match entry.kind {
+                EntryKind::Directory => folders.push(path),
+                EntryKind::Link => {}
+                EntryKind::Other | EntryKind::Unknown => {
+                    if !tree.facts(&path).get().is_some_and(|facts| facts.is_file || facts.is_directory) {
+                        sockets.push(path);
+                    }
+                }
+            }
+        }
     }
-    let could_be_socket = |entry: &sys::Entry| {
-        matches!(entry.kind, EntryKind::Other | EntryKind::Unknown) && entry.name.as_encoded_bytes().ends_with(b".sock")
-    };
-    let mut sockets: Vec<HostPath> =
-        all.iter().filter(|(_, entry)| could_be_socket(entry)).map(|(above, entry)| above.join(&entry.name)).collect();
     sockets.sort();
+    untold.extend(sockets.iter().skip(SOCKETS_CAP).take(1).map(too_many));
     sockets.truncate(SOCKETS_CAP);
-    Seen::Seen(sockets)
+    Seen::Seen((sockets, untold))
 }
 
 /// When a socket was made. One that has gone meanwhile is a failure: nothing is known of its age.

@@ -174,6 +174,35 @@ async fn asks_all_registration_sockets_at_once() {
     assert!(at("e.sock").fault().unwrap().says.contains("cannot be reached"));
 }
 
+/// Like the kubelet, which goes by what is a socket and not by its name, and into every folder.
+#[tokio::test]
+async fn a_driver_is_found_where_the_kubelet_finds_it() {
+    let (_dir, root) = root();
+    let registry = root.join("plugins_registry");
+    fs::create_dir_all(registry.join("vendor/driver").as_path()).unwrap();
+    for (at, name) in [("reg", "a.example.com"), ("vendor/driver/c.sock", "c.example.com"), (".hidden.sock", "h")] {
+        serve(&registry.join(at), info("CSIPlugin", name, &root.join("csi.sock")));
+    }
+    let seen = drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
+    let names: Vec<String> = seen.get().unwrap().iter().map(|driver| driver.info.get().unwrap().name.clone()).collect();
+    assert_eq!(names, ["a.example.com", "c.example.com"]);
+}
+
+/// Of these any may be the driver that is looked for.
+#[tokio::test]
+async fn what_is_not_looked_at_is_no_absence() {
+    let (_dir, root) = root();
+    let registry = root.join("plugins_registry");
+    fs::create_dir_all(registry.as_path()).unwrap();
+    for socket in 0..=SOCKETS_CAP {
+        drop(UnixListener::bind(registry.join(format!("{socket:03}.sock")).as_path()).unwrap());
+    }
+    let seen = drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
+    let seen = seen.get().unwrap();
+    assert_eq!(seen.len(), SOCKETS_CAP + 1);
+    assert_eq!(seen[SOCKETS_CAP].info.fault().unwrap().kind, FaultKind::NotAsked);
+}
+
 #[tokio::test]
 async fn an_answer_has_a_bound() {
     let (_dir, root) = root();
