@@ -17,7 +17,9 @@ pub fn find(
     gate: Option<Gate>,
 ) -> Option<Finding> {
     let init = init?;
-    let parent = view.parent(init);
+    // CRI-O kills by its OCI runtime and takes a zombie for dead (its `internal/oci/container.go`): of conmon it waits for
+    // nothing.
+    let parent = view.parent(init).filter(|parent| !parent.comm.starts_with("conmon"));
     match parent {
         Some(shim) if matches!(shim.state, 'T' | 't') => Some(not_responding(view, init, shim, sandbox, head, gate)),
         Some(shim) if let Some(thread) = hung(view, shim) => {
@@ -180,6 +182,19 @@ mod tests {
         assert_eq!(causes(&seen), ["ShimGone"], "whoever adopts it is no shim");
         runtime(&mut seen).name = "cri-o".into();
         assert_eq!(causes(&seen), ["CrioStopLoopStuck"], "conmon is no shim");
+    }
+
+    #[test]
+    fn conmon_is_not_waited_for() {
+        let mut seen = sample::running();
+        runtime(&mut seen).name = "cri-o".into();
+        seen.processes[1].comm = "conmon".into();
+        let with_conmon = causes(&seen);
+        seen.processes[1].state = 'T';
+        assert_eq!(causes(&seen), with_conmon);
+        seen.processes[1].state = 'S';
+        (seen.processes[0].state, seen.processes[0].threads[0].state) = ('Z', 'Z');
+        assert!(!causes(&seen).contains(&"ContainerInitUnreaped"), "{:?}", causes(&seen));
     }
 
     #[test]
