@@ -1,8 +1,8 @@
 //! What is linked into a program beside crates: the languages' own libraries.
 
-use std::process::Command;
-
 use anyhow::{Context, Result, ensure};
+
+use crate::build::rustc;
 
 /// Those of one program.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,8 +20,7 @@ const VERSION: &str = "release version ";
 impl Runtime {
     /// What this program says of itself, whoever built it.
     pub fn of(program: &[u8]) -> Result<Self> {
-        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let asked = Command::new(rustc).arg("--version").output().context("starting rustc")?;
+        let asked = rustc().arg("--version").output().context("starting rustc")?;
         ensure!(asked.status.success(), "rustc does not tell its version");
         Ok(Runtime { rust: String::from_utf8(asked.stdout)?.trim().to_owned(), glibc: glibc(program) })
     }
