@@ -10,6 +10,8 @@ use crate::build::Program;
 const LINE: &str = "================================================================================";
 /// glibc's own, which asks that its text comes with the program.
 const LGPL: &str = include_str!("LGPL-2.1.txt");
+/// That of the runtime of mingw-w64, which asks the same.
+const ZPL: &str = include_str!("ZPL-2.1.txt");
 
 /// One text: our licence, which crate is under which, and each text once.
 pub fn text(
@@ -29,6 +31,12 @@ pub fn text(
         )?;
         writeln!(text, "comes last: whoever has the sources can link the program anew with another.")?;
     }
+    if runtime.mingw {
+        writeln!(
+            text,
+            "\nIt is linked statically with the runtime of mingw-w64, under ZPL-2.1, whose text comes last."
+        )?;
+    }
     writeln!(text)?;
     let mut by_text: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for component in components {
@@ -45,6 +53,9 @@ pub fn text(
     if runtime.glibc.is_some() {
         writeln!(text, "\n{LINE}\nLGPL-2.1: the GNU C Library\n\n{}", LGPL.trim_matches('\n'))?;
     }
+    if runtime.mingw {
+        writeln!(text, "\n{LINE}\nZPL-2.1: the runtime of mingw-w64\n\n{}", ZPL.trim_matches('\n'))?;
+    }
     Ok(text)
 }
 
@@ -53,10 +64,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::build::AGENT;
+    use crate::build::{AGENT, PLUGIN};
 
     fn runtime(glibc: Option<&str>) -> Runtime {
-        Runtime { rust: "rustc 1.95.0".to_owned(), glibc: glibc.map(str::to_owned) }
+        Runtime { rust: "rustc 1.95.0".to_owned(), glibc: glibc.map(str::to_owned), mingw: false }
     }
 
     #[test]
@@ -81,5 +92,12 @@ mod tests {
         let text = of(Some("2.36"));
         assert!(text.contains("GNU C Library (2.36)") && text.contains("GNU LESSER GENERAL PUBLIC LICENSE"), "{text}");
         assert!(!of(None).contains("LESSER") && !of(None).contains("GNU C Library"));
+    }
+
+    #[test]
+    fn the_notice_of_mingw_comes_with_what_holds_its_runtime_and_with_no_other() {
+        let of = |mingw| text(PLUGIN, "ours", &Runtime { mingw, ..runtime(None) }, &[]).unwrap();
+        assert!(of(true).contains("the mingw-w64 project") && of(true).contains("Redistributions in binary form"));
+        assert!(!of(false).contains("mingw"));
     }
 }
