@@ -12,8 +12,12 @@ const LINE: &str = "============================================================
 const LGPL: &str = include_str!("LGPL-2.1.txt");
 /// That of the runtime of mingw-w64, which asks the same.
 const ZPL: &str = include_str!("ZPL-2.1.txt");
+/// How the terms of Apache-2.0 begin and end. Its text is passed on in two dozen variants, of which nothing but the lines
+/// before and after them differs.
+const TERMS: &str = "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION";
+const END: &str = "END OF TERMS AND CONDITIONS";
 
-/// One text: our licence, which crate is under which, and each text once.
+/// One text: our licence, which crate is under which, and each text once; the terms of Apache-2.0 once for all.
 pub fn text(
     program: Program,
     own: &str,
@@ -38,12 +42,12 @@ pub fn text(
         )?;
     }
     writeln!(text)?;
-    let mut by_text: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut by_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for component in components {
         let name = format!("{} {}", component.name, component.version);
         writeln!(text, "{name}: {}", component.license)?;
         for notice in &component.notices {
-            by_text.entry(notice).or_default().push(name.clone());
+            by_text.entry(without_terms(notice, own)).or_default().push(name.clone());
         }
     }
     writeln!(text, "\n{LINE}\nApache-2.0: {}\n\n{}", program.name, own.trim_matches('\n'))?;
@@ -57,6 +61,25 @@ pub fn text(
         writeln!(text, "\n{LINE}\nZPL-2.1: the runtime of mingw-w64\n\n{}", ZPL.trim_matches('\n'))?;
     }
     Ok(text)
+}
+
+/// A notice that refers to our own licence for the terms of Apache-2.0, if it has the same ones.
+fn without_terms(notice: &str, own: &str) -> String {
+    match (terms(notice), terms(own)) {
+        (Some((before, theirs, after)), Some((_, ours, _)))
+            if theirs.split_whitespace().eq(ours.split_whitespace()) =>
+        {
+            format!("{before}[{TERMS}: those of the first text]{after}")
+        }
+        _ => notice.to_owned(),
+    }
+}
+
+/// What stands before the terms of Apache-2.0, they, and what stands behind them.
+fn terms(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once(TERMS)?;
+    let (terms, after) = rest.split_once(END)?;
+    Some((before, terms, after))
 }
 
 #[cfg(test)]
@@ -84,6 +107,20 @@ mod tests {
         assert_eq!(text.matches("the same").count(), 1, "{text}");
         assert!(text.contains("Of a 1.0.0, b 1.0.0\n\nthe same") && text.contains("c 1.0.0: MIT"), "{text}");
         assert!(text.contains("ours") && text.contains("rustc 1.95.0"), "{text}");
+    }
+
+    #[test]
+    fn the_same_terms_are_there_once_however_they_are_broken_into_lines() {
+        let licence = |grant: &str, name: &str| format!("Apache License\n{TERMS}\n{grant}\n{END}\nCopyright {name}");
+        let own = licence("1. You may.", "us");
+        assert_eq!(
+            without_terms(&licence("1. You\n     may.", "them"), &own),
+            format!("Apache License\n[{TERMS}: those of the first text]\nCopyright them")
+        );
+        for other in [licence("1. You may not.", "them"), "Copyright them".to_owned()] {
+            assert_eq!(without_terms(&other, &own), other);
+        }
+        assert!(terms(include_str!("../../../LICENSE")).is_some_and(|(_, terms, _)| terms.len() > 9000));
     }
 
     #[test]

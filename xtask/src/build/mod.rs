@@ -26,7 +26,7 @@ pub enum Profile {
     Release,
 }
 
-/// What a program for use may weigh, in bytes: it is pulled to every node.
+/// What a program for use may weigh, in bytes, and so may its image with all that is in it: it is pulled to every node.
 const HEAVIEST: usize = 12 << 20;
 
 impl Profile {
@@ -46,7 +46,7 @@ impl Profile {
         }
     }
 
-    /// Refuses a program for use that is too heavy.
+    /// Refuses a program for use, or an image of one, that is too heavy.
     pub fn weigh(self, name: &str, bytes: usize) -> Result<()> {
         ensure!(
             self == Profile::Dev || bytes <= HEAVIEST,
