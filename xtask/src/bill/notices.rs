@@ -12,12 +12,29 @@ const LINE: &str = "============================================================
 const LGPL: &str = include_str!("LGPL-2.1.txt");
 /// That of the runtime of mingw-w64, which asks the same.
 const ZPL: &str = include_str!("ZPL-2.1.txt");
-/// How the terms of Apache-2.0 begin and end. Its text is passed on in two dozen variants, of which nothing but the lines
-/// before and after them differs.
-const TERMS: &str = "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION";
-const END: &str = "END OF TERMS AND CONDITIONS";
+/// What MIT permits; the lines before it say whose the crate is.
+const MIT: &str = include_str!("MIT.txt");
 
-/// One text: our licence, which crate is under which, and each text once; the terms of Apache-2.0 once for all.
+/// Terms that hundreds of notices repeat, between lines that differ.
+struct Terms {
+    begin: &'static str,
+    end: &'static str,
+    /// What stands in their place.
+    reference: &'static str,
+}
+
+const OF_APACHE: Terms = Terms {
+    begin: "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION",
+    end: "END OF TERMS AND CONDITIONS",
+    reference: "[TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION: those of the first text]",
+};
+const OF_MIT: Terms = Terms {
+    begin: "Permission is hereby granted",
+    end: "SOFTWARE.",
+    reference: "[Permission is hereby granted: as the second text does]",
+};
+
+/// One text: our licence, which crate is under which, and each text once; the terms of Apache-2.0 and MIT once for all.
 pub fn text(
     program: Program,
     own: &str,
@@ -47,10 +64,12 @@ pub fn text(
         let name = format!("{} {}", component.name, component.version);
         writeln!(text, "{name}: {}", component.license)?;
         for notice in &component.notices {
-            by_text.entry(without_terms(notice, own)).or_default().push(name.clone());
+            let notice = OF_MIT.refer(&OF_APACHE.refer(notice, own), MIT);
+            by_text.entry(notice).or_default().push(name.clone());
         }
     }
     writeln!(text, "\n{LINE}\nApache-2.0: {}\n\n{}", program.name, own.trim_matches('\n'))?;
+    writeln!(text, "\n{LINE}\nMIT: what it permits\n\n{}", MIT.trim_matches('\n'))?;
     for (notice, names) in by_text {
         writeln!(text, "\n{LINE}\nOf {}\n\n{notice}", names.join(", "))?;
     }
@@ -63,23 +82,25 @@ pub fn text(
     Ok(text)
 }
 
-/// A notice that refers to our own licence for the terms of Apache-2.0, if it has the same ones.
-fn without_terms(notice: &str, own: &str) -> String {
-    match (terms(notice), terms(own)) {
-        (Some((before, theirs, after)), Some((_, ours, _)))
-            if theirs.split_whitespace().eq(ours.split_whitespace()) =>
-        {
-            format!("{before}[{TERMS}: those of the first text]{after}")
+impl Terms {
+    /// A notice that refers to another text for its terms, if that has the same ones.
+    fn refer(&self, notice: &str, other: &str) -> String {
+        match (self.split(notice), self.split(other)) {
+            (Some((before, theirs, after)), Some((_, same, _)))
+                if theirs.split_whitespace().eq(same.split_whitespace()) =>
+            {
+                format!("{before}{}{after}", self.reference)
+            }
+            _ => notice.to_owned(),
         }
-        _ => notice.to_owned(),
     }
-}
 
-/// What stands before the terms of Apache-2.0, they, and what stands behind them.
-fn terms(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = text.split_once(TERMS)?;
-    let (terms, after) = rest.split_once(END)?;
-    Some((before, terms, after))
+    /// What stands before the terms, they, and what stands behind them.
+    fn split<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str, &'a str)> {
+        let (before, rest) = text.split_once(self.begin)?;
+        let (terms, after) = rest.split_once(self.end)?;
+        Some((before, terms, after))
+    }
 }
 
 #[cfg(test)]
@@ -111,16 +132,20 @@ mod tests {
 
     #[test]
     fn the_same_terms_are_there_once_however_they_are_broken_into_lines() {
-        let licence = |grant: &str, name: &str| format!("Apache License\n{TERMS}\n{grant}\n{END}\nCopyright {name}");
+        let Terms { begin, end, reference } = OF_APACHE;
+        let licence = |grant: &str, name: &str| format!("Apache License\n{begin}\n{grant}\n{end}\nCopyright {name}");
         let own = licence("1. You may.", "us");
         assert_eq!(
-            without_terms(&licence("1. You\n     may.", "them"), &own),
-            format!("Apache License\n[{TERMS}: those of the first text]\nCopyright them")
+            OF_APACHE.refer(&licence("1. You\n     may.", "them"), &own),
+            format!("Apache License\n{reference}\nCopyright them")
         );
         for other in [licence("1. You may not.", "them"), "Copyright them".to_owned()] {
-            assert_eq!(without_terms(&other, &own), other);
+            assert_eq!(OF_APACHE.refer(&other, &own), other);
         }
-        assert!(terms(include_str!("../../../LICENSE")).is_some_and(|(_, terms, _)| terms.len() > 9000));
+        for (terms, text, least) in [(OF_APACHE, include_str!("../../../LICENSE"), 9000), (OF_MIT, MIT, 900)] {
+            let (_, found, after) = terms.split(text).unwrap();
+            assert!(found.len() > least && !after.contains(terms.end), "{found}");
+        }
     }
 
     #[test]
