@@ -72,6 +72,11 @@ pub fn program(program: Program, root: &Path, platform: Platform, profile: Profi
     // libraries.
     build.args(["--target", platform.triple, "--target-dir"]).arg(&target);
     build.current_dir(root).env("RUSTFLAGS", flags(root, &target, &sources, platform, profile));
+    // What `cargo run` tells of xtask. Build scripts that ask for them (ring's) would find others where xtask is started by
+    // itself, and all would be built anew.
+    for (variable, _) in std::env::vars_os().filter(|(variable, _)| is_of_our_package(&variable.to_string_lossy())) {
+        build.env_remove(variable);
+    }
     if let Some((variable, linker)) = platform.linker() {
         build.env(variable, linker);
     }
@@ -95,6 +100,10 @@ pub fn program(program: Program, root: &Path, platform: Platform, profile: Profi
         ensure!(started.is_ok_and(|said| said.status.success()), "{} does not start", built.display());
     }
     Ok(built)
+}
+
+fn is_of_our_package(variable: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|beginning| variable.starts_with(beginning))
 }
 
 fn flags(root: &Path, target: &Path, sources: &Sources, platform: Platform, profile: Profile) -> String {
@@ -134,6 +143,19 @@ mod tests {
         let error = Profile::Release.weigh("agent", HEAVIEST + 1).unwrap_err();
         assert!(error.to_string().contains("agent has 12582913 bytes"), "{error}");
         assert!(Profile::Dev.weigh("agent", HEAVIEST + 1).is_ok());
+    }
+
+    #[test]
+    fn what_cargo_tells_of_xtask_is_kept_from_other_builds() {
+        // Cargo sets them for a test as it does for a run.
+        let own: Vec<_> = std::env::vars().map(|(variable, _)| variable).filter(|it| is_of_our_package(it)).collect();
+        assert!(
+            own.iter().any(|it| it == "CARGO_PKG_NAME") && own.iter().any(|it| it == "CARGO_MANIFEST_DIR"),
+            "{own:?}"
+        );
+        assert!(
+            !is_of_our_package("CARGO_HOME") && !is_of_our_package("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER")
+        );
     }
 
     #[test]
