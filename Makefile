@@ -91,10 +91,11 @@ archives:
 	$(CARGO) build -q -p apiserver -p why-terminating-aggregator
 	sh tests/archive.sh
 
-## Build the image of PROGRAM=agent a second time as somebody else would, and compare the digests
+## Build the image of PROGRAM=agent a second time as somebody else would, and compare the digests; of several machines with
+## ARCHS=amd64,arm64
 PROGRAM ?= agent
 reproducible:
-	CARGO=$(CARGO) sh tests/reproducible.sh $(PROGRAM)
+	CARGO=$(CARGO) ARCHS=$(ARCHS) sh tests/reproducible.sh $(PROGRAM)
 
 ## Run the programs for arm64 under qemu: they must say what this machine's say; PROFILE=release takes the optimised ones
 arm64:

@@ -5,7 +5,9 @@
 #
 #    archive.sh [ARCHIVE...]      all of target/release-files, otherwise
 #
-# Fails where an archive can not be run here. QEMU and WINE name other programs (Debian: qemu-user-static; wine, wine64).
+# Fails where an archive can not be run here. QEMU and WINE name other programs (Debian: qemu-user-static; wine, wine64). A
+# wine without the library that random numbers come from is given one, by x86_64-w64-mingw32-gcc (Debian:
+# gcc-mingw-w64-x86-64).
 set -eu
 cd "$(dirname "$0")/.."
 target=${TARGET:-${CARGO_TARGET_DIR:-target}}
@@ -38,6 +40,24 @@ same() { # argument...
 	diff -u "$work/own" "$work/other" || { echo "$*: another answer for $platform" >&2; exit 1; }
 }
 
+# Rust's library asks bcryptprimitives.dll for random numbers, which Wine 8 does not have. This one asks what Wine has.
+random() { # directory of the program
+	# A first run makes wine's directory, and speaks of it.
+	$emulator cmd /c exit >"$work/log" 2>&1 || { cat "$work/log" >&2; echo "$emulator does not start" >&2; exit 1; }
+	[ ! -e "$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll" ] || return 0
+	cat >"$work/random.c" <<'C'
+#include <windows.h>
+#include <ntsecapi.h>
+
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE to, SIZE_T length)
+{
+	return RtlGenRandom(to, length);
+}
+C
+	x86_64-w64-mingw32-gcc -shared -Wall -Werror -o "$1/bcryptprimitives.dll" "$work/random.c" -ladvapi32
+	echo "$emulator has no bcryptprimitives.dll: the plugin runs with one made here"
+}
+
 for archive in "$@"; do
 	platform=${archive##*kubectl-why_terminating-}
 	platform=${platform%.tar.gz}
@@ -55,8 +75,7 @@ for archive in "$@"; do
 	for page in docs/man/kubectl-why_terminating*.1; do
 		cmp "$page" "$work/$platform/$(basename "$page")"
 	done
-	# The first run under wine makes its directory, and speaks of it.
-	$emulator "$work/$platform/$program" --version >/dev/null 2>&1
+	case $platform in windows-*) random "$work/$platform" ;; esac
 	same --version
 	same --help
 	same version --client

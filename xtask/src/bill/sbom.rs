@@ -20,6 +20,11 @@ pub fn document(program: Program, runtime: &Runtime, components: &[Component]) -
             "licenses": [{"license": {"id": "LGPL-2.1-or-later"}}],
         })
     }));
+    if runtime.mingw {
+        listed.push(json!({
+            "type": "library", "bom-ref": "mingw-w64", "name": "mingw-w64", "licenses": [{"license": {"id": "ZPL-2.1"}}],
+        }));
+    }
     json!({
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
         "metadata": {"component": {
@@ -59,12 +64,14 @@ mod tests {
             checksum: "ff".to_owned(),
             notices: BTreeSet::new(),
         };
-        let runtime = Runtime { rust: "rustc 1.95.0 (of a day)".to_owned(), glibc: Some("2.36".to_owned()) };
+        let runtime =
+            Runtime { rust: "rustc 1.95.0 (of a day)".to_owned(), glibc: Some("2.36".to_owned()), mingw: true };
         let document = document(AGENT, &runtime, &[component]);
         let memchr = &document["components"][0];
         assert_eq!(memchr["purl"], "pkg:cargo/memchr@2.0.0");
         assert_eq!(memchr["licenses"][0]["expression"], "Unlicense OR MIT");
         assert_eq!(document["components"][1]["version"], "1.95.0");
         assert_eq!(document["components"][2]["version"], "2.36");
+        assert_eq!(document["components"][3]["licenses"][0]["license"]["id"], "ZPL-2.1");
     }
 }

@@ -1,8 +1,10 @@
 //! Building a program that needs no shared library of others.
 
+mod compiler;
 mod platform;
 mod program;
 
+pub use compiler::rustc;
 pub use platform::Platform;
 pub use program::{AGENT, AGGREGATOR, PLUGIN, Program};
 
@@ -12,6 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use compiler::Sources;
 
 /// How much the compiler shall do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +26,7 @@ pub enum Profile {
     Release,
 }
 
-/// What a program for use may weigh, in bytes: it is pulled to every node.
+/// What a program for use may weigh, in bytes, and so may its image with all that is in it: it is pulled to every node.
 const HEAVIEST: usize = 12 << 20;
 
 impl Profile {
@@ -43,7 +46,7 @@ impl Profile {
         }
     }
 
-    /// Refuses a program for use that is too heavy.
+    /// Refuses a program for use, or an image of one, that is too heavy.
     pub fn weigh(self, name: &str, bytes: usize) -> Result<()> {
         ensure!(
             self == Profile::Dev || bytes <= HEAVIEST,
@@ -62,12 +65,18 @@ pub fn target(root: &Path) -> PathBuf {
 pub fn program(program: Program, root: &Path, platform: Platform, profile: Profile) -> Result<PathBuf> {
     let target = target(root).join("static");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let sources = Sources::find()?;
     let mut build = Command::new(cargo);
     build.args(["build", "--locked", "--quiet", "--package", program.package, "--bin", program.name]);
     // Named, even when it is the machine's own: otherwise the flags would reach procedural macros, which must be shared
     // libraries.
     build.args(["--target", platform.triple, "--target-dir"]).arg(&target);
-    build.current_dir(root).env("RUSTFLAGS", flags(root, &target, platform, profile));
+    build.current_dir(root).env("RUSTFLAGS", flags(root, &target, &sources, platform, profile));
+    // What `cargo run` tells of xtask. Build scripts that ask for them (ring's) would find others where xtask is started by
+    // itself, and all would be built anew.
+    for (variable, _) in std::env::vars_os().filter(|(variable, _)| is_of_our_package(&variable.to_string_lossy())) {
+        build.env_remove(variable);
+    }
     if let Some((variable, linker)) = platform.linker() {
         build.env(variable, linker);
     }
@@ -82,6 +91,9 @@ pub fn program(program: Program, root: &Path, platform: Platform, profile: Profi
     if platform.os == "windows" {
         built.set_extension("exe");
     }
+    if profile == Profile::Release {
+        sources.must_not_be_named(&built)?;
+    }
     if Some(platform) == Platform::own() {
         // A glibc before 2.36 cannot start a static program with packed relocations.
         let started = Command::new(&built).arg("--help").output();
@@ -90,7 +102,11 @@ pub fn program(program: Program, root: &Path, platform: Platform, profile: Profi
     Ok(built)
 }
 
-fn flags(root: &Path, target: &Path, platform: Platform, profile: Profile) -> String {
+fn is_of_our_package(variable: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|beginning| variable.starts_with(beginning))
+}
+
+fn flags(root: &Path, target: &Path, sources: &Sources, platform: Platform, profile: Profile) -> String {
     let mut flags = vec![std::env::var("RUSTFLAGS").unwrap_or_default()];
     // There, programs are always linked with the system's own library.
     if platform.os != "darwin" {
@@ -104,11 +120,17 @@ fn flags(root: &Path, target: &Path, platform: Platform, profile: Profile) -> St
         // What a panic names; otherwise who builds elsewhere would get another program. Of two that fit, the last holds.
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-        let places = [(Some(root), "/source"), (Some(target), "/target"), (home.as_deref(), "/cargo")];
+        let rust = (Some(&*sources.directory), &*sources.name);
+        let places = [(Some(root), "/source"), (Some(target), "/target"), (home.as_deref(), "/cargo"), rust];
         let named = places.into_iter().filter_map(|(place, name)| Some((std::path::absolute(place?).ok()?, name)));
-        flags.extend(named.map(|(place, name)| format!("--remap-path-prefix={}={name}", place.display())));
+        flags.extend(named.map(|(place, name)| flag_for(&place, name)));
     }
     flags.join(" ").trim().to_owned()
+}
+
+/// Has the compiler write a directory by another name.
+fn flag_for(place: &Path, name: &str) -> String {
+    format!("--remap-path-prefix={}={name}", place.display())
 }
 
 #[cfg(test)]
@@ -121,5 +143,32 @@ mod tests {
         let error = Profile::Release.weigh("agent", HEAVIEST + 1).unwrap_err();
         assert!(error.to_string().contains("agent has 12582913 bytes"), "{error}");
         assert!(Profile::Dev.weigh("agent", HEAVIEST + 1).is_ok());
+    }
+
+    #[test]
+    fn what_cargo_tells_of_xtask_is_kept_from_other_builds() {
+        // Cargo sets them for a test as it does for a run.
+        let own: Vec<_> = std::env::vars().map(|(variable, _)| variable).filter(|it| is_of_our_package(it)).collect();
+        assert!(
+            own.iter().any(|it| it == "CARGO_PKG_NAME") && own.iter().any(|it| it == "CARGO_MANIFEST_DIR"),
+            "{own:?}"
+        );
+        assert!(
+            !is_of_our_package("CARGO_HOME") && !is_of_our_package("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER")
+        );
+    }
+
+    #[test]
+    fn a_program_for_use_names_no_directory_of_this_machine() {
+        let sources = Sources { directory: "/opt/rust/src".into(), name: "/rustc/1234".to_owned() };
+        let flags = |profile| {
+            let platform = Platform::linux("arm64").unwrap();
+            flags(Path::new("/home/me/it"), Path::new("/home/me/it/target"), &sources, platform, profile)
+        };
+        for named in ["/home/me/it=/source", "/home/me/it/target=/target", "/opt/rust/src=/rustc/1234"] {
+            let flag = format!(" --remap-path-prefix={named}");
+            assert!(flags(Profile::Release).contains(&flag), "{flag}");
+            assert!(!flags(Profile::Dev).contains(&flag), "{flag}");
+        }
     }
 }

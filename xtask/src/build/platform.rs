@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::rustc;
+
 /// An operating system and a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform {
@@ -85,8 +87,7 @@ impl Platform {
 
 /// Without it, cargo can only build it too (`-Z build-std`).
 fn has_library(triple: &str) -> bool {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let asked = Command::new(rustc).args(["--print", "target-libdir", "--target", triple]).output();
+    let asked = rustc().args(["--print", "target-libdir", "--target", triple]).output();
     asked.is_ok_and(|answer| Path::new(String::from_utf8_lossy(&answer.stdout).trim()).is_dir())
 }
 

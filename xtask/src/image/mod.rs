@@ -54,7 +54,11 @@ pub fn write(root: &Path, program: Program, profile: Profile, binaries: &[PathBu
         profile.weigh(&format!("{} for {}", program.name, binary.architecture), binary.bytes.len())?;
         let is_second = variants.iter().any(|variant: &Variant| variant.architecture == binary.architecture);
         ensure!(!is_second, "{}: a second one for {}", file.display(), binary.architecture);
-        variants.push(Variant { architecture: binary.architecture, files: files(root, program, binary)? });
+        let architecture = binary.architecture;
+        let files = files(root, program, binary)?;
+        let bytes = files.iter().map(|file| file.content.len()).sum();
+        profile.weigh(&format!("the image of {} for {architecture}", program.name), bytes)?;
+        variants.push(Variant { architecture, files });
     }
     let name = Name::of(root, program)?;
     layout::write(output, program, &name, &variants)?;
