@@ -216,7 +216,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, INIT, UID, causes, process},
+            sample::{self, INIT, UID, causes, node_causes, process},
             *,
         },
     };
@@ -273,8 +273,10 @@ mod tests {
         seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
         let pod = &judge(&seen).pods[0];
         assert_ne!(pod.gate, Some(findings::Gate::CgroupRemoved));
-        let report = judge(&seen);
-        assert_eq!(report.node_findings[0].finding.cause.id, "CgroupHierarchyUnknown");
+        assert_eq!(node_causes(&seen), ["CgroupHierarchyUnknown"]);
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.state = 'T';
+        assert_eq!(node_causes(&seen), ["KubeletStopped", "CgroupHierarchyUnknown"]);
     }
 
     #[test]

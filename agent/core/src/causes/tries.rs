@@ -106,8 +106,7 @@ impl Tries<'_> {
     /// How it fails, where it does and nothing else of the kind succeeds.
     pub fn failure(&self) -> Option<&str> {
         // Between two tries nothing is counted, and what was counted before has not become wrong.
-        let is_short = self.window_ms.is_none_or(|window| window < WINDOW_MS);
-        let all = is_short && !self.has_grown();
+        let all = !self.has_grown() && !self.has_given_up();
         let lately = |outcome: &&Outcome<'_>| all || outcome.more > 0;
         let mut ended = self.outcomes.iter().filter(lately);
         let all_fail = ended.clone().all(Outcome::is_failure);
@@ -204,6 +203,7 @@ pub fn to_be_unmounted(seen: &Observation) -> Vec<String> {
 mod tests {
     use findings::Confidence;
 
+    use super::to_be_unmounted;
     use crate::{
         gates::judge,
         observation::{
@@ -285,6 +285,15 @@ mod tests {
         assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
         assert_eq!(finding(&seen).confidence, Confidence::Proven);
         assert!(finding(&seen).chain.iter().any(|link| link.state.contains("answers NotFound")));
+    }
+
+    #[test]
+    fn only_the_volumes_of_a_pod_that_ends_are_to_be_unmounted() {
+        let mut seen = sample::mounted("ext4");
+        assert_eq!(to_be_unmounted(&seen), [format!("{}/kubernetes.io/csi/pv-1", sample::UID)]);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        (api.pods[0].deletion, api.pods[0].phase) = (None, "Running".into());
+        assert_eq!(to_be_unmounted(&seen), [""; 0]);
     }
 
     /// The counters name no pod.
