@@ -45,9 +45,10 @@ fn grace(view: &PodView, container: &Container) -> String {
     }
 }
 
-/// Nothing of it runs, and its directory is left with volumes or data in it.
+/// Its directory is left with volumes or data in it. Asked at the gate of the volumes: nothing of it runs or is READY.
 pub fn directory(view: &PodView) -> Option<Finding> {
-    let dir = view.dir.filter(|_| view.why == Why::NotInApi && is_over(view))?;
+    let has_ended = view.containers.iter().all(|container| container.state == ContainerState::Exited);
+    let dir = view.dir.filter(|_| view.why == Why::NotInApi && has_ended)?;
     let volumes: Vec<&VolumeDir> = dir.volumes.get().into_iter().flatten().collect();
     let has_file = dir.sub_paths.iter().find(|sub_path| sub_path.is_file && sub_path.mounted.get() == Some(&false));
     if volumes.is_empty() && has_file.is_none() && dir.strays.is_empty() {
@@ -181,12 +182,6 @@ fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
         .name_if(Placeholder::Path, path.as_str())
         .root(path.show())
         .finish()
-}
-
-fn is_over(view: &PodView) -> bool {
-    view.seen.runtime.get().is_some()
-        && view.sandboxes.iter().all(|sandbox| !sandbox.ready)
-        && view.containers.iter().all(|container| container.state == ContainerState::Exited)
 }
 
 #[cfg(test)]

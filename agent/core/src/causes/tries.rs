@@ -316,8 +316,10 @@ mod tests {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[1].phase = "Succeeded".into();
         assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        // Another driver is asked to unpublish it.
         let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
-        dirs[1].volumes = Seen::Seen(Vec::new());
+        let Seen::Seen(volumes) = &mut dirs[1].volumes else { unreachable!() };
+        volumes[0].vol_data = VolData::Read(CsiVolume { driver: "other.csi".into(), ..Default::default() });
         assert_eq!(finding(&seen).confidence, Confidence::Proven);
         // Somebody else's has succeeded meanwhile.
         counted(&mut seen, &[("Internal", 12)], &[("Internal", 14), ("OK", 1)]);
