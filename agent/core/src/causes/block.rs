@@ -49,7 +49,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, UID, causes},
+            sample::{self, UID, causes, node_causes},
             *,
         },
     };
@@ -67,9 +67,21 @@ mod tests {
             holders: Vec::new(),
         }];
         assert_eq!(judge(&seen).node_findings, []);
+        // Of one that was deleted by force the runtime may know yet.
+        let is_left = |seen: &Observation| node_causes(seen).contains(&"LoopDeviceLeft");
+        let mut forgotten = seen.clone();
+        let Seen::Seen(api) = &mut forgotten.api else { unreachable!() };
+        api.pods.clear();
+        assert!(!is_left(&forgotten));
+        for (seen, left) in [(&mut forgotten, true), (&mut seen, false)] {
+            sample::runtime(seen).sandboxes[0].ready = false;
+            assert_eq!(is_left(seen), left);
+        }
         let mut gone = sample::node();
         gone.loops = seen.loops;
         assert_eq!(judge(&gone).node_findings[0].finding.cause.id, "LoopDeviceLeft");
+        gone.loops[0].file = HostPath::from(format!("/srv/disks/{UID}").as_str());
+        assert_eq!(judge(&gone).node_findings, [], "it is no volume's");
     }
 
     #[test]

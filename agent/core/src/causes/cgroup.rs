@@ -215,7 +215,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, INIT, UID, causes, process},
+            sample::{self, INIT, UID, causes, node_causes, process},
             *,
         },
     };
@@ -253,9 +253,16 @@ mod tests {
         cgroups[0].dirs[0].hierarchy = "freezer".into();
         cgroups[0].dirs[0].tree =
             Seen::Seen(vec![node("", &[], Freezer::Frozen), node("c", &[INIT], Freezer::FrozenAbove)]);
-        let report = judge(&seen);
-        let root = report.pods[0].findings[0].chain.last().unwrap();
+        let finding = |seen: &Observation| judge(seen).pods.remove(0).findings.remove(0);
+        let root = finding(&seen).chain.pop().unwrap();
         assert!(root.state.ends_with(&format!("1 process in it or below: pid {INIT} sh")), "{root:?}");
+        let steps = |seen: &Observation| serde_json::to_string(&finding(seen).remedy.steps).unwrap();
+        assert!(steps(&seen).contains("echo THAWED > /sys/fs/cgroup/kubepods/pod/freezer.state"), "{}", steps(&seen));
+        // Who thaws it where nobody froze it changes nothing.
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        cgroups[0].dirs[0].tree = Seen::Seen(vec![node("c", &[INIT], Freezer::FrozenAbove)]);
+        assert!(finding(&seen).chain.pop().unwrap().state.starts_with("frozen, because a cgroup above it is"));
+        assert!(!steps(&seen).contains("echo "), "{}", steps(&seen));
     }
 
     #[test]
@@ -272,8 +279,10 @@ mod tests {
         seen.cgroups = Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }]);
         let pod = &judge(&seen).pods[0];
         assert_ne!(pod.gate, Some(findings::Gate::CgroupRemoved));
-        let report = judge(&seen);
-        assert_eq!(report.node_findings[0].finding.cause.id, "CgroupHierarchyUnknown");
+        assert_eq!(node_causes(&seen), ["CgroupHierarchyUnknown"]);
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.state = 'T';
+        assert_eq!(node_causes(&seen), ["KubeletStopped", "CgroupHierarchyUnknown"]);
     }
 
     #[test]

@@ -81,6 +81,23 @@ mod tests {
         assert_eq!(report.node_findings[0].finding.confidence, findings::Confidence::Probable);
     }
 
+    /// The search is dear.
+    #[test]
+    fn mounts_are_searched_only_where_a_file_system_lives_without_one() {
+        let searches = |seen: &Observation| {
+            let asked = crate::plan::plan(seen);
+            asked.iter().any(|question| matches!(question, Question::MountCopies(_)))
+        };
+        let mut seen = unstaged();
+        assert!(searches(&seen));
+        seen.unstaged.clear();
+        assert!(!searches(&seen));
+        let mut seen = unstaged();
+        seen.unmounted_devices.clear();
+        seen.asked.insert(Question::UnmountedDevices);
+        assert!(!searches(&seen));
+    }
+
     #[test]
     fn a_device_is_not_pinned_without_each_part_of_the_proof() {
         let nothing = |change: fn(&mut Observation)| {

@@ -21,7 +21,7 @@ pub fn not_responding(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> F
         [mount] => found
             .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
             .evidence("mountinfo of the task", format!("{} of {}", mount.source.show(), mount.fs_type))
-            .name_if(Placeholder::Mount, on_host(view, mount))
+            .name_if(Placeholder::Mount, on_host(view, mount).and_then(|there| there.mount_point.as_str()))
             .root(mount.source.show())
             .finish(),
         several => {

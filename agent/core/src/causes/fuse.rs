@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause, clean};
 
-use super::{finding_builder::of_pod, waits, words};
+use super::{finding_builder::of_pod, waiting::on_host, waits, words};
 use crate::{
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
     view::PodView,
@@ -117,7 +117,8 @@ fn probe(view: &PodView, connection: &FuseConnection, mount: &Mount) -> Option<F
 
 fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -> FindingBuilder {
     let connection = view.fuse(number);
-    let shown = shown_mount(view, mount);
+    // The mount in the kubelet's namespace rather than the container's copy.
+    let shown = on_host(view, mount).unwrap_or(mount);
     let waiting = connection.and_then(|c| c.waiting.get().copied());
     let state = waiting.map_or("its requests could not be counted".to_owned(), |n| {
         format!("{n} {} waiting", if n == 1 { "request" } else { "requests" })
@@ -172,12 +173,6 @@ fn other_mounts(view: &PodView, mount: &Mount) -> String {
         mount.dev,
         words::count(same, "place", "places")
     )
-}
-
-/// The place people know: the mount in the kubelet's namespace rather than the container's copy.
-fn shown_mount<'a>(view: &PodView<'a>, mount: &'a Mount) -> &'a Mount {
-    let same = |other: &&Mount| other.dev == mount.dev && other.root.as_bytes() == b"/";
-    view.kubelet_mounts().iter().find(same).unwrap_or(mount)
 }
 
 enum Servers<'a> {
@@ -264,13 +259,16 @@ mod tests {
         seen.fuse[0].servers[0].wchan = Seen::Seen(String::new());
         assert_eq!(root(&seen), "S (sleeping), of the host, in no pod and no unit");
         sample::table(&mut seen).push(mount(59, "0:41", "/mnt/other", "fuse.sshfs"));
+        let part = Mount { root: HostPath::from("/a"), ..mount(60, "0:40", "/mnt/part", "fuse.s3fs") };
+        sample::table(&mut seen).push(part);
         // One of the two is hidden, or over the other.
-        for id in [60, 61] {
-            sample::table(&mut seen).push(mount(id, "0:40", "/mnt/media", "fuse.s3fs"));
+        for id in [61, 62] {
+            sample::table(&mut seen).push(mount(id, "0:40", "/srv/media", "fuse.s3fs"));
         }
         let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
-        assert!(text.contains("/mnt/media shows 0:40, mounted in 1 place; an abort ends it in all"), "{text}");
-        assert!(!text.contains("/mnt/other"), "{text}");
+        assert!(text.contains("/mnt/media shows 0:40, mounted in 2 places; an abort ends it in all"), "{text}");
+        assert!(text.contains("fuse mount /srv/media (0:40, fuse.s3fs)"), "the kubelet's, and all of it: {text}");
+        assert!(!text.contains("/mnt/other") && !text.contains("/mnt/part"), "{text}");
     }
 
     /// A writer may be held back by the disk as well, so what counts is whether a request waits.

@@ -262,29 +262,29 @@ mod tests {
 
     #[test]
     fn nobody_is_told_to_kill_what_a_node_needs() {
-        for (pid, comm) in
-            [(1, "systemd"), (77, "anything"), (500, "containerd"), (501, "containerd-shim"), (502, "conmon")]
-        {
+        let is_killed = |pid: u32, comm: &str| {
             let mut seen = sample::mounted("ext4");
-            let holder = Holder {
-                pid,
-                start_ticks: 1,
-                comm: comm.into(),
+            seen.node.runtime_process = Seen::Seen(RuntimeProcess {
+                pid: 66,
+                start_ticks: None,
+                comm: "dockerd".into(),
+                unit: None,
                 state: 'S',
-                how: How::Cwd(HostPath::from("/x")),
-                copy: CopyKind::Propagated,
-                mount_ns: 9,
-                owner: Owner::Host,
-            };
-            seen.holders[0].holders.push(holder);
-            let report = judge(&seen);
-            let steps = report.pods.iter().flat_map(|pod| &pod.findings).flat_map(|finding| &finding.remedy.steps);
-            let commands: Vec<&String> = steps.filter_map(|step| step.command.as_ref()).collect();
-            assert!(commands.iter().all(|command| !command.contains(&format!("kill {pid}"))), "{comm}: {commands:?}");
-            assert!(
-                commands.iter().all(|command| !command.contains(&format!("kill -9 {pid}"))),
-                "{comm}: {commands:?}"
-            );
+            });
+            seen.holders[0] = held(&seen.holders[0].mount_point);
+            (seen.holders[0].holders[0].pid, seen.holders[0].holders[0].comm) = (pid, comm.into());
+            let steps = judge(&seen).pods.remove(0).findings.remove(0).remedy.steps;
+            steps
+                .iter()
+                .filter_map(|step| step.command.as_ref())
+                .any(|command| command.contains(&format!("kill {pid};")))
+        };
+        assert!(is_killed(700, "du"));
+        for (pid, comm) in [(1, "du"), (66, "du"), (500, "systemd"), (500, "containerd"), (500, "k3s-server")] {
+            assert!(!is_killed(pid, comm), "{pid} {comm}");
+        }
+        for shim in ["containerd-shim", "conmon", "docker-containerd-shim"] {
+            assert!(!is_killed(500, shim), "{shim}");
         }
     }
 

@@ -45,9 +45,10 @@ fn grace(view: &PodView, container: &Container) -> String {
     }
 }
 
-/// Nothing of it runs, and its directory is left with volumes or data in it.
+/// Its directory is left with volumes or data in it. Asked at the gate of the volumes: nothing of it runs or is READY.
 pub fn directory(view: &PodView) -> Option<Finding> {
-    let dir = view.dir.filter(|_| view.why == Why::NotInApi && is_over(view))?;
+    let has_ended = view.containers.iter().all(|container| container.state == ContainerState::Exited);
+    let dir = view.dir.filter(|_| view.why == Why::NotInApi && has_ended)?;
     // `podVolumesExist` fails on it, and the kubelet goes no further.
     if let Some(stray) = stray::find(view, dir).into_iter().next() {
         return Some(stray);
@@ -191,12 +192,6 @@ fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
         .name_if(Placeholder::Path, path.as_str())
         .root(path.show())
         .finish()
-}
-
-fn is_over(view: &PodView) -> bool {
-    view.seen.runtime.get().is_some()
-        && view.sandboxes.iter().all(|sandbox| !sandbox.ready)
-        && view.containers.iter().all(|container| container.state == ContainerState::Exited)
 }
 
 #[cfg(test)]

@@ -33,7 +33,6 @@ pub fn find(
         Some(shim) if is_shim(shim) && init.state == 'Z' && init.thread_count <= 1 => {
             Some(unreaped(view, init, shim, head, gate))
         }
-        Some(other) if is_shim(other) => None,
         // A virtual machine's monitor is nobody's child either, but lives in no pid namespace of its own.
         _ if init.parent == 1 && is_containerd(view) && init.ns_pids.len() > 1 => {
             Some(gone(view, init, sandbox, head, gate))

@@ -117,8 +117,7 @@ impl Tries<'_> {
     /// How it fails, where it does and nothing else of the kind succeeds.
     pub fn failure(&self) -> Option<&str> {
         // Between two tries nothing is counted, and what was counted before has not become wrong.
-        let is_short = self.window_ms.is_none_or(|window| window < WINDOW_MS);
-        let all = is_short && !self.has_grown();
+        let all = !self.has_grown() && !self.has_given_up();
         let lately = |outcome: &&Outcome<'_>| all || outcome.more > 0;
         let mut ended = self.outcomes.iter().filter(lately);
         let all_fail = ended.clone().all(Outcome::is_failure);
@@ -217,6 +216,7 @@ pub fn to_be_unmounted(seen: &Observation) -> Vec<String> {
 mod tests {
     use findings::Confidence;
 
+    use super::to_be_unmounted;
     use crate::{
         gates::judge,
         observation::{
@@ -300,6 +300,15 @@ mod tests {
         assert!(finding(&seen).chain.iter().any(|link| link.state.contains("answers NotFound")));
     }
 
+    #[test]
+    fn only_the_volumes_of_a_pod_that_ends_are_to_be_unmounted() {
+        let mut seen = sample::mounted("ext4");
+        assert_eq!(to_be_unmounted(&seen), [format!("{}/kubernetes.io/csi/pv-1", sample::UID)]);
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        (api.pods[0].deletion, api.pods[0].phase) = (None, "Running".into());
+        assert_eq!(to_be_unmounted(&seen), [""; 0]);
+    }
+
     /// The counters name no pod.
     #[test]
     fn what_another_volume_may_have_counted_is_no_proof() {
@@ -320,8 +329,10 @@ mod tests {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[1].phase = "Succeeded".into();
         assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        // Another driver is asked to unpublish it.
         let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
-        dirs[1].volumes = Seen::Seen(Vec::new());
+        let Seen::Seen(volumes) = &mut dirs[1].volumes else { unreachable!() };
+        volumes[0].vol_data = VolData::Read(CsiVolume { driver: "other.csi".into(), ..Default::default() });
         assert_eq!(finding(&seen).confidence, Confidence::Proven);
         // Somebody else's has succeeded meanwhile.
         counted(&mut seen, &[("Internal", 12)], &[("Internal", 14), ("OK", 1)]);

@@ -48,15 +48,16 @@ pub enum Sure {
     Perhaps,
 }
 
-/// Where the kubelet has this file system mounted: there it can be unmounted.
-pub fn on_host(view: &PodView, mount: &Mount) -> Option<String> {
+/// Where the kubelet has all of this file system mounted: the place people know, where it can be unmounted.
+pub fn on_host<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
     let same = |other: &&Mount| other.dev == mount.dev && other.root.as_bytes() == b"/";
-    view.kubelet_mounts().iter().find(same)?.mount_point.as_str().map(str::to_owned)
+    view.kubelet_mounts().iter().find(same)
 }
 
 /// A path to this file system, through the task itself where the kubelet has none.
 pub fn path_to(view: &PodView, waiting: &Waiting, mount: &Mount) -> Option<String> {
-    on_host(view, mount).or_else(|| {
+    let there = on_host(view, mount).and_then(|there| there.mount_point.as_str());
+    there.map(str::to_owned).or_else(|| {
         let inside = mount.mount_point.as_str()?.trim_end_matches('/');
         Some(format!("/proc/{}/root{inside}", waiting.process.pid))
     })

@@ -116,8 +116,10 @@ mod tests {
     fn its_own_processes_and_private_copies_would_hold_nothing() {
         let seen = running(vec![holder(Owner::Host, CopyKind::Private)]);
         assert_eq!((causes(&seen), judge(&seen).verdict), (vec![], Verdict::Clear));
-        let seen = running(Vec::new());
-        assert_eq!((causes(&seen), judge(&seen).verdict), (vec![], Verdict::Clear));
+        for holders in [Vec::new(), vec![holder(own(), CopyKind::Private)]] {
+            let seen = running(holders);
+            assert_eq!((causes(&seen), judge(&seen).verdict), (vec![], Verdict::Clear));
+        }
         // Who holds it so ends the search before rarer ways are looked for.
         let seen = running(vec![holder(own(), CopyKind::Propagated)]);
         let report = judge(&seen);

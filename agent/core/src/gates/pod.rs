@@ -4,7 +4,7 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 
 use super::missing_rights::Lacking;
 use crate::{
-    causes::{api_side, cgroup, container, csi, network, orphan, sandbox, uninterruptible, volume},
+    causes::{api_side, cgroup, container, csi, network, orphan, sandbox, uninterruptible, volume, words},
     force,
     observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -256,19 +256,9 @@ fn volumes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     }
     let detail = match left {
         volume::Left { mounted: 0, directories, devices: 0, obstacles: 0 } => {
-            if directories == 1 {
-                "1 directory".to_owned()
-            } else {
-                format!("{directories} directories")
-            }
+            words::count(directories, "directory", "directories")
         }
-        volume::Left { mounted, .. } => {
-            if mounted == 1 {
-                "1 mount".to_owned()
-            } else {
-                format!("{mounted} mounts")
-            }
-        }
+        volume::Left { mounted, .. } => words::count(mounted, "mount", "mounts"),
     };
     check(Gate::VolumesUnmounted, left.anything(), detail, || volume::find(view))
 }
@@ -283,10 +273,9 @@ fn cgroups<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     }
     let processes: usize = view.cgroup_nodes().map(|(_, node)| node.procs.len()).max().unwrap_or(0);
     let only_unknown = cgroup.dirs.iter().all(|dir| !dir.known_to_runtime);
-    let detail = if processes == 0 {
-        "empty, still there".to_owned()
-    } else {
-        format!("{processes} {}", if processes == 1 { "process" } else { "processes" })
+    let detail = match processes {
+        0 => "empty, still there".to_owned(),
+        processes => words::count(processes, "process", "processes"),
     };
     // A hierarchy the runtime does not know is left for ever and does not hold the pod.
     check(Gate::CgroupRemoved, !only_unknown, detail, || cgroup::find(view))

@@ -255,12 +255,20 @@ fn a_gate_says_what_it_waits_for() {
     let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true, missing: false };
     let facts = sample::runtime(&mut seen);
     facts.containers[0].state = ContainerState::Exited;
-    facts.sandboxes[0].network = Seen::Seen(network);
+    facts.sandboxes[0].network = Seen::Seen(network.clone());
     assert_eq!(detail(&seen, Gate::SandboxStopped), "stopped, its network is still there");
+    let gone = NetworkNamespace { pinned: false, missing: true, ..network };
+    sample::runtime(&mut seen).sandboxes[0].network = Seen::Seen(gone);
+    (seen.uptime_ms, seen.cgroups) = (60_000, sample::cgroup(&[]));
+    assert_eq!(detail(&seen, Gate::SandboxStopped), "stopped, its network is not torn down");
     let mut seen = sample::mounted("ext4");
     sample::table(&mut seen).clear();
     sample::volume(&mut seen).mounted = Seen::Seen(false);
     assert_eq!(detail(&seen, Gate::VolumesUnmounted), "1 directory");
+    for (left, told) in [(&[][..], "empty, still there"), (&[900], "1 process"), (&[900, 901], "2 processes")] {
+        seen.cgroups = sample::cgroup(left);
+        assert_eq!(detail(&seen, Gate::CgroupRemoved), told);
+    }
 }
 
 #[test]

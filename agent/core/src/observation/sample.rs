@@ -351,6 +351,8 @@ pub fn causes(seen: &Observation) -> Vec<&'static str> {
 
 /// Judges, and names the causes that are the node's.
 pub fn node_causes(seen: &Observation) -> Vec<&'static str> {
+    #[cfg(test)]
+    crate::plan::tests::check(seen);
     crate::gates::judge(seen).node_findings.iter().map(|found| found.finding.cause.0.id).collect()
 }
 
