@@ -22,8 +22,8 @@ const RENEW: Duration = Duration::from_secs(30 * 60);
 const APART: Duration = Duration::from_secs(5 * 60);
 /// What ended so shortly before the last hold ended with it: a node is ready some seconds after its runtime answers.
 const TOGETHER: SignedDuration = SignedDuration::from_secs(30);
-/// So long the API shows a pod as unfinished after what an agent had named is over: the kubelet tries again after two
-/// minutes at most, and some volumes are in use by each other. Longer, and it is told as what holds.
+/// So long the API shows a pod as unfinished, or its node as silent, after what an agent had named is over: the kubelet tries
+/// again after two minutes at most, and some volumes are in use by each other. Longer, and it is told as what holds.
 const AFTER: SignedDuration = SignedDuration::from_mins(5);
 /// So long the end of an incident is told, by whoever leads then.
 const OVER: SignedDuration = SignedDuration::from_mins(10);
@@ -111,14 +111,15 @@ fn main_hold(incident: &Incident) -> Option<&Hold> {
     incident.last_held_by().min_by_key(|hold| (hold.verdict != Verdict::Stuck, hold.since, &hold.root))
 }
 
-/// Whether all it says is that a pod is not finished, and an agent says why, or did so a while before.
+/// Whether all it says is that something on a node is not finished, and an agent says why, or did so a while before.
 fn is_explained(incident: &Incident, hold: &Hold, now: Timestamp) -> bool {
     let begin = hold.until.unwrap_or(now).checked_sub(AFTER).unwrap_or(Timestamp::MIN);
     let says_why = |other: &Hold| {
+        let says_more = hold.cause.only_the_node_knows || hold.cause.is_outranked_by(&other.cause);
         let is_its = other.told_by.is_some() && other.verdict == Verdict::Stuck;
-        is_its && other.until.is_none_or(|until| until > begin)
+        says_more && is_its && other.until.is_none_or(|until| until > begin)
     };
-    hold.cause.only_the_node_knows && incident.holds.iter().any(says_why)
+    hold.told_by.is_none() && incident.holds.iter().any(says_why)
 }
 
 /// What to name when it is over: the last that held for good, the oldest of several that ended together. It mostly ends a
@@ -368,6 +369,24 @@ mod tests {
         assert_eq!(announcer.due(std::slice::from_ref(&one), at(26), second(1501)).len(), 1, "it still is not");
         one.holds[0].cause = CauseRef(&cause::VOLUME_HELD_BY_PROCESS);
         assert_eq!(announcer.due(&[one], at(20), second(1210)).len(), 1, "that says why");
+    }
+
+    /// As on a real cluster: a kubelet was stopped and goes on, and its node is ready ten seconds later.
+    #[test]
+    fn a_node_that_is_silent_a_while_longer_is_no_other_root() {
+        let mut one = incident(&["node", "kubelet", "silent"]);
+        let causes = [&cause::NODE_UNREACHABLE, &cause::KUBELET_STOPPED, &cause::NODE_KUBELET_SILENT];
+        for (hold, cause) in one.holds.iter_mut().zip(causes) {
+            hold.cause = CauseRef(cause);
+        }
+        one.holds[1].told_by = Some("node-a".to_owned());
+        one.holds[0].until = Some(second(10));
+        (one.holds[1].since, one.holds[1].until) = (second(10), Some(second(22)));
+        one.holds[2].since = second(22);
+        assert_eq!(Announcer::default().due(std::slice::from_ref(&one), at(0), second(25)), []);
+        one.end = Some(End { at: second(31), seen: true, left_behind: Vec::new() });
+        let over = Announcer::default().due(std::slice::from_ref(&one), at(0), second(31)).remove(0);
+        assert!(over.note.ends_with("; it was held by KubeletStopped"), "{}", over.note);
     }
 
     #[test]
