@@ -96,6 +96,9 @@ state = "$run/containerd"
   [plugins."io.containerd.cri.v1.runtime".cni]
     bin_dirs = ["$cni"]
     conf_dir = "$state/cni"
+# Its socket would be left in /run.
+[plugins."io.containerd.nri.v1.nri"]
+  disable = true
 TOML
     cat >$state/cni/10-e2e.conflist <<JSON
 {"cniVersion": "1.0.0", "name": "e2e", "plugins": [{

@@ -22,6 +22,9 @@ const RENEW: Duration = Duration::from_secs(30 * 60);
 const APART: Duration = Duration::from_secs(5 * 60);
 /// What ended so shortly before the last hold ended with it: a node is ready some seconds after its runtime answers.
 const TOGETHER: SignedDuration = SignedDuration::from_secs(30);
+/// So long the API shows a pod as unfinished, or its node as silent, after what an agent had named is over: the kubelet tries
+/// again after two minutes at most, and some volumes are in use by each other. Longer, and it is told as what holds.
+const AFTER: SignedDuration = SignedDuration::from_mins(5);
 /// So long the end of an incident is told, by whoever leads then.
 const OVER: SignedDuration = SignedDuration::from_mins(10);
 /// In one round: a thousand namespaces that get stuck at once are told one after the other.
@@ -75,7 +78,7 @@ impl Announcer {
 
     fn of(&self, incident: &Incident, now: Duration, date: Timestamp) -> Option<Note> {
         let mut note = match &incident.end {
-            None => holds(incident)?,
+            None => holds(incident, date)?,
             Some(end) if end.at.checked_add(OVER).is_ok_and(|until| date <= until) => over(incident, end.at),
             Some(_) => return None,
         };
@@ -103,24 +106,37 @@ impl Announcer {
     }
 }
 
-/// The hold to name: what holds for good first, then the oldest.
+/// The hold to name where none holds for good: the oldest.
 fn main_hold(incident: &Incident) -> Option<&Hold> {
     incident.last_held_by().min_by_key(|hold| (hold.verdict != Verdict::Stuck, hold.since, &hold.root))
 }
 
+/// Whether all it says is that something on a node is not finished, and an agent says why, or did so a while before.
+fn is_explained(incident: &Incident, hold: &Hold, now: Timestamp) -> bool {
+    let begin = hold.until.unwrap_or(now).checked_sub(AFTER).unwrap_or(Timestamp::MIN);
+    let says_why = |other: &Hold| {
+        let says_more = hold.cause.only_the_node_knows || hold.cause.is_outranked_by(&other.cause);
+        let is_its = other.told_by.is_some() && other.verdict == Verdict::Stuck;
+        says_more && is_its && other.until.is_none_or(|until| until > begin)
+    };
+    hold.told_by.is_none() && incident.holds.iter().any(says_why)
+}
+
 /// What to name when it is over: the last that held for good, the oldest of several that ended together. It mostly ends a
 /// moment before the namespace, which is then held by nothing, or is just being emptied.
-fn last_hold(incident: &Incident) -> Option<&Hold> {
-    let until = |hold: &Hold| hold.until.unwrap_or(Timestamp::MAX);
-    let stuck = || incident.holds.iter().filter(|hold| hold.verdict == Verdict::Stuck);
+fn last_hold(incident: &Incident, end: Timestamp) -> Option<&Hold> {
+    let until = |hold: &Hold| hold.until.unwrap_or(end);
+    let is_cause = |hold: &&Hold| hold.verdict == Verdict::Stuck && !is_explained(incident, hold, end);
+    let stuck = || incident.holds.iter().filter(is_cause);
     let last = stuck().map(until).max()?;
     let together = last.checked_sub(TOGETHER).unwrap_or(Timestamp::MIN);
     stuck().filter(|hold| until(hold) >= together).min_by_key(|hold| (hold.since, Reverse(until(hold))))
 }
 
-fn holds(incident: &Incident) -> Option<Note> {
+fn holds(incident: &Incident, now: Timestamp) -> Option<Note> {
     // What goes by itself is nobody's work.
-    let hold = main_hold(incident).filter(|hold| hold.verdict == Verdict::Stuck)?;
+    let is_work = |hold: &&Hold| hold.verdict == Verdict::Stuck && !is_explained(incident, hold, now);
+    let hold = incident.last_held_by().filter(is_work).min_by_key(|hold| (hold.since, &hold.root))?;
     let namespace = &incident.object.name;
     let chain: Vec<&str> = hold.chain.iter().map(|link| link.subject.as_str()).collect();
     let text = format!(
@@ -134,7 +150,7 @@ fn holds(incident: &Incident) -> Option<Note> {
 
 fn over(incident: &Incident, at: Timestamp) -> Note {
     let namespace = &incident.object.name;
-    let by = last_hold(incident)
+    let by = last_hold(incident, at)
         .or_else(|| main_hold(incident))
         .map(|hold| format!("; it was held by {}", hold.cause.id))
         .unwrap_or_default();
@@ -297,6 +313,91 @@ mod tests {
             let over = Announcer::default().due(std::slice::from_ref(&one), at(0), DATE).remove(0);
             assert!(over.note.ends_with(&format!("; it was held by {}", causes[named].id)), "{}", over.note);
         }
+    }
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// As on a real cluster: the API showed that containers run on, then an agent said that a FUSE server does not answer,
+    /// and when that was over the API showed the same as before until the kubelet had ended the pod.
+    fn explained_by_an_agent(since: i64, until: i64) -> Incident {
+        let mut one = incident(&["pod", "server"]);
+        one.holds[0].cause = CauseRef(&cause::POD_CONTAINERS_NOT_STOPPED);
+        one.holds[1].cause = CauseRef(&cause::FUSE_SERVER_NOT_RESPONDING);
+        one.holds[1].told_by = Some("node-a".to_owned());
+        (one.holds[1].since, one.holds[1].until) = (second(since), Some(second(until)));
+        one
+    }
+
+    #[test]
+    fn what_an_agent_said_held_it_although_the_pod_took_some_seconds_more() {
+        for (seconds, named) in [(3, 1), (47, 1), (299, 1), (301, 0)] {
+            for until in [None, Some(second(250 + seconds))] {
+                let mut one = explained_by_an_agent(200, 250);
+                one.holds[0].until = until;
+                one.end = Some(End { at: second(250 + seconds), seen: true, left_behind: Vec::new() });
+                let over = Announcer::default().due(std::slice::from_ref(&one), at(0), second(600)).remove(0);
+                let wanted = format!("; it was held by {}", one.holds[named].cause.id);
+                assert!(over.note.ends_with(&wanted), "{seconds} s: {}", over.note);
+            }
+        }
+    }
+
+    #[test]
+    fn what_an_agent_said_last_held_it_although_it_said_so_late() {
+        let mut one = explained_by_an_agent(230, 0);
+        (one.holds[0].until, one.holds[1].until) = (Some(second(230)), None);
+        let told = Announcer::default().due(std::slice::from_ref(&one), at(0), second(231)).remove(0);
+        assert!(told.note.contains("Chain: server."), "{told:?}");
+        one.end = Some(End { at: second(240), seen: true, left_behind: Vec::new() });
+        let over = Announcer::default().due(std::slice::from_ref(&one), at(0), second(240)).remove(0);
+        assert!(over.note.ends_with("FuseServerNotResponding"), "{}", over.note);
+    }
+
+    #[test]
+    fn a_pod_that_ends_after_what_an_agent_said_is_no_other_root() {
+        let mut announcer = Announcer::default();
+        let mut one = explained_by_an_agent(0, 1200);
+        one.holds[1].until = None;
+        one.holds[0].until = Some(DATE);
+        let told = announcer.due(std::slice::from_ref(&one), at(0), DATE).remove(0);
+        assert!(told.note.contains("Chain: server."), "{told:?}");
+        announcer.written(&told, at(0));
+        let mut one = explained_by_an_agent(0, 1200);
+        assert_eq!(announcer.due(std::slice::from_ref(&one), at(20), second(1210)), [], "it is being ended");
+        assert_eq!(announcer.due(std::slice::from_ref(&one), at(26), second(1501)).len(), 1, "it still is not");
+        one.holds[0].cause = CauseRef(&cause::VOLUME_HELD_BY_PROCESS);
+        assert_eq!(announcer.due(&[one], at(20), second(1210)).len(), 1, "that says why");
+    }
+
+    /// As on a real cluster: a kubelet was stopped and goes on, and its node is ready ten seconds later.
+    #[test]
+    fn a_node_that_is_silent_a_while_longer_is_no_other_root() {
+        let mut one = incident(&["node", "kubelet", "silent"]);
+        let causes = [&cause::NODE_UNREACHABLE, &cause::KUBELET_STOPPED, &cause::NODE_KUBELET_SILENT];
+        for (hold, cause) in one.holds.iter_mut().zip(causes) {
+            hold.cause = CauseRef(cause);
+        }
+        one.holds[1].told_by = Some("node-a".to_owned());
+        one.holds[0].until = Some(second(10));
+        (one.holds[1].since, one.holds[1].until) = (second(10), Some(second(22)));
+        one.holds[2].since = second(22);
+        assert_eq!(Announcer::default().due(std::slice::from_ref(&one), at(0), second(25)), []);
+        one.end = Some(End { at: second(31), seen: true, left_behind: Vec::new() });
+        let over = Announcer::default().due(std::slice::from_ref(&one), at(0), second(31)).remove(0);
+        assert!(over.note.ends_with("; it was held by KubeletStopped"), "{}", over.note);
+    }
+
+    #[test]
+    fn what_ended_a_moment_before_the_namespace_ended_with_what_was_last() {
+        let mut one = incident(&["runtime", "node"]);
+        one.holds[0].until = Some(second(97));
+        one.holds[1].cause = CauseRef(cause::all().nth(1).unwrap());
+        one.holds[1].since = second(5);
+        one.end = Some(End { at: second(100), seen: true, left_behind: Vec::new() });
+        let over = Announcer::default().due(std::slice::from_ref(&one), at(0), second(100)).remove(0);
+        assert!(over.note.ends_with(one.holds[0].cause.id), "{}", over.note);
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl Situation {
         let shown = || events(cluster, namespace, uid);
         let cause = cause::find(self.cause).context("no such cause")?;
         let held = ["Warning", cause.event_reason, &format!("This namespace is held: {}.", cause.title)];
-        Self::announced(held, shown).context("while it is held")?;
+        let before = Self::announced(held, shown).context("while it is held")?;
         let begin = Instant::now();
         let lives_on = self.end(cluster, namespace, &steps).context("cure")?;
         cluster.wait_gone(&["namespace", namespace], PATIENCE).context("after the cure")?;
@@ -191,10 +191,14 @@ impl Situation {
         drop(lives_on);
         let over = ["Normal", "NamespaceNoLongerHeld", &format!("it was held by {}", self.cause)];
         let all = Self::announced(over, shown).context("when it is over")?;
-        // What the API alone shows is told until the agent has an answer.
-        let is_its =
-            |reason: &str| reason == cause.event_reason || reason == cause::POD_CLEANUP_NOT_FINISHED.event_reason;
-        let others: Vec<_> = all.iter().filter(|[kind, reason, _]| kind == "Warning" && !is_its(reason)).collect();
+        // What the API alone shows is told until the agent has an answer, and not after.
+        let pod = [&cause::POD_CONTAINERS_NOT_STOPPED, &cause::POD_CLEANUP_NOT_FINISHED];
+        let outranked = cause::all().filter(|other| other.is_outranked_by(cause));
+        let api_alone: Vec<&str> = pod.into_iter().chain(outranked).map(|one| one.event_reason).collect();
+        let is_its = |event: &[String; 3]| {
+            event[1] == cause.event_reason || (api_alone.contains(&event[1].as_str()) && before.contains(event))
+        };
+        let others: Vec<_> = all.iter().filter(|event| event[0] == "Warning" && !is_its(event)).collect();
         anyhow::ensure!(others.is_empty(), "Events name another root: {others:#?}");
         Ok(Seen { name: self.name, cause: self.cause, told, gone })
     }

@@ -38,6 +38,7 @@ causes! {
         ))
         .sources(&["reference: seed 004, an edge node lost its tunnel"])
         .event_reason("NodeUnreachable")
+        .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Recording("unreachable-node-pvc-chain"));
 
     /// The kubelet is silent and an agent beside it is not.
