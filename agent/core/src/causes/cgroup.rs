@@ -338,6 +338,20 @@ mod tests {
         assert_eq!(causes(&seen), ["CgroupProcessAlive"]);
     }
 
+    /// Whatever put them there, and whatever they are called.
+    #[test]
+    fn the_kubelet_and_pid_1_are_not_to_be_killed_in_a_cgroup_either() {
+        for (pid, is_killed) in [(900, true), (77, false), (1, false)] {
+            let mut seen = sample::deleted();
+            seen.processes.push(process(pid, "anything", 'S', 1));
+            seen.cgroups = sample::cgroup(&[pid]);
+            let found = crate::gates::judge(&seen).pods.remove(0).findings;
+            assert_eq!(found[0].cause.id, "CgroupProcessAlive");
+            let text = serde_json::to_string(&found[0].remedy.steps).unwrap();
+            assert_eq!(text.contains("kill -"), is_killed, "{pid}: {text}");
+        }
+    }
+
     /// `exit_mmap` of a big one takes its time, and whoever writes back is in D for a moment again and again.
     #[test]
     fn one_that_ends_is_told_neither_as_alive_nor_to_be_killed() {
