@@ -1,0 +1,56 @@
+//! Writes of which nobody knows whether they stand.
+
+use super::*;
+
+#[test]
+fn a_sent_write_without_an_answer_may_stand_whatever_is_answered_later() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Mute;
+    world.until(150);
+    assert!(!world.stored.is_empty());
+    world.api = Api::TooManyRequests(5);
+    world.until(200);
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+    world.until(240);
+    world.api = Api::Up;
+    world.until(700);
+    assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
+}
+
+/// Nobody knows whether it came; whoever reads an end without a beginning is told of something that nobody said.
+#[test]
+fn a_warning_that_never_came_is_not_ended() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Down;
+    world.until(150);
+    assert!(!world.writes.is_empty());
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(900);
+    assert_eq!(world.stored, []);
+    assert_eq!(world.reconciler.unwritten(), 0);
+}
+
+/// The API server may work at a request for a minute after nobody waits for its answer.
+#[test]
+fn a_warning_that_came_late_is_ended() {
+    let mut world = World::new(held(), Api::Up);
+    world.until(70);
+    world.api = Api::Down;
+    world.until(150);
+    let sent = world.writes[0].1.clone();
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+    world.until(160);
+    world.api = Api::Up;
+    world.until(190);
+    world.stored.push(sent.clone());
+    world.until(900);
+    let [_, over] = &world.stored[..] else { panic!("{:?}", world.stored) };
+    assert!(!over.warning && over.carried.since == sent.carried.since, "{over:?}");
+}
