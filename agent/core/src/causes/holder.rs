@@ -21,12 +21,16 @@ pub fn find(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) ->
     if may_be_unmounted(view) && !csi::is_not_tried(view, volume) {
         search(view, mount);
     }
-    let found = blockers(view, mount).enumerate().map(|(at, holder)| {
-        let waiting = if at < MAX_WAITING { waiting(view, mount, holder, head) } else { None };
-        waiting.unwrap_or_else(|| finding(view, cause_of(view, holder), mount, holder, head))
-    });
     let mut by_cause: Vec<Vec<Finding>> = Vec::new();
-    for one in found {
+    let mut is_waited_for = false;
+    for (at, holder) in blockers(view, mount).enumerate() {
+        let waiting = if at < MAX_WAITING { waiting(view, mount, holder, head) } else { None };
+        is_waited_for |= waiting.is_some();
+        // The others may wait for the same; whoever does not is told when the server has answered.
+        if at >= MAX_WAITING && is_waited_for {
+            break;
+        }
+        let one = waiting.unwrap_or_else(|| finding(view, cause_of(view, holder), mount, holder, head));
         let is_alike = |known: &Finding| (known.cause, known.confidence) == (one.cause, one.confidence);
         match by_cause.iter_mut().find(|known| known.first().is_some_and(is_alike)) {
             // One server is waited for by many.
@@ -392,6 +396,16 @@ mod tests {
             probe: Seen::Missing,
         }];
         assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+        // Of those that nobody looked at the same may hold.
+        let mut many = seen.clone();
+        for pid in 701..750 {
+            if pid < 720 {
+                many.processes.push(sample::process(pid, "du", 'D', 1));
+                sample::block(&mut many, pid, "request_wait_answer");
+            }
+            many.holders[0].holders.push(Holder { pid, ..seen.holders[0].holders[0].clone() });
+        }
+        assert_eq!(causes(&many), ["FuseServerNotResponding"]);
         assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("kill 700"));
         seen.processes[0].threads[0].wchan = Seen::Seen("io_schedule".into());
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"], "it waits for something else");
