@@ -135,9 +135,19 @@ pub fn hidden(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Findin
     let found = of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
         .link(words::mount(first), "mounted, and no path leads to it")
         .blame(words::mount(cover), "mounted over a directory above the volume")
-        .name_if(Placeholder::Path, cover.mount_point.as_str())
+        .name_if(Placeholder::Path, cover.mount_point.as_str().filter(|_| is_same(view, cover)))
         .root(cover.mount_point.show());
     Some(as_evidence(as_evidence(found, first), cover).finish())
+}
+
+/// Whether it shows the directory over which it stands once more: then nothing is lost with it.
+fn is_same(view: &PodView, cover: &Mount) -> bool {
+    let covered = view.kubelet_mounts().iter().find(|mount| mount.id == cover.parent);
+    covered.is_some_and(|covered| {
+        let inside = cover.mount_point.as_path().strip_prefix(covered.mount_point.as_path());
+        covered.dev == cover.dev
+            && inside.is_ok_and(|inside| covered.root.as_path().join(inside) == cover.root.as_path())
+    })
 }
 
 /// The mount over a directory through which the path to this one leads.
@@ -304,6 +314,13 @@ mod tests {
         assert_eq!(causes(&seen), ["KubeletRootAmbiguous"]);
         let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
         assert_eq!(finding.confidence, findings::Confidence::Proven);
+        let steps = |seen: &Observation| {
+            serde_json::to_string(&crate::gates::judge(seen).pods[0].findings[0].remedy.steps).unwrap()
+        };
+        assert!(steps(&seen).contains("umount /var/lib/kubelet"), "{}", steps(&seen));
+        let mut disk = seen.clone();
+        table(&mut disk)[2].dev = Dev { major: 8, minor: 16 };
+        assert!(!steps(&disk).contains("umount /"), "what was written since lies there: {}", steps(&disk));
         // Both are under `umount` of the path that leads to one of them.
         let mut again = table(&mut seen)[0].clone();
         (again.id, again.parent) = (47, 31);

@@ -90,8 +90,12 @@ causes! {
         .proof("In the kubelet's mountinfo the volume's path is the mount point of mounts that all stand below a directory \
             over which another mount stands.")
         .safe(&[
-            step("Take the upper mount away; a plain umount refuses while anything below it is in use: then drain the \
-                node first. The kubelet's next try finds the volume").run("umount {path}").lab("hidden-volume"),
+            step("Drain the node: what other pods have mounted since lies below the upper mount"),
+            step("Take the upper mount away, which shows the same directory as what it hides; a plain umount refuses while \
+                anything below it is in use. The kubelet's next try finds the volume")
+                .run("umount {path}").lab("hidden-volume").if_known(),
+            step("Where the upper mount is another file system, as a disk that was mounted too late, leave it until the node \
+                is drained and its kubelet stopped: what pods wrote since lies there"),
             step("Have the directory mounted once: where a unit or a container binds it over itself at each start, let it \
                 look first"),
         ])
