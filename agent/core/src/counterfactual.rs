@@ -6,12 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Confidence, Finding, Gate, PodReport, Thing, Verdict};
+use findings::{Confidence, Finding, Gate, Link, PodReport, Thing, Verdict};
 
 use crate::{
     causes::uninterruptible,
     facts::Facts,
-    observation::{ApiFacts, ContainerState, Freezer, HostPath, MountTable, Observation, Process, RuntimeFacts, Seen},
+    observation::{
+        ApiFacts, ContainerState, Freezer, HolderSearch, HostPath, MountTable, Observation, Process, RuntimeFacts, Seen,
+    },
     view::{Candidate, KubeletMinor, PodView},
 };
 
@@ -59,14 +61,36 @@ fn besides(
     let is_other = |other: &&Finding| {
         other.gate == finding.gate && other.root != finding.root && other.cause.patience.ms().is_some() && holds(other)
     };
+    let roots: Vec<&Link> = after.findings.iter().filter(is_other).flat_map(Finding::roots).collect();
+    if may_wait_too(alone, &roots, || waiting_for(alone, candidate, kubelet, finding)) {
+        return None;
+    }
     let mut names: Vec<String> = Vec::new();
-    for root in after.findings.iter().filter(is_other).flat_map(Finding::roots) {
+    for root in roots {
         if !names.contains(&root.subject) {
             names.push(root.subject.clone());
         }
     }
     names.truncate(MOST_OTHERS);
     Some(names)
+}
+
+/// Whether one of these roots is a process that was not looked at, and holds what another one holds because it waits: of
+/// many holders not all are asked what they wait for.
+fn may_wait_too(alone: &Observation, roots: &[&Link], waiting: impl FnOnce() -> BTreeSet<u32>) -> bool {
+    let pids = roots.iter().filter_map(|root| match root.what {
+        Some(Thing::Process { pid, .. }) => Some(pid),
+        _ => None,
+    });
+    let is_seen = |pid: &u32| alone.processes.iter().any(|process| process.pid == *pid);
+    let unseen: BTreeSet<u32> = pids.filter(|pid| !is_seen(pid)).collect();
+    if unseen.is_empty() {
+        return false;
+    }
+    let waiting = waiting();
+    let holds_one_of =
+        |search: &HolderSearch, pids: &BTreeSet<u32>| search.holders.iter().any(|holder| pids.contains(&holder.pid));
+    alone.holders.iter().any(|search| holds_one_of(search, &unseen) && holds_one_of(search, &waiting))
 }
 
 /// What was seen of this pod and of those it depends on.
@@ -286,16 +310,7 @@ mod tests {
     };
 
     fn holder(pid: u32, copy: CopyKind) -> Holder {
-        Holder {
-            pid,
-            start_ticks: 1,
-            comm: "du".into(),
-            state: 'S',
-            how: How::Cwd(HostPath::from("/x")),
-            copy,
-            mount_ns: 9,
-            owner: Owner::Host,
-        }
+        Holder { pid, comm: "du".into(), copy, mount_ns: 9, ..sample::holder() }
     }
 
     fn told(seen: &Observation) -> Vec<Option<Vec<String>>> {

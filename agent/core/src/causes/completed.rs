@@ -29,16 +29,7 @@ mod tests {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         (api.pods[0].deletion, api.pods[0].finished_ms) = (None, Some(NOW - 3_600_000));
         api.pods[0].phase = "Succeeded".into();
-        seen.holders[0].holders.push(Holder {
-            pid: 700,
-            start_ticks: 1,
-            comm: "backup".into(),
-            state: 'S',
-            how: How::Cwd(HostPath::from("/x")),
-            copy: CopyKind::Original,
-            mount_ns: 1,
-            owner: Owner::Host,
-        });
+        seen.holders[0].holders.push(sample::holder());
         seen
     }
 

@@ -124,7 +124,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
             "no registration socket of it in plugins_registry"
         }
         (None, _) if silent == 0 => "no driver that answers in plugins_registry has this name",
-        (None, _) => "none of the registered drivers has this name; some registration sockets do not answer",
+        (None, _) => "none of the registered drivers has this name; some registration sockets did not tell theirs",
         (Some(_), Some(false)) => "registered, but nobody listens on its socket",
         (Some(driver), None) if driver.info.get().is_some_and(|info| info.listens == Seen::Missing) => {
             "registered, but its socket does not exist"
@@ -139,7 +139,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         .name_if(Placeholder::PluginDir, view.seen.node.kubelet_root.join("plugins").join(&data.driver).as_str())
         .root(&data.driver);
     if silent > 0 {
-        found = found.probable("the names of the drivers whose registration sockets do not answer");
+        found = found.probable("the names of the drivers whose registration sockets did not tell them");
     }
     Some(found.finish())
 }
@@ -419,16 +419,7 @@ mod tests {
     fn a_holder_is_named_beside_a_driver_that_is_back() {
         let mut seen = sample::mounted("ext4");
         since(&mut seen, Seen::Seen(sample::NOW - 5_000));
-        seen.holders[0].holders.push(Holder {
-            pid: 700,
-            start_ticks: 1,
-            comm: "du".into(),
-            state: 'S',
-            how: How::Cwd(HostPath::from("/x")),
-            copy: CopyKind::Original,
-            mount_ns: 9,
-            owner: Owner::Host,
-        });
+        seen.holders[0].holders.push(Holder { comm: "du".into(), mount_ns: 9, ..sample::holder() });
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
     }
 

@@ -232,16 +232,7 @@ mod tests {
     #[test]
     fn several_holders_are_one_finding_with_a_list() {
         let mut seen = sample::mounted("ext4");
-        let holder = |pid: u32, copy| Holder {
-            pid,
-            start_ticks: 1,
-            comm: "du".into(),
-            state: 'S',
-            how: How::Cwd(HostPath::from("/x")),
-            copy,
-            mount_ns: 9,
-            owner: Owner::Host,
-        };
+        let holder = |pid: u32, copy| Holder { pid, comm: "du".into(), copy, mount_ns: 9, ..sample::holder() };
         seen.holders[0].holders.extend((700..703).map(|pid| holder(pid, CopyKind::Original)));
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
@@ -319,16 +310,7 @@ mod tests {
     }
 
     fn held(mount_point: &HostPath) -> HolderSearch {
-        let holder = Holder {
-            pid: 700,
-            start_ticks: 1,
-            comm: "du".into(),
-            state: 'S',
-            how: How::Cwd(HostPath::from("/x")),
-            copy: CopyKind::Original,
-            mount_ns: 9,
-            owner: Owner::Host,
-        };
+        let holder = Holder { comm: "du".into(), mount_ns: 9, ..sample::holder() };
         HolderSearch {
             mount_point: mount_point.clone(),
             dev: Dev { major: 0, minor: 42 },
@@ -369,16 +351,7 @@ mod tests {
         let mut seen = sample::mounted("fuse.s3fs");
         seen.processes = vec![sample::process(700, "du", 'D', 1)];
         sample::block(&mut seen, 700, "request_wait_answer");
-        seen.holders[0].holders.push(Holder {
-            pid: 700,
-            start_ticks: 1000,
-            comm: "du".into(),
-            state: 'D',
-            how: How::Cwd(HostPath::from("/x")),
-            copy: CopyKind::Original,
-            mount_ns: 1,
-            owner: Owner::Host,
-        });
+        seen.holders[0].holders.push(Holder { start_ticks: 1000, comm: "du".into(), state: 'D', ..sample::holder() });
         let server = FuseServer {
             pid: 4111,
             start_ticks: Some(4000),
@@ -406,6 +379,8 @@ mod tests {
             many.holders[0].holders.push(Holder { pid, ..seen.holders[0].holders[0].clone() });
         }
         assert_eq!(causes(&many), ["FuseServerNotResponding"]);
+        assert_eq!(judge(&many).pods[0].findings[0].must_end_too, None, "it cannot be told");
+        assert_eq!(judge(&seen).pods[0].findings[0].must_end_too, Some(Vec::new()));
         assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("kill 700"));
         seen.processes[0].threads[0].wchan = Seen::Seen("io_schedule".into());
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"], "it waits for something else");

@@ -68,16 +68,7 @@ mod tests {
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Probable);
         assert!(finding.roots().next().unwrap().subject.contains("pid 700 broker"), "{finding:?}");
-        seen.holders[0].holders.push(Holder {
-            pid: 701,
-            start_ticks: 1,
-            comm: "du".into(),
-            state: 'S',
-            how: How::Cwd(HostPath::from("/x")),
-            copy: CopyKind::Original,
-            mount_ns: 1,
-            owner: Owner::Host,
-        });
+        seen.holders[0].holders.push(Holder { pid: 701, comm: "du".into(), ..sample::holder() });
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"], "a holder that is known explains it");
     }
 }

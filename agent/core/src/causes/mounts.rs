@@ -112,9 +112,11 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
 
 fn as_evidence(found: FindingBuilder, mount: &Mount) -> FindingBuilder {
     let line = format!(
-        "{} of {} on {}, id {} on {}",
+        "{} of {} ({}, root {}) on {}, id {} on {}",
         mount.fs_type,
         mount.source.show(),
+        mount.dev,
+        mount.root.show(),
         mount.mount_point.show(),
         mount.id,
         mount.parent
@@ -128,16 +130,18 @@ fn as_evidence(found: FindingBuilder, mount: &Mount) -> FindingBuilder {
 /// A copy that is hidden beside a mount that is not holds nothing: it goes with that one, or after it.
 pub fn hidden(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Finding> {
     let mounts = mounts_at(view, target);
-    let (first, cover) = mounts.first().and_then(|mount| Some((mount, hidden_by(view, mount)?)))?;
+    let (mount, (below, cover)) = mounts.first().and_then(|mount| Some((*mount, hidden_by(view, mount)?)))?;
     if mounts.iter().any(|mount| hidden_by(view, mount).is_none()) {
         return None;
     }
+    // Both stand on the same mount, the one at a path below the other's.
+    let shown = [Some(mount), Some(below).filter(|below| below.id != mount.id), Some(cover)];
     let found = of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
-        .link(words::mount(first), "mounted, and no path leads to it")
+        .link(words::mount(mount), "mounted, and no path leads to it")
         .blame(words::mount(cover), "mounted over a directory above the volume")
         .name_if(Placeholder::Path, cover.mount_point.as_str().filter(|_| is_same(view, cover)))
         .root(cover.mount_point.show());
-    Some(as_evidence(as_evidence(found, first), cover).finish())
+    Some(shown.into_iter().flatten().fold(found, as_evidence).finish())
 }
 
 /// Whether it shows the directory over which it stands once more: then nothing is lost with it.
@@ -150,8 +154,9 @@ fn is_same(view: &PodView, cover: &Mount) -> bool {
     })
 }
 
-/// The mount over a directory through which the path to this one leads.
-fn hidden_by<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
+/// The mount over a directory through which the path to this one leads, and which it hides: this one, or one on which
+/// it stands.
+fn hidden_by<'a>(view: &PodView<'a>, mount: &'a Mount) -> Option<(&'a Mount, &'a Mount)> {
     let mounts = view.kubelet_mounts();
     let parent_of = |mount: &Mount| mounts.iter().find(|parent| parent.id == mount.parent && parent.id != mount.id);
     let covers =
@@ -160,7 +165,7 @@ fn hidden_by<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
     // More than these are no stack of mounts but a table that was read while it changed.
     for _ in 0..mounts.len() {
         if let Some(cover) = mounts.iter().find(|other| covers(on_the_way, other)) {
-            return Some(cover);
+            return Some((on_the_way, cover));
         }
         on_the_way = parent_of(on_the_way)?;
     }
@@ -314,6 +319,22 @@ mod tests {
         assert_eq!(causes(&seen), ["KubeletRootAmbiguous"]);
         let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
         assert_eq!(finding.confidence, findings::Confidence::Proven);
+        let evidence = |seen: &Observation| {
+            let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
+            finding.evidence.into_iter().map(|one| one.says).collect::<Vec<String>>()
+        };
+        let ends = |told: &[String], ends: &[&str]| {
+            assert!(
+                told.len() == ends.len() && told.iter().zip(ends).all(|(told, end)| told.ends_with(end)),
+                "{told:?}"
+            );
+        };
+        ends(&evidence(&seen), &["id 46 on 30", "id 31 on 30"]);
+        // It stands on a mount that is hidden.
+        let mut on_another = seen.clone();
+        table(&mut on_another).push(mount(32, "0:50", "/var/lib/kubelet/pods", "tmpfs"));
+        (table(&mut on_another)[0].parent, table(&mut on_another)[3].parent) = (32, 30);
+        ends(&evidence(&on_another), &["id 46 on 32", "id 32 on 30", "id 31 on 30"]);
         let steps = |seen: &Observation| {
             serde_json::to_string(&crate::gates::judge(seen).pods[0].findings[0].remedy.steps).unwrap()
         };

@@ -391,16 +391,7 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods.clear();
-        seen.holders[0].holders.push(Holder {
-            pid: 700,
-            start_ticks: 1,
-            comm: "du".into(),
-            state: 'S',
-            how: How::Cwd(HostPath::from("/x")),
-            copy: CopyKind::Original,
-            mount_ns: 1,
-            owner: Owner::Host,
-        });
+        seen.holders[0].holders.push(Holder { comm: "du".into(), ..sample::holder() });
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
         // What is proven of one that is not mounted helps a terminating pod, and not here.
         let mut seen = forgotten();

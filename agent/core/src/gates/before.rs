@@ -52,16 +52,7 @@ mod tests {
     };
 
     fn holder(owner: Owner, copy: CopyKind) -> Holder {
-        Holder {
-            pid: 700,
-            start_ticks: 1,
-            comm: "backup".into(),
-            state: 'S',
-            how: How::Cwd(HostPath::from("/x")),
-            copy,
-            mount_ns: 1,
-            owner,
-        }
+        Holder { copy, owner, ..sample::holder() }
     }
 
     /// A pod that runs, with a volume in which somebody stands.

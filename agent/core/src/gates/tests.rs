@@ -154,16 +154,7 @@ fn the_phase_tells_how_far_the_kubelet_has_come() {
 fn a_phase_that_stays_pending_tells_nothing_of_the_volumes() {
     let mut seen = sample::mounted("ext4");
     sample::set_phase(&mut seen, "Pending");
-    seen.holders[0].holders.push(Holder {
-        pid: 700,
-        start_ticks: 1,
-        comm: "backup".into(),
-        state: 'S',
-        how: How::Cwd(HostPath::from("/x")),
-        copy: CopyKind::Original,
-        mount_ns: 1,
-        owner: Owner::Host,
-    });
+    seen.holders[0].holders.push(sample::holder());
     assert_eq!(sample::causes(&seen), ["VolumeHeldByProcess"]);
     // Its share of the processors does: it is not lowered yet.
     seen.cgroups = sample::cgroup(&[]);

@@ -276,6 +276,20 @@ pub fn mount_copy(dev: &str, path: &str) -> MountCopy {
     MountCopy { mount, ns: 900, pid: 700, comm: "ntpd".into(), state: 'S', owner: Owner::Unit("ntpd.service".into()) }
 }
 
+/// A process of the host whose working directory is in the volume.
+pub fn holder() -> Holder {
+    Holder {
+        pid: 700,
+        start_ticks: 1,
+        comm: "backup".into(),
+        state: 'S',
+        how: How::Cwd(HostPath::from("/x")),
+        copy: CopyKind::Original,
+        mount_ns: 1,
+        owner: Owner::Host,
+    }
+}
+
 /// A process with one thread that sleeps nowhere special.
 pub fn process(pid: u32, comm: &str, state: char, parent: u32) -> Process {
     let thread = Thread {

@@ -295,16 +295,7 @@ fn the_counters_are_not_asked_for_beside_a_search() {
     };
     let mut whole = sample::mounted("ext4");
     assert!(asked(&whole), "nobody holds it");
-    whole.holders[0].holders.push(Holder {
-        pid: 700,
-        start_ticks: 1,
-        comm: "backup".into(),
-        state: 'S',
-        how: How::Cwd(HostPath::from("/x")),
-        copy: CopyKind::Original,
-        mount_ns: 9,
-        owner: Owner::Host,
-    });
+    whole.holders[0].holders.push(Holder { mount_ns: 9, ..sample::holder() });
     assert!(!asked(&whole), "somebody does");
 }
 

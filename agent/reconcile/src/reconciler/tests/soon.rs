@@ -23,16 +23,7 @@ fn told(seen: &Observation, seed: u64) -> (u64, usize) {
 
 fn held_by_a_process() -> Observation {
     let mut seen = sample::mounted("ext4");
-    seen.holders[0].holders.push(Holder {
-        pid: 700,
-        start_ticks: 1,
-        comm: "backup".into(),
-        state: 'S',
-        how: How::Cwd(HostPath::from("/x")),
-        copy: CopyKind::Original,
-        mount_ns: 1,
-        owner: Owner::Host,
-    });
+    seen.holders[0].holders.push(sample::holder());
     seen
 }
 
