@@ -70,6 +70,12 @@ fn held() -> Observation {
     seen
 }
 
+/// The pod is gone, from the node and from the API server.
+fn end(world: &mut World) {
+    world.seen = sample::node();
+    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+}
+
 impl World {
     fn new(seen: Observation, api: Api) -> Self {
         let reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
@@ -540,8 +546,7 @@ fn an_end_that_is_refused_is_not_lost() {
     world.until(300);
     assert_eq!(world.stored.len(), 1);
     world.api = Api::Forbidden;
-    world.seen = sample::node();
-    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
+    end(&mut world);
     world.until(1000);
     assert_eq!(world.stored.len(), 1);
     world.api = Api::Up;

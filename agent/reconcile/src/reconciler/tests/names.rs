@@ -42,11 +42,6 @@ fn is_first(name: &str) -> bool {
     !name.trim_start_matches("node-7").contains('-')
 }
 
-fn end(world: &mut World) {
-    world.seen = sample::node();
-    world.answer(Input::Watch(WatchEvent::Delete(pods(&held())[0].uid.clone())));
-}
-
 #[test]
 fn a_name_that_somebody_else_has_taken_silences_nobody() {
     let mut world = World::new(held(), Api::Up);

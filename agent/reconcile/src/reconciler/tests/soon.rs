@@ -1,6 +1,6 @@
 //! How long it takes until somebody knows.
 
-use agent_core::observation::{CopyKind, Holder, HostPath, How, Owner, VolData};
+use agent_core::observation::VolData;
 
 use super::*;
 
