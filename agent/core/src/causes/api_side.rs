@@ -69,7 +69,9 @@ pub fn finalizers(view: &PodView, is_alone: bool) -> Option<Finding> {
     let api = view.api.filter(|pod| !pod.finalizers.is_empty())?;
     let names: Vec<String> = api.finalizers.iter().take(8).map(|name| findings::clean(name, 120)).collect();
     let found = of_pod(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[]);
-    let found = if is_alone {
+    let found = if api.mirror {
+        found.link("this node", "the object only mirrors a static pod, which does not end with it")
+    } else if is_alone {
         found.link("this node", "containers, sandboxes, volumes and cgroup are gone")
     } else {
         found

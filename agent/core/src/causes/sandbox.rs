@@ -136,6 +136,10 @@ mod tests {
         facts.sandboxes[0].ready = false;
         facts.sandboxes[0].network = Seen::Seen(network);
         assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        let mut stopped = seen.clone();
+        let Seen::Seen(kubelet) = &mut stopped.node.kubelet else { unreachable!() };
+        kubelet.state = 'T';
+        assert_eq!(causes(&stopped), Vec::<&str>::new(), "the kubelet may not have asked for it");
         // A plugin that is loaded and not ready is called all the same.
         runtime(&mut seen).unready.push(("NetworkReady".into(), "plugin status check failed".into()));
         assert_eq!(causes(&seen), ["CniTeardownFailing"]);

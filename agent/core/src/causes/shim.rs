@@ -30,15 +30,19 @@ pub fn find(
         {
             Some(traced)
         }
-        Some(shim) if is_shim(shim) && init.state == 'Z' && init.thread_count <= 1 => {
-            Some(unreaped(view, init, shim, head, gate))
-        }
+        Some(shim) if is_shim(shim) && is_left(view, init) => Some(unreaped(view, init, shim, head, gate)),
         // A virtual machine's monitor is nobody's child either, but lives in no pid namespace of its own.
         _ if init.parent == 1 && is_containerd(view) && init.ns_pids.len() > 1 => {
             Some(gone(view, init, sandbox, head, gate))
         }
         _ => None,
     }
+}
+
+/// A zombie that stays one: its only thread has ended, and was not reaped a moment later either.
+fn is_left(view: &PodView, init: &Process) -> bool {
+    let only = init.threads.first().filter(|_| init.state == 'Z' && init.thread_count <= 1);
+    only.is_some_and(|thread| view.is_steady(init, thread))
 }
 
 /// A thread of it that is in D and stays there: what it holds, the others may wait for.
@@ -110,7 +114,10 @@ fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate:
     of_pod(view, &cause::CONTAINER_INIT_UNREAPED, gate, head)
         .link(words::process(init).and(", init of the container"), "Z (zombie): it has ended, nobody has reaped it")
         .blame(words::process(shim), format!("its parent, {}, does not reap it", words::state(shim.state)))
-        .evidence(format!("/proc/{}/stat", init.pid), format!("state Z, 1 thread, parent {}", shim.pid))
+        .evidence(
+            format!("/proc/{}/stat", init.pid),
+            format!("state Z in two looks a moment apart, 1 thread, parent {}", shim.pid),
+        )
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
         .name(Placeholder::ShimPid, shim.id())
         .name(Placeholder::ParentPid, shim.id())
@@ -202,6 +209,9 @@ mod tests {
         seen.processes[0].state = 'Z';
         seen.processes[0].threads[0].state = 'Z';
         assert_eq!(causes(&seen), ["ContainerInitUnreaped"]);
+        seen.processes[0].threads[0].steady = false;
+        assert!(!causes(&seen).contains(&"ContainerInitUnreaped"), "each process is a zombie for a moment");
+        seen.processes[0].threads[0].steady = true;
         seen.processes[1].comm = "bash".into();
         assert!(!causes(&seen).contains(&"ContainerInitUnreaped"), "only a shim has to");
     }

@@ -16,6 +16,10 @@ pub fn find(
 ) -> Option<Finding> {
     let ended = zombie.threads.iter().all(|thread| matches!(thread.state, 'Z' | 'X'));
     let traced = zombie.threads.iter().find(|thread| thread.tracer.is_some()).filter(|_| ended)?;
+    // Each tracer takes a moment to look at what has ended.
+    if !view.is_steady(zombie, traced) {
+        return None;
+    }
     let tracer = view.tracer(traced)?;
     if ending.is_some_and(|init| !tracer.is_outside_of(init)) {
         return None;
@@ -28,7 +32,7 @@ pub fn find(
         )
         .evidence(
             format!("/proc/{}/task/{}/status", zombie.pid, traced.tid),
-            format!("state Z, TracerPid {}", tracer.pid),
+            format!("state Z in two looks a moment apart, TracerPid {}", tracer.pid),
         )
         .evidence(format!("/proc/{}/stat", tracer.pid), format!("state {}", tracer.state))
         .name(Placeholder::Pid, zombie.id())
@@ -64,6 +68,9 @@ mod tests {
         assert_eq!(causes(&seen), ["ZombieHeldByTracer"]);
         let text = serde_json::to_string(&judge(&seen).pods[0].findings).unwrap();
         assert!(text.contains("kill 4242") && !text.contains("kill -9 300"), "{text}");
+        let mut passing = seen;
+        passing.processes[0].threads[0].steady = false;
+        assert!(!causes(&passing).contains(&"ZombieHeldByTracer"), "it may look at any moment");
     }
 
     /// Its threads are zombies of the tracer's too, so that it has more than one.

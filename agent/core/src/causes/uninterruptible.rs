@@ -88,15 +88,12 @@ enum WaitsOn<'a> {
 fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> WaitsOn<'a> {
     let mounts: Vec<&Mount> =
         view.table(process, thread).map(|table| table.mounts.iter().collect()).unwrap_or_default();
-    // The descriptor of the system call names the mount exactly. What a task closes on its way out is another file.
-    let works_on = thread.works_on.as_ref().filter(|_| !process.exits(thread));
-    let exact = works_on.and_then(|file| mounts.iter().copied().find(|mount| Some(mount.id) == file.mount_id));
+    let in_fuse = in_kernel_function(thread, fuse::is_fuse_function);
+    let exact = waited_for::file_system(view, process, thread);
     match exact {
         // A writer may as well be held back by the disk behind the page cache (balance_dirty_pages).
-        Some(mount) if mount.fuse_connection().is_some() && in_kernel_function(thread, fuse::is_fuse_function) => {
-            return WaitsOn::Fuse(vec![mount]);
-        }
-        Some(mount) if mount.is_nfs() => return WaitsOn::Nfs(vec![mount]),
+        Some(mount) if mount.fuse_connection().is_some() && in_fuse => return WaitsOn::Fuse(vec![mount]),
+        Some(mount) if mount.is_nfs() && !in_fuse => return WaitsOn::Nfs(vec![mount]),
         _ => {}
     }
     // Where a path was given, which cannot be read safely, the connections with unanswered requests
@@ -111,8 +108,11 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
         waiting.dedup_by_key(|mount| mount.dev);
         waiting
     };
-    if in_kernel_function(thread, fuse::is_fuse_function) {
+    if in_fuse {
         return WaitsOn::Fuse(with_requests());
+    }
+    if in_kernel_function(thread, nfs::is_nfs_function) {
+        return WaitsOn::Nfs(mounts.iter().copied().filter(|mount| mount.is_nfs()).collect());
     }
     if exact.is_some_and(|mount| mount.fuse_connection().is_some_and(|number| waits_at(view, number))) {
         return WaitsOn::Fuse(exact.into_iter().collect());
@@ -125,9 +125,6 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
         };
         candidates.retain(is_counted);
         return if candidates.is_empty() { WaitsOn::Unknown } else { WaitsOn::PerhapsFuse(candidates) };
-    }
-    if in_kernel_function(thread, nfs::is_nfs_function) {
-        return WaitsOn::Nfs(mounts.iter().copied().filter(|mount| mount.is_nfs()).collect());
     }
     WaitsOn::Unknown
 }

@@ -20,14 +20,21 @@ pub fn find(view: &PodView, process: &Process, thread: &Thread, head: &[Link], g
     let mounts: Vec<&Mount> = view.table(process, thread)?.mounts.iter().collect();
     let function = known.map(|known| known.function).or(thread.wchan.get().map(String::as_str)).unwrap_or_default();
     let waiting = Waiting { process, thread, function, head, gate };
-    let file = thread.works_on.as_ref();
-    let exact = file.and_then(|file| mounts.iter().copied().find(|mount| Some(mount.id) == file.mount_id));
-    match exact {
+    match file_system(view, process, thread) {
         Some(mount) if mount.fuse_connection().is_some() || mount.is_nfs() => None,
         Some(mount) if mount.needs_server() => Some(file_server::not_responding(view, &waiting, &[mount])),
         Some(mount) if kernel::is_on_device(mount) => on_device(view, &waiting, known?.subsystem, mount, Sure::Yes),
         _ => among(view, &waiting, known, &mounts),
     }
+}
+
+/// The mount that the descriptor of its system call is on, where the function it sleeps in does not tell of another:
+/// a `write` may wait for the memory that it copies from.
+pub fn file_system<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Option<&'a Mount> {
+    // What a task closes on its way out is another file.
+    let file = thread.works_on.as_ref().filter(|_| !process.exits(thread))?;
+    let mount = view.table(process, thread)?.mounts.iter().find(|mount| Some(mount.id) == file.mount_id)?;
+    kernel::known(thread).is_none_or(|known| known.subsystem.may_be(mount)).then_some(mount)
 }
 
 /// The call names a path, or none at all: what it waits on is one of the mounts the task can see.
@@ -97,10 +104,42 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, INIT, block, causes, container_table, mount},
+            sample::{self, INIT, block, causes, container_table, exit_blocked, mount},
             *,
         },
     };
+
+    /// It writes to NFS from memory whose page is not there.
+    #[test]
+    fn the_file_of_a_call_is_not_what_another_part_of_the_kernel_waits_for() {
+        let mut seen = sample::running();
+        container_table(
+            &mut seen,
+            vec![
+                mount(9, "0:55", "/data", "nfs4"),
+                Mount { source: HostPath::from("//files/share"), ..mount(10, "0:60", "/files", "cifs") },
+            ],
+        );
+        for (function, cause) in [
+            ("rpc_wait_bit_killable", "NfsServerNotResponding"),
+            ("io_schedule", "NfsServerNotResponding"),
+            ("wait_for_response", "FileServerNotResponding"),
+            ("do_user_addr_fault", "UninterruptibleTask"),
+            ("request_wait_answer", "FuseServerNotResponding"),
+        ] {
+            block(&mut seen, INIT, function);
+            seen.processes[0].threads[0].works_on =
+                Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) });
+            assert_eq!(causes(&seen), [cause], "{function}");
+        }
+        // What it closes on its way out is another file.
+        exit_blocked(&mut seen, INIT, 'D', "wait_for_response");
+        seen.processes[0].threads[0].works_on =
+            Some(OpenFile { fd: 5, path: HostPath::from("/elsewhere/x"), mount_id: Some(11) });
+        seen.mounts.others[0].mounts.push(mount(11, "0:61", "/elsewhere", "cifs"));
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, findings::Confidence::Probable, "{finding:?}");
+    }
 
     /// One thread reads through a mapping, the other wants to map more.
     #[test]

@@ -387,6 +387,7 @@ fn a_mirror_of_a_healthy_static_pod_is_only_an_object() {
     let pod = &judge(&seen).pods[0];
     assert_eq!(pod.gate, Some(Gate::ObjectRemoved));
     assert_eq!(sample::causes(&seen), ["FinalizersRemain"]);
+    assert!(!serde_json::to_string(pod).unwrap().contains("are gone"), "its containers run");
 }
 
 #[test]

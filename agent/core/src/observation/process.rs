@@ -126,6 +126,11 @@ impl Process {
 }
 
 impl Thread {
+    /// Whether only a second look tells that it stays as it is: it waits, or has ended and is not reaped yet.
+    pub fn may_pass(&self) -> bool {
+        self.waits() || self.state == 'Z'
+    }
+
     /// Whether it waits for something in the kernel that may never come: uninterruptibly, or
     /// (still) interruptibly for a FUSE or NFS server.
     pub fn waits(&self) -> bool {

@@ -88,10 +88,10 @@ fn thread(pid: u32, tid: u32) -> Option<Thread> {
     Some(Standing::read(&dir).ok()?.thread(&dir, tid))
 }
 
-/// Looks at the threads that wait once more. One that is still in the same place and has not run since
-/// is steady; seconds in D are normal, but then a task runs now and then.
+/// Looks once more at the threads that wait and at zombies. One that is still in the same place and has not run since
+/// is steady; seconds in D are normal, but then a task runs now and then, and each process is a zombie for a moment.
 pub fn read_again(process: &mut Process) {
-    if !process.threads.iter().any(Thread::waits) {
+    if !process.threads.iter().any(Thread::may_pass) {
         return;
     }
     let Ok(leader) = ProcDir::open(process.pid) else { return };
@@ -99,7 +99,7 @@ pub fn read_again(process: &mut Process) {
     let Some(now) = Standing::read(&leader).ok().filter(|now| now.stat.start_ticks == process.start_ticks) else {
         return;
     };
-    for before in process.threads.iter_mut().filter(|thread| thread.waits()) {
+    for before in process.threads.iter_mut().filter(|thread| thread.may_pass()) {
         if before.tid == process.pid {
             compare(before, &now, &leader);
         } else if let Ok(dir) = ProcDir::open_thread(process.pid, before.tid)

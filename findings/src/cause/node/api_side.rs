@@ -109,5 +109,6 @@ causes! {
         ))
         .sources(&["kubernetes#129402", "kubernetes#139772", "kubernetes#131957", "kubernetes#133920"])
         .event_reason("PodDevicesNotReleased")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 }

@@ -1,5 +1,6 @@
 //! The file that pins a sandbox's network namespace: gone, or busy.
 
+use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, step};
 
@@ -24,6 +25,7 @@ causes! {
         ))
         .sources(&["cilium#40459", "kubernetes#133081"])
         .event_reason("PodNetworkTeardownFailing")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The pinned network namespace cannot be removed because another mount namespace holds it.

@@ -25,6 +25,7 @@ causes! {
         ))
         .sources(&["reference: containerd state load, kubelet ConvertPodStatusToRunningPod"])
         .event_reason("PodContainerStateUnknown")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The containers have ended, the sandbox stays.
@@ -72,6 +73,7 @@ causes! {
         ))
         .sources(&["multus#669", "spidernet-cni-plugins#47", "calico#7272", "calico#7647", "containerd-cri#732"])
         .event_reason("PodNetworkTeardownFailing")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("cni-del"));
 
     /// The runtime has no CNI configuration.
@@ -95,5 +97,6 @@ causes! {
         ))
         .sources(&["containerd#8774", "cri-tools#1687"])
         .event_reason("PodNetworkTeardownFailing")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 }

@@ -9,8 +9,8 @@ causes! {
         .title("The shim does not reap the container's init")
         .meaning("The container's init has ended and is a zombie. Its parent, the shim, does not collect it, so the \
             runtime never hears of the exit and keeps the container RUNNING. The shim hangs.")
-        .proof("CRI says RUNNING; /proc/<init>/stat says Z with a single thread, and its parent is the shim of the \
-            sandbox.")
+        .proof("CRI says RUNNING; /proc/<init>/stat says Z with a single thread in two looks a quarter of a second apart, \
+            and its parent is the shim of the sandbox.")
         .safe(&[
             step("Ask shim pid {shim_pid} for a stack dump first: it shows where the shim hangs")
                 .run("kill -USR1 {shim_pid}"),
