@@ -12,6 +12,10 @@ use crate::messages::namespace::{Obstacle, content_failure, finalizers_remaining
 use crate::rules::words::{count, within};
 use crate::state::*;
 
+/// The two times of an object and of its namespace may be of two API servers, and a request that was let in before the
+/// deletion may be stored after it: seconds that prove nothing.
+const CLOCKS_DIFFER: i64 = 60;
+
 /// What was found in a namespace.
 #[derive(Default)]
 pub struct Left<'a> {
@@ -21,7 +25,7 @@ pub struct Left<'a> {
     pub terminating: usize,
     /// Objects that were not asked to go yet, pods first.
     pub not_asked: Vec<(ObjectRef, &'a Meta)>,
-    /// Objects that were made after the namespace's deletion.
+    /// Objects that were made after the namespace's deletion, by more than clocks may differ.
     pub recreated: Vec<ObjectRef>,
     /// Finalizers of what was seen.
     pub finalizers: BTreeSet<&'a str>,
@@ -157,8 +161,8 @@ fn secrets(case: &Case, diagnosis: &mut Diagnosis) {
 
 fn sort<'a>(case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, target: ObjectRef, meta: &'a Meta) {
     left.finalizers.extend(meta.finalizers.iter().map(String::as_str));
-    let born_after = meta.creation_timestamp.zip(case.namespace.metadata.deletion_timestamp);
-    if born_after.is_some_and(|(born, deleted)| born > deleted) {
+    let times = meta.creation_timestamp.zip(case.namespace.metadata.deletion_timestamp);
+    if times.is_some_and(|(born, deleted)| born.as_second() - deleted.as_second() > CLOCKS_DIFFER) {
         left.recreated.push(target.clone());
     }
     if meta.deletion_timestamp.is_some() {

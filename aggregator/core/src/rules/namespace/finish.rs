@@ -112,7 +112,10 @@ fn recreated(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
                     count(names.len(), "object"),
                     format!("created after the namespace's deletion: {}", some(&names, 3)),
                 ))
-                .evidence(first.to_string(), "its creationTimestamp is later than the namespace's deletionTimestamp"),
+                .evidence(
+                    first.to_string(),
+                    "its creationTimestamp is more than a minute later than the namespace's deletionTimestamp",
+                ),
         );
     }
 }

@@ -30,7 +30,8 @@ causes! {
         .title("Objects are created while the namespace is being deleted")
         .meaning("The API server refuses new objects in a namespace that is being deleted; an aggregated API that \
             skips this check does not. So the namespace fills as fast as it is emptied.")
-        .proof("An object in it is younger than the namespace's deletion.")
+        .proof("An object in it was created more than a minute after the namespace's deletion. A shorter time may be the \
+            difference of two clocks.")
         .safe(&[
             step("See who creates it (managedFields.manager), and stop that program")
                 .run("kubectl -n {namespace} get {type} {name} -o yaml --show-managed-fields").typed(),
