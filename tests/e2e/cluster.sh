@@ -15,6 +15,10 @@ pki=$state/pki
 node=node-a
 socket=$run/containerd.sock
 bridge=wte2e0
+# What the kubelet, the bridge plugin and containerd set or make on the machine, and nobody takes back.
+settings="kernel/panic kernel/panic_on_oops vm/overcommit_memory vm/panic_on_oom kernel/keys/root_maxkeys
+    kernel/keys/root_maxbytes net/ipv4/ip_forward net/ipv4/conf/all/route_localnet"
+directories="/opt/containerd /run/containerd /run/netns /usr/libexec/kubernetes /var/log/pods /var/log/containers"
 PATH="$KUBE_ASSETS:$PATH"
 KUBECONFIG=$pki/admin.kubeconfig
 export PATH KUBECONFIG
@@ -52,6 +56,26 @@ kube_chains() {
     { iptables-save; ip6tables-save; } 2>/dev/null | grep '^:KUBE-' || true
 }
 
+# SETTING VALUE, or DIRECTORY: as they are before `up`
+remember() {
+    for setting in $settings; do
+        [ ! -r "/proc/sys/$setting" ] || echo "$setting $(cat "/proc/sys/$setting")"
+    done >$state/settings
+    for directory in $directories; do
+        [ -e "$directory" ] || echo "$directory"
+    done >$state/directories
+}
+
+restore() {
+    while read -r setting value; do
+        [ "$(cat "/proc/sys/$setting")" = "$value" ] || echo "$value" >"/proc/sys/$setting"
+    done <$state/settings
+    while read -r directory; do
+        # What is not empty belongs to somebody else.
+        [ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} + 2>/dev/null || true
+    done <$state/directories
+}
+
 up() {
     for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl containerd ctr; do
         [ -x "$KUBE_ASSETS/$program" ] || { echo "no $program in $KUBE_ASSETS" >&2; exit 1; }
@@ -65,6 +89,7 @@ up() {
     for cni in /usr/lib/cni /opt/cni/bin; do [ ! -x $cni/bridge ] || break; done
     mkdir -p $pki $state/log $state/run $state/cni $run /var/lib/kubelet
     touch /var/lib/kubelet/.why-terminating-e2e
+    remember
 
     ca ca
     ca front
@@ -222,6 +247,7 @@ down() {
         mounts >&2
         exit 1
     fi
+    restore
     rm -rf $state $run
     rm -f /var/lib/cni/results/e2e-*
     rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
