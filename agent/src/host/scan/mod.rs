@@ -305,8 +305,9 @@ impl<'a> Scan<'a> {
             None => cgroups::pods(&self.host, mounts, &root),
         };
         match found {
-            Seen::Missing if kubelet_runs => {
-                let why = format!("no kubepods cgroup was found below {root} in {} hierarchies", mounts.len());
+            Seen::Missing => {
+                let untold = if kubelet_runs { "" } else { "; where a kubelet that is gone kept them is not known" };
+                let why = format!("no kubepods cgroup was found below {root} in {} hierarchies{untold}", mounts.len());
                 Seen::Failed(Fault::new("cgroups", (FaultKind::Gone, why)))
             }
             found => found,

@@ -2,7 +2,10 @@
 
 use anyhow::{Context, ensure};
 use apiserver::Store;
-use findings::event::{ACTION, ANNOTATION, CONTROLLER, Carried, Phase};
+use findings::{
+    Gate,
+    event::{ACTION, ANNOTATION, CONTROLLER, Carried, Phase},
+};
 use lab::NODE_NAME;
 use serde_json::Value;
 
@@ -25,6 +28,12 @@ impl Events {
     pub fn of_cause(self, cause: &str) -> Self {
         let is_of = |event: &Value| carried(event).is_ok_and(|carried| carried.finding.cause.id == cause);
         Events(self.0.into_iter().filter(is_of).collect())
+    }
+
+    /// Those at this gate.
+    pub fn at(self, gate: Gate) -> Self {
+        let is_at = |event: &Value| carried(event).is_ok_and(|carried| carried.finding.gate == Some(gate));
+        Events(self.0.into_iter().filter(is_at).collect())
     }
 
     /// How many Warnings and how many Normal events.
