@@ -67,6 +67,10 @@ remember() {
 }
 
 restore() {
+    # There were none, so these are of pods that a kubelet did not live to take away.
+    for logs in /var/log/pods /var/log/containers; do
+        ! grep -qx $logs $state/directories || rm -rf $logs
+    done
     while read -r setting value; do
         [ "$(cat "/proc/sys/$setting")" = "$value" ] || echo "$value" >"/proc/sys/$setting"
     done <$state/settings
