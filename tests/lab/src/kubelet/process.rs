@@ -40,10 +40,11 @@ impl Kubelet {
     /// Runs until it is killed.
     pub fn run(self) -> anyhow::Result<()> {
         let layout = Layout::new(default_dir());
-        fs::write(layout.kubelet_pid(), std::process::id().to_string()).context("write the pid")?;
         let log = Arc::new(Log::open(&layout)?);
         let workers = Arc::new(Mutex::new(HashSet::new()));
         let remembered = Arc::new(Remembered::read(&layout));
+        // Who waits for it to start may change what it has read.
+        fs::write(layout.kubelet_pid(), std::process::id().to_string()).context("write the pid")?;
         let housekeeping = (layout.clone(), Arc::clone(&log), Arc::clone(&remembered));
         thread::spawn(move || orphans::sweep_forever(&housekeeping.0, &housekeeping.1, &housekeeping.2));
         let reconciler = (layout.clone(), Arc::clone(&log));
