@@ -71,7 +71,7 @@ pub fn all(path: &str) -> anyhow::Result<()> {
     let mut text = format!(
         "# Accuracy\n\n\
          What `check` says, beside what is so, on a lab node whose pods are really stuck. Written by `make accuracy`, on \
-         Linux {}.\n\n\
+         Linux {}. What was seen on clusters with a real kubelet [stands apart](seen-on.md).\n\n\
          | | tried | right |\n|---|---|---|\n\
          | scenarios, each alone | {} | {} |\n| pairs on one node (of {of} that fit; seed {seed}) | {count} | {} |\n\
          | healthy nodes on which something is odd | {} | {} |\n",
