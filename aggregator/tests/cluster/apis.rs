@@ -175,9 +175,16 @@ fn stale_and_available() -> World {
 
 #[test]
 fn a_stale_api_holds_every_namespace_whether_its_conditions_say_so_or_not() {
-    let world = stale_and_available();
-    let looked = look(world.going("stuck", all_false()), object("ns", "default", "stuck"));
-    assert_eq!(looked.causes(), ["ApiDiscoveryStale"], "{:#?}", looked.report);
+    let silent =
+        stale_and_available().change("/apis/apiregistration.k8s.io/v1/apiservices", "v1.gone.example.com", |one| {
+            one["status"] = json!({})
+        });
+    for (world, says) in [(stale_and_available(), "Available=True"), (silent, "no condition Available")] {
+        let looked = look(world.going("stuck", all_false()), object("ns", "default", "stuck"));
+        assert_eq!(looked.causes(), ["ApiDiscoveryStale"], "{:#?}", looked.report);
+        let root = looked.chain(0).pop().unwrap();
+        assert!(root.contains(&format!("{says}, and discovery cannot list")), "{root}");
+    }
 }
 
 #[test]
@@ -256,6 +263,28 @@ fn etcd_that_fails_for_us_fails_for_the_controllers() {
         assert_eq!(looked.causes(), [expected], "{:#?}", looked.report);
         assert!(looked.chain(0).last().unwrap().contains(error), "{:?}", looked.chain(0));
     }
+}
+
+/// The condition passes on what any API server said, and an aggregated one may have an etcd of its own.
+#[test]
+fn which_etcd_refuses_is_not_known_where_an_aggregated_api_is_emptied_too() {
+    let world = || {
+        let refused = content_failure("etcdserver: mvcc: database space exceeded");
+        healthy().with_custom("example.com", "widgets", "Widget").going("stuck", refused)
+    };
+    let passed = json!({"status": "True", "reason": "Passed"});
+    let sure = look(world(), everything());
+    // It serves nothing that lives in a namespace and can be deleted.
+    let metrics = look(world().aggregated("metrics.k8s.io", "v1beta1", "addon/metrics", passed.clone()), everything());
+    let unsure = look(world().aggregated("example.com", "v1", "addon/widgets", passed), everything());
+    for (looked, confidence) in
+        [(&sure, Confidence::Proven), (&metrics, Confidence::Proven), (&unsure, Confidence::Probable)]
+    {
+        assert_eq!(looked.causes(), ["EtcdSpaceExceeded"], "{:#?}", looked.report);
+        assert_eq!(looked.report.roots[0].finding.confidence, confidence, "{:#?}", looked.report);
+    }
+    let missing = unsure.report.roots[0].finding.missing.clone().unwrap();
+    assert!(missing.contains("APIService v1.example.com"), "{missing}");
 }
 
 /// The certificates that the API server would believe have expired, so it believes none.

@@ -30,14 +30,15 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         Some(available) if available.status != "True" => {
             unavailable(lister, target, service, available, &mut diagnosis)
         }
-        _ => serves(lister, target, service, &mut diagnosis),
+        said => serves(lister, target, service, said.is_some(), &mut diagnosis),
     }
     diagnosis
 }
 
-/// It is said to be available; only discovery may say otherwise.
-fn serves(lister: &Lister, target: &ObjectRef, service: &ApiService, diagnosis: &mut Diagnosis) {
-    diagnosis.words = "is said to be available".to_owned();
+/// It is not said to be unavailable; only discovery may say otherwise.
+fn serves(lister: &Lister, target: &ObjectRef, service: &ApiService, is_said: bool, diagnosis: &mut Diagnosis) {
+    let condition = if is_said { "Available=True" } else { "no condition Available" };
+    diagnosis.words = if is_said { "is said to be available" } else { "is not said to be unavailable" }.to_owned();
     let ApiServiceSpec { group, version, .. } = &service.spec;
     let Some(discovery) =
         diagnosis.required("API discovery", "whether its resources can be listed", lister.discovery())
@@ -46,9 +47,10 @@ fn serves(lister: &Lister, target: &ObjectRef, service: &ApiService, diagnosis: 
     };
     let is_stale = discovery.stale().any(|served| served.group == *group && served.version == *version);
     if is_stale {
-        let words = "Available=True, and discovery cannot list what it serves";
+        let words = format!("{condition}, and discovery cannot list what it serves");
         diagnosis.causes.push(
             RootCause::here(&cause::API_DISCOVERY_STALE, target, words)
+                .evidence(target.to_string(), condition)
                 .evidence("API discovery", format!("{group}/{version} is stale"))
                 .name(Placeholder::GroupVersion, format!("{group}/{version}")),
         );

@@ -7,7 +7,7 @@ use super::case::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::namespace::{DiscoveryFailure, Obstacle, content_failure, discovery_failure};
-use crate::rules::words::said;
+use crate::rules::words::{said, some};
 use crate::rules::{control_plane, crd, webhook};
 use crate::state::*;
 
@@ -83,6 +83,17 @@ fn answers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, version: &st
     (!is_stale).then(|| available.and_then(|available| available.last_transition_time))
 }
 
+/// The APIServices of other API servers, which a namespace's deletion asks to delete too.
+fn served_elsewhere(lister: &Lister, diagnosis: &mut Diagnosis) -> Vec<String> {
+    let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
+    let services = diagnosis.required("apiservices", "whose etcd it is", answer).unwrap_or_default();
+    let discovery = diagnosis.required("API discovery", "whose etcd it is", lister.discovery());
+    let deleted = discovery.map(Discovery::deletable_namespaced).unwrap_or_default();
+    let is_deleted = |service: &ApiService| deleted.iter().any(|resource| resource.group == service.spec.group);
+    let others = services.into_iter().filter(|service| service.spec.service.is_some() && is_deleted(service));
+    others.map(|service| format!("APIService {}", service.metadata.name)).collect()
+}
+
 fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle, diagnosis: &mut Diagnosis) {
     let found = |cause, subject: &str, words: &str| {
         RootCause::below(cause, case.target)
@@ -148,7 +159,15 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
             found(&cause::OBJECT_NOT_DECODABLE, "A stored object", &format!("cannot be decoded: {error}"))
         }
         Obstacle::Etcd { fault, error } => {
-            found(control_plane::etcd_cause(fault), "etcd", &format!("{}: {error}", fault.words()))
+            let found = found(control_plane::etcd_cause(fault), "etcd", &format!("{}: {error}", fault.words()));
+            // The condition does not tell which API server said it.
+            match served_elsewhere(lister, diagnosis).as_slice() {
+                [] => found,
+                apis => found.probable(format!(
+                    "whether that is the etcd of kube-apiserver: behind {} may be another",
+                    some(apis, 3)
+                )),
+            }
         }
         Obstacle::Forbidden { why } => {
             found(&cause::NAMESPACE_CONTROLLER_FORBIDDEN, "The namespace controller", &format!("may not {why}"))
