@@ -28,6 +28,10 @@ pub struct Asked {
     interval: Duration,
     /// Whether the question is on its way.
     pub pending: bool,
+    /// When it was sent last.
+    sent: Timestamp,
+    /// When the question was sent whose answer is believed: it was so then or later.
+    pub seen: Timestamp,
     /// Since when it could not be asked, while the answer of before is still believed.
     pub lost_since: Option<Timestamp>,
 }
@@ -35,7 +39,7 @@ pub struct Asked {
 impl Asked {
     /// For the first time.
     pub fn first(now: Timestamp) -> Self {
-        Asked { at: now, due: now, interval: SOONEST, pending: true, lost_since: None }
+        Asked { at: now, due: now, interval: SOONEST, pending: true, sent: now, seen: now, lost_since: None }
     }
 
     /// It is answered, with the same as before or not.
@@ -48,11 +52,18 @@ impl Asked {
     ) -> Self {
         let apart = apart(&answered.question, &answered.answer);
         let interval = match &answered.question {
-            Question::Objects { resource, .. } if *resource == known::LEASES.into() => LEASES,
+            question if is_of_leases(question) => LEASES,
             _ if is_same => before.map_or(apart, |before| (before.interval * 2).max(apart)).min(LATEST),
             _ => apart,
         };
-        Asked { at: now, due: later(now, interval), interval, pending: false, lost_since }
+        let sent = before.map_or(now, |before| before.sent);
+        let seen = before.filter(|_| lost_since.is_some()).map_or(sent, |before| before.seen);
+        Asked { at: now, due: later(now, interval), interval, pending: false, sent, seen, lost_since }
+    }
+
+    /// It is asked again.
+    pub fn again(&mut self, now: Timestamp) {
+        (self.pending, self.sent) = (true, now);
     }
 
     /// It is asked again soon. One change after the other does not put that off.
@@ -78,6 +89,11 @@ fn apart(question: &Question, answer: &Answer<Facts>) -> Duration {
 /// Whether a question is of the whole cluster.
 pub fn is_costly(question: &Question) -> bool {
     matches!(question, Question::Version | Question::Discovery | Question::Objects { scope: Scope::All, .. })
+}
+
+/// Whether a question is about Leases, of which each is renewed all the time.
+pub fn is_of_leases(question: &Question) -> bool {
+    matches!(question, Question::Objects { resource, .. } if *resource == known::LEASES.into())
 }
 
 /// Some time after another.

@@ -16,7 +16,7 @@ use findings::FaultKind;
 use findings::event::{CONTROLLER, NAMESPACE};
 use jiff::Timestamp;
 
-use crate::asked::{Asked, later};
+use crate::asked::{Asked, is_of_leases, later};
 use crate::near::Near;
 use crate::places::Places;
 
@@ -280,7 +280,7 @@ impl Judge {
         due.sort();
         let all: Vec<Question> = new.into_iter().chain(due.into_iter().map(|(_, question)| question)).collect();
         for question in &all {
-            let asked = self.asked.entry(question.clone()).and_modify(|asked| asked.pending = true);
+            let asked = self.asked.entry(question.clone()).and_modify(|asked| asked.again(now));
             asked.or_insert_with(|| Asked::first(now));
         }
         all
@@ -289,6 +289,9 @@ impl Judge {
     /// Judges what is known.
     pub fn judge(&mut self, now: Timestamp) -> ClusterReport {
         self.state.at = now;
+        let is_known = |question: &Question| is_of_leases(question) && self.state.answers.contains_key(question);
+        let leases = self.asked.iter().filter(|(question, _)| is_known(question));
+        self.state.leases_at = leases.map(|(_, asked)| asked.seen.min(now)).min();
         let changes = std::mem::take(&mut self.changes);
         let (report, wanted) = judge_again(&self.state, &mut self.kept, &changes);
         self.wanted = wanted;
@@ -542,5 +545,54 @@ mod tests {
         let asked = look(&mut judge, start);
         assert!(!asked.is_empty() && judge.is_waiting());
         assert_eq!(look(&mut judge, start), [], "nothing is asked twice");
+    }
+
+    /// A judgement may be half a minute after the one before, and what it asks is answered after it.
+    #[test]
+    fn nobody_is_silent_because_nobody_has_asked() {
+        let mut judge = Judge::new(seconds(0));
+        watched().iter().for_each(|question| judge.changed(listed(question, false), seconds(0)));
+        let namespace = br#"{"metadata":{"name":"a","uid":"a","deletionTimestamp":"1970-01-01T00:00:00Z"},
+            "spec":{"finalizers":["kubernetes"]},"status":{"phase":"Terminating"}}"#;
+        let applied = Facts::object(&watched()[0], namespace).unwrap();
+        judge.changed(Change::Applied(watched()[0].clone(), applied), seconds(0));
+        let renewed = |question: &Question, at: u64| match question {
+            Question::Objects { resource, scope: Scope::Named(..), .. } if *resource == known::LEASES.into() => {
+                let (manager, at) = ("kube-controller-manager", seconds(at));
+                let lease = format!(
+                    r#"{{"metadata":{{"namespace":"kube-system","name":"{manager}"}},
+                    "spec":{{"holderIdentity":"it","leaseDurationSeconds":15,"renewTime":"{at}"}}}}"#
+                );
+                let answer = Answer::Seen(Facts::object(question, lease.as_bytes()).unwrap());
+                Answered { question: question.clone(), answer, cut: false }
+            }
+            _ => nothing(question.clone()),
+        };
+        let is_silent = |judge: &mut Judge, now| {
+            let report = judge.judge(seconds(now));
+            let mut causes = report.roots.iter().map(|root| root.finding.cause.id);
+            causes.any(|cause| cause == "ControllerManagerSilent")
+        };
+        let answer = |judge: &mut Judge, asked: Vec<Question>, renewed_at, now| {
+            asked.iter().for_each(|question| judge.answered(renewed(question, renewed_at), seconds(now)));
+        };
+        for now in [600, 600, 600, 600, 600, 630] {
+            assert!(!is_silent(&mut judge, now), "{now}");
+            let asked = judge.questions(seconds(now));
+            answer(&mut judge, asked, now, now);
+        }
+        assert!(!is_silent(&mut judge, 663), "it was renewed when it was asked last");
+        // One answer is late and the next is lost: neither shows anything of the time since.
+        let asked = judge.questions(seconds(663));
+        answer(&mut judge, asked, 650, 690);
+        assert!(!is_silent(&mut judge, 700));
+        let lost = Answer::Failed(Fault::new(FaultKind::TimedOut, ""));
+        for question in judge.questions(seconds(706)) {
+            judge.answered(Answered { question, answer: lost.clone(), cut: false }, seconds(706));
+        }
+        assert!(!is_silent(&mut judge, 707));
+        let asked = judge.questions(seconds(770));
+        answer(&mut judge, asked, 650, 770);
+        assert!(is_silent(&mut judge, 770), "it was not renewed");
     }
 }

@@ -90,6 +90,9 @@ pub struct State {
     pub schema: u32,
     /// When the cluster was looked at.
     pub at: Timestamp,
+    /// As of when Leases are known, where that is before `at`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub leases_at: Option<Timestamp>,
     /// What the user asked about.
     pub subject: Subject,
     /// Whether kubelets may be asked for their log: that takes a strong right.
@@ -109,7 +112,8 @@ impl State {
 
     /// Nothing is known yet.
     pub fn new(subject: Subject, at: Timestamp) -> Self {
-        State { schema: State::SCHEMA, at, subject, kubelet_log: false, live: false, answers: BTreeMap::new() }
+        let schema = State::SCHEMA;
+        State { schema, at, leases_at: None, subject, kubelet_log: false, live: false, answers: BTreeMap::new() }
     }
 
     /// Adds an answer.
@@ -119,6 +123,11 @@ impl State {
             facts.shrink();
         }
         self.answers.insert(answered.question.clone(), answered);
+    }
+
+    /// Seconds since a Lease was renewed when it was looked at, where it had run out by then.
+    pub fn expired_for(&self, lease: &Lease) -> Option<u64> {
+        lease.expired_for(self.leases_at.unwrap_or(self.at))
     }
 
     /// Whether the pods of all namespaces may not be listed.
