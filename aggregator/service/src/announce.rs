@@ -77,12 +77,13 @@ impl Announcer {
     }
 
     fn of(&self, incident: &Incident, now: Duration, date: Timestamp) -> Option<Note> {
+        let told = self.told.get(&incident.uid);
         let mut note = match &incident.end {
             None => holds(incident, date)?,
-            Some(end) if end.at.checked_add(OVER).is_ok_and(|until| date <= until) => over(incident, end.at),
+            Some(end) if end.at.checked_add(OVER).is_ok_and(|until| date <= until) => over(incident, end.at, told),
             Some(_) => return None,
         };
-        let Some(told) = self.told.get(&incident.uid) else { return Some(note) };
+        let Some(told) = told else { return Some(note) };
         let since = now.saturating_sub(told.at);
         if told.name == note.name {
             note.renewals = told.renewals + 1;
@@ -122,15 +123,17 @@ fn is_explained(incident: &Incident, hold: &Hold, now: Timestamp) -> bool {
     hold.told_by.is_none() && incident.holds.iter().any(says_why)
 }
 
-/// What to name when it is over: the last that held for good, the oldest of several that ended together. It mostly ends a
-/// moment before the namespace, which is then held by nothing, or is just being emptied.
-fn last_hold(incident: &Incident, end: Timestamp) -> Option<&Hold> {
+/// What to name when it is over: the last that held for good, of several that ended together what was told, else the
+/// oldest. It mostly ends a moment before the namespace, which is then held by nothing, or is just being emptied.
+fn last_hold<'a>(incident: &'a Incident, end: Timestamp, told: Option<&Told>) -> Option<&'a Hold> {
     let until = |hold: &Hold| hold.until.unwrap_or(end);
     let is_cause = |hold: &&Hold| hold.verdict == Verdict::Stuck && !is_explained(incident, hold, end);
     let stuck = || incident.holds.iter().filter(is_cause);
     let last = stuck().map(until).max()?;
     let together = last.checked_sub(TOGETHER).unwrap_or(Timestamp::MIN);
-    stuck().filter(|hold| until(hold) >= together).min_by_key(|hold| (hold.since, Reverse(until(hold))))
+    let is_untold = |hold: &Hold| told.is_none_or(|told| told.name != name_of(incident, hold));
+    let ended_together = stuck().filter(|hold| until(hold) >= together);
+    ended_together.min_by_key(|hold| (is_untold(hold), hold.since, Reverse(until(hold))))
 }
 
 fn holds(incident: &Incident, now: Timestamp) -> Option<Note> {
@@ -144,13 +147,17 @@ fn holds(incident: &Incident, now: Timestamp) -> Option<Note> {
         hold.cause.title,
         chain.join(" > "),
     );
-    let parts = [&incident.uid, hold.cause.id, &hold.root];
-    Some(note(incident, &format!("{namespace}.{}", hash(&parts)), true, hold.cause.event_reason, &text))
+    Some(note(incident, &name_of(incident, hold), true, hold.cause.event_reason, &text))
 }
 
-fn over(incident: &Incident, at: Timestamp) -> Note {
+/// Of the Event that tells of a hold.
+fn name_of(incident: &Incident, hold: &Hold) -> String {
+    format!("{}.{}", incident.object.name, hash(&[&incident.uid, hold.cause.id, &hold.root]))
+}
+
+fn over(incident: &Incident, at: Timestamp, told: Option<&Told>) -> Note {
     let namespace = &incident.object.name;
-    let by = last_hold(incident, at)
+    let by = last_hold(incident, at, told)
         .or_else(|| main_hold(incident))
         .map(|hold| format!("; it was held by {}", hold.cause.id))
         .unwrap_or_default();
@@ -387,6 +394,22 @@ mod tests {
         one.end = Some(End { at: second(31), seen: true, left_behind: Vec::new() });
         let over = Announcer::default().due(std::slice::from_ref(&one), at(0), second(31)).remove(0);
         assert!(over.note.ends_with("; it was held by KubeletStopped"), "{}", over.note);
+    }
+
+    /// As on a real cluster: an API that was dead was taken for dead some seconds longer, and a webhook held it.
+    #[test]
+    fn what_was_told_held_it_rather_than_what_was_over_before_anything_was_told() {
+        let mut one = incident(&["api", "webhook"]);
+        one.holds[0].cause = CauseRef(&cause::API_SERVICE_WITHOUT_SERVICE);
+        one.holds[1].cause = CauseRef(&cause::WEBHOOK_UNAVAILABLE);
+        (one.holds[0].until, one.holds[1].since) = (Some(second(4)), second(4));
+        let mut announcer = Announcer::default();
+        let told = announcer.due(std::slice::from_ref(&one), at(0), second(5)).remove(0);
+        assert!(told.note.contains("Chain: webhook."), "{told:?}");
+        announcer.written(&told, at(0));
+        one.end = Some(End { at: second(12), seen: true, left_behind: Vec::new() });
+        let over = announcer.due(std::slice::from_ref(&one), at(1), second(12)).remove(0);
+        assert!(over.note.ends_with("; it was held by WebhookUnavailable"), "{}", over.note);
     }
 
     #[test]
