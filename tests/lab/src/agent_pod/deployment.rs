@@ -136,14 +136,14 @@ mod tests {
                 "policyTypes": ["Ingress"],
                 "ingress": [{
                     "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
-                    "ports": [{"protocol": "TCP", "port": "metrics"}],
+                    "ports": [{"protocol": "TCP", "port": 9753}],
                 }],
             })
         );
         let containers = &deployment.pod().unwrap().containers;
         let ports = containers.iter().flat_map(|container| container.ports.iter().flatten());
-        let ports: Vec<_> = ports.map(|port| port.name.as_deref()).collect();
-        assert_eq!(ports, [Some("metrics")], "a port that the policy does not name is nobody's");
+        let ports: Vec<_> = ports.map(|port| (port.name.as_deref(), port.container_port)).collect();
+        assert_eq!(ports, [(Some("metrics"), 9753)], "a port that the policy does not name is nobody's");
     }
 
     /// What the policy compares with is what the agent writes and runs as.
