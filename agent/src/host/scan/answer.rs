@@ -227,7 +227,7 @@ impl Scan<'_> {
             Seen::Seen(mut process) => {
                 // As of the observation: a runtime that does not answer can make this a second later.
                 process.age_ms = process.age_ms.saturating_sub(sys::uptime_ms().saturating_sub(seen.uptime_ms));
-                if process.threads.iter().any(Thread::waits) {
+                if process.threads.iter().any(Thread::may_pass) {
                     self.waiting_since = Some(Instant::now());
                 }
                 seen.processes.push(process);
@@ -391,8 +391,33 @@ impl Scan<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use agent_core::observation::sample;
+
     use super::*;
-    use crate::host::api;
+    use crate::host::{HostRoot, api, child::Prober, mounts::MountReader, scan::Options};
+
+    /// Whoever started it is about to reap it, as every shim is.
+    #[tokio::test]
+    async fn a_zombie_that_is_reaped_a_moment_later_is_not_steady() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        let (options, prober, mut seen) = (Options::default(), Prober::new(), sample::node());
+        let reader = MountReader::new(seen.node.kubelet_root.clone());
+        let mut scan = Scan::new(&options, &prober, HostRoot::default(), reader);
+        while !seen.processes.iter().any(|process| process.threads[0].state == 'Z') {
+            seen.processes.clear();
+            scan.process(pid, Depth::Threads, &mut seen);
+        }
+        let reaper = std::thread::spawn(move || {
+            std::thread::sleep(MOMENT / 3);
+            child.wait()
+        });
+        scan.waiting_threads(&[pid], &mut seen).await;
+        assert!(!seen.processes[0].threads[0].steady, "{:?}", seen.processes);
+        assert!(reaper.join().unwrap().unwrap().success());
+    }
 
     #[test]
     fn one_call_has_one_deadline() {

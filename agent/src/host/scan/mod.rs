@@ -46,7 +46,7 @@ struct Scan<'a> {
     conversation: OnceCell<Option<Result<api::Conversation, Fault>>>,
     census: OnceCell<Census>,
     reader: MountReader,
-    /// When the last of the tasks that wait was looked at.
+    /// When the last of the tasks that wait, or have ended, was looked at.
     waiting_since: Option<Instant>,
     /// How many FUSE file systems were asked whether they answer.
     fuse_answers: usize,
@@ -67,19 +67,8 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     let cri_socket = locations::cri_socket(options, &settings, &host);
     let name = locations::node_name(options, &settings);
     let reader = MountReader::new(kubelet_root.clone()).knowing(first);
-    let mut scan = Scan {
-        options,
-        prober,
-        host,
-        settings,
-        kubelet: running.cloned(),
-        runtime: None,
-        conversation: OnceCell::new(),
-        census: OnceCell::new(),
-        reader,
-        waiting_since: None,
-        fuse_answers: 0,
-    };
+    let kubelet = running.cloned();
+    let mut scan = Scan { settings, kubelet, ..Scan::new(options, prober, host, reader) };
 
     // The node is listed before the API server is asked: a pod that appears in between is known to
     // the API server, and is not taken for one that it has forgotten.
@@ -165,6 +154,23 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
 }
 
 impl<'a> Scan<'a> {
+    /// Nothing was asked yet, and no kubelet found.
+    fn new(options: &'a Options, prober: &'a Prober, host: HostRoot, reader: MountReader) -> Self {
+        Scan {
+            options,
+            prober,
+            host,
+            settings: kubelet::Settings::default(),
+            kubelet: None,
+            runtime: None,
+            conversation: OnceCell::new(),
+            census: OnceCell::new(),
+            reader,
+            waiting_since: None,
+            fuse_answers: 0,
+        }
+    }
+
     async fn runtime(&mut self, socket: &Seen<HostPath>, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
         let Some(socket) = socket.get() else { return Seen::Missing };
         match Runtime::new(&self.options.sockets, &self.host.at(socket)) {
