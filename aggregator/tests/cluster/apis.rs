@@ -283,8 +283,11 @@ fn which_etcd_refuses_is_not_known_where_an_aggregated_api_is_emptied_too() {
         assert_eq!(looked.causes(), ["EtcdSpaceExceeded"], "{:#?}", looked.report);
         assert_eq!(looked.report.roots[0].finding.confidence, confidence, "{:#?}", looked.report);
     }
-    let missing = unsure.report.roots[0].finding.missing.clone().unwrap();
-    assert!(missing.contains("APIService v1.example.com"), "{missing}");
+    let hidden = look(world().refuse("/apis/apiregistration.k8s.io/v1/apiservices", 403, "no"), everything());
+    for (looked, behind) in [(unsure, "APIService v1.example.com"), (hidden, "an APIService that cannot be seen")] {
+        let missing = looked.report.roots[0].finding.missing.clone().unwrap_or_default();
+        assert!(missing.contains(behind), "{missing}");
+    }
 }
 
 /// The certificates that the API server would believe have expired, so it believes none.

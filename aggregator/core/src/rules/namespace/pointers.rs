@@ -83,15 +83,15 @@ fn answers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, version: &st
     (!is_stale).then(|| available.and_then(|available| available.last_transition_time))
 }
 
-/// The APIServices of other API servers, which a namespace's deletion asks to delete too.
-fn served_elsewhere(lister: &Lister, diagnosis: &mut Diagnosis) -> Vec<String> {
+/// The APIServices of other API servers, which a namespace's deletion asks to delete too; none where they cannot be seen.
+fn served_elsewhere(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<Vec<String>> {
     let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
-    let services = diagnosis.required("apiservices", "whose etcd it is", answer).unwrap_or_default();
+    let services = diagnosis.required("apiservices", "whose etcd it is", answer);
     let discovery = diagnosis.required("API discovery", "whose etcd it is", lister.discovery());
-    let deleted = discovery.map(Discovery::deletable_namespaced).unwrap_or_default();
+    let (services, deleted) = (services?, discovery?.deletable_namespaced());
     let is_deleted = |service: &ApiService| deleted.iter().any(|resource| resource.group == service.spec.group);
     let others = services.into_iter().filter(|service| service.spec.service.is_some() && is_deleted(service));
-    others.map(|service| format!("APIService {}", service.metadata.name)).collect()
+    Some(others.map(|service| format!("APIService {}", service.metadata.name)).collect())
 }
 
 fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle, diagnosis: &mut Diagnosis) {
@@ -161,13 +161,12 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
         Obstacle::Etcd { fault, error } => {
             let found = found(control_plane::etcd_cause(fault), "etcd", &format!("{}: {error}", fault.words()));
             // The condition does not tell which API server said it.
-            match served_elsewhere(lister, diagnosis).as_slice() {
-                [] => found,
-                apis => found.probable(format!(
-                    "whether that is the etcd of kube-apiserver: behind {} may be another",
-                    some(apis, 3)
-                )),
-            }
+            let elsewhere = match served_elsewhere(lister, diagnosis) {
+                Some(apis) if apis.is_empty() => return diagnosis.causes.push(found),
+                Some(apis) => some(&apis, 3),
+                None => "an APIService that cannot be seen".to_owned(),
+            };
+            found.probable(format!("whether that is the etcd of kube-apiserver: behind {elsewhere} may be another"))
         }
         Obstacle::Forbidden { why } => {
             found(&cause::NAMESPACE_CONTROLLER_FORBIDDEN, "The namespace controller", &format!("may not {why}"))
