@@ -1,5 +1,6 @@
 //! What is told of namespaces as Events: what holds each, once for each root, and when it is over. Pure: it follows from
-//! the incidents, so that both replicas would write the same, under the same names.
+//! the incidents, so that both replicas would write the same, under the same names. Only which of several causes an end
+//! names follows from what was told before, where that is known.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
