@@ -24,6 +24,11 @@ use crate::places::Places;
 const FORGET: Duration = Duration::from_secs(120);
 /// Objects of one list that are kept: what agents say of 5,000 nodes, twice.
 pub const MOST_OBJECTS: usize = 12_000;
+/// So many questions at once: with more, what comes up meanwhile would wait behind them. At three requests a second they
+/// take half a minute.
+const AT_ONCE: usize = 90;
+/// So many of them are asked again however much is new: else what is over would be told on.
+const AGAIN: usize = AT_ONCE / 3;
 /// A watch that has failed for so long is not believed any more.
 const BLIND: Duration = Duration::from_secs(60);
 
@@ -74,7 +79,7 @@ pub struct Judge {
     /// What was judged before, and what is known otherwise since.
     kept: Kept,
     changes: Changes,
-    /// What the last judgement would have liked to know.
+    /// What the last judgement would have liked to know, in the order in which it came up.
     wanted: Vec<Question>,
 }
 
@@ -113,9 +118,11 @@ impl Judge {
         watched().iter().all(|question| self.state.answers.contains_key(question))
     }
 
-    /// Whether something is asked for the first time and has not been answered.
+    /// Whether something was never answered: it is asked for the first time, or will be.
     pub fn is_waiting(&self) -> bool {
+        let is_unasked = |question: &Question| !self.asked.contains_key(question) && !watched().contains(question);
         self.asked.iter().any(|(question, asked)| asked.pending && !self.state.answers.contains_key(question))
+            || self.wanted.iter().any(is_unasked)
     }
 
     /// Whether every watch is believed and has listed all there is. Of Events too many may have been written to stop
@@ -264,21 +271,22 @@ impl Judge {
         }
     }
 
-    /// What to ask after a judgement, what nobody has asked yet first. Each is to be answered before it comes up again.
+    /// What to ask after a judgement, what nobody has asked yet first, and a part of it where it is much. Each is to be
+    /// answered before it comes up again.
     pub fn questions(&mut self, now: Timestamp) -> Vec<Question> {
         self.follow_changes(now);
-        let new: Vec<Question> = std::mem::take(&mut self.wanted)
-            .into_iter()
-            .filter(|question| {
-                !watched().contains(question) && !self.asked.get(question).is_some_and(|asked| asked.pending)
-            })
-            .collect();
+        let is_pending = |question: &Question| self.asked.get(question).is_some_and(|asked| asked.pending);
+        let is_new = |question: &&Question| !watched().contains(question) && !is_pending(question);
+        let new: Vec<Question> = self.wanted.iter().filter(is_new).cloned().collect();
         // What was asked in a time that has not come yet was asked before the clock was set back.
-        let is_due = |asked: &Asked| asked.due <= now || asked.at > now;
-        let due = self.asked.iter().filter(|(_, asked)| !asked.pending && is_due(asked));
-        let mut due: Vec<(Timestamp, Question)> = due.map(|(question, asked)| (asked.due, question.clone())).collect();
+        let due_at = |asked: &Asked| if asked.at > now { Timestamp::MIN } else { asked.due };
+        let due =
+            self.asked.iter().filter(|(_, asked)| !asked.pending).map(|(question, asked)| (due_at(asked), question));
+        let mut due: Vec<(Timestamp, &Question)> = due.filter(|(at, _)| *at <= now).collect();
         due.sort();
-        let all: Vec<Question> = new.into_iter().chain(due.into_iter().map(|(_, question)| question)).collect();
+        let most_new = AT_ONCE - due.len().min(AGAIN);
+        let due: Vec<Question> = due.into_iter().take(AT_ONCE).map(|(_, question)| question.clone()).collect();
+        let all: Vec<Question> = new.into_iter().take(most_new).chain(due).take(AT_ONCE).collect();
         for question in &all {
             let asked = self.asked.entry(question.clone()).and_modify(|asked| asked.again(now));
             asked.or_insert_with(|| Asked::first(now));
@@ -294,7 +302,9 @@ impl Judge {
         self.state.leases_at = leases.map(|(_, asked)| asked.seen.min(now)).min();
         let changes = std::mem::take(&mut self.changes);
         let (report, wanted) = judge_again(&self.state, &mut self.kept, &changes);
-        self.wanted = wanted;
+        let mut wanted: BTreeSet<Question> = wanted.into_iter().collect();
+        self.wanted.retain(|question| wanted.remove(question));
+        self.wanted.extend(wanted);
         report
     }
 
@@ -322,277 +332,4 @@ impl Judge {
 }
 
 #[cfg(test)]
-mod tests {
-    use aggregator_core::state::Page;
-
-    use super::*;
-    use crate::asked::{SOONEST_OF_ALL, is_costly};
-
-    fn listed(question: &Question, cut: bool) -> Change {
-        let facts = Page::read(question, br#"{"metadata":{},"items":[]}"#).unwrap().facts;
-        Change::Listed(Answered { question: question.clone(), answer: Answer::Seen(facts), cut })
-    }
-
-    #[test]
-    fn what_a_failed_watch_does_not_show_has_not_gone() {
-        let start = Timestamp::UNIX_EPOCH;
-        let mut judge = Judge::new(start);
-        watched().iter().for_each(|question| judge.changed(listed(question, false), start));
-        assert!(judge.sees_all());
-        let pods = watched()[1].clone();
-        let fail = |judge: &mut Judge, at| {
-            judge.changed(Change::Failed(pods.clone(), Fault::new(FaultKind::Refused, "")), at);
-        };
-        fail(&mut judge, start);
-        assert!(judge.sees_all(), "one failure says nothing");
-        fail(&mut judge, later(start, BLIND));
-        assert!(!judge.sees_all());
-        judge.changed(listed(&pods, true), later(start, BLIND));
-        assert!(!judge.sees_all(), "some were left out");
-        judge.changed(listed(&pods, false), later(start, BLIND));
-        assert!(judge.sees_all());
-    }
-
-    #[test]
-    fn what_is_watched_does_not_grow_without_end() {
-        let start = Timestamp::UNIX_EPOCH;
-        let mut judge = Judge::new(start);
-        watched().iter().for_each(|question| judge.changed(listed(question, false), start));
-        let pods = watched()[1].clone();
-        let pod = |n: usize| format!(r#"{{"metadata":{{"name":"p{n}","namespace":"a","uid":"{n}"}}}}"#);
-        let items: Vec<String> = (0..MOST_OBJECTS).map(pod).collect();
-        let list = format!(r#"{{"metadata":{{}},"items":[{}]}}"#, items.join(","));
-        let answer = Answer::Seen(Page::read(&pods, list.as_bytes()).unwrap().facts);
-        let known = answer.clone();
-        judge.changed(Change::Listed(Answered { question: pods.clone(), answer, cut: false }), start);
-        let apply = |judge: &mut Judge, n| {
-            judge.changed(Change::Applied(pods.clone(), Facts::object(&pods, pod(n).as_bytes()).unwrap()), start);
-        };
-        apply(&mut judge, 0);
-        assert!(judge.sees_all(), "it was known");
-        apply(&mut judge, MOST_OBJECTS);
-        assert!(!judge.sees_all(), "one was left out");
-        judge.changed(listed(&pods, false), start);
-        judge.changed(listed(&watched()[4], true), start);
-        assert!(judge.sees_all(), "whoever writes Events by the thousand stops no recording");
-        judge.changed(Change::Listed(Answered { question: pods.clone(), answer: known, cut: false }), start);
-        apply(&mut judge, MOST_OBJECTS);
-        let Answer::Seen(facts) = &judge.state().answers[&pods].answer else { panic!() };
-        assert_eq!(facts.metas().len(), MOST_OBJECTS);
-    }
-
-    /// A clock that was an hour ahead is set back: nothing waits for that hour to come again.
-    #[test]
-    fn a_clock_that_jumps_back_stops_nothing() {
-        let ahead = later(Timestamp::UNIX_EPOCH, Duration::from_secs(3600));
-        let back = later(Timestamp::UNIX_EPOCH, Duration::from_secs(10));
-        let mut judge = Judge::new(ahead);
-        watched().iter().for_each(|question| judge.changed(listed(question, false), ahead));
-        let asked = look(&mut judge, ahead);
-        for question in asked.clone() {
-            judge.answered(Answered { question, answer: Answer::Missing, cut: false }, ahead);
-        }
-        look(&mut judge, ahead);
-        let again = look(&mut judge, back);
-        assert!(asked.iter().all(|question| again.contains(question)), "{again:?}");
-        let fail = |judge: &mut Judge, at| {
-            judge.changed(Change::Failed(watched()[1].clone(), Fault::new(FaultKind::Refused, "")), at);
-        };
-        fail(&mut judge, ahead);
-        fail(&mut judge, back);
-        fail(&mut judge, later(back, BLIND));
-        assert!(!judge.sees_all());
-    }
-
-    fn seconds(seconds: u64) -> Timestamp {
-        later(Timestamp::UNIX_EPOCH, Duration::from_secs(seconds))
-    }
-
-    fn pod(name: &str) -> Facts {
-        let pod = format!(
-            r#"{{"metadata":{{"name":"{name}","namespace":"a","uid":"{name}","finalizers":["example.com/never"],
-            "creationTimestamp":"1970-01-01T00:00:00Z","deletionTimestamp":"1970-01-01T00:00:00Z"}}}}"#
-        );
-        Facts::object(&watched()[1], pod.as_bytes()).unwrap()
-    }
-
-    /// Nothing is in any list, and nothing that has a name is there.
-    fn nothing(question: Question) -> Answered {
-        let answer = match &question {
-            Question::Objects { scope: Scope::Named(..), .. } | Question::Version => Answer::Missing,
-            Question::Discovery => Answer::Seen(Facts::Discovery(Default::default())),
-            _ => Answer::Seen(Page::read(&question, br#"{"metadata":{},"items":[]}"#).unwrap().facts),
-        };
-        Answered { question, answer, cut: false }
-    }
-
-    /// Judges, and says what to ask then.
-    fn look(judge: &mut Judge, now: Timestamp) -> Vec<Question> {
-        judge.judge(now);
-        judge.questions(now)
-    }
-
-    /// Asks and answers what is due at this time.
-    fn ask(judge: &mut Judge, now: Timestamp) -> Vec<Question> {
-        let mut asked = Vec::new();
-        loop {
-            let questions = look(judge, now);
-            if questions.is_empty() {
-                return asked;
-            }
-            questions.iter().for_each(|question| judge.answered(nothing(question.clone()), now));
-            asked.extend(questions);
-        }
-    }
-
-    /// A pod that a finalizer holds, and every answer the same for an hour.
-    fn settled() -> Judge {
-        let mut judge = Judge::new(seconds(0));
-        watched().iter().for_each(|question| judge.changed(listed(question, false), seconds(0)));
-        judge.changed(Change::Applied(watched()[1].clone(), pod("held")), seconds(0));
-        (0..3600).step_by(10).for_each(|second| drop(ask(&mut judge, seconds(second))));
-        judge
-    }
-
-    #[test]
-    fn after_a_change_all_that_its_judgement_rests_on_is_asked_again() {
-        let mut judge = settled();
-        let rests = judge.kept.rests_on([ObjectRef::pod("a", "held")]);
-        let rests: BTreeSet<Question> =
-            judge.asked.keys().filter(|question| rests.contains(&Rest::of(question))).cloned().collect();
-        let of_all = rests.iter().filter(|question| is_costly(question)).count();
-        assert!(of_all > 0 && of_all < rests.len(), "{rests:#?}");
-        let asked_at: Vec<Timestamp> = rests.iter().map(|question| judge.asked[question].at).collect();
-        let change = asked_at.iter().max().map(|at| later(*at, Duration::from_secs(1))).unwrap();
-        judge.changed(Change::Applied(watched()[1].clone(), pod("held")), change);
-        ask(&mut judge, change);
-        let end = later(change, SOONEST_OF_ALL);
-        let mut again = BTreeSet::new();
-        for second in 0..=SOONEST_OF_ALL.as_secs() {
-            again.extend(ask(&mut judge, later(change, Duration::from_secs(second))));
-        }
-        let late: Vec<_> = rests.iter().filter(|question| !again.contains(*question)).collect();
-        assert!(late.is_empty(), "not asked again until {end}: {late:#?}");
-    }
-
-    #[test]
-    fn changes_without_end_put_nothing_off_and_cost_no_more() {
-        let mut judge = settled();
-        let (mut asked, begin) = (BTreeMap::<Question, u64>::new(), 4000);
-        ask(&mut judge, seconds(begin));
-        let minutes = 5;
-        for tick in 0..minutes * 60 * 10 {
-            let now = later(seconds(begin), Duration::from_millis(tick * 100));
-            judge.changed(Change::Applied(watched()[1].clone(), pod("held")), now);
-            ask(&mut judge, now).into_iter().for_each(|question| *asked.entry(question).or_default() += 1);
-        }
-        assert!(asked.keys().any(is_costly) && !asked.keys().all(is_costly), "{asked:#?}");
-        for (question, times) in &asked {
-            let a_minute = if is_costly(question) { 1..=1 } else { 5..=7 };
-            assert!(a_minute.contains(&times.div_ceil(minutes)), "{question}: {times} times in {minutes} minutes");
-        }
-    }
-
-    #[test]
-    fn a_list_of_the_whole_cluster_that_is_never_the_same_is_asked_for_rarely() {
-        let question = Question::Objects {
-            resource: known::VOLUMES.into(),
-            scope: Scope::All,
-            select: Select::Every,
-            detail: Detail::Full,
-        };
-        let list = |objects: usize, round: u8| {
-            let one = |n: usize| format!(r#"{{"metadata":{{"name":"{round}-{n}"}}}}"#);
-            let list = format!(r#"{{"items":[{}]}}"#, (0..objects).map(one).collect::<Vec<_>>().join(","));
-            Answer::Seen(Page::read(&question, list.as_bytes()).unwrap().facts)
-        };
-        let mut judge = Judge::new(seconds(0));
-        let mut due = |answer, at| {
-            judge.answered(Answered { question: question.clone(), answer, cut: false }, seconds(at));
-            judge.asked[&question].due.as_second() - at as i64
-        };
-        assert_eq!(due(list(10, 0), 0), 60);
-        assert_eq!(due(list(10, 1), 60), 60);
-        assert_eq!(due(list(9000, 0), 120), 90);
-        assert_eq!(due(list(9000, 1), 210), 90);
-        assert_eq!(due(Answer::Failed(Fault::new(FaultKind::Refused, "")), 300), 10);
-    }
-
-    #[test]
-    fn what_is_pruned_is_what_no_judgement_asks_for() {
-        let mut judge = settled();
-        let (now, needed) = (seconds(3600), judge.state.answers.clone());
-        let other = Question::Objects {
-            resource: known::JOBS.into(),
-            scope: Scope::Namespace("b".to_owned()),
-            select: Select::Every,
-            detail: Detail::Full,
-        };
-        judge.answered(nothing(other.clone()), now);
-        assert!(judge.state.answers.contains_key(&other));
-        judge.prune();
-        let lost: Vec<_> = needed.keys().filter(|question| !judge.state.answers.contains_key(question)).collect();
-        assert!(lost.is_empty(), "{lost:#?}");
-        assert!(!judge.state.answers.contains_key(&other));
-        judge.judge(now);
-        assert_eq!(judge.wanted, [], "nothing is to be asked again");
-    }
-
-    #[test]
-    fn what_is_on_its_way_is_waited_for() {
-        let start = Timestamp::UNIX_EPOCH;
-        let mut judge = Judge::new(start);
-        let asked = look(&mut judge, start);
-        assert!(!asked.is_empty() && judge.is_waiting());
-        assert_eq!(look(&mut judge, start), [], "nothing is asked twice");
-    }
-
-    /// A judgement may be half a minute after the one before, and what it asks is answered after it.
-    #[test]
-    fn nobody_is_silent_because_nobody_has_asked() {
-        let mut judge = Judge::new(seconds(0));
-        watched().iter().for_each(|question| judge.changed(listed(question, false), seconds(0)));
-        let namespace = br#"{"metadata":{"name":"a","uid":"a","deletionTimestamp":"1970-01-01T00:00:00Z"},
-            "spec":{"finalizers":["kubernetes"]},"status":{"phase":"Terminating"}}"#;
-        let applied = Facts::object(&watched()[0], namespace).unwrap();
-        judge.changed(Change::Applied(watched()[0].clone(), applied), seconds(0));
-        let renewed = |question: &Question, at: u64| match question {
-            Question::Objects { resource, scope: Scope::Named(..), .. } if *resource == known::LEASES.into() => {
-                let (manager, at) = ("kube-controller-manager", seconds(at));
-                let lease = format!(
-                    r#"{{"metadata":{{"namespace":"kube-system","name":"{manager}"}},
-                    "spec":{{"holderIdentity":"it","leaseDurationSeconds":15,"renewTime":"{at}"}}}}"#
-                );
-                let answer = Answer::Seen(Facts::object(question, lease.as_bytes()).unwrap());
-                Answered { question: question.clone(), answer, cut: false }
-            }
-            _ => nothing(question.clone()),
-        };
-        let is_silent = |judge: &mut Judge, now| {
-            let report = judge.judge(seconds(now));
-            let mut causes = report.roots.iter().map(|root| root.finding.cause.id);
-            causes.any(|cause| cause == "ControllerManagerSilent")
-        };
-        let answer = |judge: &mut Judge, asked: Vec<Question>, renewed_at, now| {
-            asked.iter().for_each(|question| judge.answered(renewed(question, renewed_at), seconds(now)));
-        };
-        for now in [600, 600, 600, 600, 600, 630] {
-            assert!(!is_silent(&mut judge, now), "{now}");
-            let asked = judge.questions(seconds(now));
-            answer(&mut judge, asked, now, now);
-        }
-        assert!(!is_silent(&mut judge, 663), "it was renewed when it was asked last");
-        // One answer is late and the next is lost: neither shows anything of the time since.
-        let asked = judge.questions(seconds(663));
-        answer(&mut judge, asked, 650, 690);
-        assert!(!is_silent(&mut judge, 700));
-        let lost = Answer::Failed(Fault::new(FaultKind::TimedOut, ""));
-        for question in judge.questions(seconds(706)) {
-            judge.answered(Answered { question, answer: lost.clone(), cut: false }, seconds(706));
-        }
-        assert!(!is_silent(&mut judge, 707));
-        let asked = judge.questions(seconds(770));
-        answer(&mut judge, asked, 650, 770);
-        assert!(is_silent(&mut judge, 770), "it was not renewed");
-    }
-}
+mod tests;

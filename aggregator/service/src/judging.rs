@@ -230,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_loses_no_question() {
+    fn what_found_no_place_in_the_queue_is_asked_before_anything_is_told() {
         let (questions, mut asked) = mpsc::channel(1);
         let (_inputs, heard) = std::sync::mpsc::channel();
-        let (publish, _published) = watch::channel(Published::default());
+        let (publish, published) = watch::channel(Published::default());
         let mut judging = Judging {
             inputs: heard,
             questions,
@@ -242,12 +242,20 @@ mod tests {
             recorder: Recorder::new(Limits::default(), Vec::new()),
         };
         let mut judge = Judge::new(Timestamp::UNIX_EPOCH);
+        for question in watched() {
+            let answer = Answer::Seen(Facts::none(&question).unwrap());
+            judge.changed(Change::Listed(Answered { question, answer, cut: false }), Timestamp::UNIX_EPOCH);
+        }
+        let pod = br#"{"metadata":{"name":"p","namespace":"a","uid":"u","finalizers":["example.com/x"],
+            "creationTimestamp":"1970-01-01T00:00:00Z","deletionTimestamp":"1970-01-01T00:00:00Z"}}"#;
+        let held = Facts::object(&watched()[1], pod).unwrap();
+        judge.changed(Change::Applied(watched()[1].clone(), held), Timestamp::UNIX_EPOCH);
         judging.questions.try_send(Vec::new()).unwrap();
         judging.judge(&mut judge, &OnNodes::new());
-        assert!(!judge.is_waiting(), "nothing was sent that could be answered");
+        assert!(judge.is_waiting() && published.borrow().report.is_none());
         assert_eq!(asked.try_recv().unwrap(), []);
         judging.judge(&mut judge, &OnNodes::new());
         assert!(!asked.try_recv().unwrap().is_empty(), "what found no place is asked when there is one");
-        assert!(judge.is_waiting());
+        assert!(judge.is_waiting() && published.borrow().report.is_none());
     }
 }

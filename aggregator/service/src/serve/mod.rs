@@ -60,7 +60,8 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let bounds = Bounds { request_timeout, page: PAGE, objects: MOST_OBJECTS, ..Bounds::default() };
     let clock = Arc::new(Clock::default());
     let (inputs, heard) = std::sync::mpsc::channel();
-    let (questions, asked) = mpsc::channel(64);
+    // One batch waits while one is asked: what comes up waits for no more.
+    let (questions, asked) = mpsc::channel(1);
     let (publish, published) = watch::channel(Published::default());
     let kept = settings.incidents.as_deref().map(files::read).unwrap_or_default();
     let recorder = Recorder::new(Limits::default(), kept);

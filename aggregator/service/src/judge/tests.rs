@@ -1,0 +1,327 @@
+use aggregator_core::state::Page;
+
+use super::*;
+use crate::asked::{SOONEST_OF_ALL, is_costly};
+
+fn listed(question: &Question, cut: bool) -> Change {
+    let facts = Page::read(question, br#"{"metadata":{},"items":[]}"#).unwrap().facts;
+    Change::Listed(Answered { question: question.clone(), answer: Answer::Seen(facts), cut })
+}
+
+#[test]
+fn what_a_failed_watch_does_not_show_has_not_gone() {
+    let start = Timestamp::UNIX_EPOCH;
+    let mut judge = Judge::new(start);
+    watched().iter().for_each(|question| judge.changed(listed(question, false), start));
+    assert!(judge.sees_all());
+    let pods = watched()[1].clone();
+    let fail = |judge: &mut Judge, at| {
+        judge.changed(Change::Failed(pods.clone(), Fault::new(FaultKind::Refused, "")), at);
+    };
+    fail(&mut judge, start);
+    assert!(judge.sees_all(), "one failure says nothing");
+    fail(&mut judge, later(start, BLIND));
+    assert!(!judge.sees_all());
+    judge.changed(listed(&pods, true), later(start, BLIND));
+    assert!(!judge.sees_all(), "some were left out");
+    judge.changed(listed(&pods, false), later(start, BLIND));
+    assert!(judge.sees_all());
+}
+
+#[test]
+fn what_is_watched_does_not_grow_without_end() {
+    let start = Timestamp::UNIX_EPOCH;
+    let mut judge = Judge::new(start);
+    watched().iter().for_each(|question| judge.changed(listed(question, false), start));
+    let pods = watched()[1].clone();
+    let pod = |n: usize| format!(r#"{{"metadata":{{"name":"p{n}","namespace":"a","uid":"{n}"}}}}"#);
+    let items: Vec<String> = (0..MOST_OBJECTS).map(pod).collect();
+    let list = format!(r#"{{"metadata":{{}},"items":[{}]}}"#, items.join(","));
+    let answer = Answer::Seen(Page::read(&pods, list.as_bytes()).unwrap().facts);
+    let known = answer.clone();
+    judge.changed(Change::Listed(Answered { question: pods.clone(), answer, cut: false }), start);
+    let apply = |judge: &mut Judge, n| {
+        judge.changed(Change::Applied(pods.clone(), Facts::object(&pods, pod(n).as_bytes()).unwrap()), start);
+    };
+    apply(&mut judge, 0);
+    assert!(judge.sees_all(), "it was known");
+    apply(&mut judge, MOST_OBJECTS);
+    assert!(!judge.sees_all(), "one was left out");
+    judge.changed(listed(&pods, false), start);
+    judge.changed(listed(&watched()[4], true), start);
+    assert!(judge.sees_all(), "whoever writes Events by the thousand stops no recording");
+    judge.changed(Change::Listed(Answered { question: pods.clone(), answer: known, cut: false }), start);
+    apply(&mut judge, MOST_OBJECTS);
+    let Answer::Seen(facts) = &judge.state().answers[&pods].answer else { panic!() };
+    assert_eq!(facts.metas().len(), MOST_OBJECTS);
+}
+
+/// A clock that was an hour ahead is set back: nothing waits for that hour to come again.
+#[test]
+fn a_clock_that_jumps_back_stops_nothing() {
+    let ahead = later(Timestamp::UNIX_EPOCH, Duration::from_secs(3600));
+    let back = later(Timestamp::UNIX_EPOCH, Duration::from_secs(10));
+    let mut judge = Judge::new(ahead);
+    watched().iter().for_each(|question| judge.changed(listed(question, false), ahead));
+    let asked = look(&mut judge, ahead);
+    for question in asked.clone() {
+        judge.answered(Answered { question, answer: Answer::Missing, cut: false }, ahead);
+    }
+    look(&mut judge, ahead);
+    let again = look(&mut judge, back);
+    assert!(asked.iter().all(|question| again.contains(question)), "{again:?}");
+    let fail = |judge: &mut Judge, at| {
+        judge.changed(Change::Failed(watched()[1].clone(), Fault::new(FaultKind::Refused, "")), at);
+    };
+    fail(&mut judge, ahead);
+    fail(&mut judge, back);
+    fail(&mut judge, later(back, BLIND));
+    assert!(!judge.sees_all());
+}
+
+fn seconds(seconds: u64) -> Timestamp {
+    later(Timestamp::UNIX_EPOCH, Duration::from_secs(seconds))
+}
+
+fn pod(name: &str) -> Facts {
+    let pod = format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"a","uid":"{name}","finalizers":["example.com/never"],
+        "creationTimestamp":"1970-01-01T00:00:00Z","deletionTimestamp":"1970-01-01T00:00:00Z"}}}}"#
+    );
+    Facts::object(&watched()[1], pod.as_bytes()).unwrap()
+}
+
+/// Nothing is in any list, and nothing that has a name is there.
+fn nothing(question: Question) -> Answered {
+    let answer = match &question {
+        Question::Objects { scope: Scope::Named(..), .. } | Question::Version => Answer::Missing,
+        Question::Discovery => Answer::Seen(Facts::Discovery(Default::default())),
+        _ => Answer::Seen(Page::read(&question, br#"{"metadata":{},"items":[]}"#).unwrap().facts),
+    };
+    Answered { question, answer, cut: false }
+}
+
+/// Judges, and says what to ask then.
+fn look(judge: &mut Judge, now: Timestamp) -> Vec<Question> {
+    judge.judge(now);
+    judge.questions(now)
+}
+
+/// Asks and answers what is due at this time.
+fn ask(judge: &mut Judge, now: Timestamp) -> Vec<Question> {
+    let mut asked = Vec::new();
+    loop {
+        let questions = look(judge, now);
+        if questions.is_empty() {
+            return asked;
+        }
+        questions.iter().for_each(|question| judge.answered(nothing(question.clone()), now));
+        asked.extend(questions);
+    }
+}
+
+/// A pod that a finalizer holds, and every answer the same for an hour.
+fn settled() -> Judge {
+    let mut judge = Judge::new(seconds(0));
+    watched().iter().for_each(|question| judge.changed(listed(question, false), seconds(0)));
+    judge.changed(Change::Applied(watched()[1].clone(), pod("held")), seconds(0));
+    (0..3600).step_by(10).for_each(|second| drop(ask(&mut judge, seconds(second))));
+    judge
+}
+
+#[test]
+fn after_a_change_all_that_its_judgement_rests_on_is_asked_again() {
+    let mut judge = settled();
+    let rests = judge.kept.rests_on([ObjectRef::pod("a", "held")]);
+    let rests: BTreeSet<Question> =
+        judge.asked.keys().filter(|question| rests.contains(&Rest::of(question))).cloned().collect();
+    let of_all = rests.iter().filter(|question| is_costly(question)).count();
+    assert!(of_all > 0 && of_all < rests.len(), "{rests:#?}");
+    let asked_at: Vec<Timestamp> = rests.iter().map(|question| judge.asked[question].at).collect();
+    let change = asked_at.iter().max().map(|at| later(*at, Duration::from_secs(1))).unwrap();
+    judge.changed(Change::Applied(watched()[1].clone(), pod("held")), change);
+    ask(&mut judge, change);
+    let end = later(change, SOONEST_OF_ALL);
+    let mut again = BTreeSet::new();
+    for second in 0..=SOONEST_OF_ALL.as_secs() {
+        again.extend(ask(&mut judge, later(change, Duration::from_secs(second))));
+    }
+    let late: Vec<_> = rests.iter().filter(|question| !again.contains(*question)).collect();
+    assert!(late.is_empty(), "not asked again until {end}: {late:#?}");
+}
+
+#[test]
+fn changes_without_end_put_nothing_off_and_cost_no_more() {
+    let mut judge = settled();
+    let (mut asked, begin) = (BTreeMap::<Question, u64>::new(), 4000);
+    ask(&mut judge, seconds(begin));
+    let minutes = 5;
+    for tick in 0..minutes * 60 * 10 {
+        let now = later(seconds(begin), Duration::from_millis(tick * 100));
+        judge.changed(Change::Applied(watched()[1].clone(), pod("held")), now);
+        ask(&mut judge, now).into_iter().for_each(|question| *asked.entry(question).or_default() += 1);
+    }
+    assert!(asked.keys().any(is_costly) && !asked.keys().all(is_costly), "{asked:#?}");
+    for (question, times) in &asked {
+        let a_minute = if is_costly(question) { 1..=1 } else { 5..=7 };
+        assert!(a_minute.contains(&times.div_ceil(minutes)), "{question}: {times} times in {minutes} minutes");
+    }
+}
+
+#[test]
+fn a_list_of_the_whole_cluster_that_is_never_the_same_is_asked_for_rarely() {
+    let question = Question::Objects {
+        resource: known::VOLUMES.into(),
+        scope: Scope::All,
+        select: Select::Every,
+        detail: Detail::Full,
+    };
+    let list = |objects: usize, round: u8| {
+        let one = |n: usize| format!(r#"{{"metadata":{{"name":"{round}-{n}"}}}}"#);
+        let list = format!(r#"{{"items":[{}]}}"#, (0..objects).map(one).collect::<Vec<_>>().join(","));
+        Answer::Seen(Page::read(&question, list.as_bytes()).unwrap().facts)
+    };
+    let mut judge = Judge::new(seconds(0));
+    let mut due = |answer, at| {
+        judge.answered(Answered { question: question.clone(), answer, cut: false }, seconds(at));
+        judge.asked[&question].due.as_second() - at as i64
+    };
+    assert_eq!(due(list(10, 0), 0), 60);
+    assert_eq!(due(list(10, 1), 60), 60);
+    assert_eq!(due(list(9000, 0), 120), 90);
+    assert_eq!(due(list(9000, 1), 210), 90);
+    assert_eq!(due(Answer::Failed(Fault::new(FaultKind::Refused, "")), 300), 10);
+}
+
+#[test]
+fn what_is_pruned_is_what_no_judgement_asks_for() {
+    let mut judge = settled();
+    let (now, needed) = (seconds(3600), judge.state.answers.clone());
+    let other = Question::Objects {
+        resource: known::JOBS.into(),
+        scope: Scope::Namespace("b".to_owned()),
+        select: Select::Every,
+        detail: Detail::Full,
+    };
+    judge.answered(nothing(other.clone()), now);
+    assert!(judge.state.answers.contains_key(&other));
+    judge.prune();
+    let lost: Vec<_> = needed.keys().filter(|question| !judge.state.answers.contains_key(question)).collect();
+    assert!(lost.is_empty(), "{lost:#?}");
+    assert!(!judge.state.answers.contains_key(&other));
+    judge.judge(now);
+    assert_eq!(judge.wanted, [], "nothing is to be asked again");
+}
+
+#[test]
+fn what_is_on_its_way_is_waited_for() {
+    let start = Timestamp::UNIX_EPOCH;
+    let mut judge = Judge::new(start);
+    let asked = look(&mut judge, start);
+    assert!(!asked.is_empty() && judge.is_waiting());
+    assert_eq!(look(&mut judge, start), [], "nothing is asked twice");
+}
+
+/// A judgement may be half a minute after the one before, and what it asks is answered after it.
+#[test]
+fn nobody_is_silent_because_nobody_has_asked() {
+    let mut judge = Judge::new(seconds(0));
+    watched().iter().for_each(|question| judge.changed(listed(question, false), seconds(0)));
+    let namespace = br#"{"metadata":{"name":"a","uid":"a","deletionTimestamp":"1970-01-01T00:00:00Z"},
+        "spec":{"finalizers":["kubernetes"]},"status":{"phase":"Terminating"}}"#;
+    let applied = Facts::object(&watched()[0], namespace).unwrap();
+    judge.changed(Change::Applied(watched()[0].clone(), applied), seconds(0));
+    let renewed = |question: &Question, at: u64| match question {
+        Question::Objects { resource, scope: Scope::Named(..), .. } if *resource == known::LEASES.into() => {
+            let (manager, at) = ("kube-controller-manager", seconds(at));
+            let lease = format!(
+                r#"{{"metadata":{{"namespace":"kube-system","name":"{manager}"}},
+                "spec":{{"holderIdentity":"it","leaseDurationSeconds":15,"renewTime":"{at}"}}}}"#
+            );
+            let answer = Answer::Seen(Facts::object(question, lease.as_bytes()).unwrap());
+            Answered { question: question.clone(), answer, cut: false }
+        }
+        _ => nothing(question.clone()),
+    };
+    let is_silent = |judge: &mut Judge, now| {
+        let report = judge.judge(seconds(now));
+        let mut causes = report.roots.iter().map(|root| root.finding.cause.id);
+        causes.any(|cause| cause == "ControllerManagerSilent")
+    };
+    let answer = |judge: &mut Judge, asked: Vec<Question>, renewed_at, now| {
+        asked.iter().for_each(|question| judge.answered(renewed(question, renewed_at), seconds(now)));
+    };
+    for now in [600, 600, 600, 600, 600, 630] {
+        assert!(!is_silent(&mut judge, now), "{now}");
+        let asked = judge.questions(seconds(now));
+        answer(&mut judge, asked, now, now);
+    }
+    assert!(!is_silent(&mut judge, 663), "it was renewed when it was asked last");
+    // One answer is late and the next is lost: neither shows anything of the time since.
+    let asked = judge.questions(seconds(663));
+    answer(&mut judge, asked, 650, 690);
+    assert!(!is_silent(&mut judge, 700));
+    let lost = Answer::Failed(Fault::new(FaultKind::TimedOut, ""));
+    for question in judge.questions(seconds(706)) {
+        judge.answered(Answered { question, answer: lost.clone(), cut: false }, seconds(706));
+    }
+    assert!(!is_silent(&mut judge, 707));
+    let asked = judge.questions(seconds(770));
+    answer(&mut judge, asked, 650, 770);
+    assert!(is_silent(&mut judge, 770), "it was not renewed");
+}
+
+/// A pod in a namespace of its own, held by a finalizer of its own.
+fn held(namespace: &str) -> Change {
+    let pod = format!(
+        r#"{{"metadata":{{"name":"held","namespace":"{namespace}","uid":"{namespace}","finalizers":["{namespace}.com/x"],
+        "creationTimestamp":"1970-01-01T00:00:00Z","deletionTimestamp":"1970-01-01T00:00:00Z"}}}}"#
+    );
+    Change::Applied(watched()[1].clone(), Facts::object(&watched()[1], pod.as_bytes()).unwrap())
+}
+
+/// Thirty namespaces that get stuck at once have a thousand questions, which takes minutes.
+#[test]
+fn what_comes_up_does_not_wait_for_all_that_is_asked_again() {
+    let mut judge = settled();
+    for number in 0..3 * AT_ONCE {
+        judge.changed(held(&format!("n{number}")), seconds(3600));
+    }
+    let first = ask(&mut judge, seconds(3600));
+    assert!(first.len() > 2 * AT_ONCE, "{} are few", first.len());
+    let again = look(&mut judge, seconds(7200));
+    assert_eq!(again.len(), AT_ONCE, "as much as that is due");
+    judge.changed(held("comes-up"), seconds(7201));
+    let next = look(&mut judge, seconds(7201));
+    assert!(next.len() <= AT_ONCE, "{} at once", next.len());
+    let is_of_it = |question: &Question| format!("{question:?}").contains("comes-up");
+    assert!(next.iter().any(is_of_it), "{next:#?}");
+    let rest = ask(&mut judge, seconds(7202));
+    assert!(rest.iter().all(|question| !again.contains(question)), "what nobody has answered yet is not asked twice");
+    assert!(rest.len() > AT_ONCE / 2, "all the others have their turn: {}", rest.len());
+}
+
+/// Each batch finds as many new ones as it may hold, and their names come before all that was there.
+#[test]
+fn what_comes_up_without_end_keeps_nothing_waiting() {
+    let mut judge = settled();
+    judge.changed(held("old"), seconds(3600));
+    let mut old: BTreeSet<Question> = ask(&mut judge, seconds(3600)).into_iter().collect();
+    judge.changed(held("new"), seconds(7200));
+    judge.judge(seconds(7200));
+    let mut new: BTreeSet<Question> = judge.wanted.iter().cloned().collect();
+    assert!(!old.is_empty() && !new.is_empty());
+    for batch in 0..20 {
+        let now = seconds(7201 + batch);
+        for number in 0..AT_ONCE {
+            judge.changed(held(&format!("a-{batch}-{number}")), now);
+        }
+        for question in look(&mut judge, now) {
+            old.remove(&question);
+            new.remove(&question);
+            judge.answered(nothing(question), now);
+        }
+    }
+    assert!(old.is_empty(), "never asked again: {old:#?}");
+    assert!(new.is_empty(), "never asked: {new:#?}");
+}
