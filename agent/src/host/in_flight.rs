@@ -6,10 +6,7 @@ use super::{census::Census, holders::each_descriptor, mounts::living, processes:
 use crate::{
     observation::InFlight,
     parse,
-    sys::{
-        ProcDir,
-        limits::{FDINFO, LINE},
-    },
+    sys::{ProcDir, limits::LINE},
 };
 
 /// More owners are not named.
@@ -27,7 +24,7 @@ pub fn owners(census: &Census, deadline: Duration) -> Vec<InFlight> {
         let mut waiting: Option<(u32, u32)> = None;
         each_descriptor(&dir, |fd, link| {
             if link.starts_with(b"socket:") && waiting.is_none() {
-                waiting = in_flight(&dir, fd).map(|count| (fd, count));
+                waiting = in_flight(&dir, fd, link).map(|count| (fd, count));
             }
         });
         found.extend(waiting.and_then(|(fd, count)| of(*pid, &dir, fd, count)));
@@ -35,8 +32,8 @@ pub fn owners(census: &Census, deadline: Duration) -> Vec<InFlight> {
     found
 }
 
-fn in_flight(dir: &ProcDir, fd: u32) -> Option<u32> {
-    parse::fdinfo(&dir.read(&format!("fdinfo/{fd}"), FDINFO).ok()?).scm_fds.filter(|count| *count > 0)
+fn in_flight(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
+    parse::fdinfo(&dir.fdinfo(fd, link).ok()?).scm_fds.filter(|count| *count > 0)
 }
 
 fn of(pid: u32, dir: &ProcDir, fd: u32, count: u32) -> Option<InFlight> {
@@ -61,12 +58,12 @@ mod tests {
         let me = std::process::id();
         let (dir, _) = living(me).unwrap();
         let fd = |socket: &UnixStream| u32::try_from(socket.as_raw_fd()).unwrap();
-        assert_eq!(in_flight(&dir, fd(&there)), None);
+        let in_flight = |socket| in_flight(&dir, fd(socket), b"socket:[1]");
+        assert_eq!(in_flight(&there), None);
         let sent = [here.as_raw_fd()];
         let message = [ControlMessage::ScmRights(&sent)];
         sendmsg::<()>(here.as_raw_fd(), &[IoSlice::new(b"x")], &message, MsgFlags::empty(), None).unwrap();
-        let told = in_flight(&dir, fd(&there));
-        assert_eq!((told, in_flight(&dir, fd(&here))), (Some(1), None));
+        assert_eq!((in_flight(&there), in_flight(&here)), (Some(1), None));
         let owner = of(me, &dir, fd(&there), 1).unwrap();
         assert_eq!((owner.pid, owner.fd), (me, fd(&there)));
     }

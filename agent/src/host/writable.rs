@@ -14,7 +14,7 @@ use super::{
 use crate::{
     observation::{Dev, Fault, FaultKind, HostPath, Mount, WritableFile, WritableFiles, covering},
     parse,
-    sys::{ProcDir, limits::FDINFO},
+    sys::ProcDir,
 };
 
 /// More of one process are not named.
@@ -67,7 +67,7 @@ fn descriptors(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: In
         if mounts.is_empty() || is_late || !path.starts_with(b"/") || files.len() >= MOST_FILES {
             return;
         }
-        let mount = opened_for_writing(&dir, fd).and_then(|id| mounts.iter().find(|mount| mount.id == id));
+        let mount = opened_for_writing(&dir, fd, path).and_then(|id| mounts.iter().find(|mount| mount.id == id));
         files.extend(mount.map(|mount| file(mount, HostPath::new(path), Some(fd))));
     });
     let fault = match (may_be_seen, is_late) {
@@ -88,8 +88,8 @@ fn on(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader) -> Result<Vec<Mo
 }
 
 /// The mount that a descriptor was opened through, if it was opened for writing.
-fn opened_for_writing(dir: &ProcDir, fd: u32) -> Option<u32> {
-    let info = parse::fdinfo(&dir.read(&format!("fdinfo/{fd}"), FDINFO).ok()?);
+fn opened_for_writing(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
+    let info = parse::fdinfo(&dir.fdinfo(fd, link).ok()?);
     info.flags.filter(|flags| flags & ACCESS_MODE != 0 && flags & O_PATH == 0)?;
     info.mount_id
 }

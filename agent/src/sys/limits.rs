@@ -5,7 +5,7 @@
 pub const LINE: usize = 8 << 10;
 /// `/proc/<pid>/status`, `cgroup`, `stack`, `children`: a few lines, more where hierarchies or children are many.
 pub const LINES: usize = 64 << 10;
-/// `/proc/<pid>/fdinfo/<fd>`: an epoll descriptor has a line for each that it watches.
+/// `/proc/<pid>/fdinfo/<fd>`: a file that is locked has a line for each lock.
 pub const FDINFO: usize = 1 << 20;
 /// `cgroup.procs`: a line for each process.
 pub const CGROUP_PROCS: usize = 1 << 20;

@@ -17,6 +17,7 @@ use nix::{
 
 use super::{
     dir::{Entry, entries},
+    limits::FDINFO,
     linux::{CWD, readlink_into},
     proc_list::ProcList,
     read::{named, read_all, read_lines, read_pieces},
@@ -54,6 +55,10 @@ impl ProcDir {
     /// (`cmdline`, `maps`, …) wait for the process's memory lock, which a task in D may hold.
     pub fn read(&self, file: &str, cap: usize) -> io::Result<Vec<u8>> {
         debug_assert!(may_be_read(file), "{file} can block for ever");
+        self.read_file(file, cap)
+    }
+
+    fn read_file(&self, file: &str, cap: usize) -> io::Result<Vec<u8>> {
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         let opened = openat(&self.fd, file, flags, Mode::empty());
         let opened = opened.map_err(|error| named(&self.path.join(file), error.into()))?;
@@ -69,6 +74,17 @@ impl ProcDir {
         let length = read(&opened, &mut first)?;
         first.truncate(length);
         Ok(first)
+    }
+
+    /// What the kernel tells of the descriptor `fd`, which leads to `link`: only of a file with a path and of a socket.
+    /// Of others it may wait for a lock that a task in D holds (`ep_show_fdinfo`, fs/eventpoll.c, while an `ioctl` reads
+    /// its argument from memory behind a FUSE server).
+    pub fn fdinfo(&self, fd: u32, link: &[u8]) -> io::Result<Vec<u8>> {
+        let file = format!("fdinfo/{fd}");
+        if !link.starts_with(b"/") && !link.starts_with(b"socket:") {
+            return Err(named(&self.path.join(file), io::Error::other("can block for ever")));
+        }
+        self.read_file(&file, FDINFO)
     }
 
     /// Its mount table, of at most `cap` bytes.
@@ -160,7 +176,7 @@ fn may_be_read(file: &str) -> bool {
         "io",
     ];
     let of_thread = || Some(file.strip_prefix("task/")?.split_once('/')?.1);
-    SAFE.contains(&of_thread().unwrap_or(file)) || file.starts_with("fdinfo/")
+    SAFE.contains(&of_thread().unwrap_or(file))
 }
 
 /// All process ids.
@@ -171,6 +187,13 @@ pub fn pids() -> io::Result<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::{
+        fd::{AsFd as _, AsRawFd},
+        unix::net::UnixStream,
+    };
+
+    use nix::sys::inotify::{InitFlags, Inotify};
+
     use super::*;
 
     #[test]
@@ -182,8 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn tells_of_descriptors_that_lead_to_a_file_or_a_socket() {
+        let me = ProcDir::open(std::process::id()).unwrap();
+        let told = |fd: &dyn AsRawFd| {
+            let fd = u32::try_from(fd.as_raw_fd()).unwrap();
+            me.fdinfo(fd, &me.link(&format!("fd/{fd}")).unwrap()).is_ok()
+        };
+        assert!(told(&std::fs::File::open("/proc/self/stat").unwrap()));
+        assert!(told(&UnixStream::pair().unwrap().0));
+        assert!(!told(&Inotify::init(InitFlags::empty()).unwrap().as_fd()));
+    }
+
+    #[test]
     fn keeps_off_what_can_block() {
-        for file in ["cmdline", "environ", "maps", "smaps", "smaps_rollup", "numa_maps", "pagemap", "map_files"] {
+        for file in
+            ["fdinfo/3", "cmdline", "environ", "maps", "smaps", "smaps_rollup", "numa_maps", "pagemap", "map_files"]
+        {
             assert!(!may_be_read(file), "{file}");
             assert!(!may_be_read(&format!("task/1/{file}")), "{file}");
         }

@@ -110,8 +110,7 @@ fn connections_of(dir: &ProcDir) -> BTreeSet<Option<u32>> {
         if !link.ends_with(b"/fuse") {
             return;
         }
-        let told = dir.read(&format!("fdinfo/{fd}"), sys::limits::FDINFO).ok();
-        let told = told.and_then(|bytes| parse::fdinfo(&bytes).fuse_connection);
+        let told = dir.fdinfo(fd, link).ok().and_then(|bytes| parse::fdinfo(&bytes).fuse_connection);
         if told.is_some() || link == b"/dev/fuse" {
             numbers.insert(told);
         }

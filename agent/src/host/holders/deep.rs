@@ -120,7 +120,7 @@ fn detached(
         }
         each_descriptor(&dir, |fd, path| {
             let on_file_system = path.starts_with(b"/") && !path.starts_with(b"/dev/") && !path.starts_with(b"/memfd:");
-            if on_file_system && mount_id(&dir, fd).is_some_and(|id| !known.contains(&id)) {
+            if on_file_system && mount_id(&dir, fd, path).is_some_and(|id| !known.contains(&id)) {
                 let how = How::Fd { fd, path: HostPath::new(path) };
                 asked.insert((*pid, format!("fd/{fd}")), (ns, how));
             }

@@ -61,7 +61,7 @@ pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Searches)
         if !path.starts_with(b"/") || !spaces.iter().any(|space| space.could_hold(path)) {
             return;
         }
-        let Some(mount_id) = mount_id(who.dir, fd) else { return };
+        let Some(mount_id) = mount_id(who.dir, fd, path) else { return };
         for copy in copies_with_id(spaces, mount_id) {
             let how = How::Fd { fd, path: HostPath::new(path) };
             found.process(copy.target, who, how, copy.kind);
@@ -82,10 +82,8 @@ pub(in crate::host) fn each_descriptor(dir: &ProcDir, mut see: impl FnMut(u32, &
 }
 
 /// The mount a descriptor was opened through.
-pub(super) fn mount_id(dir: &ProcDir, fd: u32) -> Option<u32> {
-    // Some files print long lists here (epoll, inotify); the mount stands on top, but a part is
-    // refused by the reader.
-    parse::fdinfo(&dir.read(&format!("fdinfo/{fd}"), sys::limits::FDINFO).ok()?).mount_id
+pub(super) fn mount_id(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
+    parse::fdinfo(&dir.fdinfo(fd, link).ok()?).mount_id
 }
 
 /// The copies that are the mount `id`; ids are unique in the whole system.

@@ -9,7 +9,7 @@ use crate::{
     parse::{self, Stat, Status},
     sys::{
         ProcDir,
-        limits::{FDINFO, LINE, LINES},
+        limits::{LINE, LINES},
     },
 };
 
@@ -145,10 +145,10 @@ fn stack(dir: &ProcDir) -> Seen<Vec<String>> {
 
 /// What a descriptor is, without touching the file behind it.
 fn open_file(dir: &ProcDir, fd: u32) -> Option<OpenFile> {
-    let path = HostPath::new(dir.link(&format!("fd/{fd}")).ok()?);
-    let info = dir.read(&format!("fdinfo/{fd}"), FDINFO).ok();
+    let link = dir.link(&format!("fd/{fd}")).ok()?;
+    let info = dir.fdinfo(fd, &link).ok();
     let mount_id = info.and_then(|bytes| parse::fdinfo(&bytes).mount_id);
-    Some(OpenFile { fd, path, mount_id })
+    Some(OpenFile { fd, path: HostPath::new(link), mount_id })
 }
 
 #[cfg(test)]
