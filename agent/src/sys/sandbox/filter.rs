@@ -22,6 +22,13 @@ pub enum Role {
     Talker,
 }
 
+// What is newer than the C library of some platform has the same number on every one (scripts/syscall.tbl).
+const FCHMODAT2: c_long = 452;
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
+const OPEN_TREE_ATTR: c_long = 467;
+const FILE_SETATTR: c_long = 469;
+
 /// Into other processes, other programs, other namespaces, other places of the file system.
 const NEVER: &[c_long] = &[
     libc::SYS_execve,
@@ -40,6 +47,7 @@ const NEVER: &[c_long] = &[
     libc::SYS_umount2,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_mount_setattr,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
@@ -81,14 +89,18 @@ const WRITES: &[c_long] = &[
     libc::SYS_renameat2,
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
+    FCHMODAT2,
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
     libc::SYS_fsetxattr,
+    SETXATTRAT,
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
     libc::SYS_utimensat,
 ];
 

@@ -44,13 +44,17 @@ fn inside(role: Role, tried: &[Tried]) -> Vec<(&'static str, i32)> {
 
 /// Arguments that would do no harm if the call went through: most are no valid ones.
 macro_rules! call {
-    ($name:ident $(, $argument:expr)*) => {
+    (ours $name:ident $(, $argument:expr)*) => {
         (stringify!($name), || {
             // SAFETY: the kernel checks what it is given.
             #[allow(unsafe_code)]
-            unsafe { libc::syscall(libc::$name $(, $argument)*) }
+            unsafe { libc::syscall($name $(, $argument)*) }
         })
     };
+    ($name:ident $(, $argument:expr)*) => {{
+        use libc::$name;
+        call!(ours $name $(, $argument)*)
+    }};
 }
 
 const NOWHERE: *const libc::c_char = c"/nothing-here".as_ptr();
@@ -80,6 +84,11 @@ fn every_call_that_is_given_up_is_refused() {
         call!(SYS_mkdirat, libc::AT_FDCWD, c"/nothing/here".as_ptr(), 0),
         call!(SYS_renameat2, libc::AT_FDCWD, NOWHERE, libc::AT_FDCWD, NOWHERE, 0),
         call!(SYS_fchmodat, libc::AT_FDCWD, NOWHERE, 0),
+        call!(ours FCHMODAT2, libc::AT_FDCWD, NOWHERE, 0, 0),
+        call!(ours SETXATTRAT, libc::AT_FDCWD, NOWHERE, 0, NOWHERE, 0, 0),
+        call!(ours REMOVEXATTRAT, libc::AT_FDCWD, NOWHERE, 0, NOWHERE),
+        call!(ours FILE_SETATTR, libc::AT_FDCWD, NOWHERE, 0, 0, 0),
+        call!(ours OPEN_TREE_ATTR, -1, NOWHERE, 0, 0, 0),
         call!(SYS_fchownat, libc::AT_FDCWD, NOWHERE, 0, 0, 0),
         call!(SYS_truncate, NOWHERE, 0),
         call!(SYS_openat, libc::AT_FDCWD, NOWHERE, libc::O_WRONLY),
