@@ -13,7 +13,7 @@ use super::{
     maps,
 };
 use crate::{
-    observation::{Dev, Fault, FuseProbe},
+    observation::{Dev, Fault, FaultKind, FuseProbe},
     sys::linux::{AtFlags, CWD, StatxFlags, statx},
 };
 
@@ -68,7 +68,7 @@ fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
 
 fn mappings(dev: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
     let Some(dev) = Dev::parse(dev) else { return Err(io::ErrorKind::InvalidInput.into()) };
-    each_map(pids, out, |pid, bytes| {
+    each_map(pids, MAPS_CAP, out, |pid, bytes| {
         let files = maps::files_of(bytes, dev);
         files.into_iter().map(|path| Line::Mapping { pid, path }).collect()
     })
@@ -76,20 +76,22 @@ fn mappings(dev: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
 
 fn writable_mappings(devs: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
     let devs: Vec<Dev> = devs.split(',').filter_map(Dev::parse).collect();
-    each_map(pids, out, |pid, bytes| {
+    each_map(pids, MAPS_CAP, out, |pid, bytes| {
         let files = maps::writable_files(bytes, &devs);
         files.into_iter().map(|(dev, path)| Line::WritableMapping { pid, dev, path }).collect()
     })
 }
 
 /// Says what there is in the mappings of each process, and that it has been looked at.
-fn each_map(pids: &[String], out: &OwnedFd, find: impl Fn(u32, &[u8]) -> Vec<Line>) -> io::Result<()> {
+fn each_map(pids: &[String], cap: u64, out: &OwnedFd, find: impl Fn(u32, &[u8]) -> Vec<Line>) -> io::Result<()> {
     for pid in pids.iter().filter_map(|pid| pid.parse().ok()) {
         let path = format!("/proc/{pid}/maps");
-        match read(&path, MAPS_CAP) {
+        match read(&path, cap) {
             Ok(bytes) => {
                 find(pid, &bytes).iter().try_for_each(|line| say(out, line))?;
-                say(out, &Line::Looked { pid })?;
+                let is_cut = bytes.len() as u64 == cap;
+                let too_large = || Fault::new(path, (FaultKind::TooLarge, "has more mappings than are read"));
+                say(out, &if is_cut { Line::Failed(too_large()) } else { Line::Looked { pid } })?;
             }
             Err(error) => say_error(out, &path, &error)?,
         }
@@ -114,4 +116,26 @@ fn places(links: &[String], out: &OwnedFd) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::child::line::lines;
+
+    #[test]
+    fn a_process_whose_mappings_were_cut_off_was_not_looked_at() {
+        let me = std::process::id();
+        let told = |cap| {
+            let (read, write) = nix::unistd::pipe().unwrap();
+            each_map(&[me.to_string()], cap, &write, |_, _| Vec::new()).unwrap();
+            drop(write);
+            let mut said = Vec::new();
+            fs::File::from(read).read_to_end(&mut said).unwrap();
+            lines(&said)
+        };
+        assert_eq!(told(MAPS_CAP), [Line::Looked { pid: me }]);
+        let cut = told(64);
+        assert!(matches!(cut.as_slice(), [Line::Failed(fault)] if fault.kind == FaultKind::TooLarge), "{cut:?}");
+    }
 }
