@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{census::Census, holders::each_descriptor, mounts::living, processes::owner};
+use super::{census::Census, descriptors, mounts::living, processes::owner};
 use crate::{
     observation::InFlight,
     parse,
@@ -14,15 +14,15 @@ const MOST: usize = 32;
 
 /// Whose sockets have some, as far as the time reaches: every socket of the node is looked at.
 pub fn owners(census: &Census, deadline: Duration) -> Vec<InFlight> {
-    let began = Instant::now();
+    let end = Instant::now() + deadline;
     let mut found = Vec::new();
     for pid in census.by_mount_ns().pids.values().flatten() {
-        if began.elapsed() > deadline || found.len() >= MOST {
+        if Instant::now() >= end || found.len() >= MOST {
             break;
         }
         let Ok((dir, _)) = living(*pid) else { continue };
         let mut waiting: Option<(u32, u32)> = None;
-        each_descriptor(&dir, |fd, link| {
+        descriptors::each(&dir, end, |fd, link| {
             if link.starts_with(b"socket:") && waiting.is_none() {
                 waiting = in_flight(&dir, fd, link).map(|count| (fd, count));
             }

@@ -8,6 +8,7 @@ pub mod census;
 pub mod cgroups;
 pub mod child;
 pub mod csi;
+pub mod descriptors;
 pub mod fuse;
 pub mod healthz;
 pub mod holders;

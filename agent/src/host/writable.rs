@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     child::Prober,
-    holders::each_descriptor,
+    descriptors::{self, Walk},
     mounts::{MountReader, living},
 };
 use crate::{
@@ -33,7 +33,7 @@ pub fn files(
     deadline: Duration,
 ) -> Vec<WritableFiles> {
     let end = Instant::now() + deadline;
-    let mut found: Vec<WritableFiles> = pids.iter().map(|pid| descriptors(*pid, devs, reader, end)).collect();
+    let mut found: Vec<WritableFiles> = pids.iter().map(|pid| opened(*pid, devs, reader, end)).collect();
     let unexplained = found.iter().filter(|one| one.files.is_empty() && one.fault.is_none()).map(|one| one.pid);
     let unexplained: Vec<u32> = unexplained.collect();
     if devs.is_empty() || unexplained.is_empty() {
@@ -50,7 +50,7 @@ pub fn files(
     found
 }
 
-fn descriptors(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: Instant) -> WritableFiles {
+fn opened(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: Instant) -> WritableFiles {
     let nothing = |fault| WritableFiles { pid, files: Vec::new(), fault };
     let dir = match living(pid) {
         Ok((dir, _)) => dir,
@@ -61,19 +61,18 @@ fn descriptors(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: In
         Ok(mounts) => mounts,
         Err(fault) => return nothing(Some(fault)),
     };
-    let (mut files, mut is_late) = (Vec::new(), false);
-    let may_be_seen = each_descriptor(&dir, |fd, path| {
-        is_late = is_late || Instant::now() > end;
-        if mounts.is_empty() || is_late || !path.starts_with(b"/") || files.len() >= MOST_FILES {
+    let mut files = Vec::new();
+    let walk = descriptors::each(&dir, end, |fd, path| {
+        if mounts.is_empty() || !path.starts_with(b"/") || files.len() >= MOST_FILES {
             return;
         }
         let mount = opened_for_writing(&dir, fd, path).and_then(|id| mounts.iter().find(|mount| mount.id == id));
         files.extend(mount.map(|mount| file(mount, HostPath::new(path), Some(fd))));
     });
-    let fault = match (may_be_seen, is_late) {
-        (false, _) => Some((FaultKind::Denied, "may not be listed")),
-        (true, true) => Some((FaultKind::TimedOut, "has more descriptors than could be looked at in time")),
-        (true, false) => None,
+    let fault = match walk {
+        Walk::Whole => None,
+        Walk::Denied => Some((FaultKind::Denied, "may not be listed")),
+        Walk::CutOff => Some((FaultKind::TimedOut, "has more descriptors than could be looked at in time")),
     };
     WritableFiles { pid, files, fault: fault.map(|why| Fault::new(format!("/proc/{pid}/fd"), why)) }
 }
@@ -177,7 +176,7 @@ mod tests {
     #[test]
     fn time_that_is_up_is_told() {
         let (devs, mut reader) = all(std::process::id());
-        let found = descriptors(std::process::id(), &devs, &mut reader, Instant::now() - Duration::from_secs(1));
+        let found = opened(std::process::id(), &devs, &mut reader, Instant::now() - Duration::from_secs(1));
         assert!(found.files.is_empty() && found.fault.is_some_and(|fault| fault.kind == FaultKind::TimedOut));
     }
 }

@@ -1,12 +1,16 @@
 //! Which processes serve which connection: those that hold `/dev/fuse` open.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use super::Hints;
 use crate::{
     host::{
         census::Census,
-        holders::each_descriptor,
+        descriptors::{self, Walk},
         mounts::living,
         processes::{children, owner, wchan},
     },
@@ -14,6 +18,9 @@ use crate::{
     parse,
     sys::{self, ProcDir},
 };
+
+/// The descriptors of all processes are looked at for so long: a million and a half.
+const WALK: Duration = Duration::from_secs(5);
 
 /// All servers of the node.
 pub(super) struct Servers {
@@ -43,16 +50,14 @@ impl Servers {
     }
 
     /// Looks at these processes in turn. Whether every wanted connection has a server by then.
-    fn search(&mut self, pids: impl IntoIterator<Item = u32>, wanted: &[u32]) -> bool {
+    fn search(&mut self, pids: impl IntoIterator<Item = u32>, wanted: &[u32], end: Instant) -> bool {
         for pid in pids {
             // A zombie holds nothing; others that may not be seen are no servers we could name.
             let Ok((dir, _)) = living(pid) else { continue };
-            // `living` has read its namespace, which needs the same right as its descriptors.
-            if dir.open_list("fd").is_err_and(|error| !sys::is_gone(&error)) {
+            let (numbers, walk) = connections_of(&dir, end);
+            if walk != Walk::Whole {
                 self.unreadable += 1;
-                continue;
             }
-            let numbers = connections_of(&dir);
             if let (false, Some(server)) = (numbers.is_empty(), server(pid, &dir)) {
                 self.found.extend(numbers.into_iter().map(|number| (number, server.clone())));
                 if self.has_all(wanted) {
@@ -75,7 +80,7 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     // A service and what has put itself into the background are children of init. The latest first: most
     // of the others, the shims, have been there when the volume was mounted.
     let daemons = children(1).into_iter().rev().filter(|pid| is_called(*pid, &hints.names));
-    if servers.search(daemons, wanted) {
+    if servers.search(daemons, wanted, Instant::now() + WALK) {
         return servers;
     }
     servers = Servers { found: Vec::new(), unreadable: 0 };
@@ -85,7 +90,7 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     };
     // Whoever could not be looked at may be the server.
     servers.unreadable = census.by_mount_ns().unreadable as usize + usize::from(census.fault.is_some());
-    servers.search(in_order(&census, hints), wanted);
+    servers.search(in_order(&census, hints), wanted, Instant::now() + WALK);
     servers
 }
 
@@ -102,10 +107,10 @@ fn is_called(pid: u32, names: &BTreeSet<String>) -> bool {
     sys::comm_of(pid).is_ok_and(|comm| names.iter().any(|name| comm == name.as_bytes()))
 }
 
-/// The connections a process has descriptors of.
-fn connections_of(dir: &ProcDir) -> BTreeSet<Option<u32>> {
+/// The connections a process has descriptors of, and whether all were looked at.
+fn connections_of(dir: &ProcDir, end: Instant) -> (BTreeSet<Option<u32>>, Walk) {
     let mut numbers = BTreeSet::new();
-    each_descriptor(dir, |fd, link| {
+    let walk = descriptors::each(dir, end, |fd, link| {
         // The device node may have been made in another place, `/dev/fuse` is only its usual one.
         if !link.ends_with(b"/fuse") {
             return;
@@ -115,7 +120,7 @@ fn connections_of(dir: &ProcDir) -> BTreeSet<Option<u32>> {
             numbers.insert(told);
         }
     });
-    numbers
+    (numbers, walk)
 }
 
 fn server(pid: u32, dir: &ProcDir) -> Option<FuseServer> {

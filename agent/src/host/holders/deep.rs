@@ -5,13 +5,18 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{
     Options,
-    scan::{descriptors, directories, each_descriptor, mount_id},
+    scan::{directories, mount_id, walk},
     searches::{Searches, Who},
     sockets,
     space::{Namespace, Space},
 };
 use crate::{
-    host::{census::Census, child::Prober, mounts::living},
+    host::{
+        census::Census,
+        child::Prober,
+        descriptors::{self, Walk},
+        mounts::living,
+    },
     observation::{CopyKind, HostPath, How, Mount},
     sys::ProcDir,
 };
@@ -62,7 +67,7 @@ fn threads(space: &Space, spaces: &[Space], found: &mut Searches) {
                 directories(&who, space, found);
             } else {
                 spaces.iter().filter(|other| other.ns == ns).for_each(|other| directories(&who, other, found));
-                descriptors(&who, spaces, found);
+                walk(&who, spaces, found);
             }
         }
     }
@@ -74,7 +79,7 @@ fn elsewhere(spaces: &[Space], all: &Census, found: &mut Searches) {
     let known: BTreeSet<u64> = spaces.iter().map(|space| space.ns).collect();
     for pid in all.by_mount_ns().pids.iter().filter(|(ns, _)| !known.contains(ns)).flat_map(|(_, pids)| pids) {
         if let Ok((dir, ns)) = living(*pid) {
-            descriptors(&Who { pid: *pid, dir: &dir, ns }, spaces, found);
+            walk(&Who { pid: *pid, dir: &dir, ns }, spaces, found);
         }
     }
 }
@@ -118,15 +123,20 @@ fn detached(
         if let Ok(path) = dir.link("cwd") {
             asked.insert((*pid, "cwd".to_owned()), (ns, How::Cwd(HostPath::new(path))));
         }
-        each_descriptor(&dir, |fd, path| {
+        let mut has_more = false;
+        let walk = descriptors::each(&dir, found.end(), |fd, path| {
             let on_file_system = path.starts_with(b"/") && !path.starts_with(b"/dev/") && !path.starts_with(b"/memfd:");
-            if on_file_system && mount_id(&dir, fd, path).is_some_and(|id| !known.contains(&id)) {
-                let how = How::Fd { fd, path: HostPath::new(path) };
-                asked.insert((*pid, format!("fd/{fd}")), (ns, how));
+            if has_more || !on_file_system || mount_id(&dir, fd, path).is_none_or(|id| known.contains(&id)) {
+                return;
+            }
+            has_more = asked.len() >= PLACES_CAP;
+            if !has_more {
+                asked.insert((*pid, format!("fd/{fd}")), (ns, How::Fd { fd, path: HostPath::new(path) }));
             }
         });
+        found.walked(if has_more { Walk::CutOff } else { walk });
     }
-    let links: Vec<(u32, String)> = asked.keys().take(PLACES_CAP).cloned().collect();
+    let links: Vec<(u32, String)> = asked.keys().cloned().collect();
     for place in prober.places(&links, options.deadline) {
         if place.dev != dev || place.mount_id.is_none_or(|id| known.contains(&id)) {
             continue;

@@ -21,9 +21,8 @@ mod space;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-pub(super) use scan::each_descriptor;
 use searches::Searches;
 
 use super::{census::Census, child::Prober, mounts::MountReader};
@@ -39,13 +38,18 @@ pub struct Options<'a> {
     pub census: Option<&'a Census>,
     /// How long such a child may take.
     pub deadline: Duration,
+    /// How long the descriptors of all processes together may take. Whose were not reached counts as unreadable.
+    pub walk: Duration,
     /// The most holders that are kept for one mount; those that block come first.
     pub at_most: usize,
 }
 
+/// Three million descriptors.
+const WALK: Duration = Duration::from_secs(10);
+
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { prober: None, census: None, deadline: Duration::from_secs(2), at_most: 100 }
+        Options { prober: None, census: None, deadline: Duration::from_secs(2), walk: WALK, at_most: 100 }
     }
 }
 
@@ -65,7 +69,7 @@ pub fn search(
     let all = Census::known_or_taken(options.census);
     let (mut tables, mut unread) = (Vec::new(), 0);
     let mut spaces = Vec::new();
-    let mut found = Searches::new(targets);
+    let mut found = Searches::new(targets, Instant::now() + options.walk, options.at_most);
     // First only namespaces that have a mount as young as a target: a copy is made with its
     // original or later. What has an older original elsewhere is found when nobody else is.
     for floor in [space::floor(targets, kubelet, all.by_mount_ns().pids.len()), None] {
@@ -85,7 +89,7 @@ pub fn search(
     unread += u32::try_from(behind).unwrap_or(u32::MAX);
     loops::backing_files(&spaces, kubelet.ns, &mut found);
     deep::search(targets, &spaces, &tables, &all, options, &mut found);
-    found.finish(all.by_mount_ns().unreadable, unread, options.at_most)
+    found.finish(all.by_mount_ns().unreadable, unread)
 }
 
 /// A search in which nobody was found yet.

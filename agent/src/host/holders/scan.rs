@@ -8,16 +8,19 @@ use super::{
     space::{MountCopy, Space},
 };
 use crate::{
-    host::mounts::living,
+    host::{
+        descriptors::{self, Walk},
+        mounts::living,
+    },
     observation::{HostPath, How},
     parse,
-    sys::{self, ProcDir},
+    sys::ProcDir,
 };
 
 /// Looks at every process of `space`. Descriptors may lead into any of `spaces`: they stay where
 /// they were opened when a process changes its namespace.
 pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Searches) {
-    let (mut looked_at, mut unreadable) = (0, 0);
+    let (mut looked_at, mut denied) = (0, 0);
     for pid in &space.pids {
         let Ok((dir, ns)) = living(*pid) else { continue };
         // It has moved, or the pid is another process's by now.
@@ -26,14 +29,14 @@ pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Searches) {
         }
         let who = Who { pid: *pid, dir: &dir, ns };
         directories(&who, space, found);
-        if descriptors(&who, spaces, found) {
-            looked_at += 1;
-        } else {
-            unreadable += 1;
+        match walk(&who, spaces, found) {
+            Walk::Whole => looked_at += 1,
+            Walk::Denied => denied += 1,
+            Walk::CutOff => {}
         }
     }
     let targets: BTreeSet<usize> = space.copies.iter().map(|copy| copy.target).collect();
-    targets.into_iter().for_each(|target| found.looked_at(target, looked_at, unreadable));
+    targets.into_iter().for_each(|target| found.looked_at(target, looked_at, denied));
 }
 
 /// By `cwd`, `root` and `exe`. They tell no mount id, so the path must decide.
@@ -55,9 +58,9 @@ pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Searches) {
     }
 }
 
-/// By open descriptors: exact, because `fdinfo` names the mount. `false` when they may not be seen.
-pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> bool {
-    each_descriptor(who.dir, |fd, path| {
+/// By open descriptors: exact, because `fdinfo` names the mount.
+pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Walk {
+    let walk = descriptors::each(who.dir, found.end(), |fd, path| {
         if !path.starts_with(b"/") || !spaces.iter().any(|space| space.could_hold(path)) {
             return;
         }
@@ -66,19 +69,9 @@ pub(super) fn descriptors(who: &Who<'_>, spaces: &[Space], found: &mut Searches)
             let how = How::Fd { fd, path: HostPath::new(path) };
             found.process(copy.target, who, how, copy.kind);
         }
-    })
-}
-
-/// Every descriptor of a process and where its link points; `false` when they may not be seen.
-pub(in crate::host) fn each_descriptor(dir: &ProcDir, mut see: impl FnMut(u32, &[u8])) -> bool {
-    match dir.open_list("fd") {
-        Ok(list) => {
-            // A list that breaks off is that of a process that ends.
-            let _ = list.each_link(&mut see);
-            true
-        }
-        Err(error) => sys::is_gone(&error),
-    }
+    });
+    found.walked(walk);
+    walk
 }
 
 /// The mount a descriptor was opened through.

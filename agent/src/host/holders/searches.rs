@@ -1,10 +1,10 @@
 //! What was found so far.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Instant};
 
 use super::{blocks, empty};
 use crate::{
-    host::processes::owner,
+    host::{descriptors::Walk, processes::owner},
     observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, Seen},
     parse::{self, Stat},
     sys::{ProcDir, limits::LINE},
@@ -16,6 +16,10 @@ const FDS_CAP: usize = 4;
 /// The answers, while they grow.
 pub(super) struct Searches {
     searches: Vec<HolderSearch>,
+    end: Instant,
+    at_most: usize,
+    /// How many processes were not looked at in time, or have more than is noted.
+    cut_off: u32,
 }
 
 /// A process that was seen to hold something.
@@ -29,8 +33,19 @@ pub(super) struct Who<'a> {
 }
 
 impl Searches {
-    pub(super) fn new(targets: &[Mount]) -> Self {
-        Searches { searches: targets.iter().map(empty).collect() }
+    /// Nothing is found yet. No descriptor is looked at after `end`, and `at_most` so many holders of a target are kept.
+    pub(super) fn new(targets: &[Mount], end: Instant, at_most: usize) -> Self {
+        Searches { searches: targets.iter().map(empty).collect(), end, at_most, cut_off: 0 }
+    }
+
+    /// Until when descriptors are looked at.
+    pub(super) fn end(&self) -> Instant {
+        self.end
+    }
+
+    /// Notes how far the descriptors of a process were looked at.
+    pub(super) fn walked(&mut self, walk: Walk) {
+        self.cut_off += u32::from(walk == Walk::CutOff);
     }
 
     /// Notes how many processes were looked at on behalf of a target, and how many could not be.
@@ -58,7 +73,7 @@ impl Searches {
         self.searches.get(target).map(|search| search.dev)
     }
 
-    /// Notes a process. One that has gone in the meantime is left out.
+    /// Notes a process. One that has gone in the meantime is left out, and of many one that blocks less surely.
     pub(super) fn process(&mut self, target: usize, who: &Who<'_>, how: How, copy: CopyKind) {
         let Some(search) = self.searches.get_mut(target) else { return };
         let same = search.holders.iter().filter(|holder| holder.pid == who.pid && holder.mount_ns == who.ns);
@@ -67,6 +82,11 @@ impl Searches {
             return;
         }
         let known = same.clone().next().cloned();
+        let least = || (0..search.holders.len()).max_by_key(|at| search.holders.get(*at).map(|one| rank(one.copy)));
+        let displaced = (search.holders.len() >= self.at_most).then(least).flatten();
+        if displaced.is_some_and(|at| rank(search.holders[at].copy) <= rank(copy)) {
+            return;
+        }
         let holder = match known {
             Some(known) => Holder { how, copy, ..known },
             None => match facts(who) {
@@ -83,7 +103,10 @@ impl Searches {
                 None => return,
             },
         };
-        search.holders.push(holder);
+        match displaced {
+            Some(at) => search.holders[at] = holder,
+            None => search.holders.push(holder),
+        }
     }
 
     /// Notes the kernel itself, for a loop device.
@@ -94,12 +117,12 @@ impl Searches {
     }
 
     /// The answers, those that block first.
-    pub(super) fn finish(mut self, unreadable: u32, behind_unread_tables: u32, at_most: usize) -> Vec<HolderSearch> {
+    pub(super) fn finish(mut self, unreadable: u32, behind_unread_tables: u32) -> Vec<HolderSearch> {
         for search in &mut self.searches {
-            search.unreadable += unreadable + behind_unread_tables;
+            search.unreadable += unreadable + behind_unread_tables + self.cut_off;
             search.behind_unread_tables = behind_unread_tables;
             search.holders.sort_by_key(|holder| (rank(holder.copy), holder.pid));
-            search.holders.truncate(at_most);
+            search.holders.truncate(self.at_most);
         }
         self.searches
     }

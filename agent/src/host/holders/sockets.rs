@@ -7,12 +7,14 @@ use std::{
 };
 
 use super::{
-    scan::each_descriptor,
     searches::{Searches, Who},
     space::Space,
 };
 use crate::{
-    host::mounts::living,
+    host::{
+        descriptors::{self, Walk},
+        mounts::living,
+    },
     observation::{HostPath, How},
     sys::{self, ProcDir},
 };
@@ -28,8 +30,12 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
     for pid in &space.pids {
         let Ok(net) = ProcDir::open(*pid).and_then(|dir| dir.namespace("net")) else { continue };
         if seen.insert(net) {
-            let list = sys::read_capped(Path::new(&format!("/proc/{pid}/net/unix")), LIST_CAP);
-            names.extend(bound(&list.unwrap_or_default()).filter(|(_, path)| space.could_hold(path.as_bytes())));
+            match sys::read_capped(Path::new(&format!("/proc/{pid}/net/unix")), LIST_CAP) {
+                Ok(list) => names.extend(bound(&list).filter(|(_, path)| space.could_hold(path.as_bytes()))),
+                Err(error) if sys::is_gone(&error) => {}
+                // Longer than is read, or not to be seen: whoever is in there may have one.
+                Err(_) => found.walked(Walk::CutOff),
+            }
         }
     }
     if names.is_empty() {
@@ -38,12 +44,13 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
     for pid in &space.pids {
         let Ok((dir, ns)) = living(*pid) else { continue };
         let who = Who { pid: *pid, dir: &dir, ns };
-        each_descriptor(&dir, |fd, link| {
+        let walk = descriptors::each(&dir, found.end(), |fd, link| {
             let Some(path) = socket_inode(link).and_then(|inode| names.get(&inode)) else { return };
             for copy in space.copies_at(path) {
                 found.process(copy.target, &who, How::Fd { fd, path: path.clone() }, copy.kind);
             }
         });
+        found.walked(walk);
     }
 }
 

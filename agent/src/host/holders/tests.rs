@@ -211,6 +211,33 @@ fn a_detached_mount_of_the_same_file_system() {
     assert!(!stage.umount_is_busy());
 }
 
+/// One process more than is asked about would have taken 80 MB in paths.
+#[test]
+fn more_links_than_one_child_is_asked_about_are_not_kept_and_not_taken_for_none() {
+    let mut stage = Stage::new();
+    let (base, volume) = (stage.base.clone(), stage.volume.clone());
+    stage.ns.run(&format!("mount --make-private {base} && mount --bind {volume} {base}/else"));
+    stage.ns.spawn(&format!(
+        "bash -c 'ulimit -n 4096; for ((fd = 10; fd < 2600; fd++)); do eval \"exec $fd<{base}/else/file\"; done; \
+         touch {base}/opened; exec sleep 1000'"
+    ));
+    stage.ns.run(&format!("until [ -e {base}/opened ]; do sleep 0.05; done"));
+    stage.ns.run(&format!("umount -l {base}/else"));
+    let prober = Prober::new();
+    let before = stage.search().unreadable;
+    let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
+    assert_eq!((found.holders.len(), found.unreadable - before), (4, 1), "{:#?}", found.holders);
+}
+
+#[test]
+fn who_was_not_looked_at_in_time_may_hold_it() {
+    let mut stage = Stage::new();
+    stage.ns.spawn(&holding(&format!("{}/file", stage.volume)));
+    let found = stage.search_with(&Options { walk: Duration::ZERO, ..Options::default() });
+    assert_eq!((found.holders.len(), found.looked_at), (0, 0));
+    assert!(found.unreadable > 1, "{found:#?}");
+}
+
 #[test]
 fn several_targets_share_one_pass_and_keep_their_order() {
     let mut stage = Stage::new();

@@ -3,7 +3,12 @@
 //! Whoever takes its port while it is down is not it. So the port must be one that the kubelet itself listens on, and
 //! whoever answers there must have the key to the certificate that lies in the kubelet's own directory.
 
-use std::{collections::BTreeSet, ops::ControlFlow, path::Path};
+use std::{
+    collections::BTreeSet,
+    ops::ControlFlow,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use findings::ProcessId;
@@ -11,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{KubeletProcess, Settings};
 use crate::{
-    host::{HostRoot, holders::each_descriptor},
+    host::{HostRoot, descriptors},
     observation::{Fault, FaultKind, HostPath},
     sys::{self, ProcDir},
 };
@@ -76,11 +81,14 @@ fn first_certificate(pem: &str) -> Option<String> {
     BASE64_STANDARD.decode(&body).ok().map(|_| body)
 }
 
+/// The kubelet has some thousands of descriptors at most.
+const MOST: Duration = Duration::from_secs(1);
+
 /// Whether a process listens on this port.
 fn listens(pid: u32, port: u16) -> bool {
     let mut sockets = BTreeSet::new();
     if let Ok(dir) = ProcDir::open(pid) {
-        each_descriptor(&dir, |_, link| {
+        descriptors::each(&dir, Instant::now() + MOST, |_, link| {
             let inode = link.strip_prefix(b"socket:[").and_then(|rest| rest.strip_suffix(b"]"));
             sockets.extend(inode.and_then(|inode| str::from_utf8(inode).ok()?.parse::<u64>().ok()));
         });

@@ -1,0 +1,62 @@
+//! The descriptors of a process, for as long as there is time: processes that share one table (`CLONE_FILES`) cost a walk
+//! each, and one table may have a million.
+
+use std::{ops::ControlFlow, time::Instant};
+
+use crate::sys::{self, ProcDir};
+
+/// How far a walk came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// All were seen. Those of a process that ends meanwhile go.
+    Whole,
+    /// They may not be seen.
+    Denied,
+    /// Time was up, so there may be others.
+    CutOff,
+}
+
+/// Each descriptor of a process and where its link points, until `end`.
+pub fn each(dir: &ProcDir, end: Instant, mut see: impl FnMut(u32, &[u8])) -> Walk {
+    if Instant::now() >= end {
+        return Walk::CutOff;
+    }
+    let list = match dir.open_list("fd") {
+        Ok(list) => list,
+        Err(error) if sys::is_gone(&error) => return Walk::Whole,
+        Err(_) => return Walk::Denied,
+    };
+    let walked = list.each_link(|fd, link| {
+        if Instant::now() >= end {
+            return ControlFlow::Break(());
+        }
+        see(fd, link);
+        ControlFlow::Continue(())
+    });
+    // A list that breaks off is that of a process that ends.
+    if matches!(walked, Ok(ControlFlow::Break(()))) { Walk::CutOff } else { Walk::Whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, time::Duration};
+
+    use super::*;
+
+    #[test]
+    fn a_walk_ends_when_time_is_up() {
+        let _files = [(); 40].map(|()| File::open("/proc/self/stat").unwrap());
+        let me = ProcDir::open(std::process::id()).unwrap();
+        let mut seen = 0;
+        let end = Instant::now() + Duration::from_millis(20);
+        let walk = each(&me, end, |_, _| {
+            seen += 1;
+            std::thread::sleep(Duration::from_millis(15));
+        });
+        assert_eq!((walk, seen), (Walk::CutOff, 2));
+        let soon = || Instant::now() + Duration::from_secs(5);
+        assert_eq!(each(&me, soon(), |_, _| seen += 1), Walk::Whole);
+        assert!(seen > 40);
+        assert_eq!(each(&me, Instant::now(), |_, _| panic!("there is no time")), Walk::CutOff);
+    }
+}
