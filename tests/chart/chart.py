@@ -17,6 +17,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from helm_python import Chart, HelmError
 from helm_python.chart import lint
 from upgrade import check_kept
+from values import readme
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/chart"
@@ -149,26 +150,6 @@ def base():
         yield file, f"# Made from deploy/chart by tests/chart/run.sh --write.\n{text}"
 
 
-def readme():
-    """The chart's README: each value with its default and the comment above it."""
-    lines = ["# The chart", "", "Made from `values.yaml` by `tests/chart/run.sh --write`. How to install: "
-             "[deploy/README.md](../README.md).", "", "| value | default | |", "|---|---|---|"]
-    path, said = [], []
-    for line in (CHART / "values.yaml").read_text().splitlines()[1:]:
-        entry = re.match(r"^( *)([A-Za-z]\w*):(?: (.*))?$", line)
-        comment = re.match(r"^ *# (.*)$", line)
-        if comment:
-            said.append(comment[1])
-        elif entry:
-            depth = len(entry[1]) // 2
-            path = path[:depth] + [entry[2]]
-            if entry[3] is not None or said:
-                default = f"`{entry[3]}`" if entry[3] else ""
-                lines.append(f"| `{'.'.join(path)}` | {default} | {' '.join(said)} |")
-            said = []
-    return "deploy/chart/README.md", "\n".join(lines) + "\n"
-
-
 def rights():
     """What each program may do, which the fake API server of all tests enforces: every right that any value gives."""
     values = {
@@ -254,6 +235,24 @@ def check_details():
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
+def check_notes():
+    """Who installs is told of each image that cannot be pulled."""
+    own = {"image": {"repository": "r.example.com/own"}}
+    for values, expected in [({}, 2), ({"agent": own}, 1), ({"aggregator": own}, 1), ({"agent": own, "aggregator": own}, 0)]:
+        notes = render(values)[f"{NAME}/templates/NOTES.txt"]
+        assert notes.count("cannot be pulled") == expected, (values, notes)
+
+
+def check_runbooks():
+    """No alert leads to a page that nobody can open."""
+    try:
+        render({"prometheusRule": {"enabled": True}})
+    except HelmError as error:
+        assert "needs prometheusRule.runbooks" in str(error), error
+        return
+    sys.exit("the rules are rendered without an address of the runbooks")
+
+
 def check_alerts():
     """The rules survive the chart, and each links to a page that is there."""
     rules = yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"][0]["rules"]
@@ -271,7 +270,13 @@ def check_alerts():
             continue
         text = (ROOT / f"docs/{page}.md").read_text()
         assert anchor and f"\n## {name}\n" in text and anchor == f"#{name.lower()}", f"{name}: no runbook"
-    told = re.findall(r"^## (\w+)$", (ROOT / "docs/alerts.md").read_text(), re.M)
+    text = (ROOT / "docs/alerts.md").read_text()
+    # What the page tells who has no Helm to type.
+    typed = subprocess.run(["sh", "-c", re.search(r"^sed .*", text, re.M)[0]], cwd=ROOT, capture_output=True, check=True)
+    by_chart = render({"prometheusRule": {"enabled": True, "runbooks": "https://wiki.example.com/why-terminating/PAGE.html"}})
+    [rendered] = [it for it in objects(by_chart) if it["kind"] == "PrometheusRule"]
+    assert yaml.safe_load(typed.stdout) == rendered["spec"], "docs/alerts.md puts other addresses into the rules than the chart"
+    told = re.findall(r"^## (\w+)$", text, re.M)
     assert [it["alert"] for it in rules] == told, "docs/alerts.md tells other alerts than there are, or in another order"
 
 
@@ -370,6 +375,8 @@ def main():
         except HelmError:
             continue
         sys.exit(f"the schema does not refuse {json.dumps(values)}")
+    check_notes()
+    check_runbooks()
     check_rights()
     check_details()
     check_alerts()
