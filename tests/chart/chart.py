@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import yaml
+from fields import check_fields, lost_in
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -182,6 +183,8 @@ def check_set(name, values, expected):
         assert kinds.count(kind) == count, f"{name}: {kinds.count(kind)} {kind}, not {count}"
     names = [(it["apiVersion"], it["kind"], it["metadata"].get("namespace"), it["metadata"]["name"]) for it in found]
     assert len(set(names)) == len(names), f"{name}: something is there twice"
+    for it in found:
+        check_fields(it)
     return found
 
 
@@ -343,20 +346,6 @@ def check_dashboard():
     [rendered] = [it for it in objects(render(SETS["monitored"][0])) if it["kind"] == "ConfigMap"]
     assert rendered["data"] == {"why-terminating.json": text}
     assert rendered["metadata"]["labels"]["grafana_dashboard"] == "1"
-
-
-def lost_in(ours, taken, path):
-    if isinstance(ours, dict):
-        for key, value in ours.items():
-            known = isinstance(taken, dict) and key in taken
-            yield from lost_in(value, taken[key], f"{path}.{key}") if known else [f"{path}.{key}"]
-    elif isinstance(ours, list):
-        if len(ours) != len(taken):
-            yield path
-        for at, (value, other) in enumerate(zip(ours, taken)):
-            yield from lost_in(value, other, f"{path}[{at}]")
-    elif ours != taken:
-        yield path
 
 
 def main():
