@@ -19,7 +19,6 @@ import yaml
 from chart import NAME, ROOT, SETS, objects, render
 from fields import lost_in
 from kustomized import KUSTOMIZATIONS, kustomize
-from upgrade import kept, previous_chart
 
 RECORDING = ROOT / "tests/recordings/baseline"
 # What a cluster has that has these operators: group, version, plural, kind, whether in a namespace.
@@ -34,7 +33,8 @@ VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
 def recording(folder):
     """The recording of a real server, whose discovery tells of the operators' kinds too."""
-    index = json.loads((RECORDING / "index.json").read_text())
+    # That server was built by hand and has no version that Helm can compare; the fake has one.
+    index = [it for it in json.loads((RECORDING / "index.json").read_text()) if it["path"] != "/version"]
     for entry in index:
         entry["file"] = str(RECORDING / entry["file"])
     [aggregated] = [it for it in index if it["path"] == "/apis" and "APIGroupDiscoveryList" in it["accept"]]
@@ -100,24 +100,6 @@ def apply(kubectl, what, made):
         assert not lost and stored["metadata"]["uid"], f"{what}: not there as it was given: {lost}"
 
 
-def upgrade(kubectl, apiserver):
-    """From the last release to what is here, as far as a server without schemas can tell."""
-    with previous_chart() as previous, cluster(kubectl, apiserver) as command:
-        if previous is None:
-            print("upgrade: nothing has been released, so there is no chart to start from")
-            return
-        tag, chart = previous
-        before, now = objects(render({}, chart)), objects(render({}))
-        apply(command, tag, before)
-        apply(command, f"over {tag}", now)
-        keeps, changed = kept(now), {}
-        for key, it in kept(before).items():
-            if keeps.get(key) != it:
-                changed[key] = (it, keeps.get(key))
-        assert not changed, f"an upgrade from {tag} cannot keep {changed}"
-        print(f"upgrade: {len(keeps)} objects over those of {tag}, with their names and selectors")
-
-
 def main(kubectl, apiserver):
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}
     taken = 0
@@ -134,7 +116,7 @@ def main(kubectl, apiserver):
             apply(command, folder, made)
             taken += len(made)
     print(f"applied: {len(SETS)} sets of values and {len(KUSTOMIZATIONS)} kustomizations, {taken} objects taken and read back")
-    upgrade(kubectl, apiserver)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -11,4 +11,5 @@ sh tests/kubectl.sh
 [ -x "$target/debug/apiserver" ] || "${CARGO:-cargo}" build -q -p apiserver
 "$python" tests/chart/kustomized.py "$target/tools/kubectl"
 "$python" tests/chart/applied.py "$target/tools/kubectl" "$target/debug/apiserver"
+"$python" tests/chart/released.py "$target/tools/kubectl" "$target/debug/apiserver"
 sh tests/chart/alerts.sh "$python"
