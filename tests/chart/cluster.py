@@ -16,11 +16,9 @@ import time
 import yaml
 from chart import CHART, NAME, ROOT, SETS, objects, render
 from helm_python import Chart, Config
-from upgrade import previous_chart
+from upgrade import CHANGED, previous_chart
 
 WAIT = {"wait": "watcher", "timeout": 180}
-# What an upgrade changes in the end: each program starts anew.
-CHANGED = {"agent": {"podAnnotations": {"tried": "upgrade"}}, "aggregator": {"podAnnotations": {"tried": "upgrade"}}}
 
 
 def kubectl(*arguments, manifest=None, kubeconfig=None, check=True):

@@ -12,10 +12,7 @@ import sys
 from applied import cluster
 from chart import CHART, NAME
 from helm_python import Config, config
-from upgrade import kept, previous_chart
-
-# Where nothing has been released: itself, with what an upgrade then changes.
-CHANGED = {"agent": {"podAnnotations": {"tried": "upgrade"}}, "aggregator": {"podAnnotations": {"tried": "upgrade"}}}
+from upgrade import CHANGED, kept, previous_chart
 
 
 def without_schemas(pairs):
