@@ -30,7 +30,18 @@ need strace strace
 need fuser psmisc
 need fish fish
 need curl curl
-need chromium chromium
+# As tests/browser looks for it. Ubuntu packages none but as a snap.
+browser=""
+for name in chromium chromium-browser chromium-headless-shell google-chrome google-chrome-stable; do
+	! command -v $name >/dev/null 2>&1 || browser=$name
+done
+if [ -z "$browser" ]; then
+	if grep -q '^ID=ubuntu' /etc/os-release; then
+		echo "The page is looked at with Chromium, which Ubuntu has as a snap: \`snap install chromium\`" >&2
+		exit 1
+	fi
+	missing="$missing chromium"
+fi
 need cc build-essential
 [ -x /usr/lib/cni/loopback ] || [ -x /opt/cni/bin/loopback ] || missing="$missing containernetworking-plugins"
 # The images are built around a busybox without shared libraries.

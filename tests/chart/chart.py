@@ -11,11 +11,14 @@ import subprocess
 import sys
 
 import yaml
+from fields import check_fields, lost_in
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from helm_python import Chart, HelmError
 from helm_python.chart import lint
+from upgrade import check_kept
+from values import readme
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/chart"
@@ -132,8 +135,8 @@ NOT_SHOWN = {
 }
 
 
-def render(values):
-    return Chart.load(CHART).render(values, name=NAME, namespace=NAME)
+def render(values, chart=CHART):
+    return Chart.load(chart).render(values, name=NAME, namespace=NAME)
 
 
 def objects(rendered):
@@ -146,26 +149,6 @@ def base():
     for file, template in BASE_FILES.items():
         text = ONLY_HELM.sub("", rendered[f"{NAME}/templates/{template}"]).strip() + "\n"
         yield file, f"# Made from deploy/chart by tests/chart/run.sh --write.\n{text}"
-
-
-def readme():
-    """The chart's README: each value with its default and the comment above it."""
-    lines = ["# The chart", "", "Made from `values.yaml` by `tests/chart/run.sh --write`. How to install: "
-             "[deploy/README.md](../README.md).", "", "| value | default | |", "|---|---|---|"]
-    path, said = [], []
-    for line in (CHART / "values.yaml").read_text().splitlines()[1:]:
-        entry = re.match(r"^( *)([A-Za-z]\w*):(?: (.*))?$", line)
-        comment = re.match(r"^ *# (.*)$", line)
-        if comment:
-            said.append(comment[1])
-        elif entry:
-            depth = len(entry[1]) // 2
-            path = path[:depth] + [entry[2]]
-            if entry[3] is not None or said:
-                default = f"`{entry[3]}`" if entry[3] else ""
-                lines.append(f"| `{'.'.join(path)}` | {default} | {' '.join(said)} |")
-            said = []
-    return "deploy/chart/README.md", "\n".join(lines) + "\n"
 
 
 def rights():
@@ -200,6 +183,8 @@ def check_set(name, values, expected):
         assert kinds.count(kind) == count, f"{name}: {kinds.count(kind)} {kind}, not {count}"
     names = [(it["apiVersion"], it["kind"], it["metadata"].get("namespace"), it["metadata"]["name"]) for it in found]
     assert len(set(names)) == len(names), f"{name}: something is there twice"
+    for it in found:
+        check_fields(it)
     return found
 
 
@@ -251,10 +236,24 @@ def check_details():
         assert spec["securityContext"]["runAsNonRoot"] and spec["restartPolicy"] == "Never"
         [container] = spec["containers"]
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    # Selectors cannot be changed by an upgrade.
-    for component, it in {"agent": stacks, "aggregator": service}.items():
-        labels = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": component}
-        assert it["metadata"]["name"] == f"{NAME}-{component}" and it["spec"]["selector"]["matchLabels"] == labels
+
+
+def check_notes():
+    """Who installs is told of each image that cannot be pulled."""
+    own = {"image": {"repository": "r.example.com/own"}}
+    for values, expected in [({}, 2), ({"agent": own}, 1), ({"aggregator": own}, 1), ({"agent": own, "aggregator": own}, 0)]:
+        notes = render(values)[f"{NAME}/templates/NOTES.txt"]
+        assert notes.count("cannot be pulled") == expected, (values, notes)
+
+
+def check_runbooks():
+    """No alert leads to a page that nobody can open."""
+    try:
+        render({"prometheusRule": {"enabled": True}})
+    except HelmError as error:
+        assert "needs prometheusRule.runbooks" in str(error), error
+        return
+    sys.exit("the rules are rendered without an address of the runbooks")
 
 
 def check_alerts():
@@ -274,7 +273,13 @@ def check_alerts():
             continue
         text = (ROOT / f"docs/{page}.md").read_text()
         assert anchor and f"\n## {name}\n" in text and anchor == f"#{name.lower()}", f"{name}: no runbook"
-    told = re.findall(r"^## (\w+)$", (ROOT / "docs/alerts.md").read_text(), re.M)
+    text = (ROOT / "docs/alerts.md").read_text()
+    # What the page tells who has no Helm to type.
+    typed = subprocess.run(["sh", "-c", re.search(r"^sed .*", text, re.M)[0]], cwd=ROOT, capture_output=True, check=True)
+    by_chart = render({"prometheusRule": {"enabled": True, "runbooks": "https://wiki.example.com/why-terminating/PAGE.html"}})
+    [rendered] = [it for it in objects(by_chart) if it["kind"] == "PrometheusRule"]
+    assert yaml.safe_load(typed.stdout) == rendered["spec"], "docs/alerts.md puts other addresses into the rules than the chart"
+    told = re.findall(r"^## (\w+)$", text, re.M)
     assert [it["alert"] for it in rules] == told, "docs/alerts.md tells other alerts than there are, or in another order"
 
 
@@ -343,35 +348,24 @@ def check_dashboard():
     assert rendered["metadata"]["labels"]["grafana_dashboard"] == "1"
 
 
-def lost_in(ours, taken, path):
-    if isinstance(ours, dict):
-        for key, value in ours.items():
-            known = isinstance(taken, dict) and key in taken
-            yield from lost_in(value, taken[key], f"{path}.{key}") if known else [f"{path}.{key}"]
-    elif isinstance(ours, list):
-        if len(ours) != len(taken):
-            yield path
-        for at, (value, other) in enumerate(zip(ours, taken)):
-            yield from lost_in(value, other, f"{path}[{at}]")
-    elif ours != taken:
-        yield path
-
-
 def main():
     written = dict([*base(), readme(), rights()])
     if "--write" in sys.argv:
         for file, text in written.items():
             (ROOT / file).write_text(text)
         return
-    for name, (values, expected) in SETS.items():
-        found = check_set(name, values, expected)
+    rendered = {name: check_set(name, values, expected) for name, (values, expected) in SETS.items()}
+    for name, found in rendered.items():
         print(f"chart: {name}: {len(found)} objects")
+    check_kept(rendered.values())
     for values in REFUSED:
         try:
             render(values)
         except HelmError:
             continue
         sys.exit(f"the schema does not refuse {json.dumps(values)}")
+    check_notes()
+    check_runbooks()
     check_rights()
     check_details()
     check_alerts()

@@ -15,11 +15,10 @@ import time
 
 import yaml
 from chart import CHART, NAME, ROOT, SETS, objects, render
-from helm_python import Config
+from helm_python import Chart, Config
+from upgrade import CHANGED, previous_chart
 
 WAIT = {"wait": "watcher", "timeout": 180}
-# What an upgrade changes in the end: each program starts anew.
-CHANGED = {"agent": {"podAnnotations": {"tried": "upgrade"}}, "aggregator": {"podAnnotations": {"tried": "upgrade"}}}
 
 
 def kubectl(*arguments, manifest=None, kubeconfig=None, check=True):
@@ -171,13 +170,17 @@ def install():
     # The agent's level.
     kubectl("label", "namespace", NAME, "pod-security.kubernetes.io/enforce=privileged")
     dry_runs()
-    with Config(namespace=NAME) as config:
-        config.install(CHART, NAME, CHANGED, **WAIT)
+    with Config(namespace=NAME) as config, previous_chart() as previous:
+        tag, chart = previous or ("itself, as nothing has been released", CHART)
+        # The images at hand are of this version.
+        image = {"image": {"tag": Chart.load(CHART).metadata["appVersion"]}}
+        values = {component: {**changed, **image} for component, changed in CHANGED.items()}
+        config.install(chart, NAME, values, **WAIT)
         before = selectors()
         config.upgrade(CHART, NAME, {}, reset_values=True, **WAIT)
         assert selectors() == before and before, (selectors(), before)
         revisions = [it["revision"] if "revision" in it else it["version"] for it in config.history(NAME)]
-        print(f"helm: installed and upgraded, {len(revisions)} revisions, {len(before)} selectors as before")
+        print(f"helm: installed and upgraded from {tag}, {len(revisions)} revisions, {len(before)} selectors as before")
         helm_test(config)
     policies()
 

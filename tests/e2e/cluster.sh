@@ -67,6 +67,8 @@ remember() {
 }
 
 restore() {
+    # An older `up` wrote neither.
+    touch $state/settings $state/directories
     # There were none, so these are of pods that a kubelet did not live to take away.
     for logs in /var/log/pods /var/log/containers; do
         ! grep -qx $logs $state/directories || rm -rf $logs
