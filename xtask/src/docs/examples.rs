@@ -18,9 +18,9 @@ pub struct Example {
 }
 
 impl Example {
-    /// The answer for this cause, if a test keeps one: of a pod that was really stuck, else of a recorded cluster, else of
+    /// The answer for this cause: of a pod that was really stuck, else of a recorded cluster, else of
     /// what a test made.
-    pub fn of(root: &Path, cause: &Cause) -> Result<Option<Self>> {
+    pub fn of(root: &Path, cause: &Cause) -> Result<Self> {
         let best = match cause.diagnosis {
             Proven::Lab(name) => {
                 let made = format!("What `check` said on a node where lab scenario `{name}` was staged, really stuck:");
@@ -36,45 +36,40 @@ impl Example {
         // A scenario or a recording may prove what something else outranks in its answer.
         let best = best.and_then(|(file, made)| Some((fs::read_to_string(root.join(file)).ok()?, made)));
         let best = best.filter(|(text, _)| block(text, cause.id).is_some());
-        let Some((text, made)) = best.map_or_else(|| kept(root, cause), |best| Ok(Some(best)))? else {
-            return Ok(None);
-        };
+        let (text, made) = best.map_or_else(|| kept(root, cause), Ok)?;
         let output = block(&text, cause.id).with_context(|| format!("{}: its answer names another root", cause.id))?;
         if let Some(lack) = lacks(cause, &output) {
             bail!("{}: the answer that is kept is stale, it lacks {lack:?}: see tests/answers", cause.id);
         }
-        Ok(Some(Example { output, made }))
+        Ok(Example { output, made })
     }
 }
 
 /// What a test of the judgement keeps, and how it came about.
-fn kept(root: &Path, cause: &Cause) -> Result<Option<(String, String)>> {
+fn kept(root: &Path, cause: &Cause) -> Result<(String, String)> {
     let kind = if matches!(cause.area, Area::Cluster(_)) { "cluster" } else { "node" };
-    let file = root.join(format!("tests/answers/{kind}/{}.txt", cause.id));
-    if !file.exists() {
-        return Ok(None);
-    }
-    let text = fs::read_to_string(&file)?;
+    let file = format!("tests/answers/{kind}/{}.txt", cause.id);
+    let text = fs::read_to_string(root.join(&file)).with_context(|| {
+        format!("reading {file}: a test that names the cause keeps its answer with UPDATE_GOLDEN=1")
+    })?;
     let (head, text) = text.split_once("\n\n").context("a kept answer has no head")?;
     let test = head.split(' ').nth(1).context("a kept answer names no test")?;
     let module = test.split("::").next().unwrap_or_default();
     let made = match fs::read_to_string(root.join(format!("{THREADS}/{module}.rs"))) {
         Ok(thread) => {
             let link = thread.strip_prefix("//! ").and_then(|rest| rest.split_once('>')).map_or("", |(link, _)| link);
-            format!("What the plugin says of the objects of a user's thread, {link}>, on a recorded cluster:")
+            format!("What the plugin says of the objects of a user's thread, {link}>, set into a recorded cluster:")
         }
         Err(_) if kind == "cluster" => {
             format!(
-                "No cluster was recorded like this. What the plugin says of one that the test `{test}` makes of a recording:"
+                "Not recorded like this: what the plugin says of a recorded cluster as the test `{test}` changes it:"
             )
         }
         Err(_) => {
-            format!(
-                "The lab does not stage this. What the agent says of an observation that the test `{test}` makes by hand:"
-            )
+            format!("Not seen on a node: what the agent says of an observation that the test `{test}` makes by hand:")
         }
     };
-    Ok(Some((text.to_owned(), made)))
+    Ok((text.to_owned(), made))
 }
 
 /// The part that names this cause as a root: parts begin at the left edge, below an empty line. What a test renders without
@@ -129,7 +124,7 @@ mod tests {
     #[test]
     fn an_answer_with_other_words_than_the_entry_is_stale() {
         let cause = findings::cause::find("VolumeHeldByProcess").unwrap();
-        let shown = Example::of(&super::super::repository(), cause).unwrap().unwrap().output;
+        let shown = Example::of(&super::super::repository(), cause).unwrap().output;
         assert_eq!(lacks(cause, &shown), None);
         assert_eq!(lacks(cause, &shown.replace("data can be damaged", "x")), Some(cause.danger.breaks));
         assert!(lacks(cause, &shown.replace("wait: the", "x")).is_some());
