@@ -1,11 +1,11 @@
-//! The first screen: a block of at most six lines for each root cause, the oldest first. It is read at night; the
-//! whole chain of one root is a question further on.
+//! The first screen: a block of at most six parts for each root cause, the oldest first, each part a line where the
+//! terminal is wide enough. It is read at night; the whole chain of one root is a question further on.
 
 use std::collections::BTreeSet;
 
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{ObjectRef, Subject, known};
-use findings::render::{Page, Style, cut};
+use findings::render::{Page, Style};
 use findings::{Confidence, Thing, Verdict, clean, duration};
 
 use super::blocks::{Block, blocks};
@@ -17,6 +17,8 @@ const MOST_NAMES: usize = 3;
 const MOST_NOTES: usize = 3;
 /// Words of a root that are shorter are shown with what leads to it.
 const TELLING: usize = 30;
+/// A part that needs more lines of the terminal ends with `…`: a server may quote a page.
+const MOST_LINES: usize = 4;
 /// Where the lines of a block begin to tell.
 const COLUMN: usize = 8;
 
@@ -26,22 +28,22 @@ pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
     page.line(&head(report, width, style));
     for (index, block) in blocks(report).iter().enumerate() {
         page.gap();
-        one_block(&mut page, index + 1, block, width);
+        one_block(&mut page, index + 1, block);
     }
     let untold: Vec<&Held> = report.unexplained.iter().filter(|held| held.verdict > Verdict::Clear).collect();
     if let Some(first) = untold.first() {
         page.gap();
         let names: Vec<String> = untold.iter().map(|held| name(&held.thing)).collect();
         page.line(&format!("?  {}  {}", style.doubtful("CannotTell"), some(&names)));
-        line(&mut page, "", &first.words, width);
-        line(&mut page, "Next", "see below what could not be looked at, or name one of them: TYPE/NAME", width);
+        part(&mut page, "", &first.words);
+        part(&mut page, "Next", "see below what could not be looked at, or name one of them: TYPE/NAME");
     }
     let unknown = by_reason(&report.unknown);
     if !unknown.is_empty() {
         page.gap();
     }
     for same in unknown {
-        not_seen(&mut page, &same, width);
+        not_seen(&mut page, &same);
     }
     notes(&mut page, report);
     if !report.looked_at.is_empty() {
@@ -62,7 +64,7 @@ fn head(report: &ClusterReport, width: usize, style: Style) -> String {
     }
 }
 
-fn one_block(page: &mut Page, number: usize, block: &Block, width: usize) {
+fn one_block(page: &mut Page, number: usize, block: &Block) {
     let Some(root) = block.first() else { return };
     let style = page.style;
     let id = root.finding.cause.id;
@@ -74,13 +76,13 @@ fn one_block(page: &mut Page, number: usize, block: &Block, width: usize) {
         Verdict::CannotTell | Verdict::Stuck => block.age(),
     };
     page.line(format!("{number:<2} {id}  {}  {counted}  {age}", style.strong(&place(root))).trim_end());
-    line(page, "", &proof(block, root), width);
+    part(page, "", &proof(block, root));
     if let Some(missing) = root.finding.missing.as_ref().filter(|_| root.finding.confidence == Confidence::Probable) {
-        line(page, "Unseen", missing, width);
+        part(page, "Unseen", missing);
     }
     let names: Vec<String> = block.victims().iter().map(|held| name(&held.thing)).collect();
     if names != [place(root)] {
-        line(page, "Holds", &some(&names), width);
+        part(page, "Holds", &some(&names));
     }
     if let Some(step) =
         root.finding.remedy.steps.iter().find(|step| step.command.is_some()).or(root.finding.remedy.steps.first())
@@ -88,19 +90,17 @@ fn one_block(page: &mut Page, number: usize, block: &Block, width: usize) {
         let node = root.told_by.as_ref().map_or(String::new(), |by| format!("on {}: ", clean(&by.node, 253)));
         match &step.command {
             // Never cut: it is pasted.
-            Some(command) => {
-                page.line(&format!("   {:<width$}{node}{}", "Next", style.strong(command), width = COLUMN))
-            }
-            None => line(page, "Next", &format!("{node}{}", step.text), width),
+            Some(command) => page.line(&format!("   {:<COLUMN$}{node}{}", "Next", style.strong(command))),
+            None => part(page, "Next", &format!("{node}{}", step.text)),
         }
     }
-    line(page, "Never", &root.finding.remedy.dont, width);
+    part(page, "Never", &root.finding.remedy.dont);
 }
 
-/// One line of a block, which ends where the terminal does.
-fn line(page: &mut Page, head: &str, text: &str, width: usize) {
+/// One part of a block.
+fn part(page: &mut Page, head: &str, text: &str) {
     let lead = if head.is_empty() { "   ".to_owned() } else { format!("   {head:<COLUMN$}") };
-    page.line(&format!("{lead}{}", cut(text, width.saturating_sub(lead.len()).max(20))));
+    page.filled_at_most(MOST_LINES, &lead, text);
 }
 
 /// What proves it: the words of the root itself, which quote the server where it says anything.
@@ -178,14 +178,14 @@ fn some(names: &[String]) -> String {
     }
 }
 
-fn not_seen(page: &mut Page, same: &NotSeen, width: usize) {
+fn not_seen(page: &mut Page, same: &NotSeen) {
     let hides = same.all.iter().map(|one| one.hides.as_str()).find(|hides| !hides.is_empty());
     let hides = hides.map_or(String::new(), |hides| format!("; hides {hides}"));
     let text = match same.refusals.is_empty() {
         true => format!("{}: {}{hides}", some(&same.sources()), same.why()),
         false => format!("{}{hides}", same.why()),
     };
-    page.line(&format!("Unknown  {}", cut(&text, width.saturating_sub(9).max(20))));
+    page.filled_at_most(MOST_LINES, "Unknown  ", &text);
     if let Some(command) = same.command() {
         page.line(&format!("         {}", page.style.strong(&command)));
     }

@@ -52,19 +52,19 @@ fn the_chain_goes_on_to_the_process() {
             "Namespace exam-dstate: Terminating",
             "Pod exam-dstate/p: container c is still running",
             "Node node-a: Ready; its agent says",
-            "container app (containerd://306daa1b9c7b): RUNNING",
-            "pid 22717 cat: D",
-            "fuse mount /mnt/media (0:40, fuse.s3fs): 1 request",
+            "container c (containerd://31426e3c56e0): RUNNING",
+            "pid 15731 ls: D",
+            "fuse mount /mnt/media (0:41, fuse): 1 request",
             "pid 22655 s3fs: S",
         ],
     );
     let root = &looked.report.roots[0];
     let by = root.told_by.as_ref().unwrap();
-    assert_eq!((by.node.as_str(), by.seconds_ago, by.first_seen_seconds_ago), ("node-a", 12, Some(600)));
+    assert_eq!((by.node.as_str(), by.seconds_ago, by.first_seen_seconds_ago), ("node-a", 12, Some(25)));
     assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Proven));
     assert_eq!(root.finding.gate, Some(findings::Gate::ContainersStopped));
-    assert_eq!(looked.commands().last().unwrap(), "echo 1 > /sys/fs/fuse/connections/40/abort");
-    assert!(root.finding.evidence.iter().any(|one| one.source.starts_with("agent on node-a: /proc/22717/")));
+    assert_eq!(looked.commands().last().unwrap(), "echo 1 > /sys/fs/fuse/connections/41/abort");
+    assert!(root.finding.evidence.iter().any(|one| one.source.starts_with("agent on node-a: /proc/15731/")));
     assert!(looked.report.notes.is_empty(), "{:?}", looked.report.notes);
     assert_eq!(looked.requests.iter().filter(|path| path.starts_with(EVENTS)).count(), 1, "{:#?}", looked.requests);
 }
@@ -94,11 +94,14 @@ fn two_causes_at_one_gate_are_two_answers() {
 
 #[test]
 fn word_for_word() {
-    let both = recording("volumes-busy").told(Says::held(&[CWD, NESTED]).of_node());
-    for (name, world) in
-        [("joined-dstate-fuse", recording("dstate-fuse").told(Says::fuse(&[POD]))), ("joined-volumes-busy", both)]
-    {
-        let looked = look(world, everything());
+    let busy = || recording("volumes-busy");
+    let pod = object("pod", "node-scn", "cwd");
+    for (name, world, subject) in [
+        ("joined-dstate-fuse", recording("dstate-fuse").told(Says::fuse(&[POD])), everything()),
+        ("joined-pod-busy", busy().told(Says::held(&[CWD])), pod),
+        ("joined-volumes-busy", busy().told(Says::held(&[CWD, NESTED]).of_node()), everything()),
+    ] {
+        let looked = look(world, subject);
         for width in [80, 120] {
             let text = tree(&looked.report, Detail::Short, width, Style::Plain);
             crate::golden::assert_golden(&format!("{name}.{width}.txt"), &text);
@@ -233,7 +236,7 @@ proptest! {
         prop_assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
         let text = tree(&looked.report, Detail::Wide, 80, Style::Plain);
         prop_assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{:?}", text);
-        prop_assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/40/abort"]);
+        prop_assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/41/abort"]);
         let forged = joined(Says::forged(&[POD], "FuseServerNotResponding", json!({"connection": words[3]})));
         prop_assert!(forged.commands().iter().all(|command| !command.starts_with("echo") || is_number(&words[3])));
     }
@@ -397,7 +400,7 @@ fn no_foreign_command_is_told() {
 #[test]
 fn a_name_with_two_values_has_none() {
     let mut other = Says::fuse(&[POD]).named("node-a.2").at(5);
-    let annotation = other.carried.to_annotation().replace("\"connection\":\"40\"", "\"connection\":\"41\"");
+    let annotation = other.carried.to_annotation().replace("\"connection\":\"41\"", "\"connection\":\"40\"");
     other.annotation = Some(annotation);
     let looked = look(dstate().told(Says::fuse(&[POD])).told(other), everything());
     assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
@@ -407,7 +410,7 @@ fn a_name_with_two_values_has_none() {
 #[test]
 fn the_node_itself_is_asked_first() {
     let looked = joined(Says::fuse(&[POD]));
-    assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/40/abort"]);
+    assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/41/abort"]);
     let steps = &looked.report.roots[0].finding.remedy.steps;
     assert!(steps[1..].iter().all(|step| step.text.starts_with("As the agent of node-a says: ")), "{steps:#?}");
 }

@@ -6,9 +6,11 @@
 
 #[macro_use]
 mod entry;
+mod checks;
 mod cluster;
 mod node;
 
+pub use checks::{Check, checks};
 pub use cluster::*;
 pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Proven, UnknownCause, step};
 pub use node::*;

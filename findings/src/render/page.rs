@@ -2,7 +2,7 @@
 
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use super::Style;
+use super::{Style, cut};
 
 /// Text for a terminal, line by line.
 pub struct Page {
@@ -36,8 +36,21 @@ impl Page {
 
     /// Adds `text` after `head`; its further lines start below its first.
     pub fn filled(&mut self, head: &str, text: &str) {
+        self.filled_at_most(usize::MAX, head, text);
+    }
+
+    /// The same, and what would need more lines ends with `…`.
+    pub fn filled_at_most(&mut self, lines: usize, head: &str, text: &str) {
         let indent = head.chars().count();
-        for (index, part) in wrap(text, self.width.saturating_sub(indent)).iter().enumerate() {
+        let room = self.width.saturating_sub(indent);
+        let mut parts = wrap(text, room);
+        if parts.len() > lines {
+            parts.truncate(lines);
+            if let Some(last) = parts.last_mut() {
+                *last = cut(&format!("{last} …"), room);
+            }
+        }
+        for (index, part) in parts.iter().enumerate() {
             match index {
                 0 => self.line(&format!("{head}{part}")),
                 _ => self.line(&format!("{}{part}", " ".repeat(indent))),
@@ -70,6 +83,20 @@ mod tests {
         assert_eq!(wrap("twenty columns at the least", 20), ["twenty columns at", "the least"]);
         assert_eq!(wrap("/a/path/longer-than-a-line x", 20), ["/a/path/longer-than-a-line", "x"]);
         assert_eq!(wrap("", 20), [""]);
+    }
+
+    #[test]
+    fn what_needs_more_lines_says_that_it_goes_on() {
+        let at_most = |lines, text: &str| {
+            let mut page = Page::new(40, Style::Plain);
+            page.filled_at_most(lines, "Note  ", text);
+            page.finish()
+        };
+        let text = "a text that is longer than two lines of forty columns, and goes on for some words";
+        assert_eq!(at_most(3, text).lines().last(), Some("      on for some words"));
+        let cut = "Note  a text that is longer than two\n      lines of forty columns, and goes …\n";
+        assert_eq!(at_most(2, text), cut);
+        assert_eq!(at_most(1, "short"), "Note  short\n");
     }
 
     #[test]

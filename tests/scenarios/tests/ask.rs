@@ -43,6 +43,11 @@ pub fn check_with(node: &Node, flags: &[&str]) -> anyhow::Result<Answer> {
     Ok(Answer { report: read(&json)?, text, code })
 }
 
+/// What a person sees who types `check`.
+pub fn shown(node: &Node) -> anyhow::Result<String> {
+    Ok(run(node, &[], "table")?.0)
+}
+
 /// Runs `judge` on a saved observation.
 pub fn judge(file: &str) -> anyhow::Result<Answer> {
     let done = Command::new(binary()?).args(["judge", file, "-o", "json"]).output().context("run judge")?;

@@ -8,6 +8,7 @@ mod container;
 mod cure;
 mod false_kubelets;
 mod force;
+mod kept;
 mod kubectl;
 mod page;
 mod running;
@@ -85,6 +86,7 @@ fn run(scenario: &Scenario) -> anyhow::Result<()> {
     let staged = (scenario.stage)(&node).context("stage the situation")?;
     let answer = ask::check(&node)?;
     compare::expected(&staged, &answer).with_context(|| format!("the answer was:\n{}", answer.text))?;
+    kept::names_what_is_staged(scenario, &node, &staged)?;
     cure::apply(scenario, &node, &staged, &answer).with_context(|| format!("the answer was:\n{}", answer.text))?;
     if staged.ends {
         for pod in &staged.pods {

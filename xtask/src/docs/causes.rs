@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use findings::cause::all;
+use findings::cause::{Check, all, checks};
 use findings::{Advice, Area, Cause, ClusterArea, Gate, Proven};
 
-use super::examples::{Example, Examples};
+use super::examples::Example;
 use super::{Page, cell, text};
 
 const INDEX: &str = "docs/causes.md";
@@ -33,10 +33,9 @@ by the time it is typed, its pid may be another's (`{start}` is field 22 of its 
 
 /// The index and the pages.
 pub fn pages(root: &Path) -> Result<Vec<Page>> {
-    let examples = Examples::read(root)?;
     let mut pages = vec![Page::new(INDEX, index()?)];
     for cause in listed() {
-        pages.push(Page::new(format!("{FOLDER}/{}.md", cause.id), page(cause, examples.of(cause))?));
+        pages.push(Page::new(format!("{FOLDER}/{}.md", cause.id), page(cause, &Example::of(root, cause)?)?));
     }
     Ok(pages)
 }
@@ -73,7 +72,7 @@ fn index() -> Result<String> {
     Ok(page)
 }
 
-fn page(cause: &Cause, example: Option<&Example>) -> Result<String> {
+fn page(cause: &'static Cause, Example { output, made }: &Example) -> Result<String> {
     let Cause { id, area, title, meaning, proof, safe, danger, sources, event_reason, .. } = cause;
     let place = match area {
         Area::Gate(gate) => format!("Gate: {gate}."),
@@ -83,10 +82,8 @@ fn page(cause: &Cause, example: Option<&Example>) -> Result<String> {
     let mut page = format!("{MADE}\n\n# {id}\n\n");
     writeln!(page, "**{}.** {place} Event reason: `{event_reason}`.\n\n{}", text(title), text(meaning))?;
     writeln!(page, "\n## How it is proven\n\n{}", text(proof))?;
-    if let Some(Example { output, file }) = example {
-        writeln!(page, "\nAn answer, as a test holds it (`{file}`):\n\n```\n{output}\n```")?;
-    }
-    writeln!(page, "\n## What to check\n\n{}", look(cause))?;
+    writeln!(page, "\n## An answer\n\n{made}\n\n```\n{output}\n```")?;
+    write!(page, "\n## What to check\n\n{}", look(cause))?;
     writeln!(page, "\n## Do\n")?;
     for (number, advice) in (1..).zip(safe.iter()) {
         step(&mut page, number, advice)?;
@@ -99,7 +96,7 @@ fn page(cause: &Cause, example: Option<&Example>) -> Result<String> {
 }
 
 /// The command that shows it, and its evidence, as it is now: what a metric or an Event says may be old.
-fn look(cause: &Cause) -> String {
+fn look(cause: &'static Cause) -> String {
     let ask = match cause.area {
         Area::Cluster(_) => "kubectl why-terminating -o wide    # the chain of each root, with which object said what",
         Area::Gate(_) | Area::Node => {
@@ -107,10 +104,19 @@ fn look(cause: &Cause) -> String {
              kubectl why-terminating POD -n NAMESPACE -o wide    # from anywhere: the same as the agent last told"
         }
     };
-    format!(
-        "```sh\n{}\n```\n\nWhat is proven and what is only probable is said there, and what could not be looked at.",
-        ask.replace("POD", "pod/NAME")
-    )
+    let ask = ask.replace("POD", "pod/NAME");
+    let by_hand = match cause.area {
+        Area::Cluster(_) => "By hand, only reading:",
+        Area::Gate(_) | Area::Node => "By hand, only reading, and nothing that hangs at a dead mount:",
+    };
+    let mut look = format!(
+        "```sh\n{ask}\n```\n\nWhat is proven and what is only probable is said there, and what could not be looked at. \
+         {by_hand}\n"
+    );
+    for Check { shows, command } in checks(cause) {
+        look.push_str(&format!("\n- {}:\n\n  ```sh\n  {command}\n  ```\n", text(shows)));
+    }
+    look
 }
 
 fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
@@ -160,10 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_shown_where_a_test_holds_one() {
+    fn each_page_shows_an_answer_of_its_cause() {
         let pages = pages(&super::super::repository()).unwrap();
-        let shown = |id: &str| pages.iter().find(|page| page.path == format!("docs/causes/{id}.md")).unwrap();
-        assert!(shown("NodeUnreachable").text.contains("ROOT CAUSE NodeUnreachable"));
-        assert!(shown("ZombieHeldByTracer").text.contains("pid 4242 gdb"));
+        for cause in all() {
+            let page = pages.iter().find(|page| page.path == format!("docs/causes/{}.md", cause.id)).unwrap();
+            assert!(page.text.contains(&format!("ROOT CAUSE {}:", cause.id)), "{}", cause.id);
+        }
     }
 }

@@ -42,6 +42,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("What was seen on which versions", "seen-on.md"),
             ("What it endures", "soak.md"),
             ("What it costs", "benchmarks.md"),
+            ("What other tools show", "compared.md"),
             ("What it depends on", "dependencies.md"),
             ("Releasing it", "release.md"),
         ],

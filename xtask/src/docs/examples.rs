@@ -1,70 +1,132 @@
-//! Answers that tests hold, to be shown on the page of the cause that they name.
+//! Answers that tests hold, each to be shown on the page of the cause that it names as the root.
 
-use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use findings::Cause;
+use anyhow::{Context, Result, bail};
+use findings::{Advice, Area, Cause, Proven};
 
-/// What the plugin says of what real API servers answered.
-const CLUSTER: (&str, &str) = ("aggregator/tests/golden", ".80.txt");
-/// What the agent's judgement says of saved observations.
-const NODE: (&str, &str) = ("tests/adversary", ".answer");
+/// Where the answers to real threads are tested.
+const THREADS: &str = "aggregator/tests/threads";
 
 /// An answer.
 pub struct Example {
+    /// The part of it that is about this cause.
     pub output: String,
-    /// Where it stands, relative to the repository.
-    pub file: String,
+    /// How it came about, as a sentence that ends with a colon.
+    pub made: String,
 }
 
-/// The shortest answer for each cause.
-pub struct Examples(BTreeMap<String, Example>);
-
-impl Examples {
-    pub fn read(root: &Path) -> Result<Self> {
-        let mut shortest: BTreeMap<String, Example> = BTreeMap::new();
-        let mut keep = |id: &str, output: &str, file: &str| {
-            if shortest.get(id).is_none_or(|known| output.len() < known.output.len()) {
-                let example = Example { output: output.trim_end().to_owned(), file: file.to_owned() };
-                shortest.insert(id.to_owned(), example);
+impl Example {
+    /// The answer for this cause: of a pod that was really stuck, else of a recorded cluster, else of
+    /// what a test made.
+    pub fn of(root: &Path, cause: &Cause) -> Result<Self> {
+        let best = match cause.diagnosis {
+            Proven::Lab(name) => {
+                let made = format!("What `check` said on a node where lab scenario `{name}` was staged, really stuck:");
+                Some((format!("tests/answers/lab/{name}.txt"), made))
             }
+            Proven::Recording(name) => {
+                let made =
+                    format!("What the plugin says of what a real API server answered (`tests/recordings/{name}`):");
+                Some((format!("aggregator/tests/golden/{name}.80.txt"), made))
+            }
+            Proven::Typed | Proven::Observation | Proven::Untested => None,
         };
-        for (file, text) in texts(root, NODE)? {
-            // The first line says whether the answer is the right one.
-            let Some(answer) = text.strip_prefix("right\n\n") else { continue };
-            for id in answer.lines().filter_map(found) {
-                keep(id, answer, &file);
-            }
+        // A scenario or a recording may prove what something else outranks in its answer.
+        let best = best.and_then(|(file, made)| Some((fs::read_to_string(root.join(file)).ok()?, made)));
+        let best = best.filter(|(text, _)| block(text, cause.id).is_some());
+        let (text, made) = best.map_or_else(|| kept(root, cause), Ok)?;
+        let output = block(&text, cause.id).with_context(|| format!("{}: its answer names another root", cause.id))?;
+        if let Some(lack) = lacks(cause, &output) {
+            bail!("{}: the answer that is kept is stale, it lacks {lack:?}: see tests/answers", cause.id);
         }
-        for (file, text) in texts(root, CLUSTER)?.into_iter().filter(|(file, _)| !file.contains(".screen.")) {
-            for rest in text.split("ROOT CAUSE ").skip(1) {
-                keep(rest.split([':', '\n']).next().unwrap_or_default(), &text, &file);
-            }
-        }
-        Ok(Examples(shortest))
-    }
-
-    pub fn of(&self, cause: &Cause) -> Option<&Example> {
-        self.0.get(cause.id)
+        Ok(Example { output, made })
     }
 }
 
-/// The cause in a line like `  ZombieHeldByTracer Proven`.
-fn found(line: &str) -> Option<&str> {
-    let (id, confidence) = line.strip_prefix("  ")?.split_once(' ')?;
-    matches!(confidence, "Proven" | "Probable").then_some(id)
+/// What a test of the judgement keeps, and how it came about.
+fn kept(root: &Path, cause: &Cause) -> Result<(String, String)> {
+    let kind = if matches!(cause.area, Area::Cluster(_)) { "cluster" } else { "node" };
+    let file = format!("tests/answers/{kind}/{}.txt", cause.id);
+    let text = fs::read_to_string(root.join(&file)).with_context(|| {
+        format!("reading {file}: a test that names the cause keeps its answer with UPDATE_GOLDEN=1")
+    })?;
+    let (head, text) = text.split_once("\n\n").context("a kept answer has no head")?;
+    let test = head.split(' ').nth(1).context("a kept answer names no test")?;
+    let module = test.split("::").next().unwrap_or_default();
+    let made = match fs::read_to_string(root.join(format!("{THREADS}/{module}.rs"))) {
+        Ok(thread) => {
+            let link = thread.strip_prefix("//! ").and_then(|rest| rest.split_once('>')).map_or("", |(link, _)| link);
+            format!("What the plugin says of the objects of a user's thread, {link}>, set into a recorded cluster:")
+        }
+        Err(_) if kind == "cluster" => {
+            format!(
+                "Not recorded like this: what the plugin says of a recorded cluster as the test `{test}` changes it:"
+            )
+        }
+        Err(_) => {
+            format!("Not seen on a node: what the agent says of an observation that the test `{test}` makes by hand:")
+        }
+    };
+    Ok((text.to_owned(), made))
 }
 
-/// The files with this ending, in the order of their names.
-fn texts(root: &Path, (folder, ending): (&str, &str)) -> Result<BTreeMap<String, String>> {
-    let mut texts = BTreeMap::new();
-    for entry in std::fs::read_dir(root.join(folder)).with_context(|| format!("reading {folder}"))? {
-        let file = format!("{folder}/{}", entry?.file_name().to_string_lossy());
-        if file.ends_with(ending) {
-            let text = std::fs::read_to_string(root.join(&file)).with_context(|| format!("reading {file}"))?;
-            texts.insert(file, text);
+/// The part that names this cause as a root: parts begin at the left edge, below an empty line. What a test renders without
+/// a head is one part.
+fn block(text: &str, id: &str) -> Option<String> {
+    let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
+    let mut is_below_gap = false;
+    for line in text.lines() {
+        if is_below_gap && line.starts_with(|c: char| !c.is_whitespace()) {
+            blocks.push(Vec::new());
         }
+        is_below_gap = line.is_empty();
+        blocks.last_mut()?.push(line);
     }
-    Ok(texts)
+    let root = format!("ROOT CAUSE {id}:");
+    let lines = blocks.into_iter().find(|lines| lines.iter().any(|line| line.contains(&root)))?;
+    Some(lines.join("\n").trim_end().to_owned())
+}
+
+/// Words of the entry that its answer does not have: it was given before they were changed.
+fn lacks<'a>(cause: &'a Cause, output: &str) -> Option<&'a str> {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = words(output);
+    let steps = cause.safe.iter().filter(|step| !step.if_known).flat_map(fixed);
+    // What a finalizer's removal breaks is said by the finalizer's own entry.
+    let breaks = (!matches!(cause.area, Area::Cluster(_))).then_some(cause.danger.breaks);
+    steps.chain([cause.danger.action]).chain(breaks).find(|part| !shown.contains(&words(part)))
+}
+
+/// What stands between the placeholders of a step's text.
+fn fixed(step: &'static Advice) -> impl Iterator<Item = &'static str> {
+    step.text.split('{').enumerate().map(|(at, part)| match at {
+        0 => part,
+        _ => part.split_once('}').map_or(part, |(_, rest)| rest),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "2 objects stuck\n\nPod a: Stuck\n\n  x   ROOT CAUSE One: it\n\n  Do  y\n\nPod b: Stuck\n  ROOT CAUSE \
+        Two: it\n\nNote  z\n";
+
+    #[test]
+    fn an_answer_is_cut_to_what_its_root_is_about() {
+        assert_eq!(block(TEXT, "One").unwrap(), "Pod a: Stuck\n\n  x   ROOT CAUSE One: it\n\n  Do  y");
+        assert_eq!(block(TEXT, "Two").unwrap(), "Pod b: Stuck\n  ROOT CAUSE Two: it");
+        assert_eq!(block(TEXT, "On"), None);
+    }
+
+    #[test]
+    fn an_answer_with_other_words_than_the_entry_is_stale() {
+        let cause = findings::cause::find("VolumeHeldByProcess").unwrap();
+        let shown = Example::of(&super::super::repository(), cause).unwrap().output;
+        assert_eq!(lacks(cause, &shown), None);
+        assert_eq!(lacks(cause, &shown.replace("data can be damaged", "x")), Some(cause.danger.breaks));
+        assert!(lacks(cause, &shown.replace("wait: the", "x")).is_some());
+    }
 }

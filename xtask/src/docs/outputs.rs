@@ -14,6 +14,7 @@ const PAGES: &[&str] = &[
     "docs/answers/csi-unmount.md",
     "docs/answers/node-gone.md",
     "docs/answers/drain.md",
+    "docs/compared.md",
 ];
 const MARK: &str = "<!-- output: ";
 

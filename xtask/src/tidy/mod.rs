@@ -1,5 +1,6 @@
 //! The repository's own rules.
 
+mod answers;
 mod diagnosis;
 mod finders;
 mod fuzz;
@@ -31,6 +32,7 @@ pub fn run(root: &Path) -> Result<()> {
     broken.extend(size::check(&sources));
     broken.extend(registry::check());
     broken.extend(scenarios::check(&sources));
+    broken.extend(answers::check(&sources));
     broken.extend(diagnosis::check(&sources));
     broken.extend(messages::check(&sources));
     broken.extend(threats::check(&sources));

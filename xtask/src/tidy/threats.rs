@@ -40,7 +40,7 @@ fn tests(row: &str) -> impl Iterator<Item = &str> {
 
 impl Source {
     /// A function that is a test, or a scenario of this name.
-    fn has_test(&self, name: &str) -> bool {
+    pub fn has_test(&self, name: &str) -> bool {
         let is_test = |attributes: &str| {
             // The last thing before it but for other attributes.
             let end = attributes.rfind('}').map_or(0, |end| end + 1);

@@ -360,6 +360,8 @@ pub fn causes(seen: &Observation) -> Vec<&'static str> {
     #[cfg(test)]
     crate::plan::tests::check(seen);
     let report = crate::gates::judge(seen);
+    #[cfg(test)]
+    kept(&report);
     report.pods.iter().flat_map(|pod| &pod.findings).map(|finding| finding.cause.0.id).collect()
 }
 
@@ -367,7 +369,34 @@ pub fn causes(seen: &Observation) -> Vec<&'static str> {
 pub fn node_causes(seen: &Observation) -> Vec<&'static str> {
     #[cfg(test)]
     crate::plan::tests::check(seen);
-    crate::gates::judge(seen).node_findings.iter().map(|found| found.finding.cause.0.id).collect()
+    let report = crate::gates::judge(seen);
+    #[cfg(test)]
+    kept(&report);
+    report.node_findings.iter().map(|found| found.finding.cause.0.id).collect()
+}
+
+/// What names a cause that no scenario shows is an answer for its page.
+#[cfg(test)]
+fn kept(report: &findings::NodeReport) {
+    use findings::render::{self, Detail, Page, Style};
+    use findings::{Confidence, Proven, Verdict};
+    let Some(test) = answers::asked_by() else { return };
+    let of_pods = report.pods.iter().flat_map(|pod| pod.findings.iter().map(move |finding| (finding, pod.verdict)));
+    let of_node = report.node_findings.iter().map(|found| (&found.finding, report.verdict));
+    let all: Vec<_> = of_pods.chain(of_node).collect();
+    for (finding, verdict) in &all {
+        let cause = finding.cause.id;
+        if matches!(finding.cause.diagnosis, Proven::Lab(scenario) if answers::is_shown_by(scenario, cause)) {
+            continue;
+        }
+        let mut page = Page::new(80, Style::Plain);
+        render::finding(&mut page, finding);
+        page.gap();
+        render::remedy(&mut page, finding, "why-terminating-agent", Detail::Short);
+        let faults = [all.len() > 1, *verdict != Verdict::Stuck, finding.confidence != Confidence::Proven];
+        let answer = answers::Answer { cause, faults: &faults, text: &page.finish() };
+        answers::is_as_kept(&answers::folder("node"), &test, &answer);
+    }
 }
 
 /// Judges, and gives the verdict of the only pod.

@@ -22,18 +22,18 @@ fn finding(cause: &'static Cause, gate: Gate, mut chain: Vec<Link>, values: &Val
 
 /// A container's process waits for a FUSE server.
 pub fn fuse_server_not_responding() -> Finding {
-    let id = "306daa1b9c7b";
+    let id = "31426e3c56e0";
     let chain = vec![
         Link::new(
-            Subject::new(format!("container app (containerd://{id})"), Thing::container(id, "app")),
+            Subject::new(format!("container c (containerd://{id})"), Thing::container(id, "c")),
             "RUNNING in the CRI",
         ),
         Link::new(
-            Subject::new("pid 22717 cat", Thing::process(22717, "cat", 'D')),
+            Subject::new("pid 15731 ls", Thing::process(15731, "ls", 'D')),
             "D (uninterruptible) in request_wait_answer, SIGKILL pending",
         ),
         Link::new(
-            Subject::new("fuse mount /mnt/media (0:40, fuse.s3fs)", Thing::mount("/mnt/media", "0:40", "fuse.s3fs")),
+            Subject::new("fuse mount /mnt/media (0:41, fuse)", Thing::mount("/mnt/media", "0:41", "fuse")),
             "1 request waiting",
         ),
         Link::new(
@@ -41,8 +41,8 @@ pub fn fuse_server_not_responding() -> Finding {
             "S (sleeping) in fuse_dev_do_read, of unit s3fs.service",
         ),
     ];
-    let values = Values::new().with(Placeholder::Connection, 40);
-    let seen = ("/proc/22717/wchan", "request_wait_answer");
+    let values = Values::new().with(Placeholder::Connection, 41);
+    let seen = ("/proc/15731/wchan", "request_wait_answer");
     finding(&cause::FUSE_SERVER_NOT_RESPONDING, Gate::ContainersStopped, chain, &values, seen)
 }
 

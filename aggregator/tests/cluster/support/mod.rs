@@ -3,6 +3,7 @@
 mod build;
 mod found;
 mod kept;
+mod pages;
 mod product;
 mod reports;
 mod says;
@@ -117,6 +118,7 @@ pub fn look_with(world: World, subject: Subject, change: impl FnOnce(&mut State)
     });
     let report = judge(&state);
     kept::is_as_judged_anew(&state, &report);
+    pages::is_as_kept(&report);
     let looked = Looked { state, report, requests: requests(&store) };
     for command in looked.commands() {
         let destroys = ["delete namespace", "delete crd", "--force", "patch", "--grace-period"];

@@ -12,7 +12,8 @@ pub struct Says {
     pub kind: &'static str,
     pub node_uid: String,
     related: bool,
-    /// Seconds ago.
+    /// Seconds ago that it was first seen: after the deadlines of the recorded pods.
+    since: i64,
     written: i64,
     renewed: Option<i64>,
     pub carried: Carried,
@@ -33,6 +34,7 @@ impl Says {
             kind: "Warning",
             node_uid: "d9be1216-b059-46c7-a8c9-a06dce105d8b".to_owned(),
             related: true,
+            since: 25,
             written: 12,
             renewed: None,
             carried: carried(pods, finding),
@@ -72,7 +74,7 @@ impl Says {
 
     /// The Event; `ago` says what time it was so many seconds ago.
     pub fn event(mut self, ago: impl Fn(i64) -> String) -> Value {
-        self.carried.since = ago(600);
+        self.carried.since = ago(self.since.max(self.written));
         self.carried.seen = ago(self.written);
         let annotation = self.annotation.unwrap_or_else(|| self.carried.to_annotation());
         let mut event = json!({
