@@ -266,7 +266,8 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         .evidence("search for holders", "no process holds the mount")
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
-        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        // Where a server is needed, umount waits for it as the driver may have done.
+        .name_if(if mount.needs_server() { Placeholder::Mount } else { Placeholder::Path }, mount.mount_point.as_str())
         .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
         .root(mount.mount_point.show());
     Some(tries::tell(view, tries.as_ref(), found).finish())
@@ -540,6 +541,22 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         since(&mut seen, Seen::Seen(sample::NOW + 900));
         assert_eq!(causes(&seen), ["CsiDriverBack"]);
+    }
+
+    #[test]
+    fn nobody_is_told_to_unmount_what_may_wait_for_its_server() {
+        let steps = |fs_type: &str| {
+            let seen = sample::mounted(fs_type);
+            assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+            let remedy = crate::gates::judge(&seen).pods.remove(0).findings.remove(0).remedy;
+            let is_umount = |run: &String| run.starts_with("umount ");
+            let unmounts = remedy.steps.iter().filter_map(|step| step.command.as_ref()).any(is_umount);
+            (unmounts, remedy.steps.iter().any(|step| step.text.contains("waits for its server")))
+        };
+        assert_eq!(steps("ext4"), (true, false));
+        for served in ["nfs4", "cifs", "ceph", "9p"] {
+            assert_eq!(steps(served), (false, true), "{served}");
+        }
     }
 
     /// Its registrar runs on, and it has gone with its socket.

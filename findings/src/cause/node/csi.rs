@@ -92,7 +92,9 @@ causes! {
             kubelet's /metrics tell where they may be read.")
         .safe(&[
             step("Unmount the target; a plain umount writes everything back and refuses a mount in use")
-                .run("umount {path}").lab("csi-left-mounted"),
+                .run("umount {path}").lab("csi-left-mounted").if_known(),
+            step("See first that the server of {mount} answers and repair it if not; then unmount it as its driver would: \
+                an umount of this file system waits for its server").if_known(),
             step("When the pod is gone from the API, move the kubelet's note out of the way, into a new directory \
                 below /var/tmp: the kubelet has forgotten the volume, and its clean-up refuses to delete files")
                 .run("test -f {vol_data} && mv {vol_data} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"")
