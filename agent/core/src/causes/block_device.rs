@@ -120,6 +120,9 @@ fn state(device: &BlockDevice) -> String {
     if device.stands_still() {
         words.push("none finished between two looks".to_owned());
     }
+    if device.finishes() {
+        words.push("it finishes some".to_owned());
+    }
     if words.is_empty() { "the kernel tells nothing of it".to_owned() } else { clean(&words.join(", "), 160) }
 }
 
@@ -213,6 +216,7 @@ mod tests {
             assert_eq!(says_none(&finding), of_map == [700, 700], "{:?}", finding.missing);
             let says: Vec<&str> = finding.evidence.iter().map(|one| one.says.as_str()).collect();
             assert!(says.iter().any(|says| says.starts_with("offline, ")), "{says:?}");
+            assert!(says.contains(&"running, 2 requests in flight, it finishes some"), "{says:?}");
             // The same where the paths were told without what is built on what.
             seen.block_stacks[0].devices[0].below.clear();
             assert_eq!(judge(&seen).pods[0].findings[0].root, finding.root);
