@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use findings::PodUid;
+use findings::{NodeReport, PodUid};
 
 use super::Instant;
-use agent_core::observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Heard, Seen, Source};
+use agent_core::{
+    causes::csi,
+    observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Heard, Seen, Source},
+};
 
 /// A watch that is broken for so long is no word of now.
 const FRESH: Duration = Duration::from_secs(20);
@@ -48,6 +51,8 @@ pub struct Index {
     forgotten: BTreeMap<PodUid, u64>,
     /// When the first list was complete, by the wall.
     heard_since_ms: Option<u64>,
+    /// When the CSI driver that a pod waits for was first seen to be just back, by the wall.
+    driver_back: BTreeMap<PodUid, u64>,
 }
 
 /// Of more pods that are gone it is not remembered when; nothing of most is left here.
@@ -161,6 +166,15 @@ impl Index {
         Known { pod, deadline }
     }
 
+    /// Takes in what was judged: a driver that comes back again and again is not to be waited for each time.
+    pub fn judged(&mut self, report: &NodeReport, now: Instant) {
+        let judged = |uid: &PodUid| report.pods.iter().any(|pod| pod.pod.uid == *uid);
+        self.driver_back.retain(|uid, _| self.pods.contains_key(uid) || judged(uid));
+        for pod in report.pods.iter().filter(|pod| csi::is_awaited(&pod.findings)) {
+            self.driver_back.entry(pod.pod.uid.clone()).or_insert(now.wall_ms);
+        }
+    }
+
     /// Takes in what the API server says of the Node.
     pub fn take_node(&mut self, node: NodeInfo) {
         self.node = Some(node);
@@ -216,6 +230,7 @@ impl Index {
                 since_ms: self.heard_since_ms,
                 ready_since_ms: node.as_ref().and_then(|node| node.ready_since_ms),
                 server_ahead_ms: node.and_then(|node| node.server_ahead_ms),
+                driver_back: self.driver_back.clone(),
             }),
             stale,
         })

@@ -34,10 +34,10 @@ fn stack(sysfs: &Path, mounted: Dev) -> Option<BlockStack> {
     while let Some(name) = names.get(at).cloned().filter(|_| at < MAX_DEVICES) {
         let of = sysfs.join("class/block").join(&name);
         let below = below(&of);
-        names.extend(below.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        names.extend(below.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
         let counters = counters(&of);
         let (in_flight, finished) = (counters.in_flight, [counters.finished, None]);
-        devices.push(BlockDevice { kind: kind(&of), name, in_flight, finished });
+        devices.push(BlockDevice { kind: kind(&of), name, in_flight, finished, below });
         at += 1;
     }
     Some(BlockStack { mounted, devices })
@@ -130,6 +130,8 @@ mod tests {
         let [stack] = &read(&host, &[DEV])[..] else { panic!("no stack") };
         let names: Vec<&str> = stack.devices.iter().map(|device| device.name.as_str()).collect();
         assert_eq!(names, ["dm-4", "sdb1", "sdb"]);
+        let below: Vec<&[String]> = stack.devices.iter().map(|device| device.below.as_slice()).collect();
+        assert_eq!(below, [&["sdb1".to_owned()][..], &["sdb".to_owned()], &[]]);
         assert_eq!(stack.suspended().unwrap().1, "vg-data");
         assert_eq!(stack.devices[2].in_flight, Some(3));
         assert!(!stack.devices[2].stands_still(), "one look proves nothing");

@@ -8,7 +8,11 @@ use std::{
 };
 
 use super::mounts::living;
-use crate::{observation::Fault, sys};
+use crate::{
+    observation::Fault,
+    parse,
+    sys::{self, ProcDir, limits::LINE},
+};
 
 /// All processes but this one.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +76,16 @@ impl Census {
         all.iter().filter(|(_, ns)| pid_namespaces.contains(ns)).map(|(pid, _)| *pid)
     }
 
+    /// Those in D whose names begin like this, so many at most.
+    pub fn uninterruptible(&self, name: &str, most: usize) -> Vec<u32> {
+        let is_one = |pid: &&u32| {
+            let line = ProcDir::open(**pid).and_then(|dir| dir.read("stat", LINE));
+            let stat = line.ok().and_then(|line| parse::stat(&line));
+            stat.is_some_and(|stat| stat.state == 'D' && stat.comm.starts_with(name))
+        };
+        self.pids.iter().filter(is_one).take(most).copied().collect()
+    }
+
     fn each_namespace(&self, kind: &str, mut see: impl FnMut(u32, std::io::Result<u64>)) {
         self.pids.iter().for_each(|pid| see(*pid, sys::namespace_of(*pid, kind)));
     }
@@ -80,8 +94,6 @@ impl Census {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::ProcDir;
-
     #[test]
     fn finds_the_members_of_a_namespace() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
@@ -93,5 +105,27 @@ mod tests {
         child.wait().unwrap();
         assert!(members.contains(&child.id()) && neighbours.contains(&child.id()));
         assert_eq!(census.members(&[1].into()).count(), 0);
+    }
+
+    /// A parent waits in D for its `vfork` to end.
+    #[test]
+    fn finds_who_waits_by_its_name() {
+        let script = "import ctypes, os; libc = ctypes.CDLL(None); open('/proc/self/comm', 'w').write('umount.x'); \
+                      libc.vfork() == 0 and libc.pause()";
+        let mut child = std::process::Command::new("python3").args(["-c", script]).spawn().unwrap();
+        let has_it = || Census::take().uninterruptible("umount", 4).contains(&child.id());
+        let found = (0..50).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            has_it()
+        });
+        let none = Census::take().uninterruptible("umount", 0);
+        for pid in crate::host::processes::children(child.id()) {
+            let _ = nix::sys::signal::kill(
+                nix::unistd::Pid::from_raw(pid.try_into().unwrap()),
+                nix::sys::signal::Signal::SIGKILL,
+            );
+        }
+        child.wait().unwrap();
+        assert!(found && none.is_empty());
     }
 }

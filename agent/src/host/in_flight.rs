@@ -38,8 +38,17 @@ fn in_flight(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
 
 fn of(pid: u32, dir: &ProcDir, fd: u32, count: u32) -> Option<InFlight> {
     let stat = parse::stat(&dir.read("stat", LINE).ok()?)?;
-    let owner = owner(dir, stat.exiting());
-    Some(InFlight { pid, start_ticks: stat.start_ticks, state: stat.state, fd, count, owner, comm: stat.comm })
+    let (owner, mount_ns) = (owner(dir, stat.exiting()), dir.namespace("mnt").ok());
+    Some(InFlight {
+        pid,
+        start_ticks: stat.start_ticks,
+        state: stat.state,
+        fd,
+        count,
+        mount_ns,
+        owner,
+        comm: stat.comm,
+    })
 }
 
 #[cfg(test)]
@@ -66,5 +75,6 @@ mod tests {
         assert_eq!((in_flight(&there), in_flight(&here)), (Some(1), None));
         let owner = of(me, &dir, fd(&there), 1).unwrap();
         assert_eq!((owner.pid, owner.fd), (me, fd(&there)));
+        assert!(owner.mount_ns.is_some());
     }
 }

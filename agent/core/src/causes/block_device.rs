@@ -49,27 +49,39 @@ pub fn not_responding(
 ) -> Finding {
     let mut found = begin(view, &cause::BLOCK_DEVICE_NOT_RESPONDING, waiting, mount);
     let devices = stack.map(|stack| stack.devices.as_slice()).unwrap_or_default();
-    let failing = stack.and_then(BlockStack::failing);
-    let blamed = failing.or(devices.last());
-    for device in devices.iter().filter(|device| Some(&device.name) != blamed.map(|blamed| &blamed.name)) {
+    let blamed = stack.and_then(BlockStack::suspect);
+    let source = |device: &BlockDevice| format!("/sys/class/block/{}/{{stat,device/state}}", device.name);
+    for device in devices.iter().take_while(|device| Some(*device) != blamed) {
         found = found.link(subject(device), state(device));
     }
     let found = match blamed {
         Some(device) => found
             .blame(subject(device), state(device))
-            .evidence(format!("/sys/class/block/{}/{{stat,device/state}}", device.name), state(device))
+            .evidence(source(device), state(device))
             .name(Placeholder::Device, format!("/dev/{}", device.name))
             .root(&device.name),
         None => found.blame("the device below it", "could not be looked at").root(mount.dev),
     };
+    let beside = devices.iter().skip_while(|device| Some(*device) != blamed).skip(1);
+    let found = beside.fold(found, |found, device| found.evidence(source(device), state(device)));
     // That it finishes nothing in a moment proves little; that its driver has given it up does.
-    let is_dead = failing.is_some_and(BlockDevice::is_dead);
-    if sure == Sure::Yes && is_dead {
-        found
-    } else {
-        found.probable("whether the device answers later: in a moment it finished no request")
+    match sure {
+        Sure::Yes if stack.is_some_and(BlockStack::is_gone) => found,
+        Sure::Yes => found.probable(lacks(blamed)),
+        Sure::Perhaps => found.probable("that it is this mount which the task waits for"),
     }
     .finish()
+}
+
+/// What would prove that the device is waited for.
+fn lacks(blamed: Option<&BlockDevice>) -> &'static str {
+    match blamed {
+        Some(device) if device.finishes() => "whether the request that the task waits for is one of those it finishes",
+        Some(device) if device.finished.iter().all(Option::is_some) => {
+            "whether the device answers later: in a moment it finished no request"
+        }
+        _ => "whether the device finishes anything: it could not be looked at",
+    }
 }
 
 fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &Waiting, mount: &Mount) -> FindingBuilder {
@@ -108,6 +120,9 @@ fn state(device: &BlockDevice) -> String {
     if device.stands_still() {
         words.push("none finished between two looks".to_owned());
     }
+    if device.finishes() {
+        words.push("it finishes some".to_owned());
+    }
     if words.is_empty() { "the kernel tells nothing of it".to_owned() } else { clean(&words.join(", "), 160) }
 }
 
@@ -126,7 +141,7 @@ mod tests {
     const DEV: Dev = Dev { major: 253, minor: 4 };
 
     fn device(name: &str, kind: BlockKind) -> BlockDevice {
-        BlockDevice { name: name.into(), kind, in_flight: Some(0), finished: [Some(7), Some(7)] }
+        BlockDevice { name: name.into(), kind, in_flight: Some(0), finished: [Some(7), Some(7)], below: Vec::new() }
     }
 
     fn mapper(name: &str, suspended: bool) -> BlockDevice {
@@ -175,6 +190,58 @@ mod tests {
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("BlockDeviceNotResponding", Confidence::Probable));
         assert_eq!(finding.root, "BlockDeviceNotResponding:sdb");
+    }
+
+    /// A map with two paths.
+    fn multipath(finished: [u64; 2], paths: [BlockDevice; 2]) -> Vec<BlockDevice> {
+        let kind = BlockKind::Mapper { name: "mpatha".into(), user: Some("mpath".into()), suspended: Some(false) };
+        let below = vec!["sdb".to_owned(), "sdc".to_owned()];
+        let map = BlockDevice { in_flight: Some(3), finished: finished.map(Some), below, ..device("dm-4", kind) };
+        let [sdb, sdc] = paths;
+        vec![map, sdb, BlockDevice { name: "sdc".into(), ..sdc }]
+    }
+
+    #[test]
+    fn a_dead_path_beside_one_that_works_is_no_proof() {
+        for (in_flight, of_map) in [(0, [700, 760]), (3, [700, 760]), (3, [700, 700])] {
+            let works = BlockDevice { finished: [Some(700), Some(760)], ..disk("running", 2) };
+            let mut seen =
+                writing("xlog_wait_on_iclog", multipath(of_map, [disk("offline", in_flight), works.clone()]));
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            assert_eq!((finding.cause.id, finding.confidence), ("BlockDeviceNotResponding", Confidence::Probable));
+            assert_eq!(finding.root, "BlockDeviceNotResponding:dm-4", "neither path is blamed");
+            let says_none = |finding: &findings::Finding| {
+                finding.missing.as_ref().is_some_and(|missing| missing.contains("finished no request"))
+            };
+            assert_eq!(says_none(&finding), of_map == [700, 700], "{:?}", finding.missing);
+            let says: Vec<&str> = finding.evidence.iter().map(|one| one.says.as_str()).collect();
+            assert!(says.iter().any(|says| says.starts_with("offline, ")), "{says:?}");
+            assert!(says.contains(&"running, 2 requests in flight, it finishes some"), "{says:?}");
+            // The same where the paths were told without what is built on what.
+            seen.block_stacks[0].devices[0].below.clear();
+            assert_eq!(judge(&seen).pods[0].findings[0].root, finding.root);
+            // Which file its call is on is not told of a task that exits.
+            sample::exit_blocked(&mut seen, INIT, 'D', "xlog_wait_on_iclog");
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            assert_eq!(finding.confidence, Confidence::Probable);
+            assert!(!says_none(&finding), "{:?}", finding.missing);
+        }
+    }
+
+    #[test]
+    fn all_paths_dead_are_a_proof_and_one_that_is_idle_is_none() {
+        let root = |paths: [BlockDevice; 2]| {
+            let seen = writing("xlog_wait_on_iclog", multipath([700, 700], paths));
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            (finding.root, finding.confidence)
+        };
+        let of = |name: &str| format!("BlockDeviceNotResponding:{name}");
+        assert_eq!(root([disk("offline", 0), disk("offline", 3)]), (of("sdc"), Confidence::Proven));
+        assert_eq!(root([disk("offline", 0), disk("running", 0)]), (of("sdb"), Confidence::Probable));
+        assert_eq!(root([disk("running", 0), disk("running", 3)]), (of("sdc"), Confidence::Probable));
+        assert_eq!(root([disk("running", 0), disk("running", 0)]), (of("dm-4"), Confidence::Probable));
+        let unknown = BlockDevice { kind: BlockKind::Disk { state: None }, ..disk("", 0) };
+        assert_eq!(root([disk("offline", 0), unknown]), (of("sdb"), Confidence::Probable));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use findings::{Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
     finding_builder::{VOLUMES, of_pod},
-    tries, words,
+    tries::{self, Tries},
+    words,
 };
 use crate::{
     observation::{CsiDriver, FaultKind, Mount, PersistentVolume, Question, Seen, VolData, VolumeDir},
@@ -186,9 +187,16 @@ pub fn presence(view: &PodView, volume: &VolumeDir) -> Presence {
     }
 }
 
-/// The driver is there since a moment ago: whatever the kubelet tried before that, its next try is due.
+/// The driver is there since a moment ago: whatever the kubelet tried before that, its next try is due. Not of one
+/// that comes back again and again: whoever crashes on each call has always just come back.
 pub fn is_back(view: &PodView, volume: &VolumeDir, since_ms: u64, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
+    let tries = tries::unpublish(view, &data.driver);
+    let failing = tries.as_ref().filter(|tries| tries.fails_now());
+    let known_ms = view.driver_back_ms().filter(|ms| view.seen.at_ms.saturating_sub(*ms) >= UNMOUNT_RETRY_MS);
+    if failing.is_some() || known_ms.is_some() {
+        return Some(comes_again(view, volume, tries.as_ref(), since_ms, known_ms, head));
+    }
     let (since, next) = (words::at(since_ms), words::at(since_ms.saturating_add(UNMOUNT_RETRY_MS)));
     let found = of_pod(view, &cause::CSI_DRIVER_BACK, VOLUMES, head)
         .probable("whether the kubelet has asked it since: nothing shows when it tried last")
@@ -198,6 +206,32 @@ pub fn is_back(view: &PodView, volume: &VolumeDir, since_ms: u64, head: &[Link])
         .name(Placeholder::Driver, &data.driver)
         .root(&data.driver);
     Some(found.finish())
+}
+
+/// The kubelet has asked it, in this life or in an earlier one, and the volume is still there.
+fn comes_again(
+    view: &PodView,
+    volume: &VolumeDir,
+    tries: Option<&Tries<'_>>,
+    since_ms: u64,
+    known_ms: Option<u64>,
+    head: &[Link],
+) -> Finding {
+    let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
+        .evidence("its sockets", format!("the younger one was made at {}", words::at(since_ms)));
+    let anew = format!("there anew since {}", words::at(since_ms));
+    match tries.filter(|tries| tries.fails_now()).and_then(|tries| tries.failure().zip(tries.watched_since_ms())) {
+        Some((code, from_ms)) if from_ms >= since_ms => fails(view, volume, tries, answers(code), found),
+        Some((code, _)) => {
+            let found = found.probable("whether it has been asked since it is there anew");
+            fails(view, volume, tries, format!("{}; {anew}", answers(code)), found)
+        }
+        None => {
+            let found = found.probable("what it does when it is asked to unpublish the volume: its log tells");
+            let known = words::at(known_ms.unwrap_or(since_ms));
+            fails(view, volume, tries, format!("was just back at {known} already; {anew}"), found)
+        }
+    }
 }
 
 /// Whether nothing is found but drivers that have come back: then it goes on by itself.
@@ -213,9 +247,9 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
     if tries.as_ref().is_some_and(|tries| tries.failure().is_some()) {
         let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
             .link(words::mount(mount), "mounted, and nothing holds it");
-        return Some(fails(view, volume, tries.as_ref(), found));
+        return Some(fails(view, volume, tries.as_ref(), told(tries.as_ref()), found));
     }
-    let (state, lacks) = match tries.as_ref().is_some_and(tries::Tries::only_succeeds) {
+    let (state, lacks) = match tries.as_ref().is_some_and(Tries::only_succeeds) {
         true => (
             "answered OK to NodeUnpublishVolume, and the target is still mounted",
             "whether that answer was about this volume: the kubelet's counters name none",
@@ -232,27 +266,42 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         .evidence("search for holders", "no process holds the mount")
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
-        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        // Where a server is needed, umount waits for it as the driver may have done.
+        .name_if(if mount.needs_server() { Placeholder::Mount } else { Placeholder::Path }, mount.mount_point.as_str())
         .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
         .root(mount.mount_point.show());
     Some(tries::tell(view, tries.as_ref(), found).finish())
 }
 
+/// How it is known that it fails.
+fn told(tries: Option<&Tries<'_>>) -> String {
+    match tries.and_then(Tries::failure) {
+        Some(code) => answers(code),
+        None => "registered; its target is not mounted, and the volume is still not cleaned up".to_owned(),
+    }
+}
+
+fn answers(code: &str) -> String {
+    format!("answers {} to NodeUnpublishVolume", findings::clean(code, 40))
+}
+
 /// The driver answers with an error, each time as far as is known.
-fn fails(view: &PodView, volume: &VolumeDir, tries: Option<&tries::Tries<'_>>, found: FindingBuilder) -> Finding {
+fn fails(
+    view: &PodView,
+    volume: &VolumeDir,
+    tries: Option<&Tries<'_>>,
+    state: String,
+    found: FindingBuilder,
+) -> Finding {
     let VolData::Read(data) = &volume.vol_data else { return found.finish() };
     let target = volume.path.join("mount");
-    let state = match tries.and_then(tries::Tries::failure) {
-        Some(code) => format!("answers {} to NodeUnpublishVolume", findings::clean(code, 40)),
-        None => "registered; its target is not mounted, and the volume is still not cleaned up".to_owned(),
-    };
     let found = found
         .blame(words::csi_driver(&data.driver), state)
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
         .name_if(Placeholder::Path, target.as_str())
         .root(target.show());
-    let found = if tries.is_some_and(tries::Tries::proves_failure) {
+    let found = if tries.is_some_and(Tries::proves_failure) {
         found
     } else {
         found.probable("the driver's answers: the kubelet's counters do not show each of them")
@@ -268,7 +317,7 @@ pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opt
     let tries = tries::unpublish(view, &data.driver);
     let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
         .evidence(volume.path.join("mount").show(), "not a mount point");
-    Some(fails(view, volume, tries.as_ref(), found))
+    Some(fails(view, volume, tries.as_ref(), told(tries.as_ref()), found))
 }
 
 #[cfg(test)]
@@ -415,6 +464,58 @@ mod tests {
         assert_eq!(causes(&seen), ["CsiDriverBack"]);
     }
 
+    /// One that crashes on each call, or touches its socket, always has a young one.
+    #[test]
+    fn a_driver_that_comes_back_again_and_again_is_not_waited_for() {
+        let counted = |at_ms: u64, count: u64| {
+            let of =
+                Operation::Csi { driver: "exam.csi".into(), method: "/csi.v1.Node/NodeUnpublishVolume".to_owned() };
+            CounterRead { at_ms, counters: vec![Counter { of, outcome: "Unavailable".into(), count }] }
+        };
+        let failing = |seen: &mut Observation, earlier_ms: u64, before: u64| {
+            let earlier = Some(counted(earlier_ms, before));
+            seen.kubelet_counters = Seen::Seen(KubeletCounters { last: counted(sample::NOW, 14), earlier });
+        };
+        for is_mounted in [true, false] {
+            let mut seen = sample::mounted("ext4");
+            if !is_mounted {
+                table(&mut seen).clear();
+                volume(&mut seen).mounted = Seen::Seen(false);
+                seen.cgroups = sample::cgroup(&[]);
+            }
+            since(&mut seen, Seen::Seen(sample::NOW - 72_000));
+            assert_eq!(causes(&seen), ["CsiDriverBack"]);
+            failing(&mut seen, sample::NOW - 200_000, 12);
+            assert_eq!(causes(&seen), ["CsiUnpublishFails"], "mounted: {is_mounted}");
+            assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
+            let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+            assert_eq!(finding.confidence, findings::Confidence::Probable);
+            let root = finding.roots().next().unwrap();
+            assert_eq!(root.state, "answers Unavailable to NodeUnpublishVolume; there anew since 14:12:08Z");
+            // Since it is back it has been asked already.
+            failing(&mut seen, sample::NOW - 60_000, 12);
+            assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
+            let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+            assert_eq!(finding.confidence, findings::Confidence::Proven);
+            failing(&mut seen, sample::NOW - 200_000, 14);
+            assert_eq!(causes(&seen), ["CsiDriverBack"], "none has failed meanwhile");
+            // Without the counters, who looks again and again remembers.
+            seen.kubelet_counters = Seen::Missing;
+            let waited = |seen: &mut Observation, ms: u64| {
+                let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+                api.heard.driver_back.insert(sample::pod().uid, sample::NOW - ms);
+            };
+            waited(&mut seen, 121_000);
+            assert_eq!(causes(&seen), ["CsiDriverBack"]);
+            waited(&mut seen, 600_000);
+            assert_eq!(causes(&seen), ["CsiUnpublishFails"], "mounted: {is_mounted}");
+            assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
+            let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+            let root = finding.roots().next().unwrap();
+            assert_eq!(root.state, "was just back at 14:03:20Z already; there anew since 14:12:08Z");
+        }
+    }
+
     #[test]
     fn a_holder_is_named_beside_a_driver_that_is_back() {
         let mut seen = sample::mounted("ext4");
@@ -440,6 +541,22 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         since(&mut seen, Seen::Seen(sample::NOW + 900));
         assert_eq!(causes(&seen), ["CsiDriverBack"]);
+    }
+
+    #[test]
+    fn nobody_is_told_to_unmount_what_may_wait_for_its_server() {
+        let steps = |fs_type: &str| {
+            let seen = sample::mounted(fs_type);
+            assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+            let remedy = crate::gates::judge(&seen).pods.remove(0).findings.remove(0).remedy;
+            let is_umount = |run: &String| run.starts_with("umount ");
+            let unmounts = remedy.steps.iter().filter_map(|step| step.command.as_ref()).any(is_umount);
+            (unmounts, remedy.steps.iter().any(|step| step.text.contains("waits for its server")))
+        };
+        assert_eq!(steps("ext4"), (true, false));
+        for served in ["nfs4", "cifs", "ceph", "9p"] {
+            assert_eq!(steps(served), (false, true), "{served}");
+        }
     }
 
     /// Its registrar runs on, and it has gone with its socket.

@@ -428,6 +428,7 @@ mod tests {
             state: 'S',
             fd: 4,
             count: 1,
+            mount_ns: None,
             owner: Owner::Host,
         }];
         seen.fuse = vec![FuseConnection { exact: false, ..fuse_connection(41, 0, Vec::new()) }];

@@ -1,42 +1,81 @@
 //! A volume that nobody holds, and descriptors that are on their way between processes: one of them may hold it.
 
-use findings::{Finding, Link, Placeholder, cause};
+use findings::{Evidence, Finding, Link, Placeholder, ProcessId, cause};
 
 use super::{
     finding_builder::{VOLUMES, of_pod},
     kill, words,
 };
 use crate::{
-    observation::{Mount, Question},
+    observation::{InFlight, Mount, Observation, Owner, Question},
     view::PodView,
 };
 
-/// Who was sent descriptors and has not received them. Only when nobody else holds the mount.
+/// More are not told beside another cause.
+const MOST_BESIDE: usize = 3;
+
+/// Who was sent descriptors and has not received them, where it has the mount in sight: a process of another pod
+/// that has not is led here by nothing. Only when nobody else holds the mount.
 pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
-    view.seen.is_settled(Question::InFlight);
-    let each = view.seen.in_flight.iter().map(|owner| {
-        let id = findings::ProcessId { pid: owner.pid, start_ticks: owner.start_ticks };
-        let sent = words::count(owner.count as usize, "descriptor", "descriptors");
-        of_pod(view, &cause::VOLUME_HELD_IN_FLIGHT, VOLUMES, head)
-            // Which files they are, nobody tells.
-            .probable("which files the descriptors on their way are")
-            .link(words::mount(mount), "mounted, and no process holds it")
-            .blame(
-                words::pid(owner.pid, &owner.comm, owner.state),
-                format!(
-                    "{sent} sent to its socket (descriptor {}) and not received; {}",
-                    owner.fd,
-                    words::owner(&owner.owner)
-                ),
-            )
-            .evidence(format!("/proc/{}/fdinfo/{}", owner.pid, owner.fd), format!("scm_fds: {}", owner.count))
-            .name_if(Placeholder::Pid, kill::may_be_killed(view, id, &owner.comm))
-            .name(Placeholder::Comm, &owner.comm)
-            .name_if(Placeholder::Owner, words::stoppable_owner(&owner.owner))
-            .root(format!("{}:{}", owner.pid, owner.start_ticks))
-            .finish()
+    let each = owners(view).filter(|owner| sees(view, owner, mount));
+    Finding::together(each.map(|owner| finding(view, mount, owner, head)).collect())
+}
+
+/// The same of those who have not.
+pub fn out_of_sight(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    Finding::together(owners(view).map(|owner| finding(view, mount, owner, head)).collect())
+}
+
+/// Tells them beside another cause, which may be an effect of such a descriptor: a driver whose `umount` says busy.
+pub fn beside(view: &PodView, mut finding: Finding) -> Finding {
+    let told = owners(view).take(MOST_BESIDE).map(|owner| {
+        let says = format!("scm_fds: {}; {} was sent files that nobody can name", owner.count, owner.comm);
+        Evidence::new(source(owner), says)
     });
-    Finding::together(each.collect())
+    finding.evidence.extend(told);
+    finding
+}
+
+fn owners<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a InFlight> {
+    view.seen.is_settled(Question::InFlight);
+    let seen: &'a Observation = view.seen;
+    seen.in_flight.iter()
+}
+
+/// Whether the file system is seen mounted where it lives; of one that is on no device and no server its table tells
+/// nothing. Whoever is in no other pod may have been sent it by anybody.
+fn sees(view: &PodView, owner: &InFlight, mount: &Mount) -> bool {
+    if !matches!(&owner.owner, Owner::Pod { uid, .. } if uid != view.uid()) {
+        return true;
+    }
+    let Some(ns) = owner.mount_ns else { return false };
+    view.seen.is_settled(Question::MountTable { ns, tid: owner.pid });
+    view.seen.mounts.table(ns).is_some_and(|table| table.mounts.iter().any(|other| other.dev == mount.dev))
+}
+
+fn source(owner: &InFlight) -> String {
+    format!("/proc/{}/fdinfo/{}", owner.pid, owner.fd)
+}
+
+fn finding(view: &PodView, mount: &Mount, owner: &InFlight, head: &[Link]) -> Finding {
+    let id = ProcessId { pid: owner.pid, start_ticks: owner.start_ticks };
+    let may_be_killed = kill::may_be_killed(view, id, &owner.comm).filter(|_| sees(view, owner, mount));
+    let sent = words::count(owner.count as usize, "descriptor", "descriptors");
+    let whose = words::owner(&owner.owner);
+    of_pod(view, &cause::VOLUME_HELD_IN_FLIGHT, VOLUMES, head)
+        // Which files they are, nobody tells.
+        .probable("which files the descriptors on their way are")
+        .link(words::mount(mount), "mounted, and no process holds it")
+        .blame(
+            words::pid(owner.pid, &owner.comm, owner.state),
+            format!("{sent} sent to its socket (descriptor {}) and not received; {whose}", owner.fd),
+        )
+        .evidence(source(owner), format!("scm_fds: {}", owner.count))
+        .name_if(Placeholder::Pid, may_be_killed)
+        .name(Placeholder::Comm, &owner.comm)
+        .name_if(Placeholder::Owner, words::stoppable_owner(&owner.owner))
+        .root(format!("{}:{}", owner.pid, owner.start_ticks))
+        .finish()
 }
 
 #[cfg(test)]
@@ -62,6 +101,7 @@ mod tests {
             state: 'S',
             fd: 4,
             count: 1,
+            mount_ns: None,
             owner: Owner::Host,
         }];
         assert_eq!(causes(&seen), ["VolumeHeldInFlight"]);
@@ -70,5 +110,71 @@ mod tests {
         assert!(finding.roots().next().unwrap().subject.contains("pid 700 broker"), "{finding:?}");
         seen.holders[0].holders.push(Holder { pid: 701, comm: "du".into(), ..sample::holder() });
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"], "a holder that is known explains it");
+    }
+
+    /// A socket pair of anybody, and the driver fails all the same.
+    fn of_another_pod() -> InFlight {
+        let uid = findings::PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba2").unwrap();
+        InFlight {
+            pid: 700,
+            start_ticks: 1,
+            comm: "postgres".into(),
+            state: 'S',
+            fd: 4,
+            count: 1,
+            mount_ns: Some(900),
+            owner: Owner::Pod { uid, container: None },
+        }
+    }
+
+    fn failing(seen: &mut Observation) {
+        let read = |at_ms: u64, count: u64| {
+            let of =
+                Operation::Csi { driver: "exam.csi".into(), method: "/csi.v1.Node/NodeUnpublishVolume".to_owned() };
+            CounterRead { at_ms, counters: vec![Counter { of, outcome: "Internal".into(), count }] }
+        };
+        let earlier = Some(read(sample::NOW - 200_000, 12));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, 14), earlier });
+    }
+
+    #[test]
+    fn a_strangers_descriptors_hide_no_proof() {
+        let mut seen = sample::mounted("ext4");
+        failing(&mut seen);
+        seen.in_flight = vec![of_another_pod(), InFlight { pid: 701, owner: Owner::Host, ..of_another_pod() }];
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Proven);
+        // The driver's umount may say busy because of them.
+        let told: Vec<&str> = finding.evidence.iter().map(|one| one.source.as_str()).collect();
+        assert!(told.contains(&"/proc/700/fdinfo/4") && told.contains(&"/proc/701/fdinfo/4"), "{told:?}");
+    }
+
+    #[test]
+    fn nobody_is_told_to_kill_what_has_the_volume_nowhere_in_sight() {
+        let mut seen = sample::mounted("ext4");
+        seen.in_flight = vec![of_another_pod()];
+        let kills = |seen: &Observation| {
+            let finding = judge(seen).pods[0].findings[0].clone();
+            finding.remedy.steps.iter().any(|step| step.command.as_ref().is_some_and(|run| run.contains("kill")))
+        };
+        for table in [None, Some(sample::mount(9, "0:42", "/data", "ext4"))] {
+            seen.mounts.others.clear();
+            let mounts: Vec<Mount> = table.into_iter().collect();
+            seen.mounts.others.push(MountTable { ns: 900, through_pid: 700, total: mounts.len(), mounts });
+            assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+            assert!(!kills(&seen));
+        }
+        // Nothing else explains it.
+        let other = VolumeDir { vol_data: VolData::NotCsi, ..sample::volume(&mut seen).clone() };
+        let of_csi = std::mem::replace(sample::volume(&mut seen), other);
+        assert_eq!(causes(&seen), ["VolumeHeldInFlight"]);
+        assert!(!kills(&seen));
+        *sample::volume(&mut seen) = of_csi;
+        seen.mounts.others[0].mounts = vec![sample::mount(9, "0:41", "/data", "ext4")];
+        assert_eq!(causes(&seen), ["VolumeHeldInFlight"]);
+        assert!(kills(&seen));
+        seen.in_flight[0].mount_ns = None;
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "where it lives is not told");
     }
 }

@@ -43,25 +43,50 @@ pub fn not_responding(
     found.finish()
 }
 
-/// A volume on NFS whose `umount`, a child of the kubelet, waits for the server in D.
+/// Between `umount.nfs4` and the kubelet stands the `umount` that has started it (libmount, `context_umount.c`), and
+/// before that perhaps what brings it into the host's mount namespace.
+const MOST_BETWEEN: usize = 2;
+
+/// A volume on NFS whose `umount` waits for the server in D: the kubelet's, or that of a CSI driver.
 pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     if !mount.is_nfs() {
         return None;
     }
-    let kubelet = view.seen.node.kubelet.get()?.pid;
-    view.seen.is_settled(Question::Children(kubelet));
-    let umounts = view.seen.processes.iter().filter(|p| p.parent == kubelet && p.comm.starts_with("umount"));
+    view.seen.is_settled(Question::Unmounts);
+    let umounts = view.seen.processes.iter().filter(|process| process.comm.starts_with("umount"));
     let waits = |process: &Process, thread: &Thread| {
         thread.state == 'D' && view.is_steady(process, thread) && thread.wchan.get().is_some_and(|w| is_nfs_function(w))
     };
     let threads = umounts.flat_map(|process| process.threads.iter().map(move |thread| (process, thread)));
-    let (process, thread) = threads.into_iter().find(|(process, thread)| waits(process, thread))?;
+    let waiting: Vec<(&Process, &Thread)> = threads.filter(|(process, thread)| waits(process, thread)).collect();
+    let of_kubelet = waiting.iter().find(|(process, _)| is_below_kubelet(view, process));
+    let sees_it = |process: &Process, thread: &Thread| {
+        view.table(process, thread).is_none_or(|table| table.mounts.iter().any(|other| other.dev == mount.dev))
+    };
+    let (process, thread) = of_kubelet.or_else(|| waiting.iter().find(|(process, thread)| sees_it(process, thread)))?;
     let mut head = head.to_vec();
     head.push(Link::new(words::task(process, thread), words::waiting(process, thread)));
     // Which mount it unmounts stands in its command line, which is not read: with several on NFS
     // it may be another.
     let nfs: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();
-    Some(not_responding(view, &nfs, thread, process, &head, gate))
+    let mut finding = not_responding(view, &nfs, thread, process, &head, gate);
+    if of_kubelet.is_none() {
+        finding.doubt("whether it is this volume that it unmounts: its command line is not read");
+    }
+    Some(finding)
+}
+
+fn is_below_kubelet<'a>(view: &PodView<'a>, process: &'a Process) -> bool {
+    let Some(kubelet) = view.seen.node.kubelet.get() else { return false };
+    let mut of = process;
+    for _ in 0..MOST_BETWEEN {
+        if of.parent == kubelet.pid {
+            return true;
+        }
+        let Some(parent) = view.parent(of) else { return false };
+        of = parent;
+    }
+    of.parent == kubelet.pid
 }
 
 #[cfg(test)]
@@ -103,16 +128,49 @@ mod tests {
         assert!(finding.chain.last().unwrap().state.contains("other:/export"), "{finding:?}");
     }
 
+    /// `umount` has started `umount.nfs4` and waits for it.
+    fn unmounting(parent: u32) -> Observation {
+        let mut seen = sample::mounted("nfs4");
+        seen.processes.push(process(800, "umount", 'S', parent));
+        let mut helper = process(801, "umount.nfs4", 'D', 800);
+        helper.threads[0].wchan = Seen::Seen("rpc_wait_bit_killable".into());
+        seen.processes.push(helper);
+        seen
+    }
+
     #[test]
     fn a_volume_on_nfs_whose_umount_hangs() {
-        let mut seen = sample::mounted("nfs4");
-        let mut umount = process(801, "umount.nfs4", 'S', 77);
-        umount.threads[0].state = 'D';
-        umount.threads[0].wchan = Seen::Seen("rpc_wait_bit_killable".into());
-        seen.processes.push(umount);
+        let kubelet = 77;
+        let mut seen = unmounting(kubelet);
         assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
-        // That of somebody else may be for another mount.
-        seen.processes[0].parent = 5;
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Proven);
+        assert!(finding.chain.iter().any(|link| link.subject.contains("pid 801 umount.nfs4")), "{finding:?}");
+        // An older libmount, or a kubelet whose umount needs no helper.
+        seen.processes[1].parent = kubelet;
+        assert_eq!(judge(&seen).pods[0].findings[0].confidence, Confidence::Proven);
+        seen.processes[1].threads[0].steady = false;
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+    }
+
+    #[test]
+    fn the_umount_of_a_csi_driver_is_none_of_the_kubelets() {
+        let mut seen = unmounting(810);
+        seen.processes.push(process(810, "nfsplugin", 'S', 811));
+        seen.processes.push(process(811, "containerd-shim", 'S', 1));
+        seen.processes[1].mount_ns = Some(900);
+        let sees = |seen: &mut Observation, dev: &str| {
+            let mounts = vec![mount(9, dev, "/var/lib/kubelet/pods/x", "nfs4")];
+            seen.mounts.others = vec![MountTable { ns: 900, through_pid: 801, total: 1, mounts }];
+        };
+        sees(&mut seen, "0:41");
+        assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Probable);
+        assert!(finding.missing.as_ref().is_some_and(|missing| missing.contains("its command line")), "{finding:?}");
+        assert_eq!(verdict(&seen), Verdict::Stuck);
+        // What is not mounted there it cannot unmount.
+        sees(&mut seen, "0:77");
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
     }
 }

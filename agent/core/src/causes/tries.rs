@@ -25,6 +25,8 @@ pub struct Tries<'a> {
     outcomes: Vec<Outcome<'a>>,
     /// Between the two looks.
     window_ms: Option<u64>,
+    /// When the earlier one was.
+    earlier_ms: Option<u64>,
     is_only: bool,
     /// Since when it counts.
     age_ms: Option<u64>,
@@ -108,6 +110,7 @@ fn of<'a>(
         what,
         outcomes,
         window_ms: read.earlier.as_ref().map(|earlier| read.last.at_ms.saturating_sub(earlier.at_ms)),
+        earlier_ms: read.earlier.as_ref().map(|earlier| earlier.at_ms),
         is_only,
         age_ms: view.seen.node.kubelet.get().map(|kubelet| kubelet.age_ms),
     })
@@ -129,9 +132,19 @@ impl Tries<'_> {
         !self.outcomes.is_empty() && !self.outcomes.iter().any(Outcome::is_failure)
     }
 
+    /// Whether it has failed between the two looks, and nothing of the kind has succeeded.
+    pub fn fails_now(&self) -> bool {
+        self.has_grown() && self.failure().is_some()
+    }
+
+    /// Since when what is counted is known to be new, in milliseconds since the epoch.
+    pub fn watched_since_ms(&self) -> Option<u64> {
+        self.earlier_ms
+    }
+
     /// Whether it is this volume that fails: the counter grows, and there is no other.
     pub fn proves_failure(&self) -> bool {
-        self.is_only && self.window_ms.is_some() && self.has_grown() && self.failure().is_some()
+        self.is_only && self.fails_now()
     }
 
     fn has_grown(&self) -> bool {

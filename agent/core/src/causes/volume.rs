@@ -174,14 +174,18 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
             Presence::Lasting => {}
         }
         let unserved = fuse::not_found(view, mount, head, VOLUMES);
-        if let Some(found) = unserved.or_else(|| in_flight::find(view, mount, head)) {
-            return Some(found);
+        if unserved.is_some() {
+            return unserved;
         }
         let known =
             csi::left_mounted(view, volume, mount, head).or_else(|| not_reconstructed(view, volume, mount, head));
         // A driver that is just back may not have been asked yet.
-        if known.is_some() && untold.is_none() {
-            return known;
+        let known = known.filter(|_| untold.is_none());
+        let is_proven = known.as_ref().is_some_and(|known| known.confidence == Confidence::Proven);
+        let sent = if is_proven { None } else { in_flight::find(view, mount, head) };
+        let known = sent.or_else(|| known.map(|known| in_flight::beside(view, known)));
+        if let Some(found) = known.or_else(|| in_flight::out_of_sight(view, mount, head)) {
+            return Some(found);
         }
     }
     let says = match searched {

@@ -12,8 +12,9 @@ impl Question {
         }
         let runtime = seen.runtime.get();
         match self {
-            KilledProcesses | ContainerState(_) | PidNamespace(_) | Children(_) | WaitingThreads(_)
-            | MountCopies(_) => false,
+            KilledProcesses | ContainerState(_) | PidNamespace(_) | Unmounts | WaitingThreads(_) | MountCopies(_) => {
+                false
+            }
             ContainerStatus(id) => runtime
                 .and_then(|runtime| runtime.containers.iter().find(|container| container.id == *id))
                 .is_some_and(|container| container.pid != Seen::NotAsked),

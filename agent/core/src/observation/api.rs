@@ -45,6 +45,8 @@ pub struct Heard {
     pub ready_since_ms: Option<u64>,
     /// How far the server's clock is ahead of the node's, in milliseconds.
     pub server_ahead_ms: Option<i64>,
+    /// When this agent first saw that the CSI driver which these pods wait for had just come back, in milliseconds.
+    pub driver_back: BTreeMap<PodUid, u64>,
 }
 
 fn is_silent(heard: &Heard) -> bool {

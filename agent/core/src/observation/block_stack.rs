@@ -24,6 +24,9 @@ pub struct BlockDevice {
     pub in_flight: Option<u64>,
     /// How many it had finished at the first and at the second look.
     pub finished: [Option<u64>; 2],
+    /// The devices that it is built on itself.
+    #[serde(default)]
+    pub below: Vec<String>,
 }
 
 /// What a block device is.
@@ -64,11 +67,56 @@ impl BlockStack {
         })
     }
 
-    /// The lowest device that is known not to work, else the lowest that has requests and finishes none.
-    pub fn failing(&self) -> Option<&BlockDevice> {
-        let is_dead = |device: &&BlockDevice| device.is_dead();
-        let stands_still = |device: &&BlockDevice| device.stands_still();
-        self.devices.iter().rev().find(is_dead).or_else(|| self.devices.iter().rev().find(stands_still))
+    /// The lowest device that may be to blame: where one of several that a device is built on works, it is that device,
+    /// for nothing shows which of them is waited for.
+    pub fn suspect(&self) -> Option<&BlockDevice> {
+        let gone = self.gone();
+        let mut at = 0;
+        loop {
+            let legs: Vec<usize> = self.legs(at).into_iter().flatten().collect();
+            let works = |leg: &usize| self.devices.get(*leg).is_some_and(BlockDevice::finishes);
+            let is_gone = |leg: &&usize| gone.get(**leg) == Some(&true);
+            let stands_still = |leg: &&usize| self.devices.get(**leg).is_some_and(BlockDevice::stands_still);
+            let device = self.devices.get(at)?;
+            let next = match legs.as_slice() {
+                _ if legs.iter().any(works) => None,
+                [leg] if !device.is_dead() || is_gone(&leg) => Some(*leg),
+                _ if device.is_dead() => legs.iter().rfind(is_gone).copied(),
+                _ => legs.iter().rfind(is_gone).or_else(|| legs.iter().rfind(stands_still)).copied(),
+            };
+            match next {
+                Some(leg) => at = leg,
+                None => return Some(device),
+            }
+        }
+    }
+
+    /// Whether nothing that is sent to the mounted device can be done: it does not work, or all that it is built on.
+    pub fn is_gone(&self) -> bool {
+        self.gone().first() == Some(&true)
+    }
+
+    /// The same of each device.
+    fn gone(&self) -> Vec<bool> {
+        let mut gone = vec![false; self.devices.len()];
+        for (at, device) in self.devices.iter().enumerate().rev() {
+            let legs = self.legs(at);
+            let all = !legs.is_empty() && legs.iter().all(|leg| leg.is_some_and(|leg| gone.get(leg) == Some(&true)));
+            if let Some(known) = gone.get_mut(at) {
+                *known = device.is_dead() || all;
+            }
+        }
+        gone
+    }
+
+    /// Where those stand that a device is built on, none for one that was not looked at: always after it.
+    fn legs(&self, at: usize) -> Vec<Option<usize>> {
+        if self.devices.iter().all(|device| device.below.is_empty()) {
+            // An older agent does not tell what is built on what.
+            return if at == 0 { (1..self.devices.len()).map(Some).collect() } else { Vec::new() };
+        }
+        let find = |name: &String| (at + 1..self.devices.len()).find(|leg| self.devices[*leg].name == *name);
+        self.devices.get(at).into_iter().flat_map(|device| device.below.iter().map(find)).collect()
     }
 }
 
@@ -87,5 +135,10 @@ impl BlockDevice {
         self.in_flight.is_some_and(|count| count > 0)
             && self.finished[0].is_some()
             && self.finished[0] == self.finished[1]
+    }
+
+    /// Whether it finished some between two looks.
+    pub fn finishes(&self) -> bool {
+        matches!(self.finished, [Some(before), Some(after)] if before != after)
     }
 }

@@ -71,6 +71,9 @@ pub struct InFlight {
     pub fd: u32,
     /// How many wait there.
     pub count: u32,
+    /// Inode of its mount namespace, where that could be told.
+    #[serde(default)]
+    pub mount_ns: Option<u64>,
     /// Whom it belongs to.
     pub owner: Owner,
 }

@@ -38,8 +38,8 @@ pub enum Question {
     },
     /// The processes of this pid namespace, which somebody outside may have put there.
     PidNamespace(u64),
-    /// The children of this process.
-    Children(u32),
+    /// Which processes of the node unmount something, by their names, and are in D.
+    Unmounts,
     /// The threads of this process that wait, once more: whether they have moved.
     WaitingThreads(u32),
     /// The mount table of the namespace `ns`.
@@ -150,7 +150,6 @@ impl Question {
             | PodVolumes(_)
             | DraState
             | Process { .. }
-            | Children(_)
             | CsiDrivers
             | PersistentVolume(_)
             | MultipathMap(_)
@@ -162,7 +161,9 @@ impl Question {
             PidNamespace(_) => Cost::Read,
             // One table; that of the kubelet's namespace is in memory.
             MountTable { .. } | RootFileSystem(_) => Cost::Read,
-            Holders(_) | InFlight | WritableFiles(_) | MountCopies(_) | FuseConnection(_) | Shims(_) => Cost::Search,
+            Holders(_) | InFlight | Unmounts | WritableFiles(_) | MountCopies(_) | FuseConnection(_) | Shims(_) => {
+                Cost::Search
+            }
             KubeletCounters => Cost::Rest,
             WaitingThreads(_) | FuseAnswer { .. } | BlockStack(_) => Cost::Wait,
         }
@@ -178,7 +179,7 @@ impl Question {
             | CgroupTree(_)
             | Process { .. }
             | PidNamespace(_)
-            | Children(_)
+            | Unmounts
             | WaitingThreads(_)
             | MountTable { .. }
             | RootFileSystem(_)

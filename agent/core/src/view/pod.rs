@@ -298,6 +298,11 @@ impl<'a> PodView<'a> {
         self.seen.csi.get()
     }
 
+    /// When it was first seen that a CSI driver which it waits for had just come back, in milliseconds.
+    pub fn driver_back_ms(&self) -> Option<u64> {
+        self.seen.api.get()?.heard.driver_back.get(self.uid()).copied()
+    }
+
     /// What the kubelet counts of its own work.
     pub fn kubelet_counters(&self) -> &'a Seen<KubeletCounters> {
         self.seen.is_settled(Question::KubeletCounters);

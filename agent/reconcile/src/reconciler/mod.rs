@@ -310,6 +310,7 @@ impl Reconciler {
     }
 
     fn judge(&mut self, scanned: Scan, now: Instant) {
+        self.index.judged(&scanned.report, scanned.at);
         let of_interest: BTreeSet<&PodUid> = scanned.report.pods.iter().map(|pod| &pod.pod.uid).collect();
         let pods = scanned.report.pods.iter().filter(|pod| pod.verdict != Verdict::Clear);
         pods.for_each(|pod| self.schedule.follow(&pod.pod.uid, now));

@@ -15,6 +15,7 @@ use crate::{
     tracker::ExistingEvent,
 };
 
+mod comes_again;
 mod names;
 mod soon;
 mod unanswered;

@@ -23,6 +23,8 @@ const MAX_FUSE_ANSWERS: usize = 3;
 const MAX_VOLUMES: usize = 16;
 /// The sockets of a node with many connections are not all looked at.
 const MOST_IN_FLIGHT: Duration = Duration::from_millis(800);
+/// More processes that unmount something are not looked at.
+const MOST_UNMOUNTS: usize = 64;
 /// Between two looks at a task that waits.
 const MOMENT: Duration = Duration::from_millis(250);
 /// `dra_manager_state` of a node with many claims.
@@ -88,8 +90,9 @@ impl Scan<'_> {
                 Question::PidNamespace(ns) => {
                     self.members(*ns, seen).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
                 }
-                Question::Children(pid) => {
-                    processes::children(*pid).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
+                Question::Unmounts => {
+                    let pids = self.census().uninterruptible("umount", MOST_UNMOUNTS);
+                    pids.into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
                 }
                 Question::WaitingThreads(pid) => together.waiting.push(*pid),
                 Question::MountTable { ns, tid } => self.mount_table(*ns, *tid, seen),

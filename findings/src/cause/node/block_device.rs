@@ -36,8 +36,9 @@ causes! {
             flight and finishes none, or whose driver says that it does not work.")
         .proof("A thread is D with SIGKILL pending in a function of the file system's journal, the page cache or the \
             block layer, and has not run between two looks at least a quarter of a second apart; the descriptor of its \
-            system call is on a mount whose device, or one below it, is not running. Requests in flight of which none \
-            is finished between two looks make it probable.")
+            system call is on a mount whose device is not running, or all that it is built on: one dead path of a \
+            multipath map, or one dead disk of a mirror, proves nothing. Requests in flight of which none is finished \
+            between two looks make it probable.")
         .safe(&[
             step("Look for messages of the disk and its driver, and repair what they name").run("dmesg -T"),
             step("See what the device is built on").run("lsblk -s {device}").if_known(),

@@ -32,11 +32,13 @@ causes! {
         .title("The CSI driver fails to unpublish the volume")
         .meaning("The CSI driver is there, but its NodeUnpublishVolume returns an error each time, often because the \
             target is already unmounted and the driver does not accept that. Any error, NotFound too, keeps the volume \
-            in the kubelet's memory and the pod in Terminating.")
+            in the kubelet's memory and the pod in Terminating. So does a driver that crashes on the call: it is just \
+            back whenever one looks.")
         .proof("The driver's socket exists, and the kubelet's log says Unmounter.TearDownAt failed: rpc error … for \
             this volume. The target may be an unmounted directory. The kubelet's /metrics count the answers \
             (csi_operations_seconds, by driver, method and gRPC code); one that grows while no other volume of the \
-            driver is to be unmounted on the node proves it.")
+            driver is to be unmounted on the node proves it. Of a driver that came back within 2 min 2 s it is \
+            probable when errors were counted since before that, or when the agent saw it come back earlier.")
         .safe(&[
             step("Read the log of the CSI driver's node pod: its error names the reason; repair or upgrade the driver"),
             step("See what the kubelet got from {driver}")
@@ -60,7 +62,9 @@ causes! {
         .meaning("The volume's CSI driver was made or came back a moment ago. What the kubelet tried before found nobody \
             to call, and it waits up to 2 min 2 s between two tries, so it may not have asked the driver since. Its next \
             try should unmount the volume; this is progress, not a fault.")
-        .proof("The driver's registration socket, or its own, is younger than 2 min 2 s, and nothing holds the volume.")
+        .proof("The driver's registration socket, or its own, is younger than 2 min 2 s, and nothing holds the volume. \
+            No error of it was counted since the kubelet's /metrics were read before, and the agent has not seen it \
+            come back earlier.")
         .safe(&[
             step("Wait for the kubelet's next try (at most 2 min 2 s after the driver came back) and look again")
                 .lab("csi-driver-back"),
@@ -88,7 +92,9 @@ causes! {
             kubelet's /metrics tell where they may be read.")
         .safe(&[
             step("Unmount the target; a plain umount writes everything back and refuses a mount in use")
-                .run("umount {path}").lab("csi-left-mounted"),
+                .run("umount {path}").lab("csi-left-mounted").if_known(),
+            step("See first that the server of {mount} answers and repair it if not; then unmount it as its driver would: \
+                an umount of this file system waits for its server").if_known(),
             step("When the pod is gone from the API, move the kubelet's note out of the way, into a new directory \
                 below /var/tmp: the kubelet has forgotten the volume, and its clean-up refuses to delete files")
                 .run("test -f {vol_data} && mv {vol_data} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"")

@@ -12,7 +12,8 @@ causes! {
             use, and stands in no descriptor table: neither lsof nor fuser finds it.")
         .proof("The mount is in the kubelet's mountinfo, a search of all processes found no holder, and \
             /proc/<pid>/fdinfo of a unix socket says scm_fds above 0. Which file was sent nobody tells, so it is only \
-            probable.")
+            probable, and nothing that is proven gives way to it. A process of another pod that has the file system \
+            nowhere in its mount table is blamed only where nothing else is found, and is not to be killed.")
         .safe(&[
             step("End or restart {comm} (pid {pid}), which does not receive what it was sent")
                 .run("kill {pid}").lab("fd-in-flight").if_known(),
