@@ -1,6 +1,6 @@
 //! Pods and their nodes, as far as the API shows them.
 
-use findings::Verdict;
+use findings::{Confidence, Verdict};
 use serde_json::json;
 
 use crate::support::*;
@@ -89,10 +89,32 @@ fn a_node_that_is_ready_again_is_not_out_of_reach() {
 #[test]
 fn pods_that_no_kubelet_has() {
     assert_eq!(causes_of(healthy().going_pod("a", "p", "", "Pending")), ["PodNeverScheduled"]);
-    let mirror = on("Running").change("/api/v1/pods", "p", |pod| {
-        pod["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "0123"});
+}
+
+/// A kubelet that is well deletes a mirror that is asked to go, and makes it again. One that stays is first of all on
+/// a node whose kubelet does not come to it.
+#[test]
+fn a_mirror_pod_is_its_kubelets_to_delete() {
+    let mirror = || {
+        on("Running").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "0123"});
+        })
+    };
+    let looked = look(mirror(), everything());
+    assert_eq!(looked.causes(), ["StaticPod"]);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    assert!(looked.chain(0)[0].contains("comes from a manifest on node-a"), "{:?}", looked.chain(0));
+    let silent = "Kubelet stopped posting node status.";
+    assert_eq!(causes_of(mirror().node_ready("node-a", "Unknown", "NodeStatusUnknown", silent)), ["NodeUnreachable"]);
+    assert_eq!(causes_of(mirror().without("/api/v1/nodes", "node-a")), ["PodGcRefused"]);
+    assert_eq!(causes_of(mirror().webhook("DELETE", "", "pods")), ["WebhookUnavailable"]);
+    let unseen = mirror().refuse("/api/v1/nodes", 403, "nodes is forbidden");
+    assert_eq!(look(unseen, everything()).causes(), ["StaticPod"]);
+    let held = mirror().change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
     });
-    assert_eq!(causes_of(mirror), ["StaticPod"]);
+    assert_eq!(causes_of(held), ["FinalizerOwnerUnknown"], "its pod runs on, as its manifest says");
 }
 
 #[test]

@@ -88,21 +88,14 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
     }
-    if pod.metadata.annotations.contains_key("kubernetes.io/config.mirror") {
-        let words = format!("{}; it comes from a manifest on its node", diagnosis.words);
-        diagnosis
-            .causes
-            .push(case.found(&cause::STATIC_POD, words).evidence(target.to_string(), "kubernetes.io/config.mirror"));
-        return;
-    }
-    if !pod.spec.node_name.is_empty() && !pod.has_ended() {
+    if !pod.spec.node_name.is_empty() && !pod.has_ended() && !pod.is_mirror() {
         replacement::notes(lister, target, pod, diagnosis);
     }
     let has_node = !pod.spec.node_name.is_empty();
     let is_done = pod.metadata.deletion_grace_period_seconds == Some(0) || !has_node;
     if !pod.metadata.finalizers.is_empty() && is_done {
         let finalizers = pod.metadata.finalizers.join(", ");
-        if !has_node {
+        if !has_node || pod.is_mirror() {
             diagnosis.words.push_str(&format!("; held by finalizer {finalizers}"));
         } else if !pod.has_ended() {
             let words = format!("{}; force-deleted, its processes may be alive", diagnosis.words);
@@ -298,6 +291,7 @@ fn kubelet_says(lister: &Lister, case: &Case, words: &str, diagnosis: &mut Diagn
 
 fn by_phase(pod: &Pod) -> &'static findings::Cause {
     match () {
+        () if pod.is_mirror() => &cause::STATIC_POD,
         () if pod.has_ended() => &cause::POD_CLEANUP_NOT_FINISHED,
         () if pod.never_started() => &cause::POD_NEVER_STARTED,
         () => &cause::POD_CONTAINERS_NOT_STOPPED,
@@ -331,6 +325,12 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
         .found(by_phase(pod), format!("{words}; node {name} is Ready"))
         .evidence(target.to_string(), format!("phase {}, {}", pod.status.phase, diagnosis.words))
         .evidence(format!("Node {name}"), "Ready=True");
+    let found = match pod.is_mirror() {
+        true => found.evidence(target.to_string(), MIRROR).probable(
+            "why its kubelet has not deleted the mirror: one that works does that at its next sync, and makes it again",
+        ),
+        false => found,
+    };
     let found = with_log(lister, case, found, diagnosis);
     diagnosis.causes.push(found);
 }
@@ -353,6 +353,9 @@ fn with_log(lister: &Lister, case: &Case, found: RootCause, diagnosis: &mut Diag
 /// What the kubelet has not finished, as far as the pod shows it.
 fn remains(pod: &Pod) -> String {
     let name = pod.spec.node_name.as_str();
+    if pod.is_mirror() {
+        return format!("mirrors a static pod, which comes from a manifest on {name}");
+    }
     if pod.has_ended() {
         let phase = &pod.status.phase;
         return match pod.each_has_ended() && !matches!(phase.as_str(), "Succeeded" | "Failed") {

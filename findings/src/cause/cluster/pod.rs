@@ -176,11 +176,15 @@ causes! {
     STATIC_POD = Cause::in_cluster(ClusterArea::Pod, "StaticPod")
         .title("The pod is the mirror of a static pod")
         .meaning("The pod comes from a manifest on its node. Deleting its mirror pod in the API never stops it: the \
-            kubelet creates the mirror pod again, or, in a namespace that is being deleted, lets the pod run on \
-            unseen.")
-        .proof("The annotation kubernetes.io/config.mirror is set.")
+            kubelet deletes the mirror at its next sync and creates it again, or, in a namespace that is being deleted, \
+            lets the pod run on unseen.")
+        .proof("The annotation kubernetes.io/config.mirror is set, the node is Ready, and nothing is seen that refuses \
+            the kubelet's deletion of the mirror. Why the kubelet does not come to it is not visible, so it is \
+            probable.")
         .safe(&[
-            step("Remove its manifest on node {node}; the kubelet then stops the pod and removes the mirror"),
+            step("See in the kubelet's log on node {node} why it does not delete the mirror; the pod runs on"),
+            step("To end the pod itself, remove its manifest on node {node}; the kubelet then stops the pod and removes \
+                the mirror"),
             step("Look for the manifest's directory in the kubelet's configuration (staticPodPath)"),
         ])
         .danger(FORCE)

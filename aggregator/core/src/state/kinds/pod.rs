@@ -114,7 +114,15 @@ impl ContainerStatus {
     }
 }
 
+/// What a kubelet sets on the pods by which it shows its static ones.
+pub const MIRROR: &str = "kubernetes.io/config.mirror";
+
 impl Pod {
+    /// Whether it only shows a static pod, which comes from a manifest on its node.
+    pub fn is_mirror(&self) -> bool {
+        self.metadata.annotations.contains_key(MIRROR)
+    }
+
     /// Whether the kubelet has reported that every container ended: by the phase, or, as before Kubernetes 1.27 and
     /// while the sandbox is being stopped, by the state of each container.
     pub fn has_ended(&self) -> bool {
