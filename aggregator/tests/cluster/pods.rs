@@ -126,6 +126,27 @@ fn a_forced_pod_with_a_finalizer_may_run() {
     assert_eq!(causes_of(forced), ["PodForceDeleted", "FinalizerOwnerUnknown"]);
 }
 
+/// The garbage collector writes Failed when the Node is gone, and has asked nobody there.
+#[test]
+fn a_phase_that_the_collector_wrote_says_nothing_of_the_containers() {
+    let marked = |state: serde_json::Value| {
+        healthy().going_pod("a", "p", "node-x", "Failed").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            pod["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/managed"]);
+            pod["status"]["conditions"] =
+                json!([{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]);
+            pod["status"]["containerStatuses"] =
+                json!([{"name": "app", "containerID": "containerd://a", "state": state}]);
+        })
+    };
+    let looked = look(marked(json!({"running": {}})), everything());
+    let causes = looked.causes();
+    assert!(causes.len() == 2 && causes.contains(&"PodForceDeleted"), "{:#?}", looked.report);
+    assert!(!looked.chain(0).concat().contains("kubelet has finished"), "{:?}", looked.chain(0));
+    let causes = causes_of(marked(json!({"terminated": {"exitCode": 0}})));
+    assert!(!causes.contains(&"PodForceDeleted"), "its kubelet has said so itself: {causes:?}");
+}
+
 #[test]
 fn a_collector_that_is_refused() {
     let marked = |node: &str, seconds: i64| {

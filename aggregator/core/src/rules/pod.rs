@@ -99,10 +99,9 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             diagnosis.words.push_str(&format!("; held by finalizer {finalizers}"));
         } else if !pod.has_ended() {
             let words = format!("{}; force-deleted, its processes may be alive", diagnosis.words);
-            diagnosis.causes.push(
-                case.found(&cause::POD_FORCE_DELETED, &words)
-                    .evidence(target.to_string(), format!("deletionGracePeriodSeconds 0, phase {}", pod.status.phase)),
-            );
+            let by = if pod.collected().is_some() { " (written by the pod garbage collector)" } else { "" };
+            let says = format!("deletionGracePeriodSeconds 0, phase {}{by}", pod.status.phase);
+            diagnosis.causes.push(case.found(&cause::POD_FORCE_DELETED, &words).evidence(target.to_string(), says));
             // The answer does not rest on the node; it only leads to what its agent says.
             let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
             if let Some(on) = diagnosis.silently(answer) {
@@ -131,9 +130,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 
 /// The collector marked it, and it is still there.
 fn collector_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
-    let marked = condition(&case.pod.status.conditions, "DisruptionTarget")
-        .filter(|marked| marked.status == "True" && marked.reason == "DeletionByPodGC");
-    let since = marked.and_then(|marked| marked.last_transition_time);
+    let since = case.pod.collected().and_then(|marked| marked.last_transition_time);
     let Some(since) = since.filter(|since| lister.state.seconds_since(*since) > COLLECTOR) else { return false };
     if report_refused(lister, case, diagnosis) {
         return true;

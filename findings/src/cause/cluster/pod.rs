@@ -198,7 +198,8 @@ causes! {
         .meaning("The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
             may not have ended its containers, although every controller now treats the pod as gone.")
         .proof("deletionGracePeriodSeconds is 0, finalizers are left, the pod has a node, and neither its phase nor \
-            the states of its containers say that they have ended.")
+            the states of its containers say that they have ended. Of a phase that the pod garbage collector wrote, \
+            nobody on the node has said it.")
         .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,
