@@ -298,18 +298,20 @@ fn by_phase(pod: &Pod) -> &'static findings::Cause {
 fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diagnosis) {
     let Case { target, pod } = *case;
     let name = pod.spec.node_name.as_str();
-    if report_refused(lister, case, diagnosis) {
-        return;
-    }
+    let is_status_refused = status_refused(lister, case, diagnosis);
+    let is_deletion_refused = deletion_refused(lister, case, diagnosis);
     let late = diagnosis.overdue.map_or(String::new(), |seconds| duration(seconds.unsigned_abs()));
     let words = format!("{}; deadline passed {late} ago", remains(pod));
+    // It looks at the node itself, so what it says holds the pod beside any webhook.
     let told = agent::findings(lister, diagnosis, target, pod, on, &words);
     if !told.is_empty() {
         diagnosis.causes.extend(told);
         return;
     }
+    // The kubelet asks for the deletion last: as long as containers run, that they do is still to be told.
+    let is_last = pod.has_ended() || pod.is_mirror();
     // The agent says more, and its answer may be out.
-    if diagnosis.pending {
+    if diagnosis.pending || is_status_refused || (is_deletion_refused && is_last) {
         return;
     }
     if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
@@ -374,11 +376,19 @@ fn remains(pod: &Pod) -> String {
     format!("{which}, as its kubelet last said")
 }
 
-/// The kubelet's last requests about a pod, which a webhook without a backend refuses: its status,
-/// and in the end its deletion.
+/// The last requests about a pod, which a webhook without a backend refuses: its status, and in the end its deletion.
 fn report_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
-    let request = |operation| Request::about(case.target, &case.pod.metadata, operation);
-    webhook::refuses(lister, diagnosis, &[request("UPDATE").at("pods/status"), request("DELETE")])
+    let is_status_refused = status_refused(lister, case, diagnosis);
+    deletion_refused(lister, case, diagnosis) || is_status_refused
+}
+
+fn status_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+    let update = Request::about(case.target, &case.pod.metadata, "UPDATE");
+    webhook::refuses(lister, diagnosis, &[update.at("pods/status")])
+}
+
+fn deletion_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+    webhook::refuses(lister, diagnosis, &[Request::about(case.target, &case.pod.metadata, "DELETE")])
 }
 
 /// A CSI volume of the pod, whose driver is not registered at the node.
