@@ -13,7 +13,8 @@ fn crd(conversion: Value, stored: &[&str]) -> Value {
         "metadata": {"name": "widgets.example.com"},
         "spec": {
             "group": "example.com", "names": {"kind": "Widget", "plural": "widgets"}, "scope": "Namespaced",
-            "versions": [{"name": "v1", "served": true}], "conversion": conversion
+            "versions": [{"name": "v1", "served": true, "storage": true}, {"name": "v2", "served": true}],
+            "conversion": conversion
         },
         "status": {"storedVersions": stored}
     })
@@ -61,6 +62,30 @@ fn a_conversion_webhook_without_a_service_is_found_through_its_crd() {
             "Service mon/conv: does not exist",
         ],
     );
+}
+
+/// The API server calls the converter for an object that it has in another version than it needs. What deletes the
+/// objects of a CRD lists them in the version in which they are stored.
+#[test]
+fn a_converter_is_blamed_only_where_something_is_converted() {
+    let converter = |versions: Value, stored: &[&str], is_going: bool| {
+        let mut defined = crd(by_webhook(), stored);
+        defined["spec"]["versions"] = versions;
+        let world = healthy().with_custom("example.com", "widgets", "Widget");
+        if is_going {
+            defined["metadata"]["deletionTimestamp"] = world.ago(600).into();
+            defined["metadata"]["finalizers"] = json!(["customresourcecleanup.apiextensions.k8s.io"]);
+        }
+        look(world.with(defined), object("crd", "default", "widgets.example.com")).causes()
+    };
+    let one = || json!([{"name": "v1", "served": true, "storage": true}]);
+    let two = || json!([{"name": "v1", "served": true}, {"name": "v2", "served": true, "storage": true}]);
+    let blamed = ["ConversionWebhookUnavailable"];
+    assert!(converter(one(), &["v1"], false).is_empty());
+    assert!(converter(one(), &["v1"], true).is_empty());
+    assert_eq!(converter(two(), &["v2"], false), blamed);
+    assert!(converter(two(), &["v2"], true).is_empty());
+    assert_eq!(converter(two(), &["v1", "v2"], true), blamed);
 }
 
 #[test]
