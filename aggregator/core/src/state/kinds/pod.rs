@@ -25,6 +25,8 @@ lite! {
         service_account_name: String,
         /// Which taints of a node it tolerates.
         tolerations: Vec<Toleration>,
+        /// How long it may take to end.
+        termination_grace_period_seconds: Option<i64>,
     }
 }
 
