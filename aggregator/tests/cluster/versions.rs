@@ -52,15 +52,18 @@ fn an_exact_rule_about_some_of_the_served_versions_leaves_an_update_probable() {
                 one["webhooks"][0]["rules"][0]["apiVersions"] = about;
             })
     };
-    let update = |about: Value| {
+    let run = |replicas: i64, about: Value| {
         let world = world("UPDATE", about)
-            .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
+            .with(json!([
+                {"kind": "Namespace", "metadata": {"name": "a"}}, {"kind": "Namespace", "metadata": {"name": "guard"}}
+            ]))
             .held("example.com/v1", "Widget", "a", "w", &["x.example.com/y"])
-            .deployment("op", "op", 1, 1)
+            .deployment("op", "op", replicas, replicas)
             .may_change("op", "op", "example.com", "widgets");
         let looked = look(world, object("widget", "a", "w"));
         (looked.causes(), looked.report.roots[0].finding.confidence)
     };
+    let update = |about: Value| run(1, about);
     for one in ["v1", "v1beta1"] {
         assert_eq!(update(json!([one])), (vec!["WebhookBlocksUpdate"], Confidence::Probable), "{one}");
     }
@@ -68,6 +71,11 @@ fn an_exact_rule_about_some_of_the_served_versions_leaves_an_update_probable() {
         assert_eq!(update(all), (vec!["WebhookBlocksUpdate"], Confidence::Proven));
     }
     assert_eq!(update(json!(["v1alpha1"])).0, ["FinalizerControllerFailing"], "nobody can use what is not served");
+    // One that may not be asked hides nobody who is down.
+    let mut down = run(0, json!(["v1beta1"])).0;
+    down.sort_unstable();
+    assert_eq!(down, ["FinalizerControllerGone", "WebhookBlocksUpdate"]);
+    assert_eq!(run(0, json!(["*"])).0, ["WebhookBlocksUpdate"]);
     let deletion = |about: &str| {
         let world = world("DELETE", json!([about])).going("stuck", all_false()).with(json!({
             "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "stuck"}
