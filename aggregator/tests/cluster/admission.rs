@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-fn crd(conversion: Value, stored: &[&str]) -> Value {
+pub fn crd(conversion: Value, stored: &[&str]) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.com"},
         "spec": {
             "group": "example.com", "names": {"kind": "Widget", "plural": "widgets"}, "scope": "Namespaced",
-            "versions": [{"name": "v1", "served": true}], "conversion": conversion
+            "versions": [{"name": "v1", "served": true, "storage": true}, {"name": "v2", "served": true}],
+            "conversion": conversion
         },
         "status": {"storedVersions": stored}
     })
@@ -61,6 +62,30 @@ fn a_conversion_webhook_without_a_service_is_found_through_its_crd() {
             "Service mon/conv: does not exist",
         ],
     );
+}
+
+/// The API server calls the converter for an object that it has in another version than it needs. What deletes the
+/// objects of a CRD lists them in the version in which they are stored.
+#[test]
+fn a_converter_is_blamed_only_where_something_is_converted() {
+    let converter = |versions: Value, stored: &[&str], is_going: bool| {
+        let mut defined = crd(by_webhook(), stored);
+        defined["spec"]["versions"] = versions;
+        let world = healthy().with_custom("example.com", "widgets", "Widget");
+        if is_going {
+            defined["metadata"]["deletionTimestamp"] = world.ago(600).into();
+            defined["metadata"]["finalizers"] = json!(["customresourcecleanup.apiextensions.k8s.io"]);
+        }
+        look(world.with(defined), object("crd", "default", "widgets.example.com")).causes()
+    };
+    let one = || json!([{"name": "v1", "served": true, "storage": true}]);
+    let two = || json!([{"name": "v1", "served": true}, {"name": "v2", "served": true, "storage": true}]);
+    let blamed = ["ConversionWebhookUnavailable"];
+    assert!(converter(one(), &["v1"], false).is_empty());
+    assert!(converter(one(), &["v1"], true).is_empty());
+    assert_eq!(converter(two(), &["v2"], false), blamed);
+    assert!(converter(two(), &["v2"], true).is_empty());
+    assert_eq!(converter(two(), &["v1", "v2"], true), blamed);
 }
 
 #[test]
@@ -171,7 +196,7 @@ fn a_webhook_that_is_not_asked_is_not_blamed() {
     assert_eq!(look(elsewhere, everything()).causes(), ["PodContainersNotStopped"]);
 }
 
-const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+pub const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
 /// A pod with a label, and a webhook about its kubelet's last words that was changed.
 fn guarded(change: impl FnOnce(&mut Value)) -> World {
@@ -255,33 +280,6 @@ fn scope_and_match_policy_exclude() {
     };
     assert_eq!(finalize("Cluster"), ["WebhookBlocksUpdate"]);
     assert!(finalize("Namespaced").is_empty());
-}
-
-/// The server converts what it asks about to another version that it knows of the same kind: of a CRD each that is
-/// defined, whether it is served or not.
-#[test]
-fn a_rule_about_another_version_counts_where_the_server_knows_that_version() {
-    let causes = |versions: &[&str], policy: &str| {
-        let mut defined = crd(json!(null), &["v1"]);
-        let each = versions.iter().map(|name| json!({"name": name, "served": *name == "v1"}));
-        defined["spec"]["versions"] = each.collect();
-        let world = healthy()
-            .webhook("UPDATE", "example.com", "widgets")
-            .change(VALIDATING, "guard", |one| {
-                one["webhooks"][0]["matchPolicy"] = policy.into();
-                one["webhooks"][0]["rules"][0]["apiVersions"] = json!(["v1alpha1"]);
-            })
-            .with_custom("example.com", "widgets", "Widget")
-            .with(defined)
-            .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
-            .held("example.com/v1", "Widget", "a", "w", &["x.example.com/y"])
-            .deployment("op", "op", 1, 1)
-            .may_change("op", "op", "example.com", "widgets");
-        look(world, object("widget", "a", "w")).causes()
-    };
-    assert_eq!(causes(&["v1", "v1alpha1"], "Equivalent"), ["WebhookBlocksUpdate"]);
-    assert_eq!(causes(&["v1", "v1alpha1"], "Exact"), ["FinalizerControllerFailing"]);
-    assert_eq!(causes(&["v1"], "Equivalent"), ["FinalizerControllerFailing"]);
 }
 
 /// Names of webhooks are unique within one configuration only: those of kubebuilder (`vpod.kb.io`) and of Istio's

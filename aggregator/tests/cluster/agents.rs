@@ -27,6 +27,29 @@ fn joined(says: Says) -> Looked {
     look(dstate().told(says), everything())
 }
 
+/// The kubelet reports, and asks for the object's deletion, when all else is done: a webhook that refuses that holds no
+/// container.
+#[test]
+fn a_webhook_hides_nothing_that_the_agent_sees() {
+    let causes = |world: World| {
+        let mut causes = look(world, everything()).causes();
+        causes.sort_unstable();
+        causes
+    };
+    let deletion = || dstate().webhook("DELETE", "", "pods");
+    let report = || dstate().webhook("UPDATE", "", "pods/status");
+    assert_eq!(causes(deletion().told(Says::fuse(&[POD]))), ["FuseServerNotResponding", "WebhookUnavailable"]);
+    assert_eq!(causes(report().told(Says::fuse(&[POD]))), ["FuseServerNotResponding", "WebhookBlocksUpdate"]);
+    assert_eq!(causes(deletion()), ["PodContainersNotStopped", "WebhookUnavailable"]);
+    // What the kubelet says of the containers does not arrive.
+    assert_eq!(causes(report()), ["WebhookBlocksUpdate"]);
+    let unmounts = recording("volumes-busy").webhook("DELETE", "", "pods");
+    assert!(
+        causes(unmounts.told(Says::held(&[CWD]))).contains(&"VolumeHeldByProcess"),
+        "an ended pod holds its volumes"
+    );
+}
+
 fn notes(looked: &Looked) -> String {
     looked.report.notes.iter().cloned().collect::<Vec<_>>().join("\n")
 }

@@ -234,6 +234,51 @@ fn karpenter_leaves_pods_alone_that_ask_for_it() {
     assert!(looked.chain(0)[1].starts_with("Node node-a: Karpenter empties it"), "{:?}", looked.chain(0));
 }
 
+const NODE_CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
+
+/// A budget that never allows an eviction, on a node whose NodeClaim ends so many seconds from now.
+fn budget_until(seconds: Option<i64>) -> World {
+    let world = shop()
+        .with(pod("web-0", "True", |pod| pod["spec"]["terminationGracePeriodSeconds"] = 30.into()))
+        .with(budget("web", 0, 1, 1, 1))
+        .terminated_by_karpenter("node-a")
+        .change(NODES, "node-a", |node| {
+            node["metadata"]["ownerReferences"] = json!([
+                {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "pool-x", "uid": "pool-x"}
+            ]);
+        })
+        .with_cluster_wide("karpenter.sh", "nodeclaims", "NodeClaim")
+        .held_cluster_wide("karpenter.sh/v1", "NodeClaim", "pool-x", "karpenter.sh/termination");
+    let Some(seconds) = seconds else { return world };
+    let at = world.ago(-seconds);
+    world.change(NODE_CLAIMS, "pool-x", |claim| {
+        claim["metadata"]["annotations"] = json!({"karpenter.sh/nodeclaim-termination-timestamp": at});
+    })
+}
+
+/// karpenter: pkg/controllers/node/termination/terminator/eviction.go, `needsForceDelete`.
+#[test]
+fn karpenter_deletes_around_a_budget_when_the_time_of_its_node_claim_is_over() {
+    let looked = asked(budget_until(Some(3600)));
+    assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Progressing);
+    let chain = looked.chain(0).concat();
+    assert!(chain.contains("it deletes what is left by ") && !chain.contains("never will"), "{chain}");
+    // Its pod has 30 seconds to end by then, so that it is deleted earlier.
+    assert_eq!(asked(budget_until(Some(10))).report.verdict, Verdict::Progressing);
+    // By now the budget is not what it waits for.
+    let over = asked(budget_until(Some(-600)));
+    assert_eq!(over.report.verdict, Verdict::Stuck);
+    assert!(!over.causes().contains(&"DrainBudgetAllowsNone"), "{:#?}", over.report);
+    let unlimited = asked(budget_until(None));
+    assert_eq!((unlimited.causes(), unlimited.report.verdict), (vec!["DrainBudgetAllowsNone"], Verdict::Stuck));
+    assert_eq!(unlimited.report.roots[0].finding.confidence, Confidence::Proven);
+    let hidden = asked(budget_until(Some(3600)).refuse(NODE_CLAIMS, 403, "nodeclaims.karpenter.sh is forbidden"));
+    assert_eq!((hidden.causes(), hidden.report.verdict), (vec!["DrainBudgetAllowsNone"], Verdict::Stuck));
+    assert_eq!(hidden.report.roots[0].finding.confidence, Confidence::Probable);
+    assert!(!hidden.chain(0).concat().contains("never will"), "{:?}", hidden.chain(0));
+}
+
 #[test]
 fn pods_that_go_already_are_waited_for() {
     let looked = asked(cordoned(shop().going_pod("shop", "p", "node-a", "Running")));

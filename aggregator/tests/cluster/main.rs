@@ -65,4 +65,6 @@ mod storage;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod versions;
+#[cfg(test)]
 mod youth;

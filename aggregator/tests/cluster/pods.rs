@@ -1,6 +1,6 @@
 //! Pods and their nodes, as far as the API shows them.
 
-use findings::Verdict;
+use findings::{Confidence, Verdict};
 use serde_json::json;
 
 use crate::support::*;
@@ -89,10 +89,32 @@ fn a_node_that_is_ready_again_is_not_out_of_reach() {
 #[test]
 fn pods_that_no_kubelet_has() {
     assert_eq!(causes_of(healthy().going_pod("a", "p", "", "Pending")), ["PodNeverScheduled"]);
-    let mirror = on("Running").change("/api/v1/pods", "p", |pod| {
-        pod["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "0123"});
+}
+
+/// A kubelet that is well deletes a mirror that is asked to go, and makes it again. One that stays is first of all on
+/// a node whose kubelet does not come to it.
+#[test]
+fn a_mirror_pod_is_its_kubelets_to_delete() {
+    let mirror = || {
+        on("Running").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "0123"});
+        })
+    };
+    let looked = look(mirror(), everything());
+    assert_eq!(looked.causes(), ["StaticPod"]);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    assert!(looked.chain(0)[0].contains("comes from a manifest on node-a"), "{:?}", looked.chain(0));
+    let silent = "Kubelet stopped posting node status.";
+    assert_eq!(causes_of(mirror().node_ready("node-a", "Unknown", "NodeStatusUnknown", silent)), ["NodeUnreachable"]);
+    assert_eq!(causes_of(mirror().without("/api/v1/nodes", "node-a")), ["PodGcRefused"]);
+    assert_eq!(causes_of(mirror().webhook("DELETE", "", "pods")), ["WebhookUnavailable"]);
+    let unseen = mirror().refuse("/api/v1/nodes", 403, "nodes is forbidden");
+    assert_eq!(look(unseen, everything()).causes(), ["StaticPod"]);
+    let held = mirror().change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
     });
-    assert_eq!(causes_of(mirror), ["StaticPod"]);
+    assert_eq!(causes_of(held), ["FinalizerOwnerUnknown"], "its pod runs on, as its manifest says");
 }
 
 #[test]
@@ -102,6 +124,27 @@ fn a_forced_pod_with_a_finalizer_may_run() {
         pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
     });
     assert_eq!(causes_of(forced), ["PodForceDeleted", "FinalizerOwnerUnknown"]);
+}
+
+/// The garbage collector writes Failed when the Node is gone, and has asked nobody there.
+#[test]
+fn a_phase_that_the_collector_wrote_says_nothing_of_the_containers() {
+    let marked = |state: serde_json::Value| {
+        healthy().going_pod("a", "p", "node-x", "Failed").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            pod["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/managed"]);
+            pod["status"]["conditions"] =
+                json!([{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]);
+            pod["status"]["containerStatuses"] =
+                json!([{"name": "app", "containerID": "containerd://a", "state": state}]);
+        })
+    };
+    let looked = look(marked(json!({"running": {}})), everything());
+    let causes = looked.causes();
+    assert!(causes.len() == 2 && causes.contains(&"PodForceDeleted"), "{:#?}", looked.report);
+    assert!(!looked.chain(0).concat().contains("kubelet has finished"), "{:?}", looked.chain(0));
+    let causes = causes_of(marked(json!({"terminated": {"exitCode": 0}})));
+    assert!(!causes.contains(&"PodForceDeleted"), "its kubelet has said so itself: {causes:?}");
 }
 
 #[test]

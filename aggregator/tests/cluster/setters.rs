@@ -71,6 +71,20 @@ fn the_controller_that_is_not_ready_and_not_the_account_with_most_ready_pods() {
     }
 }
 
+/// Flux applies what a chart or a repository says, the finalizer with it.
+#[test]
+fn the_operator_and_not_flux_that_applied_the_object() {
+    for applier in ["helm-controller", "kustomize-controller"] {
+        let world = set_by(widget(), applier);
+        let world = operator_role(world, json!([sa("ops", "operator")])).deployment("ops", "operator", 0, 0);
+        let all = json!([sa("flux-system", applier)]);
+        let world = role(world, "cluster-reconciler", &["*"], &["*"], &["*"], all);
+        let looked = asked(world.deployment("flux-system", applier, 1, 1));
+        assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{applier}: {:#?}", looked.report);
+        assert!(root(&looked).starts_with("Deployment ops/operator: "), "{}", root(&looked));
+    }
+}
+
 #[test]
 fn a_provider_and_not_the_core_that_may_change_its_whole_group() {
     let group = "infrastructure.cluster.x-k8s.io";

@@ -130,13 +130,37 @@ fn a_node_whose_hostname_is_not_its_name_is_not_lost() {
 
 #[test]
 fn who_holds_a_volume() {
-    let bound = json!({"claimRef": {"namespace": "a", "name": "data", "uid": "other"}});
-    let protected = volume(&["kubernetes.io/pv-protection"], "Bound", bound)
-        .with(json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "a", "uid": "u"}}));
-    assert_eq!(causes_of(protected), ["PvBoundToClaim"]);
+    assert_eq!(causes_of(bound_to("u").with(unbound_claim())), ["PvBoundToClaim"]);
     let provisioner = "external-provisioner.volume.kubernetes.io/finalizer";
     assert_eq!(causes_of(volume(&[provisioner], "Failed", csi())), ["PvBackendDeleteFails"]);
     assert_eq!(causes_of(volume(&["kubernetes.io/pv-controller"], "Released", csi())), ["PvDeletionPending"]);
+}
+
+fn bound_to(uid: &str) -> World {
+    let bound = json!({"claimRef": {"namespace": "a", "name": "data", "uid": uid}});
+    volume(&["kubernetes.io/pv-protection"], "Bound", bound)
+}
+
+fn unbound_claim() -> serde_json::Value {
+    json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "a", "uid": "u"}})
+}
+
+/// A claim that was made again has the name, and is somebody else's. The controller sees that by the uid, and lets
+/// the volume go; while it is still Bound, the controller has not looked.
+#[test]
+fn a_volume_whose_claim_is_gone_waits_for_the_controller() {
+    let again = || bound_to("before").with(unbound_claim());
+    for (world, words) in [(again(), "another has its name"), (bound_to("before"), "its claim is gone")] {
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), ["PvDeletionPending"], "{:#?}", looked.report);
+        assert!(looked.chain(0)[0].contains(words), "{:?}", looked.chain(0));
+    }
+    for world in [again(), bound_to("before")] {
+        let looked = look(world.without_controller_manager(), everything());
+        assert_eq!(looked.causes(), ["ControllerManagerSilent"], "{:#?}", looked.report);
+        let deletes = |command: &String| command.contains("delete");
+        assert!(!looked.commands().iter().any(deletes), "{:?}", looked.commands());
+    }
 }
 
 #[test]

@@ -19,7 +19,11 @@ fn a_crd_waits_for_the_finalizer_of_its_object() {
             },
             "spec": {
                 "group": "example.com", "scope": "Namespaced", "names": {"kind": "CronTab", "plural": "crontabs"},
-                "versions": [{"name": "v1", "served": true}]
+                "versions": [{"name": "v1", "served": true, "storage": true}],
+                // What converted is gone with the program, and of one version nothing is converted.
+                "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {
+                    "service": {"namespace": "ops", "name": "crontab-webhook", "path": "/convert"}
+                }}}
             },
             "status": {"storedVersions": ["v1"], "conditions": [{
                 "type": "Terminating", "status": "True", "reason": "InstanceDeletionInProgress",

@@ -38,7 +38,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return diagnosis;
     };
     diagnosis.words = "is not being deleted".to_owned();
-    conversion(lister, target, crd, &mut diagnosis);
+    if crd.needs_converter() {
+        conversion(lister, target, crd, &mut diagnosis);
+    }
     stored_versions(target, crd, &mut diagnosis);
     if crd.metadata.deletion_timestamp.is_some() {
         deletion(lister, target, crd, &mut diagnosis);
@@ -108,7 +110,8 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
         return;
     }
     let before = diagnosis.unknown.len();
-    let served = crd.spec.versions.iter().find(|version| version.served);
+    // In the version that is stored now, most of them are not converted.
+    let served = crd.spec.versions.iter().filter(|version| version.served).min_by_key(|version| !version.storage);
     let mut held = 0;
     let mut free = 0;
     if let Some(version) = served {

@@ -88,28 +88,20 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
     }
-    if pod.metadata.annotations.contains_key("kubernetes.io/config.mirror") {
-        let words = format!("{}; it comes from a manifest on its node", diagnosis.words);
-        diagnosis
-            .causes
-            .push(case.found(&cause::STATIC_POD, words).evidence(target.to_string(), "kubernetes.io/config.mirror"));
-        return;
-    }
-    if !pod.spec.node_name.is_empty() && !pod.has_ended() {
+    if !pod.spec.node_name.is_empty() && !pod.has_ended() && !pod.is_mirror() {
         replacement::notes(lister, target, pod, diagnosis);
     }
     let has_node = !pod.spec.node_name.is_empty();
     let is_done = pod.metadata.deletion_grace_period_seconds == Some(0) || !has_node;
     if !pod.metadata.finalizers.is_empty() && is_done {
         let finalizers = pod.metadata.finalizers.join(", ");
-        if !has_node {
+        if !has_node || pod.is_mirror() {
             diagnosis.words.push_str(&format!("; held by finalizer {finalizers}"));
         } else if !pod.has_ended() {
             let words = format!("{}; force-deleted, its processes may be alive", diagnosis.words);
-            diagnosis.causes.push(
-                case.found(&cause::POD_FORCE_DELETED, &words)
-                    .evidence(target.to_string(), format!("deletionGracePeriodSeconds 0, phase {}", pod.status.phase)),
-            );
+            let by = if pod.collected().is_some() { " (written by the pod garbage collector)" } else { "" };
+            let says = format!("deletionGracePeriodSeconds 0, phase {}{by}", pod.status.phase);
+            diagnosis.causes.push(case.found(&cause::POD_FORCE_DELETED, &words).evidence(target.to_string(), says));
             // The answer does not rest on the node; it only leads to what its agent says.
             let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
             if let Some(on) = diagnosis.silently(answer) {
@@ -138,9 +130,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 
 /// The collector marked it, and it is still there.
 fn collector_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
-    let marked = condition(&case.pod.status.conditions, "DisruptionTarget")
-        .filter(|marked| marked.status == "True" && marked.reason == "DeletionByPodGC");
-    let since = marked.and_then(|marked| marked.last_transition_time);
+    let since = case.pod.collected().and_then(|marked| marked.last_transition_time);
     let Some(since) = since.filter(|since| lister.state.seconds_since(*since) > COLLECTOR) else { return false };
     if report_refused(lister, case, diagnosis) {
         return true;
@@ -298,6 +288,7 @@ fn kubelet_says(lister: &Lister, case: &Case, words: &str, diagnosis: &mut Diagn
 
 fn by_phase(pod: &Pod) -> &'static findings::Cause {
     match () {
+        () if pod.is_mirror() => &cause::STATIC_POD,
         () if pod.has_ended() => &cause::POD_CLEANUP_NOT_FINISHED,
         () if pod.never_started() => &cause::POD_NEVER_STARTED,
         () => &cause::POD_CONTAINERS_NOT_STOPPED,
@@ -307,18 +298,20 @@ fn by_phase(pod: &Pod) -> &'static findings::Cause {
 fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diagnosis) {
     let Case { target, pod } = *case;
     let name = pod.spec.node_name.as_str();
-    if report_refused(lister, case, diagnosis) {
-        return;
-    }
+    let is_status_refused = status_refused(lister, case, diagnosis);
+    let is_deletion_refused = deletion_refused(lister, case, diagnosis);
     let late = diagnosis.overdue.map_or(String::new(), |seconds| duration(seconds.unsigned_abs()));
     let words = format!("{}; deadline passed {late} ago", remains(pod));
+    // It looks at the node itself, so what it says holds the pod beside any webhook.
     let told = agent::findings(lister, diagnosis, target, pod, on, &words);
     if !told.is_empty() {
         diagnosis.causes.extend(told);
         return;
     }
+    // The kubelet asks for the deletion last: as long as containers run, that they do is still to be told.
+    let is_last = pod.has_ended() || pod.is_mirror();
     // The agent says more, and its answer may be out.
-    if diagnosis.pending {
+    if diagnosis.pending || is_status_refused || (is_deletion_refused && is_last) {
         return;
     }
     if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
@@ -331,6 +324,12 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
         .found(by_phase(pod), format!("{words}; node {name} is Ready"))
         .evidence(target.to_string(), format!("phase {}, {}", pod.status.phase, diagnosis.words))
         .evidence(format!("Node {name}"), "Ready=True");
+    let found = match pod.is_mirror() {
+        true => found.evidence(target.to_string(), MIRROR).probable(
+            "why its kubelet has not deleted the mirror: one that works does that at its next sync, and makes it again",
+        ),
+        false => found,
+    };
     let found = with_log(lister, case, found, diagnosis);
     diagnosis.causes.push(found);
 }
@@ -353,6 +352,9 @@ fn with_log(lister: &Lister, case: &Case, found: RootCause, diagnosis: &mut Diag
 /// What the kubelet has not finished, as far as the pod shows it.
 fn remains(pod: &Pod) -> String {
     let name = pod.spec.node_name.as_str();
+    if pod.is_mirror() {
+        return format!("mirrors a static pod, which comes from a manifest on {name}");
+    }
     if pod.has_ended() {
         let phase = &pod.status.phase;
         return match pod.each_has_ended() && !matches!(phase.as_str(), "Succeeded" | "Failed") {
@@ -374,11 +376,19 @@ fn remains(pod: &Pod) -> String {
     format!("{which}, as its kubelet last said")
 }
 
-/// The kubelet's last requests about a pod, which a webhook without a backend refuses: its status,
-/// and in the end its deletion.
+/// The last requests about a pod, which a webhook without a backend refuses: its status, and in the end its deletion.
 fn report_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
-    let request = |operation| Request::about(case.target, &case.pod.metadata, operation);
-    webhook::refuses(lister, diagnosis, &[request("UPDATE").at("pods/status"), request("DELETE")])
+    let is_status_refused = status_refused(lister, case, diagnosis);
+    deletion_refused(lister, case, diagnosis) || is_status_refused
+}
+
+fn status_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+    let update = Request::about(case.target, &case.pod.metadata, "UPDATE");
+    webhook::refuses(lister, diagnosis, &[update.at("pods/status")])
+}
+
+fn deletion_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+    webhook::refuses(lister, diagnosis, &[Request::about(case.target, &case.pod.metadata, "DELETE")])
 }
 
 /// A CSI volume of the pod, whose driver is not registered at the node.

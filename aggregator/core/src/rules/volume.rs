@@ -66,16 +66,8 @@ fn is_in_use(volume: &PersistentVolume) -> bool {
 fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, diagnosis: &mut Diagnosis) {
     let reference = volume.spec.claim_ref.as_ref().filter(|_| volume.status.phase == "Bound");
     let Some(ClaimRef { namespace, name, uid }) = reference else {
-        let found = match control_plane::silent(lister, diagnosis, target) {
-            Some(found) => found,
-            None if finalizer::refused(lister, target, &volume.metadata, diagnosis) => return,
-            None => {
-                let words = format!("{}; kube-controller-manager should have removed pv-protection", diagnosis.words);
-                RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
-            }
-        };
-        diagnosis.causes.push(found);
-        return;
+        let words = format!("{}; kube-controller-manager should have removed pv-protection", diagnosis.words);
+        return not_released(lister, target, volume, words, diagnosis);
     };
     let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
     let is_gone = answer.is_missing();
@@ -83,10 +75,11 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
         diagnosis.required(format!("PersistentVolumeClaim {namespace}/{name}"), "whether it is being deleted", answer);
     let who = ObjectRef::claim(namespace, name);
     match bound {
-        // Another claim of that name is another claim.
-        Some(bound) if bound.metadata.uid == *uid && bound.metadata.deletion_timestamp.is_some() => {
-            diagnosis.wait_for(who);
+        Some(bound) if bound.metadata.uid != *uid => {
+            let words = format!("{}; its claim {namespace}/{name} is gone, another has its name", diagnosis.words);
+            not_released(lister, target, volume, words, diagnosis);
         }
+        Some(bound) if bound.metadata.deletion_timestamp.is_some() => diagnosis.wait_for(who),
         Some(_) => diagnosis.causes.push(
             RootCause::below(&cause::PV_BOUND_TO_CLAIM, target)
                 .name(Placeholder::Namespace, namespace)
@@ -94,12 +87,28 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
                 .name(Placeholder::Pv, &target.name)
                 .step(Step::about(&who, "is bound to it and is not being deleted")),
         ),
-        None if is_gone => diagnosis.causes.push(
-            RootCause::here(&cause::PV_DELETION_PENDING, target, format!("{}; its claim is gone", diagnosis.words))
-                .name(Placeholder::Pv, &target.name),
-        ),
+        None if is_gone => {
+            let words = format!("{}; its claim is gone", diagnosis.words);
+            not_released(lister, target, volume, words, diagnosis);
+        }
         None => {}
     }
+}
+
+/// No claim holds it, so that it is kube-controller-manager's turn.
+fn not_released(
+    lister: &Lister,
+    target: &ObjectRef,
+    volume: &PersistentVolume,
+    words: String,
+    diagnosis: &mut Diagnosis,
+) {
+    let found = match control_plane::silent(lister, diagnosis, target) {
+        Some(found) => found,
+        None if finalizer::refused(lister, target, &volume.metadata, diagnosis) => return,
+        None => RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name),
+    };
+    diagnosis.causes.push(found);
 }
 
 /// Held until the storage has deleted the disk.

@@ -9,7 +9,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Texts, release};
+use super::{MIRROR, TERMINATES_AT, Texts, release};
 
 /// The API writes `null` for empty lists and unset fields alike.
 pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
@@ -20,7 +20,8 @@ pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(dese
 const ANNOTATIONS: &[&str] = &[
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "karpenter.sh/do-not-disrupt",
-    "kubernetes.io/config.mirror",
+    TERMINATES_AT,
+    MIRROR,
     release::NAME,
     release::NAMESPACE,
     release::POLICY,

@@ -11,8 +11,9 @@ causes! {
         .meaning("The objects are stored in one version and asked for in another, and the webhook that converts cannot \
             be called. They can be neither listed nor deleted. The namespace's conditions then say that all content \
             was removed, which is wrong.")
-        .proof("The CRD converts by webhook and its Service does not exist or has no ready endpoint, or the \
-            namespace's condition says: conversion webhook … failed.")
+        .proof("The CRD converts by webhook, has more than one version (for its own deletion: objects are stored in \
+            another than the one they are stored in now), and the Service does not exist or has no ready endpoint; or \
+            the namespace's condition says: conversion webhook … failed.")
         .safe(&[
             step("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed()
                 .if_known(),
@@ -35,7 +36,7 @@ causes! {
         .meaning("The API server calls the webhook that converts a kind's objects only if its certificate comes from one \
             in spec.conversion.webhook.clientConfig.caBundle. Every certificate in that bundle has expired, so the \
             objects can be neither listed nor deleted, although the webhook's pods run and are ready.")
-        .proof("The CRD converts by webhook, and the latest notAfter of the webhook's caBundle lies in the past. \
+        .proof("The CRD converts by webhook and has more than one version, and the latest notAfter of the webhook's caBundle lies in the past. \
             Whether the certificate that the webhook itself shows is valid cannot be seen: it is in a Secret.")
         .safe(&[
             step("See who converts, and who writes the bundle (cert-manager's cainjector, an operator, a Helm hook)")

@@ -176,11 +176,15 @@ causes! {
     STATIC_POD = Cause::in_cluster(ClusterArea::Pod, "StaticPod")
         .title("The pod is the mirror of a static pod")
         .meaning("The pod comes from a manifest on its node. Deleting its mirror pod in the API never stops it: the \
-            kubelet creates the mirror pod again, or, in a namespace that is being deleted, lets the pod run on \
-            unseen.")
-        .proof("The annotation kubernetes.io/config.mirror is set.")
+            kubelet deletes the mirror at its next sync and creates it again, or, in a namespace that is being deleted, \
+            lets the pod run on unseen.")
+        .proof("The annotation kubernetes.io/config.mirror is set, the node is Ready, and nothing is seen that refuses \
+            the kubelet's deletion of the mirror. Why the kubelet does not come to it is not visible, so it is \
+            probable.")
         .safe(&[
-            step("Remove its manifest on node {node}; the kubelet then stops the pod and removes the mirror"),
+            step("See in the kubelet's log on node {node} why it does not delete the mirror; the pod runs on"),
+            step("To end the pod itself, remove its manifest on node {node}; the kubelet then stops the pod and removes \
+                the mirror"),
             step("Look for the manifest's directory in the kubelet's configuration (staticPodPath)"),
         ])
         .danger(FORCE)
@@ -194,7 +198,8 @@ causes! {
         .meaning("The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
             may not have ended its containers, although every controller now treats the pod as gone.")
         .proof("deletionGracePeriodSeconds is 0, finalizers are left, the pod has a node, and neither its phase nor \
-            the states of its containers say that they have ended.")
+            the states of its containers say that they have ended. Of a phase that the pod garbage collector wrote, \
+            nobody on the node has said it.")
         .safe(&[
             ASK_THE_AGENT,
             ON_THE_NODE,

@@ -49,8 +49,9 @@ causes! {
         .title("The controller manager has not released the volume yet")
         .meaning("No claim holds the volume any more, and a finalizer of the controller manager is left: it has not \
             come to it, or deleting the disk fails.")
-        .proof("kubernetes.io/pv-protection or kubernetes.io/pv-controller is left, and the volume is not Bound. With \
-            pv-controller and no word of why the disk is not deleted it is probable.")
+        .proof("kubernetes.io/pv-protection or kubernetes.io/pv-controller is left, and the volume is not Bound, or \
+            no claim has the uid that it is bound to. With pv-controller and no word of why the disk is not deleted it \
+            is probable.")
         .safe(&[
             step("Read the volume's Events").run("kubectl describe persistentvolume {pv}").typed(),
             step("See whether the controller manager runs")

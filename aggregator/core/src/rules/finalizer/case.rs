@@ -23,6 +23,11 @@ static DOWN: [&Cause; 3] = [
     &cause::FINALIZER_CONTROLLER_NOT_LEADING,
 ];
 
+/// Whether this is told of a controller that does not work.
+pub fn is_down(found: &Cause) -> bool {
+    DOWN.iter().any(|down| down.id == found.id)
+}
+
 impl Case<'_> {
     pub fn is_of_namespace(&self) -> bool {
         self.target.is(known::NAMESPACES)
@@ -44,9 +49,8 @@ impl Case<'_> {
     /// What the finalizer is known for comes before what follows from who was found, but for a controller that is
     /// down.
     pub fn cause(&self, found: &'static Cause) -> &'static Cause {
-        let is_down = DOWN.iter().any(|down| down.id == found.id);
         // Of one that runs where workloads do not show it, the workload that was found is another.
-        let says_more = |known: &&KnownFinalizer| known.comes_first || !known.runs.is_empty() || !is_down;
+        let says_more = |known: &&KnownFinalizer| known.comes_first || !known.runs.is_empty() || !is_down(found);
         self.known.filter(says_more).map_or(found, |known| known.cause)
     }
 

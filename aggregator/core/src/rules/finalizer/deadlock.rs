@@ -11,24 +11,26 @@ use crate::state::*;
 type OwnerOf = fn(&Lister, &Case, &mut Diagnosis) -> Option<RootCause>;
 
 /// A webhook was found that refuses to let anybody take the finalizer off. When its Service went with its namespace,
-/// looks whether there is anybody who would take the finalizer off once the webhook is out of the way.
-pub fn look(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, owner_of: OwnerOf) {
+/// looks whether there is anybody who would take the finalizer off once the webhook is out of the way. Whether nobody
+/// is, which is then told with the webhook.
+pub fn look(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, owner_of: OwnerOf) -> bool {
     let is_lost = |found: &RootCause| lost_namespace(lister, found).is_some();
     if !case.is_custom() || !diagnosis.causes.iter().any(is_lost) {
-        return;
+        return false;
     }
     // Whatever the finalizer is known for: only whether its owner runs counts.
     let bare = Case { known: None, ..*case };
-    let Some(owner) = owner_of(lister, &bare, diagnosis) else { return };
+    let Some(owner) = owner_of(lister, &bare, diagnosis) else { return false };
     let gone = [&cause::FINALIZER_CONTROLLER_GONE, &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE];
     if !gone.iter().any(|gone| gone.id == owner.draft.cause.id) {
-        return;
+        return false;
     }
     for webhook in &mut diagnosis.causes {
         if let Some(why) = lost_namespace(lister, webhook) {
             *webhook = both(case, webhook, &owner, why);
         }
     }
+    true
 }
 
 /// Why the Service behind a webhook is not simply started again.

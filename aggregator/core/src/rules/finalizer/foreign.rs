@@ -3,7 +3,7 @@
 use findings::{Cause, Placeholder, cause};
 
 use super::account;
-use super::case::Case;
+use super::case::{Case, is_down};
 use super::controller::{self, By, Controllers, Wanted};
 use super::deadlock;
 use super::held::{refused, setter as setter_words};
@@ -17,6 +17,7 @@ use super::same;
 use super::setter;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::webhook;
 use crate::rules::words::some;
 use crate::state::*;
 
@@ -49,11 +50,13 @@ const INFERRED: &str = "that the finalizer is its own: the server did not record
 
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
-    if refused(lister, case.target, case.meta, diagnosis) {
-        deadlock::look(lister, case, diagnosis, custom);
+    let is_refused = refused(lister, case.target, case.meta, diagnosis);
+    if is_refused && (deadlock::look(lister, case, diagnosis, custom) || !webhook::may_not_be_asked(diagnosis)) {
         return;
     }
     let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
+    // One that runs may fail at the webhook; one that is down is not hidden by it.
+    let found = found.filter(|found| !is_refused || is_down(found.draft.cause));
     diagnosis.causes.extend(found.map(|found| same::keyed(case, found).in_place_of_own()));
 }
 

@@ -25,9 +25,15 @@ const ANYBODY: &[&str] = &[
     "Terraform",
     "pulumi-kubernetes",
     "argocd-controller",
-    "kustomize-controller",
     "kube-apiserver",
     "kube-controller-manager",
+];
+
+/// Programs that apply the objects of others, each with the group of its own kinds. Rancher has a helm-controller too.
+const APPLIERS: &[(&str, &str)] = &[
+    ("kustomize-controller", "kustomize.toolkit.fluxcd.io"),
+    ("helm-controller", "helm.toolkit.fluxcd.io"),
+    ("helm-controller", "helm.cattle.io"),
 ];
 
 /// The name of the program, when it tells it from others.
@@ -37,10 +43,10 @@ pub fn program<'m>(meta: &'m Meta, finalizer: &str, group: &str) -> Option<&'m s
 }
 
 fn tells(name: &str, group: &str) -> bool {
-    // It applies the objects of others, and has kinds of its own.
-    let is_its_own = name == "kustomize-controller" && group == "kustomize.toolkit.fluxcd.io";
+    let applies = APPLIERS.iter().any(|(applier, _)| *applier == name);
+    let is_its_own = APPLIERS.contains(&(name, group));
     let is_typed = name.starts_with("kubectl") || name.starts_with("oc-") || name == "oc";
-    name.len() > 2 && !is_typed && (is_its_own || !ANYBODY.contains(&name))
+    name.len() > 2 && !is_typed && (is_its_own || !(applies || ANYBODY.contains(&name)))
 }
 
 /// Whether a workload is that program: by its name or its account's, or by what runs in it.
@@ -73,12 +79,13 @@ mod tests {
 
     #[test]
     fn a_name_that_many_have_tells_nothing() {
-        for name in ["manager", "kubectl-client-side-apply", "kubectl", "helm", "kustomize-controller", ""] {
+        for name in
+            ["manager", "kubectl-client-side-apply", "kubectl", "helm", "helm-controller", "kustomize-controller", ""]
+        {
             assert!(!tells(name, "example.com"), "{name}");
         }
-        assert!(
-            tells("kustomize-controller", "kustomize.toolkit.fluxcd.io") && tells("widget-operator", "example.com")
-        );
+        assert!(tells("widget-operator", "example.com"));
+        assert!(APPLIERS.iter().all(|(name, group)| tells(name, group)), "their own kinds");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use findings::{Cause, Placeholder, cause};
 
 use super::drainer::{CORDONED, Drainer, KARPENTERS, drainer};
+use super::termination::Termination;
 use super::tolerated::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -76,16 +77,18 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
         return Vec::new();
     }
     let before = diagnosis.unknown.len();
+    let termination = Termination::of(lister, node, by, diagnosis);
     let budgets = budgets(lister, &staying, diagnosis);
     if diagnosis.pending || diagnosis.unknown.len() > before {
         return Vec::new();
     }
     let mut left: BTreeMap<Left, Vec<&Pod>> = BTreeMap::new();
-    for pod in staying {
+    for pod in staying.into_iter().filter(|pod| !termination.is_over_for(pod, lister.state)) {
         left.entry(why(pod, by, node, &budgets)).or_default().push(pod);
     }
-    let case = Case { lister, target, node, by };
-    left.iter().map(|(why, pods)| case.found(why, pods, &budgets, diagnosis)).collect()
+    let case = Case { lister, target, node, by, termination };
+    let found = left.iter().map(|(why, pods)| case.limited(why, case.found(why, pods, &budgets, diagnosis)));
+    found.collect()
 }
 
 fn budgets<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) -> Vec<&'a Budget> {
@@ -145,9 +148,26 @@ struct Case<'c, 'l> {
     target: &'c ObjectRef,
     node: &'c Node,
     by: Drainer,
+    termination: Termination,
 }
 
 impl Case<'_, '_> {
+    /// With what its NodeClaim says of how long that lasts.
+    fn limited(&self, why: &Left, found: RootCause) -> RootCause {
+        match &self.termination {
+            Termination::At(at, claim) => {
+                let says =
+                    format!("{TERMINATES_AT}: {at}; by then it deletes pods whatever budgets and annotations say");
+                found.evidence(claim.to_string(), says).progressing()
+            }
+            // Of one that nobody asked to go, more is missing.
+            Termination::NotSeen(claim) if *why != Left::NotAsked => found.probable(format!(
+                "whether Karpenter deletes these pods at some time without asking: {claim} says that, and was not seen"
+            )),
+            Termination::NotSeen(_) | Termination::Unlimited => found,
+        }
+    }
+
     fn found(&self, why: &Left, pods: &[&Pod], budgets: &[&Budget], diagnosis: &mut Diagnosis) -> RootCause {
         let names: Vec<String> = pods
             .iter()
@@ -241,7 +261,11 @@ impl Case<'_, '_> {
             Drainer::Somebody => ("cordoned", added(CORDONED)),
         };
         let since = since.or(self.node.metadata.deletion_timestamp);
-        (format!("{who}{}", lasting(self.lister, since)), since)
+        let until = match &self.termination {
+            Termination::At(at, _) => format!("; it deletes what is left by {at}"),
+            Termination::NotSeen(_) | Termination::Unlimited => String::new(),
+        };
+        (format!("{who}{}{until}", lasting(self.lister, since)), since)
     }
 
     fn budget_words(&self, budget: &Budget, diagnosis: &mut Diagnosis) -> String {
@@ -253,9 +277,11 @@ impl Case<'_, '_> {
         let now =
             format!("{current_healthy} of {} healthy", count(usize::try_from(*expected_pods).unwrap_or(0), "pod"));
         if desired_healthy >= expected_pods && current_healthy >= desired_healthy {
-            return format!(
-                "allows 0 disruptions, and never will: it wants {desired_healthy}, and {now} is all there is"
-            );
+            let never = match self.termination {
+                Termination::Unlimited => ", and never will",
+                Termination::At(..) | Termination::NotSeen(_) => "",
+            };
+            return format!("allows 0 disruptions{never}: it wants {desired_healthy}, and {now} is all there is");
         }
         let words = format!("allows 0 disruptions: it wants {desired_healthy}, and {now}");
         let unready = if current_healthy <= desired_healthy { self.unready(budget, diagnosis) } else { Vec::new() };

@@ -5,6 +5,7 @@ pub mod drain;
 mod drainer;
 mod heartbeat;
 mod route;
+mod termination;
 mod tolerated;
 
 use std::collections::BTreeSet;

@@ -158,6 +158,21 @@ pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request])
     any
 }
 
+/// What is told of a webhook that refuses because it cannot be called.
+static REFUSES: [&Cause; 4] = [
+    &cause::WEBHOOK_UNAVAILABLE,
+    &cause::WEBHOOK_BLOCKS_UPDATE,
+    &cause::WEBHOOK_GONE_WITH_NAMESPACE,
+    &cause::WEBHOOK_CA_EXPIRED,
+];
+
+/// Whether each webhook that was told may as well not be asked.
+pub fn may_not_be_asked(diagnosis: &Diagnosis) -> bool {
+    let is_webhook = |found: &&RootCause| REFUSES.iter().any(|cause| cause.id == found.draft.cause.id);
+    let mut told = diagnosis.causes.iter().filter(is_webhook).peekable();
+    told.peek().is_some() && told.all(|found| found.draft.missing.is_some())
+}
+
 /// Mutating webhooks that are asked about a request: what they add may make it invalid.
 pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> Vec<String> {
     let mut names = Vec::new();

@@ -86,17 +86,34 @@ fn of_version(
     request: Request,
     versions: &[&str],
 ) -> Asked {
-    if versions.iter().any(|version| *version == "*" || *version == request.version) {
+    if versions.contains(&"*") {
         return Asked::Yes;
     }
-    if webhook.is_exact() {
-        return Asked::No;
-    }
+    let is_named = versions.contains(&request.version);
     let plural = request.resource.split('/').next().unwrap_or_default();
+    if webhook.is_exact() && request.operation == "UPDATE" {
+        return of_writers(lister, diagnosis, request.group, plural, versions);
+    }
+    if is_named || webhook.is_exact() {
+        return if is_named { Asked::Yes } else { Asked::No };
+    }
     match known_versions(lister, diagnosis, request.group, plural) {
         Some(known) if versions.iter().any(|version| known.contains(version)) => Asked::Yes,
         Some(_) => Asked::No,
         None => Asked::Perhaps("is about another version, and which ones there are could not be seen"),
+    }
+}
+
+/// Whether a webhook that is asked about these versions alone is asked about an update: whoever writes may use any that
+/// is served. What deletes uses the preferred one.
+fn of_writers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, plural: &str, versions: &[&str]) -> Asked {
+    match served_versions(lister, diagnosis, group, plural) {
+        Some(served) if !served.iter().any(|version| versions.contains(version)) => Asked::No,
+        Some(served) if served.iter().all(|version| versions.contains(version)) => Asked::Yes,
+        Some(_) => Asked::Perhaps(
+            "is asked about some of the kind's versions alone, and which one whoever updates it uses is not known",
+        ),
+        None => Asked::Perhaps("is asked about some versions alone, and which ones are served could not be seen"),
     }
 }
 
@@ -117,6 +134,16 @@ fn known_versions<'a>(
             None => {}
         }
     }
+    served_versions(lister, diagnosis, group, plural)
+}
+
+/// The versions in which a resource is served; none while a part of its group does not answer.
+fn served_versions<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    group: &str,
+    plural: &str,
+) -> Option<Vec<&'a str>> {
     let discovery = diagnosis.silently(lister.discovery())?;
     let of_group = || discovery.versions.iter().filter(|served| served.group == group);
     if of_group().any(|served| served.stale) {

@@ -1,6 +1,6 @@
 //! What serves the API: APIServices, CRDs, Services and their endpoints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CaBundle, Condition, Meta, lite};
 
@@ -101,6 +101,8 @@ lite! {
         name: String,
         /// Whether it is served.
         served: bool,
+        /// Whether what is written now is stored in it.
+        storage: bool,
     }
 }
 
@@ -169,6 +171,18 @@ impl Crd {
     pub fn conversion_client(&self) -> Option<&ClientConfig> {
         let conversion = self.spec.conversion.as_ref().filter(|conversion| conversion.strategy == "Webhook")?;
         conversion.webhook.as_ref().map(|webhook| &webhook.client_config)
+    }
+
+    /// Whether its converter is needed: what has the wanted version already is not sent to it (kubernetes:
+    /// apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go, `Convert`). Its own deletion takes the
+    /// objects in the version in which they are stored now (pkg/controller/finalizer/crd_finalizer.go).
+    pub fn needs_converter(&self) -> bool {
+        let (versions, stored) = (&self.spec.versions, &self.status.stored_versions);
+        if self.metadata.deletion_timestamp.is_some() {
+            let now = versions.iter().find(|version| version.storage).map(|version| &version.name);
+            return stored.iter().any(|version| now != Some(version));
+        }
+        versions.iter().map(|version| &version.name).chain(stored).collect::<BTreeSet<_>>().len() > 1
     }
 }
 

@@ -14,6 +14,10 @@ pub mod taint {
     pub const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 }
 
+/// On a NodeClaim that is being deleted: by when Karpenter has every pod ended (karpenter:
+/// pkg/controllers/nodeclaim/lifecycle/controller.go, `ensureTerminationGracePeriodTerminationTimeAnnotation`).
+pub const TERMINATES_AT: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+
 lite! {
     /// A node.
     Node {

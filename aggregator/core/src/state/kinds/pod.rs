@@ -25,6 +25,8 @@ lite! {
         service_account_name: String,
         /// Which taints of a node it tolerates.
         tolerations: Vec<Toleration>,
+        /// How long it may take to end.
+        termination_grace_period_seconds: Option<i64>,
     }
 }
 
@@ -114,11 +116,27 @@ impl ContainerStatus {
     }
 }
 
+/// What a kubelet sets on the pods by which it shows its static ones.
+pub const MIRROR: &str = "kubernetes.io/config.mirror";
+
 impl Pod {
+    /// Whether it only shows a static pod, which comes from a manifest on its node.
+    pub fn is_mirror(&self) -> bool {
+        self.metadata.annotations.contains_key(MIRROR)
+    }
+
     /// Whether the kubelet has reported that every container ended: by the phase, or, as before Kubernetes 1.27 and
     /// while the sandbox is being stopped, by the state of each container.
     pub fn has_ended(&self) -> bool {
-        matches!(self.status.phase.as_str(), "Succeeded" | "Failed") || self.each_has_ended()
+        let is_over = matches!(self.status.phase.as_str(), "Succeeded" | "Failed") && self.collected().is_none();
+        is_over || self.each_has_ended()
+    }
+
+    /// What the pod garbage collector wrote before it deleted the pod. It does so only where the phase was not final, and
+    /// then the phase is its own word too (kubernetes: pkg/controller/podgc/gc_controller.go, `markFailedAndDeletePod`).
+    pub fn collected(&self) -> Option<&Condition> {
+        condition(&self.status.conditions, "DisruptionTarget")
+            .filter(|marked| marked.status == "True" && marked.reason == "DeletionByPodGC")
     }
 
     /// Whether containers were made, and the state of each says that it does not run.

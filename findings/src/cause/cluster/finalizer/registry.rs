@@ -92,15 +92,20 @@ causes! {
     ARGO_CD_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
         .title("Argo CD has not deleted what an Application manages")
         .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
-            run, or one of these objects is not deleted. Starting Argo CD again continues that deletion.")
+            run, or one of these objects is not deleted. Starting Argo CD again continues that deletion. An \
+            ApplicationSet waits for its own controller, which settles first what becomes of its Applications.")
         .proof("A finalizer of argocd.argoproj.io is left.")
         .safe(&[
             step("Decide first whether what it manages should be deleted: starting Argo CD again will do it"),
             step("If yes: restore Argo CD and let it finish"),
-            step("If no: removing this finalizer before Argo CD runs again makes it a non-cascading delete"),
+            step("If no: removing this finalizer from an Application before Argo CD runs again makes it a non-cascading \
+                delete"),
+            step("On an ApplicationSet leave it, and restore the ApplicationSet controller: it first lets go of the \
+                Applications that the policy keeps. Without the finalizer all of them are deleted, with what they \
+                manage. Only Argo CD before 2.10 never removes it there: update Argo CD"),
         ])
         .danger(Danger::new("Restarting Argo CD without looking", "It deletes everything these Applications manage."))
-        .sources(&["argo-cd#6046"])
+        .sources(&["argo-cd#6046", "argo-cd#7330"])
         .event_reason("ArgoCdFinalizer")
         .diagnosis(Proven::Observation);
 

@@ -16,7 +16,8 @@ causes! {
         .title("A PodDisruptionBudget allows no eviction of pods on a node that is being drained")
         .meaning("An eviction is refused (429 Too Many Requests) while the budget of a pod allows 0 disruptions: too \
             few of its pods are healthy, or it wants as many healthy pods as there are, so that it never allows one. \
-            Whoever drains the node tries again and again.")
+            Whoever drains the node tries again and again. Karpenter deletes around it in time for the end of the \
+            NodeClaim's terminationGracePeriod, if it has one; until then the drain goes on.")
         .proof("The pod runs on a node that is cordoned, or that Karpenter or the cluster autoscaler is taking away; one \
             PodDisruptionBudget selects it and has status.disruptionsAllowed 0.")
         .safe(&[

@@ -27,11 +27,17 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source("argoproj/argo-cd: gitops-engine/pkg/sync/hook/hook.go"),
     KnownFinalizer::of(&[Domain("argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
         .comes_first()
-        .on("Application, AppProject")
-        .only(&["Application", "AppProject"])
+        .on("Application, AppProject; ApplicationSet since Argo CD 2.10")
+        .only(&["Application", "AppProject", "ApplicationSet"])
         .released_by("Argo CD")
-        .when("every object that the Application manages is deleted")
-        .lost("What the Application manages stays and keeps running")
+        .when(
+            "every object that the Application manages is deleted; of an ApplicationSet, when its Applications are kept \
+                or deleted as its policy says",
+        )
+        .lost(
+            "What the Application manages stays and keeps running; the Applications of an ApplicationSet are deleted, \
+                with all that they manage, even if its policy keeps them",
+        )
         .source("argoproj/argo-cd: pkg/apis/application/v1alpha1/application_defaults.go"),
     outside(&[Is("finalizers.fluxcd.io")])
         .on("Kustomization, HelmRelease, GitRepository, Terraform, … of Flux")
