@@ -1,7 +1,6 @@
 # syntax=docker/dockerfile:1
-# The images: one static program each. `make image` makes them without a container engine, and puts the licences of what is
-# linked into them and a bill of materials beside the program; here these are not. tests/dockerfile.sh runs all of this
-# file but the compilation.
+# The images: one static program each, and beside it the licences of what is linked into it and its bill of materials.
+# `make image` makes the same without a container engine. tests/dockerfile.sh runs all of this file but the compilation.
 #
 #   docker build --target agent -t …/agent:0.1.0 .
 #   docker build --target aggregator -t …/aggregator:0.1.0 .
@@ -15,13 +14,19 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,targe
     && RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --release --target "$target" \
         -p why-terminating-agent -p why-terminating-aggregator-service -p why-terminating-aggregator \
     && cd "target/$target/release" \
-    && cp why-terminating-agent why-terminating-aggregator kubectl-why_terminating /
+    && mkdir /agent /aggregator /plugin \
+    && cp why-terminating-agent /agent && cp why-terminating-aggregator /aggregator && cp kubectl-why_terminating /plugin \
+    && cd /source \
+    && cargo run --locked -p xtask -- bill agent /agent/why-terminating-agent /agent \
+    && cargo run --locked -p xtask -- bill aggregator /aggregator/why-terminating-aggregator /aggregator \
+    && cargo run --locked -p xtask -- bill plugin /plugin/kubectl-why_terminating /plugin
 
 FROM scratch AS plugin
 LABEL org.opencontainers.image.title="kubectl-why_terminating" \
       org.opencontainers.image.description="Says what holds anything stuck in Terminating" \
+      org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="Apache-2.0"
-COPY --from=build /kubectl-why_terminating /kubectl-why_terminating
+COPY --from=build /plugin /
 USER 65532:65532
 WORKDIR /
 ENTRYPOINT ["/kubectl-why_terminating"]
@@ -29,8 +34,9 @@ ENTRYPOINT ["/kubectl-why_terminating"]
 FROM scratch AS aggregator
 LABEL org.opencontainers.image.title="why-terminating-aggregator" \
       org.opencontainers.image.description="Says, for a cluster, what holds everything that should be gone" \
+      org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="Apache-2.0"
-COPY --from=build /why-terminating-aggregator /why-terminating-aggregator
+COPY --from=build /aggregator /
 USER 65532:65532
 WORKDIR /
 ENTRYPOINT ["/why-terminating-aggregator"]
@@ -38,8 +44,9 @@ ENTRYPOINT ["/why-terminating-aggregator"]
 FROM scratch AS agent
 LABEL org.opencontainers.image.title="why-terminating-agent" \
       org.opencontainers.image.description="Says, on one node, what holds every pod that should be gone" \
+      org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="Apache-2.0"
-COPY --from=build /why-terminating-agent /why-terminating-agent
+COPY --from=build /agent /
 USER 0:0
 WORKDIR /
 ENTRYPOINT ["/why-terminating-agent"]

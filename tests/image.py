@@ -6,6 +6,7 @@
 import io
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,17 @@ USERS = {"agent": "0:0", "aggregator": "65532:65532", "plugin": "65532:65532"}
 GLIBC = b"\0GNU C Library (stand-in) stable release version 2.99.\n"
 MACHINE, ARM64 = 18, 183
 MOST = 12 << 20
+WANTED = {"title", "description", "version", "licenses"}
+
+
+def labels():
+    """Those that each stage of the Dockerfile gives; both ways to make an image say the same of it."""
+    stages = re.split(r"^FROM scratch AS (\w+)$", (ROOT / "Dockerfile").read_text(), flags=re.M)[1:]
+    texts = dict(zip(stages[::2], stages[1::2]))
+    return {name: dict(re.findall(r'(org\.opencontainers\.image\.\w+)="([^"]*)"', text)) for name, text in texts.items()}
+
+
+LABELS = labels()
 
 
 def image(xtask, program, binaries, output):
@@ -56,6 +68,7 @@ def check(program, archive, binaries):
         manifest = json.loads(blob(descriptor))
         config = json.loads(blob(manifest["config"]))
         assert config["config"]["User"] == USERS[program]
+        assert config["config"]["Labels"] == manifest["annotations"] == LABELS[program], config
         assert config["architecture"] == descriptor["platform"]["architecture"]
         [layer] = manifest["layers"]
         held = files(blob(layer))
@@ -65,6 +78,15 @@ def check(program, archive, binaries):
         beside = sum(map(len, held.values())) - len(binary)
         assert beside < 1 << 20, f"{beside} bytes beside the program"
     return count
+
+
+def check_bill(xtask, program, binary, folder, archive):
+    """What the Dockerfile puts beside the program is what lies there in the image."""
+    subprocess.run([*xtask, "bill", program, binary, folder], cwd=ROOT, check=True)
+    layout = files(archive)
+    for name in ("licenses.txt", "sbom.cdx.json"):
+        content = (folder / name).read_bytes()
+        assert any(content in blob for blob in layout.values()), f"{program}: the image has another {name}"
 
 
 def check_documents(notices, bill):
@@ -81,6 +103,9 @@ def check_documents(notices, bill):
 
 
 def main():
+    for program, named in LABELS.items():
+        assert {it.rsplit(".", 1)[1] for it in named} == WANTED, f"{program}: labels {named}"
+    assert set(LABELS) == set(USERS), LABELS
     xtask = sys.argv[1:] or ["cargo", "run", "-q", "-p", "xtask", "--"]
     amd64 = pathlib.Path(shutil.which("busybox")).read_bytes() + GLIBC
     arm64 = amd64[:MACHINE] + bytes([ARM64, 0]) + amd64[MACHINE + 2 :]
@@ -96,6 +121,7 @@ def main():
             second = made(xtask, program, [folder / "amd64"], folder / "second.tar")
             assert first == second, "two images of one program differ"
             count = check(program, first, {"amd64": amd64})
+            check_bill(xtask, program, folder / "amd64", folder / f"bill-of-{program}", first)
             print(f"image of the {program}: {count} crates, with licences and bill of materials")
         both = made(xtask, "agent", [folder / "amd64", folder / "arm64"], folder / "both.tar")
         check("agent", both, {"amd64": amd64, "arm64": arm64})

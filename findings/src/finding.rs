@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Cause, CauseRef, Gate, Placeholder, Subject, Thing, Values, clean, guard, placeholder};
+use crate::{Advice, Cause, CauseRef, Gate, Placeholder, RootId, Subject, Thing, Values, clean, guard, placeholder};
 
 /// More roots of one chain are told by their number.
 const MOST_ROOTS: usize = 12;
@@ -45,6 +45,11 @@ impl Finding {
         let proven = found.iter().filter(|finding| finding.confidence == Confidence::Proven);
         let proven: Vec<CauseRef> = proven.map(|finding| finding.cause).collect();
         found.retain(|finding| !proven.iter().any(|other| finding.cause.is_outranked_by(other)));
+    }
+
+    /// What an alert calls its root.
+    pub fn root_id(&self) -> RootId {
+        RootId::of(&self.root)
     }
 
     /// The roots of its chain: several when several things do the same to one thing, and all must go.

@@ -32,10 +32,78 @@ CASES = [
         "a lost node pages once, another root beside it pages too",
         [
             {"alertname": "KubeNodeUnreachable", "node": "node-b"},
-            {"alertname": "TerminatingStuck", "cause": "NodeUnreachable", "root": "01"},
+            {"alertname": "TerminatingStuck", "cause": "NodeUnreachable", "root": "01", "node": "node-b"},
             {"alertname": "TerminatingStuck", "cause": "FinalizerControllerGone", "root": "02"},
         ],
         ["KubeNodeUnreachable", "TerminatingStuck FinalizerControllerGone"],
+    ),
+    (
+        "nor does another node, of which nobody else tells",
+        [
+            {"alertname": "KubeNodeUnreachable", "node": "node-b"},
+            {"alertname": "TerminatingStuck", "cause": "NodeUnreachable", "root": "01", "node": "node-c"},
+        ],
+        ["KubeNodeUnreachable", "TerminatingStuck NodeUnreachable"],
+    ),
+    *(
+        (
+            f"a node that is not ready pages once when it is told as {cause}",
+            [
+                {"alertname": "KubeNodeNotReady", "node": "node-b"},
+                {"alertname": alert, "cause": cause, "root": "01", "node": "node-b"},
+                {"alertname": "WhyTerminatingSourceSilent", "node": "node-b", "source": "kubelet"},
+            ],
+            ["KubeNodeNotReady"],
+        )
+        for alert, cause in [
+            ("TerminatingStuck", "NodeKubeletSilent"),
+            ("TerminatingStuck", "NodeNotReady"),
+            ("TerminatingStuck", "NodeShutDown"),
+            ("TerminatingStuck", "KubeletStopped"),
+            ("TerminatingPodHeldOnNode", "RuntimeNotResponding"),
+        ]
+    ),
+    (
+        "of two names of one root the node's own pages",
+        [
+            {"alertname": "TerminatingStuck", "cause": "NodeKubeletSilent", "root": "01", "node": "node-b"},
+            {"alertname": "TerminatingPodHeldOnNode", "cause": "KubeletStopped", "node": "node-b"},
+            {"alertname": "TerminatingStuck", "cause": "PodCleanupNotFinished", "root": "02", "node": "node-c"},
+            {"alertname": "TerminatingPodHeldOnNode", "cause": "NestedMount", "node": "node-c"},
+        ],
+        ["TerminatingPodHeldOnNode KubeletStopped", "TerminatingPodHeldOnNode NestedMount"],
+    ),
+    (
+        "and not for another node",
+        [
+            {"alertname": "TerminatingStuck", "cause": "NodeKubeletSilent", "root": "01", "node": "node-b"},
+            {"alertname": "TerminatingPodHeldOnNode", "cause": "KubeletStopped", "node": "node-c"},
+            {"alertname": "TerminatingStuck", "cause": "PodCleanupNotFinished", "root": "02", "node": "node-b"},
+        ],
+        [
+            "TerminatingPodHeldOnNode KubeletStopped",
+            "TerminatingStuck NodeKubeletSilent",
+            "TerminatingStuck PodCleanupNotFinished",
+        ],
+    ),
+    (
+        "a runtime that does not answer pages once, and keeps no other source silent",
+        [
+            {"alertname": "TerminatingStuck", "cause": "RuntimeNotResponding", "root": "01", "node": "node-b"},
+            {"alertname": "WhyTerminatingSourceSilent", "node": "node-b", "source": "cri"},
+            {"alertname": "WhyTerminatingSourceSilent", "node": "node-b", "source": "mounts"},
+        ],
+        ["TerminatingStuck RuntimeNotResponding", "WhyTerminatingSourceSilent"],
+    ),
+    (
+        "an API server that is down pages once, and not for each agent",
+        [
+            {"alertname": "KubeAPIDown"},
+            {"alertname": "WhyTerminatingApiSilent"},
+            {"alertname": "WhyTerminatingSourceSilent", "node": "node-b", "source": "api"},
+            {"alertname": "WhyTerminatingSourceSilent", "node": "node-c", "source": "api"},
+        ],
+        ["KubeAPIDown"],
     ),
     (
         "a dead API pages once",

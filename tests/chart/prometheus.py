@@ -1,95 +1,83 @@
-"""Runs every query of the dashboard and loads the alert rules in a real Prometheus, which scrapes what agent and
-aggregator export (tests/chart/metrics, written by their own tests), and asks that each query finds something.
+"""Runs every query of the dashboard and every alert rule in a real Prometheus, which scrapes real agents and services as
+the chart's monitors have it done, while a pod of the lab sticks; and asks that each finds what there is to find.
 
-    prometheus.py PROMETHEUS
+    prometheus.py PROMETHEUS    as root; build the workspace before
 """
 
 import contextlib
-import http.server
 import json
 import pathlib
 import re
-import socket
-import subprocess
 import sys
 import tempfile
-import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
 import yaml
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-FILES = ROOT / "deploy/chart/files"
-EXPORTS = {job: (ROOT / f"tests/chart/metrics/{job}.prom").read_bytes() for job in ("agent", "aggregator")}
+import record
+
+FILES = record.ROOT / "deploy/chart/files"
 # What Grafana puts in.
 VARIABLES = {"$node": ".*", "$__rate_interval": "5s"}
-# A rate needs two scrapes, and Prometheus offers a sample a little later than it has scraped it.
-PATIENCE = 40
+PATIENCE = 60
+
+# Panels that find nothing here: nothing of the kind is wrong.
+QUIET = {"Agents whose API server is silent", "Agents whose scan hangs"}
+HELD = {"cause": "VolumeHeldByProcess", "node": "lab-node"}
+# What is pending, for it lasts a quarter of an hour before it fires.
+ALWAYS = [
+    ("TerminatingUnexplained", {"state": "CannotTell"}),
+    ("WhyTerminatingSourceSilent", {"node": "deaf-node", "source": "cri"}),
+]
+WITH_SERVICE = [("TerminatingStuck", HELD), *ALWAYS]
+WITHOUT = [("TerminatingPodHeldOnNode", {**HELD, "gate": "VolumesUnmounted"}), ("WhyTerminatingNoLeader", {}), *ALWAYS]
 
 
-class Exporter(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "application/openmetrics-text; version=1.0.0; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(EXPORTS[self.path.strip("/")])
+def staged(stack, folder, log):
+    """Its scrape jobs, and the process of the service that tells of the pod.
 
-    def log_message(self, *_):
-        pass
-
-
-def free_port():
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        return it.getsockname()[1]
-
-
-@contextlib.contextmanager
-def prometheus(program):
-    """Its address; it and what it scrapes end with the block."""
-    exporter = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
-    threading.Thread(target=exporter.serve_forever, daemon=True).start()
-    # The node is a label of the target, as the chart's PodMonitor makes it.
-    labels = {"agent": {"node": "node-a"}, "aggregator": {"pod": "aggregator-0"}}
-    jobs = [
-        {
-            "job_name": job,
-            "metrics_path": f"/{job}",
-            "static_configs": [{"targets": [f"127.0.0.1:{exporter.server_port}"], "labels": labels[job]}],
-        }
-        for job in EXPORTS
+    Beside the agent of that pod's node one whose runtime never answers. Beside its service one of another cluster, which
+    lacks a right and has no Lease.
+    """
+    kubeconfig, flags = record.pod_of_the_lab(stack)
+    others = [flag for flag in flags if not flag.startswith("--cri-endpoint")]
+    deaf = record.deaf_runtime(stack, folder)
+    refused = {"path": "/apis/apiregistration.k8s.io", "do": "forbidden"}
+    _, unseen = record.api_server(stack, folder, "unseen", "discovery-failure", log, [refused])
+    agents = [
+        record.agent(stack, flags, log, {"node": "lab-node"}),
+        record.agent(stack, [*others, deaf], log, {"node": "deaf-node"}),
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        config = pathlib.Path(folder) / "prometheus.yml"
-        config.write_text(
-            yaml.safe_dump(
-                {
-                    "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-                    "rule_files": [str(FILES / "alerts.yaml")],
-                    "scrape_configs": jobs,
-                }
-            )
-        )
-        port = free_port()
-        log = open(pathlib.Path(folder) / "log", "w+")
-        process = subprocess.Popen(
-            [
-                program,
-                f"--config.file={config}",
-                f"--storage.tsdb.path={folder}/data",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            yield f"http://127.0.0.1:{port}", lambda: (process.poll(), log.seek(0), log.read())
-        finally:
-            process.terminate()
-            process.wait(10)
-            exporter.shutdown()
+    service = record.service(stack, kubeconfig, log, {"pod": "aggregator-0"}, "--no-events")
+    other = record.service(stack, unseen, log, {"pod": "aggregator-1"}, "--lease=why-terminating/none")
+    return [job("agent", agents), job("aggregator", [service, other])], service.process
+
+
+def job(name, targets):
+    """As the chart's PodMonitor and ServiceMonitor ask for it."""
+    scrape = {
+        "job_name": name,
+        "static_configs": [{"targets": [f"127.0.0.1:{it.port}"], "labels": it.labels} for it in targets],
+    }
+    if targets[0].tls:
+        token = {"authorization": {"credentials": "prometheus"}}
+        scrape |= {"scheme": "https", "tls_config": {"insecure_skip_verify": True}, **token}
+    return scrape
+
+
+def prometheus(stack, program, folder, jobs, log):
+    """Its address."""
+    config = folder / "prometheus.yml"
+    every = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config.write_text(yaml.safe_dump({"global": every, "rule_files": [str(FILES / "alerts.yaml")], "scrape_configs": jobs}))
+    port = record.free_port()
+    listen = f"--web.listen-address=127.0.0.1:{port}"
+    data = f"--storage.tsdb.path={folder}/data"
+    stack.enter_context(record.running(program, f"--config.file={config}", data, listen, log=log))
+    return f"http://127.0.0.1:{port}"
 
 
 def get(address, path, **parameters):
@@ -117,36 +105,67 @@ def finds(address, query):
     return bool(get(address, "/api/v1/query", query=query.removesuffix(" or vector(0)"))["result"])
 
 
-# Nothing is wrong in what is scraped, so these find nothing there.
-QUIET = {"Agents whose API server is silent", "Agents whose scan hangs"}
+def nothing(address):
+    """The panels that find nothing."""
+    return {title for title, query in queries() if not finds(address, query)}
+
+
+def rules(address):
+    return [rule for group in get(address, "/api/v1/rules")["groups"] for rule in group["rules"]]
+
+
+def pending(address):
+    """The alerts that wait for their time, with the labels that say of what they are."""
+    alerts = [alert["labels"] for rule in rules(address) for alert in rule["alerts"]]
+    of = [{key: value for key, value in it.items() if key not in ("alertname", "severity", "root")} for it in alerts]
+    return by_name((it["alertname"], what) for it, what in zip(alerts, of))
+
+
+def by_name(alerts):
+    return sorted(alerts, key=lambda alert: alert[0])
+
+
+def until(wanted, what):
+    """Asks until it is so; says what it is at last."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        found = None
+        with contextlib.suppress(OSError):
+            found = what()
+        if found == wanted or time.monotonic() > deadline:
+            assert found == wanted, f"it is {found} and should be {wanted}"
+            return
+        time.sleep(0.5)
+
+
+def look(address, process):
+    until(by_name(WITH_SERVICE), lambda: pending(address))
+    until(QUIET, lambda: nothing(address))
+    for title, query in queries():
+        if title in QUIET:
+            # Their other half: what they count is there.
+            bare = re.search(r"count\((.*) [=>]+ 0\)", query)[1]
+            assert finds(address, bare), bare
+    for rule in rules(address):
+        assert rule["health"] == "ok", rule
+        # That nothing is late and nothing silent is known, and not a name that nobody exports.
+        bare = re.split(r" (?:>|==) ", rule["query"])[0]
+        assert finds(address, bare), bare
+    process.terminate()
+    until(by_name(WITHOUT), lambda: pending(address))
+    print(f"dashboard: {len(list(queries()))} queries and {len(rules(address))} rules found what there is")
 
 
 def main(program):
-    with prometheus(program) as (address, state):
-        deadline = time.monotonic() + PATIENCE
-        asked = list(queries())
-        while True:
-            targets, nothing = [], None
-            with contextlib.suppress(OSError):
-                targets = get(address, "/api/v1/targets")["activeTargets"]
-                nothing = {title for title, query in asked if not finds(address, query)}
-            # The second scrape of one program may come after that of the other.
-            if nothing == QUIET or time.monotonic() > deadline:
-                break
-            time.sleep(0.5)
-        assert nothing is not None, state()
-        assert all(it["health"] == "up" for it in targets), targets
-        if nothing != QUIET:
-            sys.exit(f"queries of the dashboard that find nothing: {nothing - QUIET}; that find something: {QUIET - nothing}")
-        for name in QUIET:
-            # Their other half: what they count is there.
-            [query] = [query for title, query in asked if title == name]
-            bare = re.search(r"count\((.*) [=>]+ 0\)", query)[1]
-            assert finds(address, bare), bare
-        rules = [rule for group in get(address, "/api/v1/rules")["groups"] for rule in group["rules"]]
-        broken = [rule for rule in rules if rule["health"] == "err"]
-        assert rules and not broken, broken
-        print(f"dashboard: {len(asked)} queries ran against what the programs export; {len(rules)} rules loaded")
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        folder = pathlib.Path(folder)
+        log = open(folder / "log", "w")
+        try:
+            jobs, process = staged(stack, folder, log)
+            look(prometheus(stack, program, folder, jobs, log), process)
+        except BaseException:
+            print((folder / "log").read_text()[-5000:])
+            raise
 
 
 main(sys.argv[1])

@@ -51,8 +51,8 @@ def free_port():
 class Target:
     """What is scraped: its series have these labels besides their own."""
 
-    def __init__(self, port, labels, tls=False):
-        self.port, self.labels, self.tls = port, labels, tls
+    def __init__(self, port, labels, process, tls=False):
+        self.port, self.labels, self.process, self.tls = port, labels, process, tls
         self.samples = {}
 
     def scrape(self, number):
@@ -108,16 +108,16 @@ def running(*command, log):
 def service(stack, kubeconfig, log, labels, *arguments):
     port = free_port()
     command = [BUILT / "why-terminating-aggregator", "serve", f"--listen=127.0.0.1:{port}", f"--kubeconfig={kubeconfig}"]
-    stack.enter_context(running(*command, *arguments, log=log))
-    return Target(port, labels, tls=True)
+    process = stack.enter_context(running(*command, *arguments, log=log))
+    return Target(port, labels, process, tls=True)
 
 
 def agent(stack, flags, log, labels):
     port = free_port()
     quick = ["--first-scan=1s", "--scan-interval=2s", "--scan-interval-max=20s", "--sweep-interval=40s", "--scans=1"]
     command = [BUILT / "why-terminating-agent", "run", *flags, *quick, "--event-spread=0s", f"--listen=127.0.0.1:{port}"]
-    stack.enter_context(running(*command, log=log))
-    return Target(port, labels)
+    process = stack.enter_context(running(*command, log=log))
+    return Target(port, labels, process)
 
 
 def api_server(stack, folder, name, recording, log, faults=()):
@@ -153,13 +153,19 @@ def pod_of_the_lab(stack):
     return environment["KUBECONFIG"], environment["LAB_AGENT_ARGS"].split()
 
 
-def lab(stack, folder, log):
-    """A pod that a process holds and that is cured; and an agent whose runtime never answers."""
-    kubeconfig, flags = pod_of_the_lab(stack)
+def deaf_runtime(stack, folder):
+    """A flag of the agent: the socket of a runtime that takes every question and never answers."""
     deaf = socket.socket(socket.AF_UNIX)
     deaf.bind(str(folder / "deaf.sock"))
     deaf.listen(64)
     stack.callback(deaf.close)
+    return f"--cri-endpoint=unix://{folder}/deaf.sock"
+
+
+def lab(stack, folder, log):
+    """A pod that a process holds and that is cured; and an agent whose runtime never answers."""
+    kubeconfig, flags = pod_of_the_lab(stack)
+    deaf = deaf_runtime(stack, folder)
     others = [flag for flag in flags if not flag.startswith("--cri-endpoint")]
     targets = {
         "a pod of the lab": [
@@ -168,7 +174,7 @@ def lab(stack, folder, log):
             service(stack, kubeconfig, log, {"pod": "aggregator-1"}, "--no-events"),
         ],
         "a runtime that does not answer": [
-            agent(stack, [*others, f"--cri-endpoint=unix://{folder}/deaf.sock"], log, {"node": "lab-node"}),
+            agent(stack, [*others, deaf], log, {"node": "lab-node"}),
         ],
     }
     cure = threading.Thread(target=subprocess.run, args=([BUILT / "lab", "down", "cwd"],))
@@ -256,4 +262,5 @@ def keep(recorded):
 
 
 PARTS = {"lab": lab, "late": late, "cluster": cluster}
-main([PARTS[word] for word in sys.argv[1:]] or PARTS.values())
+if __name__ == "__main__":
+    main([PARTS[word] for word in sys.argv[1:]] or PARTS.values())

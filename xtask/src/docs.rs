@@ -9,6 +9,7 @@ mod finalizers;
 mod links;
 mod manual;
 mod outputs;
+mod trust;
 
 pub use dependencies::named;
 

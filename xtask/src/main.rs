@@ -1,4 +1,4 @@
-//! `cargo run -p xtask -- docs [--check]`, `… tidy`, `… image` and `… release`.
+//! `cargo run -p xtask -- docs [--check]`, `… tidy`, `… bill`, `… image` and `… release`.
 
 mod bill;
 mod build;
@@ -19,9 +19,15 @@ fn main() -> Result<()> {
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
         ["tidy"] => tidy::run(&root),
+        ["bill", program, binary, folder] => image::write_bill(&root, program, binary.as_ref(), folder.as_ref()),
         ["image", ref flags @ ..] => image::run(&root, flags),
         ["release", ref flags @ ..] => release::run(&root, flags),
-        _ => bail!("usage: xtask docs [--check] | xtask tidy | {} | {}", image::USAGE, release::USAGE),
+        _ => bail!(
+            "usage: xtask docs [--check] | xtask tidy | {} | {} | {}",
+            image::BILL_USAGE,
+            image::USAGE,
+            release::USAGE
+        ),
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use findings::render::{self, Detail, Style};
 
 use super::args::{AnswerFlags, Colour, Output};
-use crate::report;
+use crate::report::{self, Which};
 
 /// Longer lines are hard to read.
 const WIDEST: usize = 120;
@@ -27,10 +27,15 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
     });
     let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };
     let text = match (flags.explain, form) {
-        (Some(number), Output::Screen | Output::Tree | Output::Wide) => {
-            let causes = report.roots.len();
-            report::explain(report, number, detail, width, style).with_context(|| {
-                format!("there is no root cause {number}; {causes} were found, and the first has number 1")
+        (Some(which), Output::Screen | Output::Tree | Output::Wide) => {
+            report::explain(report, which, detail, width, style).with_context(|| match which {
+                Which::Number(number) => {
+                    let causes = report.roots.len();
+                    format!("there is no root cause {number}; {causes} were found, and the first has number 1")
+                }
+                Which::Id(id) => {
+                    format!("there is no root cause {id} any more, or you see less of it than who told of it: without --explain all is told")
+                }
             })?
         }
         (Some(_), _) => bail!("--explain answers as a tree: leave -o out, or give -o wide"),

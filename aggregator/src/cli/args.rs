@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::client::{Connection, with_scheme};
+use crate::report::Which;
 
 /// Says what holds whatever is stuck in Terminating, and what to do about it.
 ///
@@ -176,9 +177,10 @@ pub struct AnswerFlags {
     /// The form of the answer; without it a screen of all root causes, or the tree of the object that was named
     #[arg(short, long, value_enum)]
     pub output: Option<Output>,
-    /// The whole chain and all steps of the root cause with this number on the first screen
+    /// The whole chain and all steps of one root cause: its number on the first screen, or the eight digits that an alert
+    /// or the service's page calls it
     #[arg(long, value_name = "N", conflicts_with_all = ["no_headers"])]
-    pub explain: Option<usize>,
+    pub explain: Option<Which>,
     /// Leave out the table's head
     #[arg(long)]
     pub no_headers: bool,

@@ -6,6 +6,7 @@ mod name;
 mod screen;
 mod table;
 mod tree;
+mod which;
 mod words;
 mod yaml;
 
@@ -14,4 +15,5 @@ pub use name::name;
 pub use screen::screen;
 pub use table::table;
 pub use tree::{explain, tree};
+pub use which::Which;
 pub use yaml::yaml;

@@ -9,6 +9,7 @@ use findings::{Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 
 use super::blocks::blocks;
+use super::which::Which;
 use super::words::{self, NotSeen};
 
 /// How the reader calls this program.
@@ -41,12 +42,14 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
     page.finish()
 }
 
-/// The whole tree of what has this number on the first screen.
-pub fn explain(report: &ClusterReport, number: usize, detail: Detail, width: usize, style: Style) -> Option<String> {
-    let blocks = blocks(report);
-    let block = blocks.get(number.checked_sub(1)?)?;
+/// The whole tree of one root, or of all that have this number on the first screen.
+pub fn explain(report: &ClusterReport, which: Which, detail: Detail, width: usize, style: Style) -> Option<String> {
+    let roots = match which {
+        Which::Number(number) => blocks(report).get(number.checked_sub(1)?)?.roots().to_vec(),
+        Which::Id(id) => vec![report.roots.iter().find(|root| root.finding.root_id() == id)?],
+    };
     let mut page = Page::new(width, style);
-    for (index, root) in block.roots().iter().enumerate() {
+    for (index, root) in roots.into_iter().enumerate() {
         if index > 0 {
             page.gap();
         }

@@ -1,6 +1,6 @@
 //! The first screen: what a person reads first, and how the rest is found from there.
 
-use aggregator::report::{explain, screen, table, tree};
+use aggregator::report::{Which, explain, screen, table, tree};
 use findings::render::{Detail, Style};
 
 use crate::support::*;
@@ -88,11 +88,11 @@ fn the_oldest_root_is_first_and_each_has_its_proof() {
 #[test]
 fn a_number_leads_to_the_whole_tree() {
     let looked = look(recording("finalizer-and-webhook"), everything());
-    let text = explain(&looked.report, 1, Detail::Short, 100, Style::Plain).unwrap();
+    let text = explain(&looked.report, Which::Number(1), Detail::Short, 100, Style::Plain).unwrap();
     assert!(text.contains("ROOT CAUSE WebhookUnavailable") && text.contains("  Do     1. "), "{text}");
     assert!(!text.contains("FinalizerControllerGone"), "{text}");
     for number in [0, 99] {
-        assert_eq!(explain(&looked.report, number, Detail::Short, 100, Style::Plain), None);
+        assert_eq!(explain(&looked.report, Which::Number(number), Detail::Short, 100, Style::Plain), None);
     }
 }
 

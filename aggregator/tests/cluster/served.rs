@@ -8,7 +8,7 @@ use std::time::Duration;
 use aggregator::client::Bounds;
 use aggregator_core::state::{Answer, Fault as Failure};
 use apiserver::{FakeApiServer, Fault, Faults, Rule, Store};
-use findings::FaultKind;
+use findings::{FaultKind, RootId};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -112,6 +112,11 @@ fn a_first_screen_and_what_its_numbers_lead_to() {
     let wrong = server.ask(&["--explain", "7"]);
     assert_eq!(wrong.status.code(), Some(1));
     assert!(text(&wrong.stderr).contains("there is no root cause 7; 1 were found"), "{}", text(&wrong.stderr));
+    let id = RootId::of("ApiServiceWithoutEndpoints:APIService v1beta1.metrics.k8s.io").to_string();
+    assert_eq!(text(&server.ask(&["--explain", &id]).stdout), tree, "an alert's words lead to the same");
+    let gone = server.ask(&["--explain", "00000000"]);
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(text(&gone.stderr).contains("no root cause 00000000 any more"), "{}", text(&gone.stderr));
     let types = text(&server.ask(&["namespaces"]).stdout);
     assert!(types.contains("ApiServiceWithoutEndpoints"), "{types}");
     let nowhere = server.ask(&["-n", "nope"]);

@@ -132,6 +132,19 @@ pub fn with_memory_limit(path: &str, bytes: u64) -> anyhow::Result<PathBuf> {
     Ok(dir)
 }
 
+/// Makes the cgroup `path`, with at most so many processes and threads.
+pub fn with_pids_limit(path: &str, most: usize) -> anyhow::Result<()> {
+    let dir = create_in(tagging(), path)?;
+    if is_unified() {
+        let above = dir.ancestors().skip(1).take_while(|above| above.starts_with(UNIFIED));
+        for above in above.collect::<Vec<_>>().into_iter().rev() {
+            fs::write(above.join("cgroup.subtree_control"), "+pids")
+                .with_context(|| format!("have pids counted below {}", above.display()))?;
+        }
+    }
+    fs::write(dir.join("pids.max"), most.to_string()).with_context(|| format!("limit the pids of {}", dir.display()))
+}
+
 /// How often the limit of this cgroup was met.
 pub fn times_limited(dir: &Path) -> anyhow::Result<u64> {
     let read = |file: &str| fs::read_to_string(dir.join(file)).with_context(|| format!("read {file}"));

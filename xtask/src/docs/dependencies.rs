@@ -6,6 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use super::trust::{TRUST, Trust};
+
 pub const PAGE: &str = "docs/dependencies.md";
 
 const INTRODUCTION: &str = "\
@@ -15,9 +17,15 @@ const INTRODUCTION: &str = "\
 
 Every crate that a manifest names, who uses it, and what it spares. What these depend on in turn stands in `Cargo.lock`, and
 `make deny` checks all of it by `deny.toml`: licences, sources, second versions, advisories. A crate that is added without
-its reason, or stays here when nothing names it any more, fails `cargo run -p xtask -- docs --check`.
+its reason, or one of a program without why it is trusted, or one that stays here when nothing names it any more, fails
+`cargo run -p xtask -- docs --check`.
 
 No crate is vendored or changed, none comes from anywhere but crates.io, and `Cargo.lock` pins each by its checksum.
+
+A crate of a program runs with all that the process may do; what that is, and what keeps the agent's halves from the rest, stands
+in [security.md](security.md). So the tables say who keeps it and who else relies on it, what `unsafe` its own sources have (of
+the versions in `Cargo.lock` on 2026-11-24, by reading and counting; what it rests on in turn has its own), and what its code
+touches beside the values that it is given.
 
 ";
 
@@ -126,26 +134,41 @@ pub fn page(root: &Path) -> Result<String> {
     let own = own(&workspace);
     users.retain(|name, _| !own.contains(name) && !is_ours(name));
     let reasons: BTreeMap<&str, &str> = REASONS.iter().copied().collect();
-    written(&users, &reasons)
+    written(&users, &reasons, TRUST)
 }
 
-fn written(users: &BTreeMap<String, Users>, reasons: &BTreeMap<&str, &str>) -> Result<String> {
+fn written(users: &BTreeMap<String, Users>, reasons: &BTreeMap<&str, &str>, trust: &[Trust]) -> Result<String> {
     let unknown: Vec<&str> = users.keys().map(String::as_str).filter(|name| !reasons.contains_key(name)).collect();
     ensure!(unknown.is_empty(), "no reason is given for {}: see REASONS in {}", unknown.join(", "), file!());
     let gone: Vec<&str> = reasons.keys().copied().filter(|name| !users.contains_key(*name)).collect();
     ensure!(gone.is_empty(), "a reason is given for what nothing depends on: {} in {}", gone.join(", "), file!());
+    let shipped = || users.iter().filter(|(_, users)| !users.programs.is_empty());
+    let is_trusted = |name: &str| trust.iter().any(|(trusted, ..)| *trusted == name);
+    let untold: Vec<&str> = shipped().map(|(name, _)| name.as_str()).filter(|name| !is_trusted(name)).collect();
+    ensure!(untold.is_empty(), "why is {} trusted? see TRUST in xtask/src/docs/trust.rs", untold.join(", "));
     let mut page = String::from(INTRODUCTION);
-    for (title, is_program) in [("In the programs", true), ("Only to build and to test", false)] {
-        writeln!(page, "## {title}\n\n| crate | what for | named by |\n|---|---|---|")?;
-        for (name, users) in users.iter().filter(|(_, users)| users.programs.is_empty() != is_program) {
-            let by = if is_program { &users.programs } else { &users.tests };
-            let by: Vec<String> = by.iter().map(|member| format!("`{member}`")).collect();
-            let reason = reasons.get(name.as_str()).copied().unwrap_or_default();
-            writeln!(page, "| {name} | {reason} | {} |", by.join(", "))?;
-        }
-        page.push('\n');
+    writeln!(page, "## In the programs\n\n| crate | what for | named by |\n|---|---|---|")?;
+    for (name, users) in shipped() {
+        writeln!(page, "{}", line(name, reasons, &users.programs))?;
     }
-    Ok(page.trim_end().to_owned() + "\n")
+    writeln!(
+        page,
+        "\n## Why these are trusted\n\n| crate | kept by, and used by | its own `unsafe` | touches |\n|---|---|---|---|"
+    )?;
+    for (name, keeper, own, touches) in trust {
+        ensure!(shipped().any(|(other, _)| other == name), "{name} is in no program any more: xtask/src/docs/trust.rs");
+        writeln!(page, "| {name} | {keeper} | {own} | {touches} |")?;
+    }
+    writeln!(page, "\n## Only to build and to test\n\n| crate | what for | named by |\n|---|---|---|")?;
+    for (name, users) in users.iter().filter(|(_, users)| users.programs.is_empty()) {
+        writeln!(page, "{}", line(name, reasons, &users.tests))?;
+    }
+    Ok(page)
+}
+
+fn line(name: &str, reasons: &BTreeMap<&str, &str>, by: &BTreeSet<String>) -> String {
+    let by: Vec<String> = by.iter().map(|member| format!("`{member}`")).collect();
+    format!("| {name} | {} | {} |", reasons.get(name).copied().unwrap_or_default(), by.join(", "))
 }
 
 /// The packages of the workspace.
@@ -202,11 +225,17 @@ mod tests {
     #[test]
     fn a_dependency_without_a_reason_and_a_reason_without_one_are_refused() {
         let reasons = BTreeMap::from([("a", "for this")]);
-        assert!(written(&users(&["a"]), &reasons).unwrap().contains("| a | for this | `agent` |"));
+        let trust = [("a", "somebody", "none", "values")];
+        let page = written(&users(&["a"]), &reasons, &trust).unwrap();
         assert!(
-            written(&users(&["a", "b"]), &reasons).unwrap_err().to_string().starts_with("no reason is given for b")
+            page.contains("| a | for this | `agent` |") && page.contains("| a | somebody | none | values |"),
+            "{page}"
         );
-        assert!(written(&users(&[]), &reasons).unwrap_err().to_string().contains("depends on: a"));
+        let refused = |names: &[&str], trust| written(&users(names), &reasons, trust).unwrap_err().to_string();
+        assert!(refused(&["a", "b"], &trust).starts_with("no reason is given for b"));
+        assert!(refused(&[], &trust).contains("depends on: a"));
+        assert!(refused(&["a"], &[]).starts_with("why is a trusted?"));
+        assert!(refused(&["a"], &[trust[0], ("c", "", "", "")]).starts_with("c is in no program"));
     }
 
     #[test]

@@ -22,6 +22,8 @@ use name::Name;
 pub const USAGE: &str = "xtask image [--program agent|aggregator|plugin] [--arch amd64,arm64] [--profile dev|release] \
     [--binary FILE]... [--output FILE]";
 
+pub const BILL_USAGE: &str = "xtask bill agent|aggregator|plugin BINARY FOLDER";
+
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
@@ -63,6 +65,17 @@ pub fn write(root: &Path, program: Program, profile: Profile, binaries: &[PathBu
     let name = Name::of(root, program)?;
     layout::write(output, program, &name, &variants)?;
     Ok(format!("{} ({}, {} KiB)", output.display(), name.reference(), std::fs::metadata(output)?.len() / 1024))
+}
+
+/// Writes what lies beside a program in its image; for who makes the image with something else.
+pub fn write_bill(root: &Path, program: &str, binary: &Path, folder: &Path) -> Result<()> {
+    let program = Program::parse(program).context(BILL_USAGE)?;
+    std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    for file in files(root, program, Binary::read(binary)?)?.iter().filter(|file| file.name != program.name) {
+        let path = folder.join(file.name);
+        std::fs::write(&path, &file.content).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// What is in the image.

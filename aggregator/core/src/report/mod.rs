@@ -5,7 +5,7 @@ mod fault;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use findings::{Finding, Link, Unknown, Verdict};
+use findings::{Finding, Link, Thing, Unknown, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +92,17 @@ impl Root {
     pub fn links(&self) -> impl Iterator<Item = &Link> {
         let chains = self.victims.iter().flat_map(|victim| &victim.chain);
         chains.map(Arc::as_ref).chain(&self.finding.chain)
+    }
+
+    /// The node that it is on or that it is, where it is one.
+    pub fn node(&self) -> Option<&str> {
+        let by = self.told_by.as_ref().map(|by| &by.node).or(self.look_on.as_ref());
+        let root = self.finding.chain.last().and_then(|link| link.what.as_ref());
+        let is = root.and_then(|thing| match thing {
+            Thing::Object { kind, namespace: None, name } if kind == "Node" => Some(name),
+            _ => None,
+        });
+        by.or(is).map(String::as_str)
     }
 
     /// For how long the oldest of what it holds should have been gone.

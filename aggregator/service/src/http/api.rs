@@ -102,6 +102,8 @@ pub async fn stuck(State(shared): State<Shared>, headers: HeaderMap, caller: Cal
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct RootLine {
+    /// What alerts, the page's address and the plugin's `--explain` call it.
+    id: String,
     /// Its entry in the registry.
     cause: &'static str,
     /// What that means, in a few words.
@@ -134,6 +136,7 @@ pub async fn roots_of(shared: &Shared, user: &User) -> Result<Answer<Roots>, Ref
         Timestamp::from_second(at?.as_second().checked_sub(seconds)?).ok()
     };
     let line = |root: &Root| RootLine {
+        id: root.finding.root_id().to_string(),
         cause: root.finding.cause.id,
         title: root.finding.cause.title,
         root: root.finding.chain.last().map(|link| link.subject.clone()).unwrap_or_default(),

@@ -16,7 +16,6 @@ use findings::Verdict;
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
 use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};
 use prometheus_client::registry::{Registry, Unit};
-use sha2::{Digest as _, Sha256};
 
 use super::Shared;
 use super::caller::{Caller, Refused};
@@ -70,6 +69,8 @@ struct RootLabel {
     cause: &'static str,
     /// Made from the root's key: names stay out of metrics.
     root: String,
+    /// But that of a node: what its agent exports is told of the same node, and so are the alerts of others.
+    node: Option<String>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -148,9 +149,8 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let one = |value: u64| [(NoLabel {}, i64::try_from(value).unwrap_or(i64::MAX))];
     gauge(&mut all, "oldest_stuck_seconds", "Since when the oldest stuck object should be gone", one(oldest));
     let victims = roots.clone().take(MOST_ROOTS).map(|root| {
-        let digest = Sha256::digest(root.finding.root.as_bytes());
-        let id = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        let label = RootLabel { cause: root.finding.cause.id, root: id };
+        let node = root.node().map(str::to_owned);
+        let label = RootLabel { cause: root.finding.cause.id, root: root.finding.root_id().to_string(), node };
         (label, i64::try_from(root.victims.len()).unwrap_or(i64::MAX))
     });
     gauge(

@@ -143,6 +143,10 @@ impl Rights {
         seen.finding.chain = chain.into_iter().map(Arc::unwrap_or_clone).collect();
         if hidden > 0 || (root.told_by.is_some() && !self.may_see_nodes()) {
             seen.finding = unnamed(seen.finding);
+            // Of what is hidden not even a hash is told; two such roots are told apart by what the caller sees.
+            let first = seen.victims.first().map(|victim| &victim.held.thing).or(seen.on_the_way.first());
+            let first = first.map(ToString::to_string).unwrap_or_default();
+            seen.finding.root = format!("{}:{HIDDEN}, {first}", seen.finding.cause.id);
             seen.told_by = None;
             seen.look_on = None;
             for victim in &mut seen.victims {
@@ -265,7 +269,9 @@ mod tests {
         };
         let (pods, nodes) = (to_see(&ObjectRef::pod("shop", "db-0")), to_see(&ObjectRef::node("node-b")));
         assert_eq!(seen_with(&[pods.clone(), nodes]).look_on.as_deref(), Some("node-b"));
-        let hidden = serde_json::to_string(&seen_with(&[pods])).unwrap();
+        let hidden = seen_with(&[pods]);
+        assert_ne!(hidden.finding.root_id(), root().finding.root_id(), "not even a hash of what is hidden");
+        let hidden = serde_json::to_string(&hidden).unwrap();
         assert!(hidden.contains(HIDDEN) && !hidden.contains("node-b"), "{hidden}");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use apiserver::{Fault, Rule};
+use serde_json::Value;
 
 use crate::api::{Api, until};
 use crate::client::Client;
@@ -15,6 +16,24 @@ fn value(service: &Client, series: &str) -> f64 {
     let name = format!("why_terminating_cluster_{series} ");
     let value = metrics.lines().find_map(|line| line.strip_prefix(&name)?.parse().ok());
     value.unwrap_or_else(|| panic!("no {name}in {metrics}"))
+}
+
+/// The label that an alert brings leads to one line of the API and one piece of the page.
+#[test]
+fn what_metrics_call_a_root_is_what_api_and_page_call_it() {
+    let running = Running::start("unreachable-node-pvc-chain");
+    running.until_ready();
+    let (_, metrics) = running.get("/metrics", "admin");
+    let mut series = metrics.lines().filter_map(|line| line.strip_prefix("why_terminating_cluster_root_victims{"));
+    let labels = series.find_map(|it| it.split_once("} ")?.0.strip_suffix(",node=\"node-b\"")).unwrap();
+    let (cause, id) = (labels.split('"').nth(1).unwrap(), labels.split('"').nth(3).unwrap());
+    let (status, roots) = running.get("/api/v1/roots", "admin");
+    assert_eq!(status, 200, "{roots}");
+    let roots: Value = serde_json::from_str(&roots).unwrap();
+    let line = roots["roots"].as_array().unwrap().iter().find(|root| root["id"] == id).unwrap();
+    assert_eq!((line["cause"].as_str(), line["root"].as_str()), (Some(cause), Some("Node node-b")), "{labels}");
+    let (status, piece) = running.get(&format!("/page/roots/{id}"), "admin");
+    assert!(status == 200 && piece.contains("node-b"), "{piece}");
 }
 
 #[test]

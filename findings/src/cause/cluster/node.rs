@@ -157,3 +157,22 @@ causes! {
         .event_reason("OutOfServiceNotEffective")
         .diagnosis(Proven::Observation);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else one root pages once for each of its names.
+    #[test]
+    fn alertmanager_is_told_each_name_of_a_node_that_is_not_well() {
+        let rules = include_str!("../../../../deploy/chart/files/inhibit-rules.yaml");
+        let joined = |names: &[&Cause]| names.iter().map(|cause| cause.id).collect::<Vec<_>>().join("|");
+        let outside =
+            joined(&[&NODE_UNREACHABLE, &NODE_KUBELET_SILENT, &NODE_SHUT_DOWN, &NODE_NEVER_REPORTED, &NODE_NOT_READY]);
+        let inside = joined(NODE_NOT_READY.outranked_by);
+        let only: Vec<&Cause> = crate::cause::all().filter(|cause| cause.only_the_node_knows).collect();
+        for names in [&outside, &inside, &format!("{outside}|{inside}"), &joined(&only)] {
+            assert!(rules.contains(&format!("'cause=~\"{names}\"'")), "inhibit-rules.yaml has no list {names}");
+        }
+    }
+}

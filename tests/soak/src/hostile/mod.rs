@@ -5,13 +5,14 @@ mod files;
 mod process;
 
 use std::{
+    fs,
     path::Path,
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, ensure};
-use lab::{Node, PodSpec, process::wait_end, wait_for};
+use lab::{Node, PodRef, PodSpec, cgroup, process::wait_end, wait_for};
 use nix::sys::signal::Signal;
 
 use crate::{asked::Answers, incidents::Told, state::State};
@@ -20,6 +21,8 @@ pub use process::take_over;
 
 const PAUSE: Duration = Duration::from_secs(10);
 const LIMIT: Duration = Duration::from_secs(120);
+/// Pids that the hostile pod must leave to the node.
+const OF_OTHERS: usize = 8192;
 
 /// From `from` to `until` there are both pods, and `check` is asked again and again.
 pub fn beside(state: &State, from: Instant, until: Instant) -> anyhow::Result<Answers> {
@@ -57,6 +60,16 @@ fn wait_until(state: &State, moment: Instant) -> bool {
     false
 }
 
+/// As the kubelet limits a pod with `podPidsLimit`: the node keeps pids for everybody else.
+fn limit_threads(pod: &PodRef) -> anyhow::Result<()> {
+    let most = |file: &str| -> anyhow::Result<usize> {
+        Ok(fs::read_to_string(format!("/proc/sys/kernel/{file}"))?.trim().parse()?)
+    };
+    let of_node = most("pid_max")?.min(most("threads-max")?).saturating_sub(OF_OTHERS);
+    let most = of_node.min(process::THREADS + OF_OTHERS);
+    cgroup::with_pids_limit(&pod.cgroup(), most)
+}
+
 /// The pod whose container runs [`process`].
 struct Busy {
     spec: PodSpec,
@@ -74,6 +87,7 @@ impl Busy {
         for libraries in ["/lib", "/lib64", "/usr/lib"].map(Path::new).into_iter().filter(|path| path.exists()) {
             spec = spec.mount(libraries, &libraries.display().to_string());
         }
+        limit_threads(&spec.pod)?;
         node.run(&spec)?;
         // A third of a soak is short; a hostile pod that is not ready is no test.
         wait_for("the hostile pod does its worst", LIMIT, || Ok(volume.join(process::READY).exists().then_some(())))

@@ -3,8 +3,9 @@
 
 use std::{
     fs::{self, File},
+    io::{BufRead as _, BufReader},
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::Duration,
 };
@@ -20,7 +21,13 @@ use nix::{
 /// Appears in its volume when all is staged.
 pub const READY: &str = "ready";
 const LOG: &str = "hostile.log";
-const THREADS: usize = 5000;
+const HOLD_THREADS: &str = "hostile-threads";
+/// So many are tried for.
+pub const THREADS: usize = 100_000;
+/// Each takes four mappings (a stack, another for signals, and their guards), and a process has 65,530 by default.
+const OF_ONE_PROCESS: usize = 10_000;
+/// Kept free of threads, for what is forked later.
+const FORKS: usize = 32;
 const DESCRIPTORS: u64 = 100_000;
 /// No program may have a thread of this name.
 const COMM: &str = "\u{1b}[2J\nroot";
@@ -30,7 +37,11 @@ const SOURCE: &str = "\u{1b}[2J\n\u{202e}/dev/sda1 / ext4";
 /// If this process is the one in the hostile container, runs until it is killed.
 pub fn take_over() -> Option<anyhow::Result<()>> {
     let mut args = std::env::args().skip(1);
-    (args.next()? == "hostile").then(|| run(Path::new(&args.next().context("it is given a directory")?)))
+    match args.next()?.as_str() {
+        "hostile" => Some(args.next().context("it is given a directory").and_then(|base| run(Path::new(&base)))),
+        HOLD_THREADS => Some(args.next().context("it is told how many").and_then(|most| hold_threads(&most))),
+        _ => None,
+    }
 }
 
 /// What it says of itself.
@@ -66,7 +77,7 @@ fn stage(base: &Path) -> anyhow::Result<String> {
     enter_namespaces()?;
     let mounts = many_mounts(&base.join("mounts"))?;
     let descriptors = many_descriptors(base)?;
-    let threads = many_threads();
+    let threads = many_threads()?;
     Ok(format!("{mounts} mounts\n{descriptors} descriptors\n{threads} threads"))
 }
 
@@ -119,18 +130,46 @@ fn many_descriptors(base: &Path) -> anyhow::Result<usize> {
     Ok(count)
 }
 
-fn many_threads() -> usize {
-    let park = |_| {
-        let thread = thread::Builder::new().name(COMM.to_owned()).stack_size(64 << 10);
-        thread
-            .spawn(|| {
-                loop {
-                    thread::park()
-                }
-            })
-            .ok()
+/// Starts threads until it is refused one.
+fn many_threads() -> anyhow::Result<usize> {
+    let room: Vec<Child> = (0..FORKS).map_while(|_| Command::new("/bin/sleep").arg("1000").spawn().ok()).collect();
+    let mut all = 0;
+    while all < THREADS {
+        let most = OF_ONE_PROCESS.min(THREADS - all);
+        let started =
+            match Command::new("/proc/self/exe").args([HOLD_THREADS, &most.to_string()]).stdout(Stdio::piped()).spawn()
+            {
+                Ok(child) => started(child)?,
+                Err(_) => 0,
+            };
+        all += started;
+        if started < most {
+            break;
+        }
+    }
+    for mut child in room {
+        child.kill()?;
+        child.wait()?;
+    }
+    Ok(all)
+}
+
+/// How many threads a process says that it has started, which it then keeps.
+fn started(child: Child) -> anyhow::Result<usize> {
+    let mut line = String::new();
+    BufReader::new(child.stdout.context("its output is a pipe")?).read_line(&mut line)?;
+    line.trim().parse().with_context(|| format!("no number of threads: {line:?}"))
+}
+
+fn hold_threads(most: &str) -> anyhow::Result<()> {
+    let rest = || {
+        loop {
+            thread::park();
+        }
     };
-    (0..THREADS).map_while(park).count()
+    let start = |_| thread::Builder::new().name(COMM.to_owned()).stack_size(64 << 10).spawn(rest).ok();
+    println!("{}", (0..most.parse::<usize>()?).map_while(start).count());
+    rest()
 }
 
 /// What is mounted here a moment ago is not, and then it is again.

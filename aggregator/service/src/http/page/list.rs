@@ -4,7 +4,6 @@ use aggregator_core::report::{ClusterReport, Root};
 use findings::{Verdict, duration};
 use jiff::Timestamp;
 use maud::{Markup, html};
-use sha2::{Digest as _, Sha256};
 
 /// What is not explained is named so often.
 const MOST: usize = 50;
@@ -12,17 +11,6 @@ const MOST: usize = 50;
 const MOST_ROOTS: usize = 150;
 /// Bytes of the names by which the filter finds roots, of all together.
 const NAMES: usize = 60_000;
-
-/// Names a root in an address. Made of what the caller sees of it: of what is hidden not even a hash is told.
-pub fn id(root: &Root) -> String {
-    let first = root.victims.first().map(|victim| victim.held.thing.to_string()).unwrap_or_default();
-    let mut hash = Sha256::new();
-    for part in [root.finding.cause.id, &root.finding.root, &first] {
-        hash.update(part.as_bytes());
-        hash.update([0]);
-    }
-    hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// The name of what is at the end of the chain.
 pub fn name(root: &Root) -> &str {
@@ -65,7 +53,7 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
         ol.roots {
             @for (root, names, _) in &roots {
                 li {
-                    @let id = id(root);
+                    @let id = root.finding.root_id();
                     a href={ "#root=" (id) } data-root=(id) data-words=(names) {
                         strong.cause { (root.finding.cause.title) }
                         span.name { (name(root)) }

@@ -50,7 +50,8 @@ async fn root(
 ) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
     let report = seen.report();
-    let root = report.roots.iter().find(|root| list::id(root) == id).ok_or(Refusal::NothingToSee)?;
+    let root =
+        report.roots.iter().find(|root| root.finding.root_id().to_string() == id).ok_or(Refusal::NothingToSee)?;
     Ok(page(&headers, &one::one(root, &seen.visible_incidents())))
 }
 

@@ -1,0 +1,117 @@
+//! Why each crate of the programs is trusted, as one asks before it is taken in.
+
+/// The name, who keeps it and where else it is relied on, its own `unsafe`, and what its code touches.
+pub type Trust = (&'static str, &'static str, &'static str, &'static str);
+
+const NONE: &str = "none";
+const TEXT: &str = "for text that is known to be UTF-8";
+const VALUES: &str = "values";
+
+pub const TRUST: &[Trust] = &[
+    ("anstream", "the people of clap, which uses it", TEXT, "standard output, the environment"),
+    ("anstyle", "the people of clap, which uses it", "a few bytes as text", VALUES),
+    ("anyhow", "David Tolnay, who also keeps serde", "its pointer to an error of any type", VALUES),
+    ("axum", "the people of tokio", NONE, "what hyper gives it"),
+    ("base64", "Marshall Pierce; in nearly every HTTP client of Rust", "behind a feature, for SIMD", VALUES),
+    (
+        "cgroups-rs",
+        "Kata Containers, whose agent uses it; one file is read with it",
+        "one cast in each controller, after an assertion",
+        "files below `/sys/fs/cgroup`; can write there, is not asked to",
+    ),
+    ("clap", "its own organisation; cargo uses it", NONE, "arguments, the environment"),
+    ("clap_complete", "the people of clap", "the environment, in a part that is not used here", VALUES),
+    ("fastrand", "smol-rs; under tempfile", NONE, VALUES),
+    ("flate2", "the Rust project; cargo uses it", "its buffers, and C libraries that are not linked here", VALUES),
+    ("foldhash", "Orson Peters; the default of hashbrown, which is Rust's own table", "reads of bytes", VALUES),
+    ("futures", "the Rust project", "in its parts, for pinning and wakers", VALUES),
+    ("http", "hyperium, with hyper", "headers and tables", VALUES),
+    ("http-body-util", "hyperium, with hyper", "one pinned field", VALUES),
+    (
+        "hyper",
+        "Sean McArthur; under reqwest, kube, tonic and axum",
+        "buffers that are not filled yet",
+        "connections it is given",
+    ),
+    ("hyper-rustls", "the people of rustls", NONE, "connects where it is told"),
+    ("hyper-util", "hyperium, with hyper", "pinned fields, buffers", "connects where it is told"),
+    (
+        "jiff",
+        "Andrew Gallant, who also keeps regex and memchr",
+        "its pointer to a time zone",
+        "values; the time zones' files where a zone is asked for",
+    ),
+    (
+        "k8s-openapi",
+        "Arnav Singh, made from Kubernetes' own OpenAPI; kube rests on it",
+        "none but in text that it quotes",
+        VALUES,
+    ),
+    (
+        "kube",
+        "kube-rs, a project of the CNCF",
+        NONE,
+        "the API server, the kubeconfig and what it names: files, and programs for credentials",
+    ),
+    (
+        "landlock",
+        "the people of Landlock in the kernel",
+        "its three system calls",
+        "what the process itself may do, and only less of it",
+    ),
+    (
+        "libc",
+        "the Rust project; under Rust's own library",
+        "all of it: declarations of C",
+        "system calls it is asked for",
+    ),
+    (
+        "maud",
+        "Chris Wong; the page rests on its escaping, which a test tries with names of markup",
+        "one push of an ASCII byte",
+        VALUES,
+    ),
+    ("memchr", "Andrew Gallant; in Rust's own tools", "SIMD", VALUES),
+    ("nix", "nix-rust; the usual wrapper of POSIX", "system calls", "system calls it is asked for"),
+    ("percent-encoding", "Servo; under url and reqwest", TEXT, VALUES),
+    ("procfs", "Andrew Chin", "none but in tests", "parses what it is given here; can read `/proc`"),
+    ("prometheus-client", "Prometheus' own organisation", NONE, VALUES),
+    ("prost", "the people of tokio", "reads of numbers and text", VALUES),
+    ("rcgen", "the people of rustls", NONE, "values; random numbers of ring"),
+    ("regex", "the Rust project, Andrew Gallant", "one trait that asks for it", VALUES),
+    ("rustix", "the Bytecode Alliance; under wasmtime and tempfile", "system calls", "system calls it is asked for"),
+    ("schemars", "Graham Esau; the usual one for JSON schema, kube offers it too", NONE, VALUES),
+    (
+        "seccompiler",
+        "rust-vmm; Firecracker uses it",
+        "two system calls",
+        "what the process itself may do, and only less of it",
+    ),
+    ("serde", "David Tolnay; nearly every program of Rust uses it", TEXT, VALUES),
+    ("serde-saphyr", "Bourumir Wyngs; kube reads kubeconfigs with it", NONE, VALUES),
+    ("serde_json", "David Tolnay; nearly every program of Rust uses it", TEXT, VALUES),
+    ("sha2", "RustCrypto; under much of Rust's TLS and packaging", "the processor's own instructions", VALUES),
+    (
+        "sysinfo",
+        "Guillaume Gomez, of the Rust project",
+        "system calls of many systems; on Linux, of few",
+        "`uname` as it is used here; can read `/proc` and signal",
+    ),
+    ("terminal_size", "Andrew Chin", "one ioctl, and Windows' calls", "the terminal"),
+    ("textwrap", "Martin Geisler", NONE, VALUES),
+    ("thiserror", "David Tolnay", NONE, "nothing: it writes code"),
+    (
+        "tokio",
+        "its own organisation; under most servers in Rust",
+        "its scheduler, buffers and system calls",
+        "sockets, timers, signals, threads",
+    ),
+    ("tokio-rustls", "the people of rustls", NONE, "connections it is given"),
+    ("tokio-tungstenite", "Snapview; kube uses it", NONE, "connections it is given"),
+    ("tonic", "the gRPC project", "buffers that are not filled yet", "connects where it is told"),
+    ("tonic-prost", "the gRPC project", NONE, VALUES),
+    ("tower", "tower-rs, people of tokio; under kube, tonic and axum", NONE, VALUES),
+    ("tracing", "the people of tokio", "pinned fields, the place of its subscriber", VALUES),
+    ("tracing-subscriber", "the people of tokio", "casts of layers to their types", "standard error, the environment"),
+    ("x509-cert", "RustCrypto", NONE, VALUES),
+];
