@@ -5,6 +5,7 @@ use findings::{Area, Cause, Proven, cause::all};
 use super::Source;
 
 const RECORDINGS: &str = "tests/recordings";
+const ANSWERS: &str = "tests/answers/lab";
 
 /// How the proof of a cause begins that no rule finds, before it says why.
 const LOOKED_UP: &str = "Looked up only, because";
@@ -39,6 +40,9 @@ fn broken_in(cause: &Cause, sources: &[Source]) -> Vec<String> {
         Proven::Lab(_) | Proven::Observation | Proven::Recording(_) if !is_made => {
             vec![format!("{id}: diagnosed nowhere in {code}")]
         }
+        Proven::Lab(name) if !is_cluster && !is_shown(id, name, sources) => {
+            vec![format!("{id}: proven by the scenario {name}, whose answer in {ANSWERS} names another root")]
+        }
         // The lab runs the agent only.
         Proven::Lab(name) if is_cluster => vec![format!("{id}: the lab has no cluster that {name} could prove it in")],
         Proven::Observation | Proven::Recording(_) if !is_named => {
@@ -49,6 +53,12 @@ fn broken_in(cause: &Cause, sources: &[Source]) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Whether the answer of the scenario names the cause as a root.
+fn is_shown(id: &str, scenario: &str, sources: &[Source]) -> bool {
+    let path = format!("{ANSWERS}/{scenario}.txt");
+    sources.iter().any(|source| source.path == path && source.text.contains(&format!("ROOT CAUSE {id}:")))
 }
 
 /// `FuseServerGone` as the name of its static: `FUSE_SERVER_GONE`.
@@ -90,6 +100,15 @@ mod tests {
         assert!(broken_in(&seen, std::slice::from_ref(&made))[0].contains("no test in aggregator/tests names it"));
         let named = source("aggregator/tests/cluster/x.rs", "[\"NobodyFindsIt\"]");
         assert!(broken_in(&seen, &[made, named]).is_empty());
+    }
+
+    #[test]
+    fn a_scenario_proves_what_its_answer_names() {
+        let of_node = Cause::at(findings::Gate::CgroupRemoved, "NobodyFindsIt").diagnosis(Proven::Lab("staged"));
+        let made = || source("agent/core/src/causes/x.rs", "cause::NOBODY_FINDS_IT");
+        let answered = |root: &str| [made(), source("tests/answers/lab/staged.txt", &format!("ROOT CAUSE {root}: x"))];
+        assert!(broken_in(&of_node, &answered("NobodyFindsIt")).is_empty());
+        assert!(broken_in(&of_node, &answered("CgroupFrozen"))[0].contains("names another root"));
     }
 
     #[test]

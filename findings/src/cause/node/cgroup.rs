@@ -70,7 +70,7 @@ causes! {
         ))
         .sources(&["kubernetes#123766", "reference: kubelet cgroup Destroy"])
         .event_reason("PodCgroupBusy")
-        .diagnosis(Proven::Lab("nested-cgroup"));
+        .diagnosis(Proven::Observation);
 
     /// A live process was moved into the pod's cgroup.
     CGROUP_PROCESS_ALIVE = Cause::at(Gate::CgroupRemoved, "CgroupProcessAlive")

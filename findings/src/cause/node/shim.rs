@@ -81,5 +81,5 @@ causes! {
         ))
         .sources(&["reference: containerd \"shim disconnected\", \"failed to clean up after shim disconnected\""])
         .event_reason("PodShimGone")
-        .diagnosis(Proven::Lab("shim-killed"));
+        .diagnosis(Proven::Observation);
 }
