@@ -30,8 +30,8 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
         (Some(which), Output::Screen | Output::Tree | Output::Wide) => {
             report::explain(report, which, detail, width, style).with_context(|| match which {
                 Which::Number(number) => {
-                    let causes = report.roots.len();
-                    format!("there is no root cause {number}; {causes} were found, and the first has number 1")
+                    let causes = report::count(report);
+                    format!("there is no root cause {number}: the first screen has {causes}, and the first is number 1")
                 }
                 Which::Id(id) => {
                     format!("there is no root cause {id} any more, or you see less of it than who told of it: without --explain all is told")

@@ -51,7 +51,7 @@ pub enum Command {
         /// TYPE/NAME, or TYPE NAME
         #[arg(num_args = 1.., required = true, value_name = "TYPE/NAME")]
         object: Vec<String>,
-        /// How long: 30s, 5m; 0 to look once, and less than that for a week
+        /// How long: 30s, 5m; 0 looks once, a negative time waits for a week
         #[arg(long, default_value = "30s", value_parser = waiting, allow_hyphen_values = true)]
         timeout: Duration,
         /// How to look and how to answer
@@ -86,7 +86,7 @@ pub struct Flags {
     /// Only this namespace
     #[arg(short, long)]
     pub namespace: Option<String>,
-    /// All namespaces; so it is without -n
+    /// All namespaces (the default, where you may list them)
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
     /// Look at every kind that the server serves, by its metadata (not at Secrets and Events)

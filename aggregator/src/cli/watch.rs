@@ -159,7 +159,12 @@ fn is_gone(report: &ClusterReport) -> bool {
 fn timed_out(report: &ClusterReport, word: &str, name: &str, flags: &Flags) -> Result<ExitCode> {
     eprintln!("error: timed out waiting for {word}/{name} to be deleted; what holds it:");
     let code = respond(report, flags.answer)?;
-    Ok(if report.verdict == Verdict::Clear { ExitCode::FAILURE } else { code })
+    // It is still there, so whoever waits must not go on.
+    Ok(match report.verdict {
+        Verdict::Clear => ExitCode::FAILURE,
+        Verdict::Progressing => ExitCode::from(2),
+        Verdict::CannotTell | Verdict::Stuck => code,
+    })
 }
 
 mod report {

@@ -11,6 +11,11 @@ pub struct Block<'a> {
     roots: Vec<&'a Root>,
 }
 
+/// How many blocks the first screen has.
+pub fn count(report: &ClusterReport) -> usize {
+    blocks(report).len()
+}
+
 /// The blocks of a report, in the order of their numbers.
 pub fn blocks(report: &ClusterReport) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block> = Vec::new();

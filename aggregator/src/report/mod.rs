@@ -10,6 +10,7 @@ mod which;
 mod words;
 mod yaml;
 
+pub use blocks::count;
 pub use drawing::{dot, mermaid};
 pub use name::name;
 pub use screen::screen;

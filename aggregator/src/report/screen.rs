@@ -25,7 +25,7 @@ const COLUMN: usize = 8;
 /// Writes the first screen.
 pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
-    page.line(&head(report, width, style));
+    head(&mut page, report, width);
     for (index, block) in blocks(report).iter().enumerate() {
         page.gap();
         one_block(&mut page, index + 1, block);
@@ -54,13 +54,16 @@ pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
 }
 
 /// `20 objects stuck, 3 root causes (oldest 4d13h)`, and how to see more.
-fn head(report: &ClusterReport, width: usize, style: Style) -> String {
-    let summary = words::summary(report, style);
-    let more = "whole chain and steps: --explain N";
+fn head(page: &mut Page, report: &ClusterReport, width: usize) {
+    let summary = words::summary(report, page.style);
+    let more = if report.roots.is_empty() { "" } else { "whole chain and steps: --explain N" };
     let plain = words::summary(report, Style::Plain).chars().count();
     match width.checked_sub(plain + more.len()) {
-        Some(room) if room > 2 && !report.roots.is_empty() => format!("{summary}{}{more}", " ".repeat(room)),
-        _ => summary,
+        Some(room) if room > 2 => page.line(format!("{summary}{}{more}", " ".repeat(room)).trim_end()),
+        _ => {
+            page.filled("", &summary);
+            page.line(more);
+        }
     }
 }
 
@@ -75,7 +78,14 @@ fn one_block(page: &mut Page, number: usize, block: &Block) {
         Verdict::Clear => "not stuck".to_owned(),
         Verdict::CannotTell | Verdict::Stuck => block.age(),
     };
-    page.line(format!("{number:<2} {id}  {}  {counted}  {age}", style.strong(&place(root))).trim_end());
+    let (what, much) = (format!("{id}  {}", style.strong(&place(root))), format!("{counted}  {age}"));
+    let plain = root.finding.cause.id.len() + place(root).chars().count() + much.trim_end().chars().count();
+    if plain + 7 <= page.width() {
+        page.line(format!("{number:<2} {what}  {much}").trim_end());
+    } else {
+        page.filled(&format!("{number:<2} "), &what);
+        page.line(format!("   {much}").trim_end());
+    }
     part(page, "", &proof(block, root));
     if let Some(missing) = root.finding.missing.as_ref().filter(|_| root.finding.confidence == Confidence::Probable) {
         part(page, "Unseen", missing);

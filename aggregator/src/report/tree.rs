@@ -71,7 +71,9 @@ fn verdict(report: &ClusterReport, held: &Held, style: Style) -> String {
         return match held.verdict {
             Verdict::Stuck => style.bad("would be stuck"),
             Verdict::CannotTell => style.doubtful("Cannot tell"),
-            Verdict::Progressing | Verdict::Clear => "would be deleted".to_owned(),
+            Verdict::Progressing => style.doubtful("would be held for now"),
+            Verdict::Clear if held.thing.kind == "Node" => "would be drained".to_owned(),
+            Verdict::Clear => "would be deleted".to_owned(),
         };
     }
     match (held.verdict, held.overdue()) {
@@ -124,7 +126,8 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
     }
     page.gap();
     render::remedy(page, &root.finding, PROGRAM, detail);
-    if let Subject::Object { .. } = report.subject {
+    let is_deleted = root.victims.iter().any(|victim| victim.held.overdue_seconds.is_some());
+    if is_deleted && matches!(report.subject, Subject::Object { .. }) {
         page.filled("  Who    ", DELETED_BY);
     }
 }

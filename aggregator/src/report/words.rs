@@ -24,7 +24,8 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
             Verdict::CannotTell => {
                 style.doubtful("Nothing was seen that would hold it, but not everything could be looked at")
             }
-            Verdict::Progressing | Verdict::Clear => "Nothing would hold it".to_owned(),
+            Verdict::Progressing => style.doubtful("It would be held for now; that is not called stuck yet"),
+            Verdict::Clear => "Nothing would hold it".to_owned(),
         };
     }
     let mut parts = Vec::new();

@@ -290,7 +290,7 @@ fn a_thousand_pods_are_joined_in_seconds() {
 fn without_an_agent_it_says_what_one_would_add() {
     let none = look(dstate(), everything());
     is_as_without(&none);
-    assert!(notes(&none).contains("kubectl apply -k deploy/"), "{}", notes(&none));
+    assert!(notes(&none).contains("deploy/README.md of why-terminating says how to install it"), "{}", notes(&none));
     let elsewhere = look(dstate().agent("node-b", "True"), everything());
     is_as_without(&elsewhere);
     assert!(

@@ -55,6 +55,9 @@ fn a_namespace_with_nothing_wrong_would_go_and_says_what_is_lost() {
     assert!(notes(&looked).contains("Delete: pv-1 (claim data)."), "{}", notes(&looked));
     let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
     assert!(text.starts_with("Nothing would hold it\n\nNamespace shop: would be deleted\n"), "{text}");
+    // What is not stuck yet holds it all the same.
+    let text = tree(&before(recording("dstate-fuse"), "ns", "exam-dstate").report, Detail::Short, 100, Style::Plain);
+    assert!(text.starts_with("It would be held for now; that is not called stuck yet\n"), "{text}");
     // An operator elsewhere that runs takes its finalizers off.
     let looked = before(operator(shop(), "ops", 1), "ns", "shop");
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);

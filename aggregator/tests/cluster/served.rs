@@ -111,7 +111,11 @@ fn a_first_screen_and_what_its_numbers_lead_to() {
     assert!(tree.contains("ROOT CAUSE ApiServiceWithoutEndpoints"), "{tree}");
     let wrong = server.ask(&["--explain", "7"]);
     assert_eq!(wrong.status.code(), Some(1));
-    assert!(text(&wrong.stderr).contains("there is no root cause 7; 1 were found"), "{}", text(&wrong.stderr));
+    assert!(
+        text(&wrong.stderr).contains("there is no root cause 7: the first screen has 1"),
+        "{}",
+        text(&wrong.stderr)
+    );
     let id = RootId::of("ApiServiceWithoutEndpoints:APIService v1beta1.metrics.k8s.io").to_string();
     assert_eq!(text(&server.ask(&["--explain", &id]).stdout), tree, "an alert's words lead to the same");
     let gone = server.ask(&["--explain", "00000000"]);
@@ -264,10 +268,22 @@ fn a_wait_is_over_when_kubectls_is() {
             if !is_gone {
                 assert_eq!(ours.status.code(), Some(2));
                 assert!(text(&ours.stderr).contains("timed out waiting for pod/p"), "{}", text(&ours.stderr));
-                assert!(text(&ours.stdout).contains("ROOT CAUSE PodContainersNotStopped"), "{}", text(&ours.stdout));
+                assert!(text(&ours.stdout).contains("SEEN SO FAR PodContainersNotStopped"), "{}", text(&ours.stdout));
             }
         }
     }
+    // What is not called stuck yet is there all the same.
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "young", "namespace": "exam-dstate", "uid": "young", "creationTimestamp": ago(60),
+                     "deletionTimestamp": ago(0), "deletionGracePeriodSeconds": 30},
+        "spec": {"nodeName": "node-a"},
+        "status": {"phase": "Running", "containerStatuses": [{"name": "c", "state": {"running": {}}}]}
+    });
+    server.store().put_pod("exam-dstate", "young", &pod).unwrap();
+    let late = wait(&server, &["pod/young", "-n", "exam-dstate", "--timeout", "1s"]).output().unwrap();
+    assert!(text(&late.stdout).contains("Pod exam-dstate/young: Progressing"), "{}", text(&late.stdout));
+    assert_eq!(late.status.code(), Some(2), "{}", text(&late.stdout));
     let unknown = wait(&server, &["frob/x", "--timeout", "1s"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown.stderr));
 }

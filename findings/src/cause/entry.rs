@@ -180,6 +180,11 @@ impl Cause {
         self
     }
 
+    /// How a chain calls it: what only a node knows is no root cause yet.
+    pub const fn label(&self) -> &'static str {
+        if self.only_the_node_knows { "SEEN SO FAR" } else { "ROOT CAUSE" }
+    }
+
     /// See [`Cause::only_the_node_knows`].
     pub const fn only_the_node_knows(mut self) -> Self {
         self.only_the_node_knows = true;

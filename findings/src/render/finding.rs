@@ -8,16 +8,17 @@ const COMMAND_COLUMN: usize = 14;
 
 /// The chain, and whether it is proven.
 pub fn finding(page: &mut Page, finding: &Finding) {
+    let label = finding.cause.label();
     // Several roots stand side by side.
     let first_root = finding.chain.iter().position(|link| link.root).unwrap_or(usize::MAX);
     for (at, link) in finding.chain.iter().enumerate() {
         let state = match link.root {
-            true if at == first_root => format!("ROOT CAUSE {}: {}", finding.cause.id, link.state),
+            true if at == first_root => format!("{label} {}: {}", finding.cause.id, link.state),
             true => format!("and {}", link.state),
             false => link.state.clone(),
         };
         let has_sibling = link.root && finding.chain.get(at + 1).is_some_and(|next| next.root);
-        one_link(page, at.min(first_root), link, &state, has_sibling);
+        one_link(page, at.min(first_root), link, label, &state, has_sibling);
     }
     if let Some(others) = &finding.must_end_too {
         page.filled("  Enough   ", &enough(finding, others));
@@ -36,15 +37,14 @@ pub fn finding(page: &mut Page, finding: &Finding) {
 /// Whether the end of the roots is enough, as far as was seen.
 fn enough(finding: &Finding, others: &[String]) -> String {
     let gate = finding.gate.map_or("the gate", |gate| gate.as_str());
-    let these = if finding.roots().count() > 1 { "all of these together are" } else { "this alone is" };
     match others {
-        [] => format!("{these} all that was seen to hold {gate}."),
+        [] => format!("nothing else was seen to hold {gate}."),
         others => format!("no: {} must end too before {gate} is met.", others.join(", ")),
     }
 }
 
 /// Two columns where they fit, else the state below its subject.
-fn one_link(page: &mut Page, depth: usize, link: &Link, state: &str, has_sibling: bool) {
+fn one_link(page: &mut Page, depth: usize, link: &Link, label: &str, state: &str, has_sibling: bool) {
     let column = page.width() / 2 - 3;
     let branch = if has_sibling { "├─ " } else { "└─ " };
     let lead = if depth == 0 { "  ".to_owned() } else { format!("  {}{branch}", "   ".repeat(depth - 1)) };
@@ -53,8 +53,8 @@ fn one_link(page: &mut Page, depth: usize, link: &Link, state: &str, has_sibling
     let beside = used + 2 <= column;
     let start = if beside { column } else { lead.chars().count() + 3 };
     let style = page.style;
-    let mark = |text: &str| match text.strip_prefix("ROOT CAUSE").filter(|_| link.root) {
-        Some(rest) => format!("{}{rest}", style.bad("ROOT CAUSE")),
+    let mark = |text: &str| match text.strip_prefix(label).filter(|_| link.root) {
+        Some(rest) => format!("{}{rest}", style.bad(label)),
         None => text.to_owned(),
     };
     let mut lines = wrap(state, page.width().saturating_sub(start)).into_iter();

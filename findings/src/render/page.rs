@@ -19,7 +19,7 @@ impl Page {
     }
 
     /// The columns.
-    pub(super) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.width
     }
 

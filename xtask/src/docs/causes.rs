@@ -170,7 +170,7 @@ mod tests {
         let pages = pages(&super::super::repository()).unwrap();
         for cause in all() {
             let page = pages.iter().find(|page| page.path == format!("docs/causes/{}.md", cause.id)).unwrap();
-            assert!(page.text.contains(&format!("ROOT CAUSE {}:", cause.id)), "{}", cause.id);
+            assert!(page.text.contains(&format!("{} {}:", cause.label(), cause.id)), "{}", cause.id);
         }
     }
 }

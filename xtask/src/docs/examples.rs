@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use findings::{Advice, Area, Cause, Proven};
+use findings::{Advice, Area, Cause, Proven, cause};
 
 /// Where the answers to real threads are tested.
 const THREADS: &str = "aggregator/tests/threads";
@@ -84,7 +84,8 @@ fn block(text: &str, id: &str) -> Option<String> {
         is_below_gap = line.is_empty();
         blocks.last_mut()?.push(line);
     }
-    let root = format!("ROOT CAUSE {id}:");
+    let label = cause::find(id).map_or("ROOT CAUSE", Cause::label);
+    let root = format!("{label} {id}:");
     let lines = blocks.into_iter().find(|lines| lines.iter().any(|line| line.contains(&root)))?;
     Some(lines.join("\n").trim_end().to_owned())
 }

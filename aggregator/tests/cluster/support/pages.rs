@@ -28,5 +28,5 @@ pub fn is_as_kept(report: &ClusterReport) {
 fn is_recorded(cause: &Cause) -> bool {
     let Proven::Recording(name) = cause.diagnosis else { return false };
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.80.txt"));
-    fs::read_to_string(golden).is_ok_and(|text| text.contains(&format!("ROOT CAUSE {}:", cause.id)))
+    fs::read_to_string(golden).is_ok_and(|text| text.contains(&format!("{} {}:", cause.label(), cause.id)))
 }

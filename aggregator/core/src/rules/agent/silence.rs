@@ -28,7 +28,7 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, node: &str) {
         // Said once however many nodes there are.
         diagnosis.note(
             "No agent is deployed on the node of such a pod, or on any other. It would name the process, mount or cgroup that \
-             holds the pod; the API does not show it. To install it: kubectl apply -k deploy/",
+             holds the pod; the API does not show it. deploy/README.md of why-terminating says how to install it; for one node, copy the program there",
         );
         return;
     }
@@ -36,7 +36,7 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, node: &str) {
     match here.iter().find(|agent| is_true(&agent.status.conditions, "Ready")).or(here.first()) {
         None => diagnosis.note(format!(
             "No agent is deployed on {node} (on other nodes: {}). It would name the process, mount or cgroup: see why its \
-             DaemonSet leaves this node out, or, if it is not installed as a whole: kubectl apply -k deploy/",
+             DaemonSet leaves this node out, or, if it is not installed as a whole, deploy/README.md of why-terminating",
             agents.len()
         )),
         Some(agent) if is_true(&agent.status.conditions, "Ready") => diagnosis.note(format!(
