@@ -21,6 +21,7 @@ KUSTOMIZATIONS = {
     "deploy/kernel-stacks": {**AGENT, "agent": {"kernelStacks": True}},
     "deploy/kubelet-metrics": {**AGENT, "agent": {"kubeletMetrics": True}},
     "deploy/aggregator": SERVICE,
+    "deploy/aggregator-before-1.30": {**SERVICE, "eventPolicy": {"enabled": "auto"}, "kubeVersion": "1.29.4"},
 }
 # A component, by itself of no use: it is in those above.
 COMPONENTS = {"deploy/event-policy"}
