@@ -134,7 +134,7 @@ fn detached(
                 asked.insert((*pid, format!("fd/{fd}")), (ns, How::Fd { fd, path: HostPath::new(path) }));
             }
         });
-        found.walked(if has_more { Walk::CutOff } else { walk });
+        found.walked(*pid, if has_more { Walk::CutOff } else { walk });
     }
     let links: Vec<(u32, String)> = asked.keys().cloned().collect();
     for place in prober.places(&links, options.deadline) {

@@ -70,7 +70,7 @@ pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Wal
             found.process(copy.target, who, how, copy.kind);
         }
     });
-    found.walked(walk);
+    found.walked(who.pid, walk);
     walk
 }
 

@@ -18,8 +18,8 @@ pub(super) struct Searches {
     searches: Vec<HolderSearch>,
     end: Instant,
     at_most: usize,
-    /// How many processes were not looked at in time, or have more than is noted.
-    cut_off: u32,
+    /// The processes that were not looked at in time, or have more than is noted.
+    cut_off: BTreeSet<u32>,
 }
 
 /// A process that was seen to hold something.
@@ -35,7 +35,7 @@ pub(super) struct Who<'a> {
 impl Searches {
     /// Nothing is found yet. No descriptor is looked at after `end`, and `at_most` so many holders of a target are kept.
     pub(super) fn new(targets: &[Mount], end: Instant, at_most: usize) -> Self {
-        Searches { searches: targets.iter().map(empty).collect(), end, at_most, cut_off: 0 }
+        Searches { searches: targets.iter().map(empty).collect(), end, at_most, cut_off: BTreeSet::new() }
     }
 
     /// Until when descriptors are looked at.
@@ -44,8 +44,8 @@ impl Searches {
     }
 
     /// Notes how far the descriptors of a process were looked at.
-    pub(super) fn walked(&mut self, walk: Walk) {
-        self.cut_off += u32::from(walk == Walk::CutOff);
+    pub(super) fn walked(&mut self, pid: u32, walk: Walk) {
+        self.cut_off.extend((walk == Walk::CutOff).then_some(pid));
     }
 
     /// Notes how many processes were looked at on behalf of a target, and how many could not be.
@@ -118,8 +118,9 @@ impl Searches {
 
     /// The answers, those that block first.
     pub(super) fn finish(mut self, unreadable: u32, behind_unread_tables: u32) -> Vec<HolderSearch> {
+        let cut_off = u32::try_from(self.cut_off.len()).unwrap_or(u32::MAX);
         for search in &mut self.searches {
-            search.unreadable += unreadable + behind_unread_tables + self.cut_off;
+            search.unreadable += unreadable + behind_unread_tables + cut_off;
             search.behind_unread_tables = behind_unread_tables;
             search.holders.sort_by_key(|holder| (rank(holder.copy), holder.pid));
             search.holders.truncate(self.at_most);

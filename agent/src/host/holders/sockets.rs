@@ -34,7 +34,7 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
                 Ok(list) => names.extend(bound(&list).filter(|(_, path)| space.could_hold(path.as_bytes()))),
                 Err(error) if sys::is_gone(&error) => {}
                 // Longer than is read, or not to be seen: whoever is in there may have one.
-                Err(_) => found.walked(Walk::CutOff),
+                Err(_) => found.walked(*pid, Walk::CutOff),
             }
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
                 found.process(copy.target, &who, How::Fd { fd, path: path.clone() }, copy.kind);
             }
         });
-        found.walked(walk);
+        found.walked(*pid, walk);
     }
 }
 
