@@ -28,7 +28,8 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, node: &str) {
         // Said once however many nodes there are.
         diagnosis.note(
             "No agent is deployed on the node of such a pod, or on any other. It would name the process, mount or cgroup that \
-             holds the pod; the API does not show it. deploy/README.md of why-terminating says how to install it; for one node, copy the program there",
+             holds the pod; the API does not show it. deploy/README.md of why-terminating says how to install it; for one \
+             node, copy the program there",
         );
         return;
     }
