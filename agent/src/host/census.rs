@@ -94,6 +94,7 @@ impl Census {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     #[test]
     fn finds_the_members_of_a_namespace() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();

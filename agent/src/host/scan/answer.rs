@@ -414,7 +414,7 @@ mod tests {
             scan.process(pid, Depth::Threads, &mut seen);
         }
         let reaper = std::thread::spawn(move || {
-            std::thread::sleep(MOMENT / 3);
+            std::thread::sleep(MOMENT / 10);
             child.wait()
         });
         scan.waiting_threads(&[pid], &mut seen).await;
