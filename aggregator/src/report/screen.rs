@@ -62,7 +62,9 @@ fn head(page: &mut Page, report: &ClusterReport, width: usize) {
         Some(room) if room > 2 => page.line(format!("{summary}{}{more}", " ".repeat(room)).trim_end()),
         _ => {
             page.filled("", &summary);
-            page.line(more);
+            if !more.is_empty() {
+                page.line(more);
+            }
         }
     }
 }

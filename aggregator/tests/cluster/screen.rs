@@ -186,3 +186,11 @@ fn steps_on_a_node_say_so() {
         "{block:#?}"
     );
 }
+
+#[test]
+fn what_does_not_fit_leaves_no_hole_where_there_is_nothing_to_explain() {
+    let hidden = look(healthy().refuse("/api/v1/pods", 403, "no"), everything());
+    assert!(hidden.report.roots.is_empty(), "{:#?}", hidden.report);
+    let text = screen(&hidden.report, 40, Style::Plain);
+    assert!(!text.contains("\n\n\n"), "{text}");
+}
