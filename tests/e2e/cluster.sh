@@ -176,7 +176,9 @@ YAML
         --root-ca-file $pki/ca.crt
     start scheduler kube-scheduler --kubeconfig $pki/scheduler.kubeconfig --leader-elect=false
     within 30 ctr -a $socket version
-    start kubelet kubelet --config $state/kubelet.yaml --kubeconfig $pki/kubelet.kubeconfig \
+    # These pass over the field of the configuration, which they do not know.
+    case $(kubelet --version) in *\ v1.2[0-6].*) set -- --container-runtime-endpoint "unix://$socket" ;; esac
+    start kubelet kubelet "$@" --config $state/kubelet.yaml --kubeconfig $pki/kubelet.kubeconfig \
         --hostname-override $node --node-ip 10.89.0.1 --v=3
     within 90 kubectl wait --for=condition=Ready node/$node --timeout=1s
     # Where pods look for the API server.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use findings::cause;
+use findings::cause::{self, Cause};
 use lab::wait_for;
 use serde_json::{Value, json};
 
@@ -192,9 +192,8 @@ impl Situation {
         let over = ["Normal", "NamespaceNoLongerHeld", &format!("it was held by {}", self.cause)];
         let all = Self::announced(over, shown).context("when it is over")?;
         // What the API alone shows is told until the agent has an answer, and not after.
-        let pod = [&cause::POD_CONTAINERS_NOT_STOPPED, &cause::POD_CLEANUP_NOT_FINISHED];
-        let outranked = cause::all().filter(|other| other.is_outranked_by(cause));
-        let api_alone: Vec<&str> = pod.into_iter().chain(outranked).map(|one| one.event_reason).collect();
+        let is_until_then = |other: &&Cause| other.only_the_node_knows || other.is_outranked_by(cause);
+        let api_alone: Vec<&str> = cause::all().filter(is_until_then).map(|one| one.event_reason).collect();
         let is_its = |event: &[String; 3]| {
             event[1] == cause.event_reason || (api_alone.contains(&event[1].as_str()) && before.contains(event))
         };

@@ -8,10 +8,10 @@ use lab::wait_for;
 
 use crate::cluster::Cluster;
 
-/// Of the whole cluster.
-const KINDS: &str = "namespaces,customresourcedefinitions,apiservices,validatingwebhookconfigurations,\
-    validatingadmissionpolicies,validatingadmissionpolicybindings,clusterroles,clusterrolebindings,persistentvolumes,\
-    csidrivers,volumeattachments";
+/// Of the whole cluster, beside what admission has there, which differs by version.
+const KINDS: &str = "namespaces,customresourcedefinitions,apiservices,clusterroles,clusterrolebindings,\
+    persistentvolumes,csidrivers,volumeattachments";
+const ADMISSION: &str = "--api-group=admissionregistration.k8s.io";
 /// Where a kubelet, a step or this program would leave a file.
 const DIRECTORIES: [&str; 5] = [
     "/var/lib/kubelet/pods",
@@ -32,7 +32,9 @@ pub struct Traces(BTreeSet<String>);
 impl Traces {
     /// Looks for all of it.
     pub fn look(cluster: &Cluster) -> anyhow::Result<Self> {
-        let objects = cluster.kubectl(&["get", KINDS, "-o", "name"])?;
+        let admission = cluster.kubectl(&["api-resources", ADMISSION, "--verbs=list", "-o", "name"])?;
+        let kinds: Vec<&str> = std::iter::once(KINDS).chain(admission.lines()).collect();
+        let objects = cluster.kubectl(&["get", &kinds.join(","), "-o", "name"])?;
         let mut found: BTreeSet<String> = objects.lines().map(str::to_owned).collect();
         let node = cluster.json(&["get", "node", &cluster.node])?;
         found.extend(node["spec"]["taints"].as_array().into_iter().flatten().map(|taint| format!("taint {taint}")));
