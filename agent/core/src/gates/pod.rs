@@ -45,13 +45,8 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         if check.state == GateState::Met {
             continue;
         }
-        // What an old kubelet tests at the same time is told too; but a cgroup or a status is only
-        // a cause by itself once what fills or precedes it is gone.
-        let told = view.kubelet.tests_together() && check.gate == Gate::VolumesUnmounted && !in_time(view);
-        if !told {
-            check.state = if view.kubelet.tests_together() { check.state } else { GateState::NotReached };
-            check.find = Box::new(Vec::new);
-        }
+        check.state = GateState::NotReached;
+        check.find = Box::new(Vec::new);
     }
     let gate = first.map(|index| checks[index].gate);
     let mut findings = Vec::new();

@@ -18,8 +18,8 @@ impl KubeletMinor {
         digits[..end].parse().ok().map(KubeletMinor)
     }
 
-    /// Up to 1.26 `PodResourcesAreReclaimed` tests everything together; since 1.27 the pod worker
-    /// goes through the gates one after the other (kubernetes#115331).
+    /// Up to 1.26 `PodResourcesAreReclaimed` tests everything together before the object goes; since 1.27 the pod worker
+    /// tells of each gate that it has passed (kubernetes#115331). What happens at the gates has one order in both.
     pub fn tests_together(self) -> bool {
         self.0 <= 26
     }
