@@ -1,6 +1,6 @@
 //! Findings over time: seen, reported, reported again, over.
 
-use findings::{Finding, Gate, GateState, NodeReport, PodUid, Unknown};
+use findings::{Confidence, Finding, Gate, GateState, NodeReport, PodUid, Unknown};
 
 use agent_core::{
     gates::judge,
@@ -202,6 +202,22 @@ fn a_storm_is_bounded_by_the_bucket_and_by_the_capacity() {
         }
     }
     assert_eq!(written, 129);
+}
+
+#[test]
+fn what_is_proven_is_told_before_what_is_probable() {
+    let mut tracker = Tracker::new(RULES, 7);
+    let mut report = shared(&stuck(), 3);
+    for (number, pod) in report.pods.iter_mut().enumerate() {
+        pod.findings.iter_mut().for_each(|finding| finding.root = format!("{}:{number}", finding.cause.id));
+    }
+    report.pods[0].findings[0].confidence = Confidence::Probable;
+    report.pods[1].findings[0].confidence = Confidence::Probable;
+    for scan in 0..4 {
+        take_report(&mut tracker, &report, scan * 60);
+    }
+    let roots: Vec<_> = write_all(&mut tracker, 300).into_iter().map(|write| write.key.root).collect();
+    assert!(roots.len() == 3 && roots[0].ends_with(":2"), "{roots:?}");
 }
 
 #[test]

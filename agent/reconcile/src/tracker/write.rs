@@ -12,7 +12,7 @@ use crate::{
     event::{Draft, Identity, NodeRef},
 };
 use findings::{
-    PodUid,
+    Confidence, PodUid,
     event::{EventName, Phase, Subjects, Whom},
 };
 
@@ -87,7 +87,9 @@ impl Tracker {
             (Kind::Renew | Kind::Update, Some(written)) => written.at,
             _ => entry.since,
         };
-        let first = due.min_by_key(|(kind, _, entry)| (*kind, since(*kind, entry)));
+        // Of what nobody knows yet the proven is worth more.
+        let waits = |kind: Kind, entry: &Entry| kind == Kind::Open && entry.finding.confidence != Confidence::Proven;
+        let first = due.min_by_key(|(kind, _, entry)| (*kind, waits(*kind, entry), since(*kind, entry)));
         let ending = self.endings.iter().find(|ending| !is_postponed(ending.not_before, now));
         match (first, ending) {
             (Some((kind, key, entry)), ending) if kind == Kind::Open || ending.is_none() => {
