@@ -80,7 +80,7 @@ impl Announcer {
     fn of(&self, incident: &Incident, now: Duration, date: Timestamp) -> Option<Note> {
         let told = self.told.get(&incident.uid);
         let mut note = match &incident.end {
-            None => holds(incident, date)?,
+            None => holds(incident, date, told)?,
             Some(end) if end.at.checked_add(OVER).is_ok_and(|until| date <= until) => over(incident, end.at, told),
             Some(_) => return None,
         };
@@ -137,10 +137,14 @@ fn last_hold<'a>(incident: &'a Incident, end: Timestamp, told: Option<&Told>) ->
     ended_together.min_by_key(|hold| (is_untold(hold), hold.since, Reverse(until(hold))))
 }
 
-fn holds(incident: &Incident, now: Timestamp) -> Option<Note> {
+fn holds(incident: &Incident, now: Timestamp, told: Option<&Told>) -> Option<Note> {
     // What goes by itself is nobody's work.
     let is_work = |hold: &&Hold| hold.verdict == Verdict::Stuck && !is_explained(incident, hold, now);
-    let hold = incident.last_held_by().filter(is_work).min_by_key(|hold| (hold.since, &hold.root))?;
+    // What was told has just been cured, and the controller needs some seconds to go on.
+    let lasts = |hold: &&Hold| {
+        told.is_none_or(|told| told.name == name_of(incident, hold)) || now.duration_since(hold.since) >= TOGETHER
+    };
+    let hold = incident.last_held_by().filter(is_work).filter(lasts).min_by_key(|hold| (hold.since, &hold.root))?;
     let namespace = &incident.object.name;
     let chain: Vec<&str> = hold.chain.iter().map(|link| link.subject.as_str()).collect();
     let text = format!(
@@ -197,6 +201,7 @@ mod tests {
     use super::*;
 
     const DATE: Timestamp = Timestamp::UNIX_EPOCH;
+    const LATER: Timestamp = Timestamp::constant(60, 0);
 
     fn at(minutes: u64) -> Duration {
         Duration::from_secs(60 * minutes)
@@ -245,7 +250,7 @@ mod tests {
         let mut written = 0;
         for second in 0..3600 {
             let root = if second % 2 == 0 { "a" } else { "b" };
-            for note in announcer.due(&[incident(&[root])], Duration::from_secs(second), DATE) {
+            for note in announcer.due(&[incident(&[root])], Duration::from_secs(second), LATER) {
                 announcer.written(&note, Duration::from_secs(second));
                 written += 1;
             }
@@ -257,12 +262,30 @@ mod tests {
     fn what_is_found_after_a_minute_is_told_then() {
         let mut announcer = Announcer::default();
         for (minute, root) in [(0, "left"), (1, "holder")] {
-            let note = announcer.due(&[incident(&[root])], at(minute), DATE).remove(0);
+            let note = announcer.due(&[incident(&[root])], at(minute), LATER).remove(0);
             assert!(note.note.contains(&format!("Chain: {root}.")), "{note:?}");
             announcer.written(&note, at(minute));
         }
-        assert_eq!(announcer.due(&[incident(&["left"])], at(2), DATE), []);
-        assert_eq!(announcer.due(&[incident(&["left"])], at(6), DATE).len(), 1);
+        assert_eq!(announcer.due(&[incident(&["left"])], at(2), LATER), []);
+        assert_eq!(announcer.due(&[incident(&["left"])], at(6), LATER).len(), 1);
+    }
+
+    /// As on a real cluster: the account of an operator was there again, and seconds later its new pod finished.
+    #[test]
+    fn what_follows_what_was_told_is_told_when_it_lasts() {
+        let mut announcer = Announcer::default();
+        let mut one = incident(&["account", "controller"]);
+        one.holds[1].since = second(10);
+        one.holds[1].cause = CauseRef(cause::all().nth(1).unwrap());
+        announcer.written(&announcer.due(std::slice::from_ref(&one), at(0), DATE).remove(0), at(0));
+        one.holds[0].until = Some(second(10));
+        assert_eq!(announcer.due(std::slice::from_ref(&one), at(1), second(20)), []);
+        let later = announcer.due(std::slice::from_ref(&one), at(1), second(40));
+        assert!(later[0].note.contains("Chain: controller."), "{later:?}");
+        one.holds[1].until = Some(second(18));
+        one.end = Some(End { at: second(19), seen: true, left_behind: Vec::new() });
+        let over = announcer.due(std::slice::from_ref(&one), at(1), second(20)).remove(0);
+        assert!(over.note.ends_with(&format!("; it was held by {}", one.holds[0].cause.id)), "{}", over.note);
     }
 
     /// As on a real cluster: a pod was let go, and its namespace was not empty at the next look.
@@ -277,7 +300,7 @@ mod tests {
         one.holds[0].until = Some(DATE);
         assert_eq!(announcer.due(std::slice::from_ref(&one), at(1), DATE), []);
         one.holds[1].verdict = Verdict::Stuck;
-        assert_eq!(announcer.due(&[one], at(1), DATE).len(), 1);
+        assert_eq!(announcer.due(&[one], at(1), LATER).len(), 1);
     }
 
     #[test]
