@@ -17,6 +17,7 @@ from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from helm_python import Chart, HelmError
 from helm_python.chart import lint
+from openshift import check_scc
 from upgrade import check_kept
 from values import readme
 
@@ -37,7 +38,10 @@ SETS = {
     ),
     "kernel stacks": ({"agent": {"kernelStacks": True}}, [("DaemonSet", 1)]),
     "the kubelet's counters": ({"agent": {"kubeletMetrics": True}}, [("DaemonSet", 1)]),
-    "OpenShift": ({"openshift": {"scc": True}}, [("SecurityContextConstraints", 1), ("RoleBinding", 5)]),
+    "OpenShift": (
+        {"openshift": {"scc": True}, "namespace": {"create": True}},
+        [("SecurityContextConstraints", 1), ("RoleBinding", 6)],
+    ),
     "monitored": (
         {
             "podMonitor": {"enabled": True, "labels": {"release": "p"}},
@@ -368,6 +372,8 @@ def main():
     check_runbooks()
     check_rights()
     check_details()
+    check_scc(rendered["OpenShift"])
+    check_scc(objects(render({**SETS["OpenShift"][0], **SETS["kernel stacks"][0]})))
     check_alerts()
     check_metrics()
     check_dashboard()
