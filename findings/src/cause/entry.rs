@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Gate, clean, guard, placeholder::holes};
+use crate::{Gate, Placeholder, clean, guard, placeholder::holes};
 
 /// Where a cause sits: at one of a pod's gates, or at the node (then it may hold many pods).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -206,6 +206,11 @@ impl Cause {
     /// See [`Cause::outranked_by`].
     pub fn is_outranked_by(&self, other: &Cause) -> bool {
         self.outranked_by.iter().any(|higher| higher.id == other.id)
+    }
+
+    /// Whether one of its steps needs this.
+    pub fn takes(&self, placeholder: Placeholder) -> bool {
+        self.safe.iter().flat_map(Advice::placeholders).any(|name| name == placeholder.as_str())
     }
 
     /// Refuses, when the project is compiled, a page on which something is missing.

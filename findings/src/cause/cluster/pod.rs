@@ -5,8 +5,9 @@ use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
 const ASK_THE_AGENT: Advice =
     step("Read what the agent of the node says, if it is installed: it names the process, mount or cgroup")
-        .run("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={node}")
-        .typed();
+        .run("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={agent_node}")
+        .typed()
+        .if_known();
 
 const ON_THE_NODE: Advice =
     step("Without the agent in the cluster: copy why-terminating-agent to the node and run it there as root")
