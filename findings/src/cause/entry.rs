@@ -122,6 +122,8 @@ pub struct Cause {
     pub keeps_attached: bool,
     /// Whether it only says that something on the node is not finished, and not why: the node is to be looked at.
     pub only_the_node_knows: bool,
+    /// Whether it says that a node is out of reach: then what its agent said last is not said again.
+    pub node_is_lost: bool,
     /// Whether it holds a deletion from its first moment, and can be foreseen before one. All others are about something
     /// that has not happened in time.
     pub holds_from_the_start: bool,
@@ -168,6 +170,7 @@ impl Cause {
             patience: Patience::Retry,
             keeps_attached: false,
             only_the_node_knows: false,
+            node_is_lost: false,
             holds_from_the_start: false,
             followed: false,
             outranked_by: &[],
@@ -188,6 +191,12 @@ impl Cause {
     /// See [`Cause::only_the_node_knows`].
     pub const fn only_the_node_knows(mut self) -> Self {
         self.only_the_node_knows = true;
+        self
+    }
+
+    /// See [`Cause::node_is_lost`].
+    pub const fn node_is_lost(mut self) -> Self {
+        self.node_is_lost = true;
         self
     }
 

@@ -229,7 +229,8 @@ causes! {
         ))
         .sources(&["reference: podgc, 40 s quarantine and a 20 s tick"])
         .event_reason("NodeObjectGone")
-        .diagnosis(Proven::Recording("unreachable-node-pvc-chain"));
+        .diagnosis(Proven::Recording("unreachable-node-pvc-chain"))
+        .node_is_lost();
 
     /// The collector marked the pod, and the pod stays.
     POD_GC_REFUSED = Cause::in_cluster(ClusterArea::Pod, "PodGcRefused")
