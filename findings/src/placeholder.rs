@@ -49,6 +49,8 @@ macro_rules! placeholders {
 }
 
 placeholders! {
+    /// A node whose agent may say something.
+    AgentNode = "agent_node": Node;
     /// An APIService.
     ApiService = "apiservice": ApiName;
     /// A VolumeAttachment.

@@ -24,8 +24,8 @@ fn situations() -> BTreeSet<String> {
 }
 
 fn observation(name: &str) -> Observation {
-    let text = fs::read_to_string(folder().join(format!("{name}.json"))).unwrap();
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+    let saved = fs::read(folder().join(format!("{name}.json"))).unwrap();
+    Observation::read(&saved).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// What was judged, without the words around it.

@@ -1,9 +1,11 @@
 //! The thread that judges: watches and answers come in, questions and what is published go out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::{Answer, Answered, Question, known};
 use foldhash::{HashMap, HashMapExt as _};
 use incidents::{Going, Recorder, Snapshot};
@@ -120,7 +122,7 @@ impl Judging {
             self.published.send_modify(|published| published.silent_since = since);
             return;
         }
-        let (going, findings) = (going(judge), findings(judge, now));
+        let (going, findings) = (going(judge), findings(judge, &report, now));
         let snapshot = Snapshot { at: now, going: &going, report: &report, on_nodes };
         // What cannot be seen has not gone.
         let changed = judge.sees_all() && self.recorder.observe(&snapshot);
@@ -162,13 +164,15 @@ fn going(judge: &Judge) -> HashMap<&str, Going<'_>> {
     going
 }
 
-/// What agents say.
-fn findings(judge: &Judge, now: Timestamp) -> Findings {
+/// What agents say. That nothing more is heard of the agent of a lost node is no news beside the alert of that node.
+fn findings(judge: &Judge, report: &ClusterReport, now: Timestamp) -> Findings {
+    let lost = report.roots.iter().filter(|root| root.finding.cause.node_is_lost);
+    let lost: BTreeSet<&str> = lost.filter_map(Root::node).collect();
     let mut findings = Findings::default();
     for event in believed(judge.state()) {
         match event.written().map_or(i64::MAX, |written| now.as_second() - written.as_second()) {
             ..2400 => findings.fresh += 1,
-            2400..3900 => findings.late += 1,
+            2400..3900 if !lost.contains(event.regarding.name.as_str()) => findings.late += 1,
             _ => {}
         }
     }

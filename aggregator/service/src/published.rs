@@ -26,6 +26,6 @@ pub struct Published {
 pub struct Findings {
     /// Said in time.
     pub fresh: u32,
-    /// Not said again when it should have been.
+    /// Not said again when it should have been, by an agent whose node is not lost.
     pub late: u32,
 }

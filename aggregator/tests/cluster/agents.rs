@@ -1,9 +1,10 @@
 //! What the agents of the nodes say, joined into the cluster's answer.
 
 use aggregator::report::{dot, table, tree};
+use aggregator_core::state::{Answer, Answered, Question, Scope, Select, known};
 use findings::event::Phase;
 use findings::render::{Detail, Style};
-use findings::{Confidence, Verdict};
+use findings::{Confidence, FaultKind, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -302,6 +303,30 @@ fn without_an_agent_it_says_what_one_would_add() {
     assert!(notes(&silent).starts_with("The agent on node-a says nothing"), "{}", notes(&silent));
     let sick = look(dstate().agent("node-a", "False"), everything());
     assert!(notes(&sick).starts_with("The agent on node-a is not ready"), "{}", notes(&sick));
+}
+
+#[test]
+fn nobody_is_sent_to_an_agent_that_is_known_not_to_run() {
+    let reads = |looked: Looked| {
+        let commands = looked.commands();
+        assert!(commands.iter().any(|command| command == ASK), "the node itself: {commands:?}");
+        commands.iter().any(|command| command.ends_with("involvedObject.kind=Node,involvedObject.name=node-a"))
+    };
+    let after = |world: World| reads(look(world, everything()));
+    assert!(!after(dstate()), "none in the cluster");
+    assert!(!after(dstate().agent("node-b", "True")), "none on this node");
+    assert!(after(dstate().agent("node-a", "True")), "it may yet say something");
+    assert!(after(dstate().agent("node-a", "False")), "what it said before stands");
+    let agents = "app.kubernetes.io/name=why-terminating,app.kubernetes.io/component=agent";
+    let question = Question::Objects {
+        resource: known::PODS.into(),
+        scope: Scope::All,
+        select: Select::Labels(agents.to_owned()),
+        detail: aggregator_core::state::Detail::Full,
+    };
+    let answer = Answer::failed(FaultKind::Denied, "pods is forbidden");
+    let hidden = look_with(dstate(), everything(), |state| state.add(Answered { question, answer, cut: false }));
+    assert!(reads(hidden), "nobody knows");
 }
 
 #[test]

@@ -49,6 +49,14 @@ fn it_says_how_it_is_called() {
 }
 
 #[test]
+fn its_help_fits_the_terminal() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-why_terminating"));
+    let help = text(&command.arg("--help").env("COLUMNS", "60").output().unwrap());
+    let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 60).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
+#[test]
 fn by_another_name_it_offers_words() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["kubectl_complete-why_terminating", "kubectl_complete-why_terminating.exe"] {

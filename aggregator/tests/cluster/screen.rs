@@ -60,7 +60,7 @@ fn pods_of_which_only_the_node_knows_are_one_block() {
     let holds = block.iter().find(|line| line.starts_with("   Holds   shop/web-0, shop/web-1"));
     assert!(holds.is_some_and(|line| line.ends_with("and 17 more")), "{text}");
     assert!(!text.contains("ROOT CAUSE"), "{text}");
-    assert!(block.iter().any(|line| line.starts_with("   Next    kubectl ")), "{text}");
+    assert!(block.iter().any(|line| line.starts_with("   Next    on node-a: why-terminating-agent check ")), "{text}");
     assert!(block.iter().any(|line| line.starts_with("   Never   kubectl delete pod --force")), "{text}");
 }
 

@@ -148,7 +148,7 @@ fn the_command_that_looks_for_events_selects_them() {
     server.tell(Says::fuse(&[POD]));
     // As the remedy prints it; kubectl asks the core group.
     let command = findings::cause::POD_CONTAINERS_NOT_STOPPED.safe[0].command.unwrap();
-    let selector = command.split("--field-selector ").nth(1).unwrap().replace("{node}", "node-a");
+    let selector = command.split("--field-selector ").nth(1).unwrap().replace("{agent_node}", "node-a");
     let list = get(&server, &format!("/api/v1/namespaces/default/events?fieldSelector={selector}"));
     let names: Vec<&str> =
         list["items"].as_array().unwrap().iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();

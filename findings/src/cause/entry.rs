@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Gate, clean, guard, placeholder::holes};
+use crate::{Gate, Placeholder, clean, guard, placeholder::holes};
 
 /// Where a cause sits: at one of a pod's gates, or at the node (then it may hold many pods).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,6 +122,8 @@ pub struct Cause {
     pub keeps_attached: bool,
     /// Whether it only says that something on the node is not finished, and not why: the node is to be looked at.
     pub only_the_node_knows: bool,
+    /// Whether it says that a node is out of reach: then what its agent said last is not said again.
+    pub node_is_lost: bool,
     /// Whether it holds a deletion from its first moment, and can be foreseen before one. All others are about something
     /// that has not happened in time.
     pub holds_from_the_start: bool,
@@ -168,6 +170,7 @@ impl Cause {
             patience: Patience::Retry,
             keeps_attached: false,
             only_the_node_knows: false,
+            node_is_lost: false,
             holds_from_the_start: false,
             followed: false,
             outranked_by: &[],
@@ -191,6 +194,12 @@ impl Cause {
         self
     }
 
+    /// See [`Cause::node_is_lost`].
+    pub const fn node_is_lost(mut self) -> Self {
+        self.node_is_lost = true;
+        self
+    }
+
     /// See [`Cause::holds_from_the_start`].
     pub const fn holds_from_the_start(mut self) -> Self {
         self.holds_from_the_start = true;
@@ -206,6 +215,11 @@ impl Cause {
     /// See [`Cause::outranked_by`].
     pub fn is_outranked_by(&self, other: &Cause) -> bool {
         self.outranked_by.iter().any(|higher| higher.id == other.id)
+    }
+
+    /// Whether one of its steps needs this.
+    pub fn takes(&self, placeholder: Placeholder) -> bool {
+        self.safe.iter().flat_map(Advice::placeholders).any(|name| name == placeholder.as_str())
     }
 
     /// Refuses, when the project is compiled, a page on which something is missing.

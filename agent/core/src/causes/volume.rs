@@ -139,7 +139,7 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     if found.is_empty() {
         found.extend(mounts::twice(view, volume, target, &head));
         found.extend(mounts::read_only(view, target, &head));
-        found.extend(plugin_removed(view, volume, &head));
+        found.extend(mount.and_then(|mount| plugin_removed(view, volume, mount, &head)));
     }
     if found.is_empty() {
         found.extend(match mount {
@@ -255,17 +255,16 @@ const IN_TREE: [&str; 15] = [
 ];
 
 /// The volume was mounted by a plugin that this kubelet no longer has.
-fn plugin_removed(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
+fn plugin_removed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     // From 1.31 on the last cloud and Ceph plugins are gone; before that the list differs by release.
     let plugin = volume.plugin.strip_prefix("kubernetes.io/").filter(|_| view.kubelet.0 >= 31)?;
     if IN_TREE.contains(&plugin) {
         return None;
     }
-    let target = volume.target.get().unwrap_or(&volume.path);
     let found = of_pod(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
-        .name_if(Placeholder::Path, target.as_str())
+        .name_if(if mount.needs_server() { Placeholder::Mount } else { Placeholder::Path }, mount.mount_point.as_str())
         .root(&volume.plugin);
     Some(found.finish())
 }
@@ -303,13 +302,44 @@ mod tests {
 
     #[test]
     fn a_plugin_that_the_kubelet_no_longer_has() {
-        let mut seen = sample::mounted("ceph");
+        let mut seen = sample::mounted("ext4");
         volume(&mut seen).plugin = "kubernetes.io/rbd".into();
         volume(&mut seen).vol_data = VolData::NotCsi;
         assert_eq!(causes(&seen), ["VolumePluginRemoved"]);
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.kubelet_version = Some("v1.29.0".into());
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+    }
+
+    /// An umount of CephFS waits for its server, as the old kubelet's own would.
+    #[test]
+    fn what_a_removed_plugin_left_is_unmounted_when_its_server_answers() {
+        let commands = |fs_type: &str, plugin: &str| {
+            let mut seen = sample::mounted(fs_type);
+            volume(&mut seen).plugin = plugin.into();
+            volume(&mut seen).vol_data = VolData::NotCsi;
+            assert_eq!(causes(&seen), ["VolumePluginRemoved"]);
+            let mut report = crate::gates::judge(&seen);
+            let steps = report.pods.remove(0).findings.remove(0).remedy.steps;
+            steps.into_iter().map(|step| step.command.unwrap_or(step.text)).collect::<Vec<_>>()
+        };
+        let is_umount = |step: &String| step.starts_with("umount ");
+        assert!(commands("ext4", "kubernetes.io/rbd").iter().any(is_umount));
+        for fs_type in ["ceph", "fuse.ceph-fuse"] {
+            let steps = commands(fs_type, "kubernetes.io/cephfs");
+            assert!(!steps.iter().any(is_umount), "{steps:#?}");
+            assert!(steps[0].starts_with("See first that the server of /var/lib/kubelet/"), "{steps:#?}");
+        }
+    }
+
+    #[test]
+    fn what_a_removed_plugin_has_unmounted_holds_nothing() {
+        let mut seen = sample::mounted("ext4");
+        volume(&mut seen).plugin = "kubernetes.io/rbd".into();
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        volume(&mut seen).mounted = Seen::Seen(false);
+        sample::table(&mut seen).clear();
+        assert!(!causes(&seen).contains(&"VolumePluginRemoved"), "{:?}", causes(&seen));
     }
 
     #[test]

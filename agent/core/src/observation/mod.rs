@@ -22,6 +22,7 @@ mod runtime;
 #[cfg(any(test, feature = "sample"))]
 #[allow(clippy::unwrap_used, reason = "made for tests, in this crate and in the agent's")]
 pub mod sample;
+mod saved;
 mod seen;
 mod shim;
 mod volume;
@@ -132,7 +133,7 @@ pub struct Observation {
     /// Loop devices with a backing file below the kubelet's directory.
     pub loops: Vec<LoopDevice>,
     /// What was asked of the node beyond its lists: what is not there then is not there. Empty in
-    /// observations of older agents.
+    /// observations of older agents. Questions may go, see [`Observation::read`].
     #[serde(default)]
     pub asked: BTreeSet<Question>,
     /// Anything else that could not be looked at.

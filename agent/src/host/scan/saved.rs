@@ -10,7 +10,7 @@ use crate::{observation::Observation, sys};
 pub fn load(path: &Path) -> anyhow::Result<Observation> {
     const MAX: usize = 256 << 20;
     let bytes = sys::read_capped(path, MAX).context("reading the observation")?;
-    serde_json::from_slice(&bytes)
+    Observation::read(&bytes)
         .with_context(|| format!("{} is not an observation written by `check --save-observation`", path.display()))
 }
 

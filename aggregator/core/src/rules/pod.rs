@@ -62,7 +62,18 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.evidence(target.to_string(), format!("deleted at {asked}, deadline {deadline}, phase {phase}"));
     }
     judge(lister, &Case { target, pod }, &mut diagnosis);
+    name_agent(lister, pod, &mut diagnosis);
     diagnosis
+}
+
+/// Names the node whose agent is to be read, but not where it is known that none runs there.
+fn name_agent(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) {
+    let node = pod.spec.node_name.as_str();
+    for RootCause { draft, .. } in &mut diagnosis.causes {
+        if draft.cause.takes(Placeholder::AgentNode) && !agent::is_absent(lister, node) {
+            draft.names.set(Placeholder::AgentNode, node);
+        }
+    }
 }
 
 fn words(pod: &Pod, diagnosis: &Diagnosis) -> String {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::{Api, until};
 use crate::client::Client;
-use crate::cluster::{fuse_server, still_alive};
+use crate::cluster::{ago, event, fuse_server, still_alive};
 use crate::running::Running;
 
 fn value(service: &Client, series: &str) -> f64 {
@@ -46,6 +46,21 @@ fn a_node_whose_agent_says_nothing_is_counted_until_it_does() {
         running.get("/api/v1/stuck", "bob");
         value(&running, "nodes_without_agent{}") == 0.0
     });
+}
+
+/// That node has an alert of its own.
+#[test]
+fn what_the_agent_of_a_lost_node_does_not_say_again_is_not_late() {
+    let running = Running::start_with("unreachable-node-pvc-chain", |store| {
+        for node in ["node-a", "node-b"] {
+            let mut event = event(node, "{}");
+            event["eventTime"] = ago(50 * 60).into();
+            event["metadata"]["uid"] = node.into();
+            store.put("events", Some("default"), &format!("{node}.1"), &event).unwrap();
+        }
+    });
+    running.until_ready();
+    assert_eq!(value(&running, "agent_findings{state=\"late\"}"), 1.0, "node-b is lost, node-a is not");
 }
 
 #[test]

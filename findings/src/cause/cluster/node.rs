@@ -39,7 +39,8 @@ causes! {
         .sources(&["reference: seed 004, an edge node lost its tunnel"])
         .event_reason("NodeUnreachable")
         .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
-        .diagnosis(Proven::Recording("unreachable-node-pvc-chain"));
+        .diagnosis(Proven::Recording("unreachable-node-pvc-chain"))
+        .node_is_lost();
 
     /// The kubelet is silent and an agent beside it is not.
     NODE_KUBELET_SILENT = Cause::in_cluster(ClusterArea::Pod, "NodeKubeletSilent")
@@ -68,7 +69,8 @@ causes! {
         .sources(&["reference: telling kubelet, machine and network apart"])
         .event_reason("NodeKubeletSilent")
         .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Observation)
+        .node_is_lost();
 
     /// The cloud says that the machine is stopped.
     NODE_SHUT_DOWN = Cause::in_cluster(ClusterArea::Pod, "NodeShutDown")
@@ -90,7 +92,8 @@ causes! {
         ))
         .sources(&["reference: cloud node lifecycle controller"])
         .event_reason("NodeShutDown")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Observation)
+        .node_is_lost();
 
     /// The kubelet has never posted a status.
     NODE_NEVER_REPORTED = Cause::in_cluster(ClusterArea::Pod, "NodeNeverReported")

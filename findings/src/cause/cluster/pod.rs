@@ -5,8 +5,9 @@ use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
 const ASK_THE_AGENT: Advice =
     step("Read what the agent of the node says, if it is installed: it names the process, mount or cgroup")
-        .run("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={node}")
-        .typed();
+        .run("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={agent_node}")
+        .typed()
+        .if_known();
 
 const ON_THE_NODE: Advice =
     step("Without the agent in the cluster: copy why-terminating-agent to the node and run it there as root")
@@ -228,7 +229,8 @@ causes! {
         ))
         .sources(&["reference: podgc, 40 s quarantine and a 20 s tick"])
         .event_reason("NodeObjectGone")
-        .diagnosis(Proven::Recording("unreachable-node-pvc-chain"));
+        .diagnosis(Proven::Recording("unreachable-node-pvc-chain"))
+        .node_is_lost();
 
     /// The collector marked the pod, and the pod stays.
     POD_GC_REFUSED = Cause::in_cluster(ClusterArea::Pod, "PodGcRefused")

@@ -57,21 +57,29 @@ causes! {
     VOLUME_PLUGIN_REMOVED = Cause::at(Gate::VolumesUnmounted, "VolumePluginRemoved")
         .title("This kubelet no longer has the volume's plugin")
         .meaning("The volume was mounted by an in-tree plugin that this kubelet version no longer has (rbd and cephfs \
-            are gone by 1.31). After the upgrade the kubelet makes one try to clean up and finds no plugin. The mount \
-            stays and nothing retries. This was derived from the source; no issue is known.")
+            are gone by 1.31). At its start the kubelet makes one try to clean up, finds no plugin and unmounts \
+            nothing. Nothing retries, and the kubelet waits until the mount is gone. This was derived from the source; \
+            no issue is known.")
         .proof("A directory pods/<uid>/volumes/kubernetes.io~<plugin> with a mount exists for a plugin that this \
             kubelet's version lacks. The log may say: no volume plugin matched name.")
         .safe(&[
-            step("Make sure that no process uses the volume, then unmount it; umount writes everything back")
-                .run("umount {path}"),
-            step("Release the device in the way of the old plugin (rbd unmap and the like)"),
+            step("Make sure that no process uses the volume, then unmount it: the old plugins of rbd and cephfs do the \
+                same, and a plain umount writes everything back")
+                .run("umount {path}").if_known(),
+            step("See first that the server of {mount} answers and repair it if not; then unmount it, as the old plugin \
+                of cephfs does: an umount of this file system waits for its server").if_known(),
+            step("If the old plugin attached a device, release that too: of rbd unmount what is mounted of it below \
+                plugins/, then rbd unmap; cephfs has none"),
             step("Before such an upgrade drain the node, so that the old kubelet unmounts its volumes"),
         ])
         .danger(Danger::new(
             "rm -rf of the plugin's directory",
             "The volume is still mounted in it: its data is deleted.",
         ))
-        .sources(&["reference: kubelet \"no volume plugin matched name\" (derived from source)"])
+        .sources(&[
+            "reference: kubelet 1.36 cleanOrphanVolumes (\"no volume plugin matched name\"), podVolumesExist",
+            "reference: kubelet 1.29 cephfs TearDownAt, rbd diskTearDown",
+        ])
         .event_reason("PodVolumePluginRemoved")
         .diagnosis(Proven::Observation);
 }

@@ -118,6 +118,11 @@ pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Held
     Held::By(held.collect())
 }
 
+/// Whether it is known that no agent runs on this node.
+pub fn is_absent(lister: &Lister, node: &str) -> bool {
+    lister.agents().seen().is_some_and(|agents| agents.iter().all(|agent| agent.spec.node_name != node))
+}
+
 /// When the agent of a silent node was last heard: it has its own way to the API server. What it wrote
 /// must be an agent's, and of this Node. `None` when its Events could not be seen.
 pub fn last_word(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Option<Timestamp>> {
