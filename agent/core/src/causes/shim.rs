@@ -45,10 +45,14 @@ fn is_left(view: &PodView, init: &Process) -> bool {
     only.is_some_and(|thread| view.is_steady(init, thread))
 }
 
-/// A thread of it that is in D and stays there: what it holds, the others may wait for.
+/// A thread of it that is in D and stays there: what it holds, the others may wait for. But not where a task of the pod
+/// waits in D itself: one that splices keeps the lock of its pipe, and the thread that reads this waits for the lock.
 fn hung<'a>(view: &PodView, shim: &'a Process) -> Option<&'a Thread> {
     let mut blocked = shim.threads.iter().filter(|thread| thread.state == 'D');
-    blocked.find(|thread| is_shim(shim) && view.is_steady(shim, thread))
+    let thread = blocked.find(|thread| is_shim(shim) && view.is_steady(shim, thread))?;
+    let stays = |of: &Process, one: &Thread| one.state == 'D' && of.is_ending(one) && view.is_steady(of, one);
+    let is_pods = view.processes().iter().any(|of| of.pid != shim.pid && of.threads.iter().any(|one| stays(of, one)));
+    (!is_pods).then_some(thread)
 }
 
 /// A quarter of a second in D is long for a quiet disk and short for a busy one, and the other threads may well answer,
@@ -177,6 +181,19 @@ mod tests {
         seen.processes[1].threads[1].wchan = Seen::Seen("rpc_wait_bit_killable".into());
         sample::table(&mut seen).push(sample::mount(60, "0:55", "/data", "nfs4"));
         assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
+    }
+
+    /// As on a real cluster: busybox' `cat` splices a file of a FUSE server that does not answer into its output.
+    #[test]
+    fn a_thread_of_the_shim_that_waits_for_the_pipe_of_a_task_in_d() {
+        let mut seen = sample::running();
+        sample::block(&mut seen, sample::INIT, "request_wait_answer");
+        sample::table(&mut seen).push(sample::mount(60, "0:55", "/data", "fuse.s3fs"));
+        let own = causes(&seen);
+        let thread = &mut seen.processes[1].threads[0];
+        (thread.state, thread.wchan) = ('D', Seen::Seen("anon_pipe_read".into()));
+        assert_eq!(causes(&seen), own);
+        assert!(!own.contains(&"ShimNotResponding"), "{own:?}");
     }
 
     #[test]
