@@ -299,7 +299,7 @@ impl Judge {
         self.state.at = now;
         let is_known = |question: &Question| is_of_leases(question) && self.state.answers.contains_key(question);
         let leases = self.asked.iter().filter(|(question, _)| is_known(question));
-        self.state.leases_at = leases.map(|(_, asked)| asked.seen.min(now)).min();
+        self.state.leases_at = leases.map(|(question, asked)| (question.clone(), asked.seen.min(now))).collect();
         let changes = std::mem::take(&mut self.changes);
         let (report, wanted) = judge_again(&self.state, &mut self.kept, &changes);
         let mut wanted: BTreeSet<Question> = wanted.into_iter().collect();

@@ -18,8 +18,8 @@ pub use rests::{CameUp, Changes, Rest};
 
 use crate::messages::Message;
 use crate::state::{
-    AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Meta, Namespace, Node, Object, ObjectRef,
-    PersistentVolume, Pod, Question, Resource, Scope, Select, State, Subject, Version, known,
+    AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Lease, Meta, Namespace, Node, Object,
+    ObjectRef, PersistentVolume, Pod, Question, Resource, Scope, Select, State, Subject, Version, known,
 };
 
 /// A state, and the questions that came up while it was judged.
@@ -32,6 +32,8 @@ pub struct Lister<'a> {
     controllers_wrote: OnceCell<Option<(Timestamp, ObjectRef)>>,
     /// Of the agents' Events of the whole cluster those of each node: there may be thousands, and every pod asks.
     by_node: OnceCell<ByNode<'a>>,
+    /// The Leases of each answer that is older than the state, and as of when they are known.
+    leases: OnceCell<Vec<(&'a [Lease], Timestamp)>>,
     /// Roles and bindings.
     looked: rights::Looked<'a>,
 }
@@ -48,6 +50,7 @@ impl<'a> Lister<'a> {
             index: RefCell::default(),
             controllers_wrote: OnceCell::new(),
             by_node: OnceCell::new(),
+            leases: OnceCell::new(),
             looked: rights::Looked::default(),
         }
     }
@@ -269,6 +272,18 @@ impl<'a> Lister<'a> {
     /// The agents' own pods.
     pub fn agents(&self) -> Answer<Vec<&'a Pod>> {
         self.select(known::PODS, Scope::All, Select::Labels(agent_events::LABELS.to_owned()))
+    }
+
+    /// Seconds since a Lease of the state was renewed when it was looked at, where it had run out by then.
+    pub fn expired_for(&self, lease: &Lease) -> Option<u64> {
+        let known = |(question, at): &'a (Question, Timestamp)| {
+            let facts = self.state.answers.get(question)?.answer.as_ref().seen()?;
+            Some((Lease::among(facts)?, *at))
+        };
+        let all = self.leases.get_or_init(|| self.state.leases_at.iter().filter_map(known).collect());
+        // One Lease may stand in two answers.
+        let its = all.iter().find(|(leases, _)| leases.as_ptr_range().contains(&std::ptr::from_ref(lease)));
+        lease.expired_for(its.map_or(self.state.at, |(_, at)| *at))
     }
 
     /// One object of any kind, with its status conditions.

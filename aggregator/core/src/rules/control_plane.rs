@@ -20,7 +20,7 @@ const TOGETHER: i64 = 120;
 pub fn is_silent(lister: &Lister, diagnosis: &mut Diagnosis) -> bool {
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), MANAGER);
     let lease = diagnosis.silently(answer);
-    lease.is_some_and(|lease| lister.state.expired_for(lease).is_some() && wrote_since(lister, lease).is_none())
+    lease.is_some_and(|lease| lister.expired_for(lease).is_some() && wrote_since(lister, lease).is_none())
 }
 
 /// What kube-controller-manager wrote after the Lease had run out: without leader election it runs and renews none.
@@ -56,7 +56,7 @@ pub fn storage_fails(diagnosis: &Diagnosis, target: &ObjectRef) -> Option<RootCa
 pub fn nobody_heard(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<(usize, jiff::Timestamp)> {
     let answer = lister.list::<Lease>(known::LEASES, within("kube-node-lease"));
     let leases = diagnosis.silently(answer)?;
-    let is_out = |lease: &&Lease| lister.state.expired_for(lease).is_some();
+    let is_out = |lease: &&Lease| lister.expired_for(lease).is_some();
     let last = leases.iter().filter_map(|lease| lease.spec.renew_time).max()?;
     // The Lease of a node that is gone is left behind; those that end together belong together.
     let is_together =
@@ -93,7 +93,7 @@ pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) ->
     let name = MANAGER;
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), name);
     let lease = diagnosis.required(format!("Lease kube-system/{name}"), "whether the controllers run", answer)?;
-    let silent_for = lister.state.expired_for(lease)?;
+    let silent_for = lister.expired_for(lease)?;
     if let Some((at, object)) = wrote_since(lister, lease) {
         diagnosis.note(format!(
             "Lease kube-system/{name} has not been renewed for {}, and kube-controller-manager wrote to {object} at \

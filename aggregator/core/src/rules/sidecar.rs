@@ -41,7 +41,7 @@ fn of(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> Sidecar {
     let Some(lease) = latest else { return Sidecar::NotTold };
     let source = format!("Lease {}/{name}", lease.metadata.namespace.as_deref().unwrap_or_default());
     let holder = &lease.spec.holder_identity;
-    match (lister.state.expired_for(lease), lease.spec.renew_time) {
+    match (lister.expired_for(lease), lease.spec.renew_time) {
         (Some(late), _) => Sidecar::Silent((source, format!("held by {holder}, not renewed for {}", duration(late)))),
         (None, Some(at)) => Sidecar::Alive((source, format!("held by {holder}, renewed {} ago", age(lister, at)))),
         (None, None) => Sidecar::NotTold,

@@ -90,9 +90,9 @@ pub struct State {
     pub schema: u32,
     /// When the cluster was looked at.
     pub at: Timestamp,
-    /// As of when Leases are known, where that is before `at`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub leases_at: Option<Timestamp>,
+    /// As of when the answers about Leases are known, where that is before `at`, as it is for who watches.
+    #[serde(skip)]
+    pub leases_at: Vec<(Question, Timestamp)>,
     /// What the user asked about.
     pub subject: Subject,
     /// Whether kubelets may be asked for their log: that takes a strong right.
@@ -113,7 +113,7 @@ impl State {
     /// Nothing is known yet.
     pub fn new(subject: Subject, at: Timestamp) -> Self {
         let schema = State::SCHEMA;
-        State { schema, at, leases_at: None, subject, kubelet_log: false, live: false, answers: BTreeMap::new() }
+        State { schema, at, leases_at: Vec::new(), subject, kubelet_log: false, live: false, answers: BTreeMap::new() }
     }
 
     /// Adds an answer.
@@ -123,11 +123,6 @@ impl State {
             facts.shrink();
         }
         self.answers.insert(answered.question.clone(), answered);
-    }
-
-    /// Seconds since a Lease was renewed when it was looked at, where it had run out by then.
-    pub fn expired_for(&self, lease: &Lease) -> Option<u64> {
-        lease.expired_for(self.leases_at.unwrap_or(self.at))
     }
 
     /// Whether the pods of all namespaces may not be listed.

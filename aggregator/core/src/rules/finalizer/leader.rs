@@ -48,10 +48,10 @@ pub fn of(lister: &Lister, diagnosis: &mut Diagnosis, workload: &ObjectRef, obje
     let (Some(leases), Some(pods)) = (leases, pods) else { return Leader::NotTold };
     let is_of_pod = |lease: &Lease| pods.iter().any(|pod| is_named(&lease.spec.holder_identity, &pod.metadata.name));
     let is_of_gone =
-        |lease: &Lease| was_pod_of(&lease.spec.holder_identity, workload) && lister.state.expired_for(lease).is_some();
+        |lease: &Lease| was_pod_of(&lease.spec.holder_identity, workload) && lister.expired_for(lease).is_some();
     let (own, rest): (Vec<&Lease>, Vec<&Lease>) = leases.into_iter().partition(|lease| is_of_pod(lease));
     let shown = |lease: &Lease| format!("Lease {namespace}/{}", lease.metadata.name);
-    if let Some(lease) = own.iter().find(|lease| lister.state.expired_for(lease).is_none()) {
+    if let Some(lease) = own.iter().find(|lease| lister.expired_for(lease).is_none()) {
         let renewed = lease.spec.renew_time.map_or(String::new(), |at| format!(", renewed {} ago", age(lister, at)));
         return Leader::Leads {
             source: shown(lease),
@@ -59,7 +59,7 @@ pub fn of(lister: &Lister, diagnosis: &mut Diagnosis, workload: &ObjectRef, obje
         };
     }
     let late = |lease: &Lease, what: &str| {
-        let late = duration(lister.state.expired_for(lease).unwrap_or(0));
+        let late = duration(lister.expired_for(lease).unwrap_or(0));
         Leader::Nobody {
             source: shown(lease),
             says: format!("held by {}{what}, not renewed for {late}", lease.spec.holder_identity),

@@ -49,7 +49,7 @@ impl Disruption {
     pub fn look(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Disruption> {
         let answer = lister.list::<Lease>(known::LEASES, within("kube-node-lease"));
         let leases = diagnosis.optional("leases of kube-node-lease", "whether other nodes are silent too", answer)?;
-        let silent = leases.iter().filter(|lease| lister.state.expired_for(lease).is_some()).count();
+        let silent = leases.iter().filter(|lease| lister.expired_for(lease).is_some()).count();
         let all = leases.len();
         if all == 0 {
             return None;
@@ -149,7 +149,7 @@ pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Optio
     let manager = "kube-controller-manager";
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), manager);
     let lease = diagnosis.optional(format!("Lease kube-system/{manager}"), "whether the node controller runs", answer);
-    if let Some(age) = lease.and_then(|lease| lister.state.expired_for(lease)) {
+    if let Some(age) = lease.and_then(|lease| lister.expired_for(lease)) {
         diagnosis.note(format!("Nothing is evicted while {manager} is silent, for {} now.", duration(age)));
         return None;
     }

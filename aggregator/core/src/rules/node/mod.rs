@@ -127,7 +127,7 @@ pub fn is_frozen(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> boo
         return false;
     }
     let answer = lister.from_list::<Lease>(known::LEASES, "kube-node-lease", &node.metadata.name);
-    diagnosis.silently(answer).is_some_and(|lease| lister.state.expired_for(lease).is_some())
+    diagnosis.silently(answer).is_some_and(|lease| lister.expired_for(lease).is_some())
 }
 
 /// Whether an agent on a node whose kubelet is silent has spoken since.
