@@ -21,7 +21,8 @@ const RENEW: Duration = Duration::from_secs(30 * 60);
 /// A root that changes more often is told no more often, but for the first time: what is seen first is often that
 /// something is left, and a minute later by whom.
 const APART: Duration = Duration::from_secs(5 * 60);
-/// What ended so shortly before the last hold ended with it: a node is ready some seconds after its runtime answers.
+/// What ended so shortly before the last hold ended with it: a node is ready some seconds after its runtime answers. And what
+/// follows on what was told is not told before.
 const TOGETHER: SignedDuration = SignedDuration::from_secs(30);
 /// So long the API shows a pod as unfinished, or its node as silent, after what an agent had named is over: the kubelet tries
 /// again after two minutes at most, and some volumes are in use by each other. Longer, and it is told as what holds.
