@@ -14,6 +14,9 @@ import tempfile
 
 import yaml
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "chart"))
+from chart import render
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 VERSION = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)[1]
 # Whose first word is what krew takes as GOOS and GOARCH.
@@ -63,6 +66,11 @@ def check_archive(path):
     assert all((it.uid, it.gid, it.mtime) == (0, 0, 0) for it in entries.values())
 
 
+def check_chart(path):
+    """Helm's engine takes the packed chart for the one of the tree."""
+    assert render({}, chart=path) == render({})
+
+
 def main():
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         first, second = pathlib.Path(first), pathlib.Path(second)
@@ -72,6 +80,7 @@ def main():
         assert len(archives) == len(PLATFORMS)
         for name in archives:
             check_archive(first / "out" / name)
+        check_chart(first / f"out/why-terminating-{VERSION}.tgz")
         check_manifest(yaml.safe_load(files["why-terminating.yaml"]), files)
         sums = dict(line.split("  ")[::-1] for line in files["SHA256SUMS"].decode().splitlines())
         assert set(sums) == set(files) - {"SHA256SUMS"} and "image.oci.tar" in sums
