@@ -45,7 +45,7 @@ SETS = {
     "monitored": (
         {
             "podMonitor": {"enabled": True, "labels": {"release": "p"}},
-            "serviceMonitor": {"enabled": True},
+            "serviceMonitor": {"enabled": True, "authorization": {"credentials": {"name": "scraper", "key": "token"}}},
             "prometheusRule": {"enabled": True, "runbooks": "https://wiki.example.com/PAGE.html?a=$1"},
             "dashboard": {"enabled": True, "annotations": {"grafana_folder": "Kubernetes"}},
         },
@@ -80,6 +80,7 @@ SETS = {
                 "events": False,
                 "namesInMetrics": True,
                 "priorityClassName": "",
+                "affinity": {"nodeAffinity": {}},
                 "rbac": {"groups": ["argoproj.io"]},
             },
             "networkPolicy": {"readersFrom": [{"podSelector": {}}]},
@@ -218,6 +219,9 @@ def check_details():
     assert "add" not in talker["securityContext"]["capabilities"]
     elsewhere = Chart.load(CHART).render({}, name="x", namespace="elsewhere")
     assert "serviceaccount:elsewhere:why-terminating-agent" in elsewhere[f"{NAME}/templates/agent/event-policy.yaml"]
+    # A quota there would count the pods of others.
+    in_system = Chart.load(CHART).render({}, name="x", namespace="kube-system")
+    assert not any("ResourceQuota" in text for text in in_system.values())
     # The service keeps to the Pod Security level "restricted".
     service = {it["kind"]: it for it in objects(render(SETS["the service alone"][0]))}["Deployment"]
     pod = service["spec"]["template"]["spec"]
@@ -298,6 +302,18 @@ def exported():
     return metrics
 
 
+def check_labels():
+    """The Prometheus operator gives each series labels of its own, and renames those of the program that are called so."""
+    operators = {"namespace", "pod", "container", "service", "endpoint", "job", "instance", "node"}
+    monitors = {it["kind"]: it["spec"] for it in objects(render(SETS["monitored"][0])) if it["kind"].endswith("Monitor")}
+    [agent], [service] = monitors["PodMonitor"]["podMetricsEndpoints"], monitors["ServiceMonitor"]["endpoints"]
+    for page, endpoint in {"agent": agent, "service": service}.items():
+        told = re.findall(r"^\| `\w+\{([\w,]+)\}`", (ROOT / f"docs/{page}.md").read_text(), re.M)
+        same = operators & set(",".join(told).split(","))
+        assert not same or endpoint.get("honorLabels"), f"docs/{page}.md: the operator renames {same}"
+    assert "authorization" in service and "bearerTokenFile" not in service
+
+
 def check_metrics():
     """What dashboard and alerts ask for is what a program exports, with labels that it has."""
     metrics = exported()
@@ -375,6 +391,7 @@ def main():
     check_scc(rendered["OpenShift"])
     check_scc(objects(render({**SETS["OpenShift"][0], **SETS["kernel stacks"][0]})))
     check_alerts()
+    check_labels()
     check_metrics()
     check_dashboard()
     version = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)[1]

@@ -148,7 +148,9 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let oldest = stuck.max().unwrap_or(0);
     let one = |value: u64| [(NoLabel {}, i64::try_from(value).unwrap_or(i64::MAX))];
     gauge(&mut all, "oldest_stuck_seconds", "Since when the oldest stuck object should be gone", one(oldest));
-    let victims = roots.clone().take(MOST_ROOTS).map(|root| {
+    // An alert tells of these; what is on its way should not be gone yet.
+    let holding = roots.clone().filter(|root| root.verdict > Verdict::Progressing);
+    let victims = holding.take(MOST_ROOTS).map(|root| {
         let node = root.node().map(str::to_owned);
         let label = RootLabel { cause: root.finding.cause.id, root: root.finding.root_id().to_string(), node };
         (label, i64::try_from(root.victims.len()).unwrap_or(i64::MAX))
@@ -156,7 +158,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     gauge(
         &mut all,
         "root_victims",
-        "Objects that one root holds, of the first 50 roots: stuck before on its way, then the oldest",
+        "Objects that one root holds and that should be gone, of the first 50 roots",
         victims,
     );
     if shared.names_in_metrics {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::{Api, until};
 use crate::client::Client;
-use crate::cluster::{ago, event, fuse_server, still_alive};
+use crate::cluster::{ago, event, fuse_server, still_alive, stuck_pod_of};
 use crate::running::Running;
 
 fn value(service: &Client, series: &str) -> f64 {
@@ -34,6 +34,24 @@ fn what_metrics_call_a_root_is_what_api_and_page_call_it() {
     assert_eq!((line["cause"].as_str(), line["root"].as_str()), (Some(cause), Some("Node node-b")), "{labels}");
     let (status, piece) = running.get(&format!("/page/roots/{id}"), "admin");
     assert!(status == 200 && piece.contains("node-b"), "{piece}");
+}
+
+/// It should not be gone yet: an alert tells of each root.
+#[test]
+fn what_holds_a_pod_inside_its_grace_period_is_no_root_of_the_metrics() {
+    let running = Running::start_with("baseline", |store| {
+        let mut pod = stuck_pod_of("default", "slow");
+        pod["metadata"]["finalizers"].take();
+        pod["metadata"]["deletionTimestamp"] = ago(-30 * 60).into();
+        pod["metadata"]["deletionGracePeriodSeconds"] = (60 * 60).into();
+        pod["status"]["phase"] = "Running".into();
+        store.put_pod("default", "slow", &pod).unwrap();
+    });
+    running.until_ready();
+    let objects = "objects{kind=\"Pod\",cause=\"PodWithinGrace\",verdict=\"Progressing\"}";
+    assert_eq!(value(&running, objects), 1.0);
+    let (_, metrics) = running.get("/metrics", "admin");
+    assert!(!metrics.contains("root_victims{"), "{metrics}");
 }
 
 #[test]
