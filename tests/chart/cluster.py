@@ -1,6 +1,7 @@
-"""Puts the chart on the cluster of KUBECONFIG with Helm 4's library, tries it there, and takes it away again.
+"""Puts the chart on the cluster of KUBECONFIG with kubectl and with Helm 4's library, and takes it away again.
 
-    cluster.py install      every set of values by server-side dry run; install, upgrade, `helm test`, the policies
+    cluster.py install      every set of values and every kustomization by server-side dry run; what kubectl alone installs;
+                            Helm's install, upgrade, `helm test`, the policies
     cluster.py counters     lets the agent read the kubelet's counters
     cluster.py uninstall    and nothing is left
 """
@@ -17,6 +18,7 @@ import time
 import yaml
 from chart import CHART, NAME, ROOT, SETS, objects, render
 from helm_python import Chart, Config
+from kustomized import KUSTOMIZATIONS, kustomize
 from upgrade import CHANGED, previous_chart
 
 WAIT = {"wait": "watcher", "timeout": 180}
@@ -54,25 +56,34 @@ def until(what, seconds, holds):
 
 
 def dry_runs():
-    """The API server takes everything that any set of values makes, as far as it serves the kind."""
+    """The API server takes everything that any set of values and any kustomization makes, as far as it serves the kind."""
     served, passed_over, server = {}, set(), server_version()
     for name, (values, _) in SETS.items():
         if is_newer(values.get("kubeVersion", server), than=server):
             print(f"dry run: {name}: is for {values['kubeVersion']}, and this is {server}")
             continue
-        made = objects(render({"kubeVersion": server, **values}))
-        for version in {it["apiVersion"] for it in made} - set(served):
-            path = f"/apis/{version}" if "/" in version else f"/api/{version}"
-            served[version] = kubectl("get", "--raw", path, check=False).returncode == 0
-        passed_over |= {it["kind"] for it in made if not served[it["apiVersion"]]}
-        taken = [it for it in made if served[it["apiVersion"]]]
-        for pod in (it for it in taken if it["kind"] == "Pod"):
-            # A dry run makes no account for it, and the server looks for one.
-            del pod["spec"]["serviceAccountName"]
-        said = kubectl("apply", "--dry-run=server", "-f", "-", manifest=taken)
-        assert len(said.stdout.splitlines()) == len(taken), said.stdout
-        print(f"dry run: {name}: {len(taken)} objects{f'; {said.stderr.strip()}' if said.stderr else ''}")
+        passed_over |= dry_run(name, objects(render({"kubeVersion": server, **values})), served)
+    for folder, values in KUSTOMIZATIONS.items():
+        if is_newer("1.30", than=server) and is_newer(values["kubeVersion"], than="1.29"):
+            print(f"dry run: {folder}: has policies, and this is {server}")
+            continue
+        passed_over |= dry_run(folder, kustomize("kubectl", folder), served)
     print(f"dry run: this server has no {', '.join(sorted(passed_over))}")
+
+
+def dry_run(name, made, served):
+    """Returns the kinds that this server does not know; it is asked once for each version of a group."""
+    for version in {it["apiVersion"] for it in made} - set(served):
+        path = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        served[version] = kubectl("get", "--raw", path, check=False).returncode == 0
+    taken = [it for it in made if served[it["apiVersion"]]]
+    for pod in (it for it in taken if it["kind"] == "Pod"):
+        # A dry run makes no account for it, and the server looks for one.
+        del pod["spec"]["serviceAccountName"]
+    said = kubectl("apply", "--dry-run=server", "-f", "-", manifest=taken)
+    assert len(said.stdout.splitlines()) == len(taken), said.stdout
+    print(f"dry run: {name}: {len(taken)} objects{f'; {said.stderr.strip()}' if said.stderr else ''}")
+    return {it["kind"] for it in made if not served[it["apiVersion"]]}
 
 
 def selectors():
@@ -180,8 +191,23 @@ def pod_security():
     print("pod security: the agent is refused at `baseline`; the service and the test are taken at `restricted`")
 
 
+def with_kubectl():
+    """What the README says: put there, running, and taken away again."""
+    before = "" if is_newer(server_version(), than="1.29") else "-before-1.30"
+    folders = [f"deploy{before.replace('-', '/', 1)}", f"deploy/aggregator{before}"]
+    for folder in folders:
+        kubectl("apply", "-k", ROOT / folder)
+    for part in ("daemonset/why-terminating-agent", "deployment/why-terminating-aggregator"):
+        kubectl("-n", NAME, "rollout", "status", part, "--timeout=120s")
+    for folder in reversed(folders):
+        kubectl("delete", "-k", ROOT / folder, "--timeout=120s")
+    until("everything is gone", 60, lambda: not left_over() or print("left:", *left_over()))
+    print(f"kubectl: {' and '.join(folders)} applied, running, deleted, and nothing is left but Events")
+
+
 def install():
     pod_security()
+    with_kubectl()
     kubectl("create", "namespace", NAME)
     # The agent's level.
     kubectl("label", "namespace", NAME, "pod-security.kubernetes.io/enforce=privileged")

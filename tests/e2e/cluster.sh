@@ -161,6 +161,7 @@ YAML
     start containerd containerd -c $state/containerd.toml
     start apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 --bind-address=127.0.0.1 \
         --advertise-address=127.0.0.1 --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/16 \
+        --enable-aggregator-routing=true \
         --tls-cert-file=$pki/server.crt --tls-private-key-file=$pki/server.key --client-ca-file=$pki/ca.crt \
         --service-account-key-file=$pki/accounts.pub --service-account-signing-key-file=$pki/accounts.key \
         --service-account-issuer=https://kubernetes.default.svc --authorization-mode=Node,RBAC --allow-privileged=true \

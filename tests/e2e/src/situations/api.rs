@@ -1,34 +1,37 @@
 //! What the API server and its controllers hold.
 
+use anyhow::Context as _;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, deleted_afterwards};
+use crate::converter::Converter;
 use crate::situation::{Cure, Situation, Staged};
 
 /// All of them.
 pub fn all() -> Vec<Situation> {
-    let without_finalizers = Cure::Done(|cluster, namespace| {
-        let none = r#"{"metadata":{"finalizers":null}}"#;
-        cluster.kubectl(&["patch", "configmap", "held", "-n", namespace, "--type=merge", "-p", none])?;
-        Ok(Staged::default())
-    });
-    // As if the operator were back: it stores and serves one form only.
-    let without_conversion = Cure::Done(|cluster, _| {
-        let none = r#"{"spec":{"conversion":{"strategy":"None","webhook":null}}}"#;
-        cluster.kubectl(&["patch", "crd", CRD, "--type=merge", "-p", none])?;
+    // This one, as with kubectl edit.
+    let without_finalizer = Cure::Done(|cluster, namespace| {
+        let this_one = format!(
+            r#"[{{"op":"test","path":"/metadata/finalizers","value":["{FINALIZER}"]}},{{"op":"remove","path":"/metadata/finalizers/0"}}]"#
+        );
+        cluster.kubectl(&["patch", "configmap", "held", "-n", namespace, "--type=json", "-p", &this_one])?;
         Ok(Staged::default())
     });
     let delete_api = Cure::Typed(&["kubectl delete apiservice v1.dead.e2e.example.com"]);
     let delete_webhook = Cure::Typed(&["kubectl delete validatingwebhookconfiguration"]);
     vec![
-        Situation::of_api("finalizer", "FinalizerOwnerUnknown", finalizer, without_finalizers),
+        Situation::of_api("finalizer", "FinalizerOwnerUnknown", finalizer, without_finalizer),
         Situation::of_api("dead-api", "ApiServiceWithoutService", dead_api, delete_api).alone(),
         Situation::of_api("webhook", "WebhookUnavailable", webhook, delete_webhook),
         // Every namespace that goes meanwhile is held by it, whatever else is in it.
-        Situation::of_api("conversion", "ConversionWebhookUnavailable", conversion, without_conversion).alone(),
+        Situation::of_api("conversion", "ConversionWebhookUnavailable", conversion, Cure::Done(converts_again)).alone(),
     ]
 }
 
+const FINALIZER: &str = "nobody.example.org/never";
+/// The namespace and the Service that convert.
+const CONVERTER: (&str, &str) = ("e2e-converter", "convert");
 const CRD: &str = "widgets.e2e.example.com";
 
 fn config_map(namespace: &str, name: &str, more: &Value) -> Value {
@@ -42,7 +45,7 @@ fn config_map(namespace: &str, name: &str, more: &Value) -> Value {
 }
 
 fn finalizer(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    cluster.apply(&[config_map(namespace, "held", &json!({"finalizers": ["nobody.example.org/never"]}))])?;
+    cluster.apply(&[config_map(namespace, "held", &json!({"finalizers": [FINALIZER]}))])?;
     Ok(Staged::default())
 }
 
@@ -91,7 +94,7 @@ fn conversion(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
                 "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
                 "conversion": {"strategy": "Webhook", "webhook": {
                     "conversionReviewVersions": ["v1"],
-                    "clientConfig": {"service": {"namespace": "gone", "name": "convert", "path": "/c"}}
+                    "clientConfig": {"service": {"namespace": CONVERTER.0, "name": CONVERTER.1, "path": "/c"}}
                 }},
                 "versions": [version("v1", stored_now == "v1"), version("v2", stored_now == "v2")]
             }
@@ -105,4 +108,30 @@ fn conversion(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     })])?;
     cluster.apply(&[definition("v2")])?;
     Ok(staged)
+}
+
+/// The operator is back, with its Service and a new certificate; this machine serves for its pod.
+fn converts_again(cluster: &Cluster, _: &str) -> anyhow::Result<Staged> {
+    let (namespace, name) = CONVERTER;
+    let converter = Converter::start(&format!("{name}.{namespace}.svc"))?;
+    let node = cluster.json(&["get", "node", &cluster.node])?;
+    let mut addresses = node["status"]["addresses"].as_array().into_iter().flatten();
+    let address = addresses.find(|address| address["type"] == "InternalIP").context("a node without an address")?;
+    let (metadata, ports) = (json!({"name": name, "namespace": namespace}), json!([{"port": converter.port}]));
+    let staged = deleted_afterwards("namespace", namespace);
+    cluster.apply(&[
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": metadata,
+            "spec": {"ports": [{"port": 443, "targetPort": converter.port}]}
+        }),
+        json!({
+            "apiVersion": "v1", "kind": "Endpoints", "metadata": metadata,
+            "subsets": [{"addresses": [{"ip": address["address"]}], "ports": ports}]
+        }),
+    ])?;
+    let bundle = json!({"caBundle": BASE64_STANDARD.encode(&converter.certificate)});
+    let trust = json!({"spec": {"conversion": {"webhook": {"clientConfig": bundle}}}}).to_string();
+    cluster.kubectl(&["patch", "crd", CRD, "--type=merge", "-p", &trust])?;
+    Ok(staged.and(Staged::until_the_end(converter)))
 }

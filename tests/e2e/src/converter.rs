@@ -1,0 +1,84 @@
+//! A conversion webhook that serves: the part of an operator that is back.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use axum::Json;
+use axum::serve::Listener;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot::Sender;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::server::TlsStream;
+
+/// Serves on this machine until it is dropped.
+pub struct Converter {
+    /// Its certificate, which vouches for itself, as PEM.
+    pub certificate: String,
+    /// Where it listens, on every address.
+    pub port: u16,
+    _until_dropped: Sender<()>,
+}
+
+impl Converter {
+    /// One that clients know by this name.
+    pub fn start(name: &str) -> anyhow::Result<Self> {
+        let made = rcgen::generate_simple_self_signed([name.to_owned()])?;
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).map_err(anyhow::Error::msg)?;
+        let config = ServerConfig::builder().with_no_client_auth();
+        let config = config.with_single_cert(vec![made.cert.der().clone()], key)?;
+        let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = executor.block_on(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))).context("listen")?;
+        let port = listener.local_addr()?.port();
+        let listener = Tls { listener, acceptor: TlsAcceptor::from(Arc::new(config)) };
+        let app = axum::Router::new().fallback(axum::routing::post(convert));
+        let (until_dropped, dropped) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || {
+            executor.block_on(async {
+                tokio::select! {
+                    _ = axum::serve(listener, app) => {}
+                    _ = dropped => {}
+                }
+            });
+        });
+        Ok(Self { certificate: made.cert.pem(), port, _until_dropped: until_dropped })
+    }
+}
+
+/// The versions differ by their name only.
+async fn convert(Json(mut review): Json<Value>) -> Json<Value> {
+    let mut request = review["request"].take();
+    let mut objects = request["objects"].take();
+    for object in objects.as_array_mut().into_iter().flatten() {
+        object["apiVersion"] = request["desiredAPIVersion"].clone();
+    }
+    review["response"] = json!({"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}});
+    Json(review)
+}
+
+/// Accepts those who agree on TLS.
+struct Tls {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+}
+
+impl Listener for Tls {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            let (client, from) = Listener::accept(&mut self.listener).await;
+            if let Ok(client) = self.acceptor.accept(client).await {
+                return (client, from);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.listener.local_addr()
+    }
+}
