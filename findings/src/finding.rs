@@ -189,6 +189,9 @@ pub struct Step {
     /// The exact command, with the names filled in and quoted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub command: Option<String>,
+    /// Whether the command runs on the node of the cause, although no agent told it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub on_the_node: bool,
     /// False when no test of the project has executed this advice.
     pub tested: bool,
 }
@@ -241,7 +244,7 @@ impl Advice {
             Some(template) => Some(guard::command(&of_any_scope(template, values), values)?),
             None => None,
         };
-        Some(Step { text, command, tested: self.is_tested() })
+        Some(Step { text, command, on_the_node: self.on_the_node, tested: self.is_tested() })
     }
 }
 

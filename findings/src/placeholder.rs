@@ -51,6 +51,8 @@ macro_rules! placeholders {
 placeholders! {
     /// A node whose agent may say something.
     AgentNode = "agent_node": Node;
+    /// A pod: `NAMESPACE/NAME`, on a node where an agent can run.
+    AgentPod = "agent_pod": Pod;
     /// An APIService.
     ApiService = "apiservice": ApiName;
     /// A VolumeAttachment.

@@ -99,9 +99,8 @@ fn one_block(page: &mut Page, number: usize, block: &Block) {
     if let Some(step) =
         root.finding.remedy.steps.iter().find(|step| step.command.is_some()).or(root.finding.remedy.steps.first())
     {
-        let is_there = step.command.as_ref().is_some_and(|command| command.starts_with("why-terminating-agent "));
-        let to_look = root.look_on.as_ref().filter(|_| is_there);
-        let node = root.told_by.as_ref().map(|by| &by.node).or(to_look);
+        let is_there = step.on_the_node || root.told_by.is_some();
+        let node = root.node().filter(|_| is_there);
         let node = node.map_or(String::new(), |node| format!("on {}: ", clean(node, 253)));
         match &step.command {
             // Never cut: it is pasted.

@@ -50,6 +50,25 @@ fn shop() -> World {
     healthy().with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
 }
 
+/// Karpenter ends the machine of a node that is empty, and waits for its end.
+#[test]
+fn a_node_whose_machine_is_being_ended_is_not_lost() {
+    let ends = |seconds: i64| {
+        let world =
+            healthy().terminated_by_karpenter("node-a").node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+        let since = world.ago(seconds);
+        let looked = look(
+            world.change("/api/v1/nodes", "node-a", |node| {
+                node["status"]["conditions"][0]["lastTransitionTime"] = since.into();
+            }),
+            everything(),
+        );
+        assert!(!looked.causes().contains(&"NodeUnreachable") && !looked.causes().is_empty(), "{:?}", looked.causes());
+        looked.report.verdict
+    };
+    assert_eq!((ends(120), ends(3600)), (Verdict::Progressing, Verdict::Stuck));
+}
+
 #[test]
 fn a_budget_that_allows_none_says_why() {
     let plain = |_: &mut Value| {};

@@ -158,6 +158,8 @@ const KILL: &str = "error killing pod: failed to \"KillPodSandbox\" for \"x\" wi
     Unknown desc = failed to destroy network for sandbox \\\"7f\\\": plugin type=\\\"calico\\\" failed (delete): error \
     getting ClusterInformation: connection is unauthorized: Unauthorized\"";
 
+const BUSY: &str = "umount /data: target is busy";
+
 fn killed(world: World, pod: &str) -> World {
     world.going_pod("shop", pod, "node-a", "Failed").event(("Pod", "shop", pod), "Warning", "FailedKillPod", KILL)
 }
@@ -188,11 +190,27 @@ fn a_driver_says_why_it_cannot_unmount() {
         ("Pod", "shop", "web-0"),
         "Warning",
         "FailedUnMount",
-        "umount /data: target is busy",
+        BUSY,
     );
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["PodUnmountFails"], "{:#?}", looked.report);
     assert!(root(&looked).contains("\"umount /data: target is busy\""), "{:?}", looked.chain(0));
+}
+
+/// It unmounts when it has stopped all, and its Events of before are kept for an hour.
+#[test]
+fn what_the_kubelet_said_last_is_where_it_is() {
+    let said = |last: &str| {
+        let world = killed(healthy(), "web-0").event(("Pod", "shop", "web-0"), "Warning", "FailedUnMount", BUSY);
+        let before = world.ago(300);
+        let first = if last == "FailedUnMount" { "FailedKillPod" } else { "FailedUnMount" };
+        let world = world.change("/api/v1/events", &format!("web-0.{first}"), |one| {
+            one["lastTimestamp"] = before.into();
+        });
+        look(world, everything()).causes()
+    };
+    assert_eq!(said("FailedUnMount"), ["PodUnmountFails"]);
+    assert_eq!(said("FailedKillPod"), ["PodKillFails"]);
 }
 
 fn attachment(status: Value, deleted: bool) -> World {

@@ -147,6 +147,60 @@ fn a_phase_that_the_collector_wrote_says_nothing_of_the_containers() {
     assert!(!causes.contains(&"PodForceDeleted"), "its kubelet has said so itself: {causes:?}");
 }
 
+/// For a node that is out of service it gives no condition (`gcTerminating`).
+#[test]
+fn a_phase_beside_a_container_that_runs_is_not_the_kubelets() {
+    let looked = look(
+        healthy().going_pod("a", "p", "node-a", "Failed").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            pod["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/managed"]);
+            pod["status"]["containerStatuses"][0]["state"] = json!({"running": {}});
+        }),
+        everything(),
+    );
+    assert!(looked.causes().contains(&"PodForceDeleted"), "{:#?}", looked.report);
+}
+
+/// RabbitMQ's operator gives a week.
+#[test]
+fn a_grace_period_on_a_lost_node_ends_by_nobody() {
+    let slow = |world: World| {
+        let later = world.ago(-600_000);
+        world.change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["deletionTimestamp"] = later.into();
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(604_800);
+        })
+    };
+    assert_eq!(causes_of(slow(on("Running"))), ["PodWithinGrace"]);
+    let looked = look(slow(on("Running").node_ready("node-a", "Unknown", "NodeStatusUnknown", "")), everything());
+    assert_eq!((looked.causes(), looked.report.verdict), (vec!["NodeUnreachable"], Verdict::Stuck));
+}
+
+#[test]
+fn a_kubelet_without_a_network_still_unmounts() {
+    let network = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network \
+                   plugin returns error: cni plugin not initialized";
+    let without = |phase: &str, words: &str| on(phase).node_ready("node-a", "False", "KubeletNotReady", words);
+    assert_eq!(causes_of(without("Failed", network)), ["PodCleanupNotFinished"]);
+    assert_eq!(causes_of(without("Running", network)), ["NodeNotReady"], "its sandbox may wait for the network");
+    let both = format!("[container runtime is down, {network}]");
+    assert_eq!(causes_of(without("Failed", &both)), ["NodeNotReady"]);
+}
+
+#[test]
+fn nobody_is_sent_to_an_agent_where_none_can_run() {
+    for (key, value) in
+        [("kubernetes.io/os", "windows"), ("type", "virtual-kubelet"), ("eks.amazonaws.com/compute-type", "fargate")]
+    {
+        let world =
+            on("Running").change("/api/v1/nodes", "node-a", |node| node["metadata"]["labels"][key] = value.into());
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), ["PodContainersNotStopped"]);
+        assert!(!looked.commands().iter().any(|it| it.starts_with("why-terminating-agent")), "{:?}", looked.commands());
+        assert!(looked.report.notes.iter().any(|note| note.contains("no Linux machine")), "{:?}", looked.report.notes);
+    }
+}
+
 #[test]
 fn a_collector_that_is_refused() {
     let marked = |node: &str, seconds: i64| {

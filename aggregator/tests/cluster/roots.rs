@@ -121,6 +121,24 @@ fn every_pod_that_uses_a_claim_is_named() {
     }
 }
 
+/// `kubectl delete namespace shop; kubectl delete pv pv1`: the namespace deletes its claims when its pods are gone.
+#[test]
+fn a_volume_whose_claim_is_in_a_namespace_that_goes_waits_for_that() {
+    let world = healthy().going("shop", all_false()).going_pod("shop", "web-0", "node-a", "Running");
+    let asked = world.ago(300);
+    let world = world.with(json!([
+        {
+            "kind": "PersistentVolume",
+            "metadata": {"name": "pv1", "deletionTimestamp": asked, "finalizers": ["kubernetes.io/pv-protection"]},
+            "spec": {"claimRef": {"namespace": "shop", "name": "data", "uid": "data"}}, "status": {"phase": "Bound"}
+        },
+        {"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "shop", "uid": "data"},
+            "spec": {"volumeName": "pv1"}}
+    ]));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
+}
+
 #[test]
 fn an_attachment_of_a_claimed_volume_is_a_symptom() {
     let world = healthy().active("shop");

@@ -157,13 +157,39 @@ fn a_node_that_has_just_been_declared_out_of_service_is_progressing() {
     assert_eq!((looked.causes(), looked.report.verdict), (vec!["NodeUnreachable"], Verdict::Progressing));
 }
 
+/// `kubectl taint` writes no time: the collector may be about to remove its pods.
 #[test]
-fn a_node_that_was_declared_out_of_service_nobody_knows_when_is_not_progressing() {
+fn since_when_a_node_was_declared_out_of_service_is_mostly_not_known() {
     let world = silent().taint("node-a", OUT_OF_SERVICE, "NoExecute");
     let world = world.change("/api/v1/nodes", "node-a", |node| {
         node["spec"]["taints"][0]["timeAdded"] = json!(null);
     });
-    assert_eq!(look(world, everything()).causes(), ["OutOfServiceNotEffective"]);
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["OutOfServiceNotEffective"]);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+}
+
+#[test]
+fn what_refuses_the_collector_at_a_node_that_is_out_of_service_is_the_root() {
+    let world = silent().taint("node-a", OUT_OF_SERVICE, "NoExecute").webhook("DELETE", "", "pods");
+    assert_eq!(look(world, everything()).causes(), ["WebhookUnavailable"]);
+}
+
+#[test]
+fn a_node_that_is_out_of_service_and_empty_is_not_stuck_for_that() {
+    let gone = silent().taint("node-a", OUT_OF_SERVICE, "NoExecute").without("/api/v1/pods", "p");
+    let looked = look(gone, object("node", "", "node-a"));
+    assert!(!looked.causes().contains(&"OutOfServiceNotEffective"), "{:#?}", looked.report);
+}
+
+/// The taint was forgotten, and removes nothing of a node that is ready.
+#[test]
+fn the_pods_of_a_ready_node_have_their_own_causes_whatever_it_was_declared() {
+    let tainted = || recording("dstate-fuse").taint("node-a", OUT_OF_SERVICE, "NoExecute");
+    let looked = look(tainted(), everything());
+    assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
+    assert!(notes(&looked).contains("is declared out of service, and Ready"), "{}", notes(&looked));
+    assert_eq!(look(tainted().told(Says::fuse(&[POD])), everything()).causes(), ["FuseServerNotResponding"]);
 }
 
 #[test]

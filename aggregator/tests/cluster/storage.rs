@@ -60,6 +60,18 @@ fn causes_of(world: World) -> Vec<&'static str> {
 fn who_uses_a_claim() {
     assert_eq!(causes_of(claim().with(user("Running", "node-a"))), ["PvcUsedByPod"]);
     assert_eq!(causes_of(claim().with(user("Succeeded", "node-a"))), ["PvcUsedByCompletedPod"]);
+    // Its container is started again, and its images may yet come.
+    let crashes = claim().with(user("Running", "node-a")).change("/api/v1/pods", "user", |pod| {
+        pod["status"]["containerStatuses"] = json!([
+            {"name": "db", "containerID": "containerd://a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+        ]);
+    });
+    assert_eq!(causes_of(crashes), ["PvcUsedByPod"]);
+    let starts = claim().with(user("Pending", "node-a")).change("/api/v1/pods", "user", |pod| {
+        pod["status"]["initContainerStatuses"] =
+            json!([{"name": "init", "containerID": "containerd://a", "state": {"terminated": {"exitCode": 0}}}]);
+    });
+    assert_eq!(causes_of(starts), ["PvcUsedByPod"]);
     // A pod without a node does not hold it, whatever kubectl describe says.
     assert_eq!(causes_of(claim().with(user("Pending", ""))), ["PvcProtectionNotReleased"]);
     assert_eq!(causes_of(claim().without_controller_manager()), ["ControllerManagerSilent"]);

@@ -273,11 +273,13 @@ pub struct Advice {
     /// Whether it is left out when one of its values cannot be known, or is not so: a process that is not
     /// stopped, a holder that must not be killed. Of any other step a finder gives every value.
     pub if_known: bool,
+    /// Whether its command runs on the node, although the API tells the cause: with the agent's program.
+    pub on_the_node: bool,
 }
 
 /// Advice that no test has executed, without a command.
 pub const fn step(text: &'static str) -> Advice {
-    Advice { text, command: None, proven: Proven::Untested, if_known: false }
+    Advice { text, command: None, proven: Proven::Untested, if_known: false, on_the_node: false }
 }
 
 impl Advice {
@@ -293,6 +295,12 @@ impl Advice {
         self
     }
 
+    /// This situation of `tests/e2e` types it.
+    pub const fn on_cluster(mut self, situation: &'static str) -> Self {
+        self.proven = Proven::Cluster(situation);
+        self
+    }
+
     /// See [`Proven::Typed`].
     pub const fn typed(mut self) -> Self {
         self.proven = Proven::Typed;
@@ -305,6 +313,12 @@ impl Advice {
         self
     }
 
+    /// See [`Advice::on_the_node`].
+    pub const fn on_the_node(mut self) -> Self {
+        self.on_the_node = true;
+        self
+    }
+
     /// Its command as it is printed, with the names of placeholders where no value is known.
     pub fn shown_command(&self) -> Option<Cow<'static, str>> {
         self.command.map(guard::shown)
@@ -312,7 +326,7 @@ impl Advice {
 
     /// Whether a test has executed it.
     pub fn is_tested(&self) -> bool {
-        matches!(self.proven, Proven::Lab(_) | Proven::Typed)
+        matches!(self.proven, Proven::Lab(_) | Proven::Cluster(_) | Proven::Typed)
     }
 
     /// The names in its text and its command that need a value.
@@ -343,6 +357,8 @@ impl Danger {
 pub enum Proven {
     /// By this lab scenario, on a real kernel with a real runtime.
     Lab(&'static str),
+    /// Typed in this situation of `tests/e2e`, on a real cluster; `docs/seen-on.md` has the versions.
+    Cluster(&'static str),
     /// Its command only reads: the real kubectl typed it, and got what it asks for from the fake
     /// API server that answers as recorded.
     Typed,

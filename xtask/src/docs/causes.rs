@@ -1,9 +1,10 @@
 //! `docs/causes.md` and a page for each cause, written from the cause registry: what an alert's `runbook_url` leads to.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use findings::cause::{Check, all, checks};
 use findings::{Advice, Area, Cause, ClusterArea, Gate, Proven};
 
@@ -13,6 +14,8 @@ use super::{Page, cell, text};
 const INDEX: &str = "docs/causes.md";
 /// Where the pages lie; nothing else does.
 pub const FOLDER: &str = "docs/causes";
+/// Written by `make e2e`.
+const SEEN_ON: &str = "docs/seen-on.md";
 
 const MADE: &str =
     "<!-- Written by `cargo run -p xtask -- docs` from the cause registry (findings/src/cause). Do not edit. -->";
@@ -34,8 +37,10 @@ by the time it is typed, its pid may be another's (`{start}` is field 22 of its 
 /// The index and the pages.
 pub fn pages(root: &Path) -> Result<Vec<Page>> {
     let mut pages = vec![Page::new(INDEX, index()?)];
+    let table = std::fs::read_to_string(root.join(SEEN_ON)).context(SEEN_ON)?;
     for cause in listed() {
-        pages.push(Page::new(format!("{FOLDER}/{}.md", cause.id), page(cause, &Example::of(root, cause)?)?));
+        let page = page(cause, &Example::of(root, cause)?, &on_clusters(&table, cause.id))?;
+        pages.push(Page::new(format!("{FOLDER}/{}.md", cause.id), page));
     }
     Ok(pages)
 }
@@ -72,7 +77,7 @@ fn index() -> Result<String> {
     Ok(page)
 }
 
-fn page(cause: &'static Cause, Example { output, made }: &Example) -> Result<String> {
+fn page(cause: &'static Cause, Example { output, made }: &Example, on_clusters: &str) -> Result<String> {
     let Cause { id, area, title, meaning, proof, safe, danger, sources, event_reason, .. } = cause;
     let place = match area {
         Area::Gate(gate) => format!("Gate: {gate}."),
@@ -90,7 +95,7 @@ fn page(cause: &'static Cause, Example { output, made }: &Example) -> Result<Str
     }
     writeln!(page, "\n## Don't\n\n**{}.** {}", text(danger.action), text(danger.breaks))?;
     writeln!(page, "\n## Seen in\n\n{}.", text(&sources.join("; ")))?;
-    writeln!(page, "\n## Proven by\n\n{}", proven_by(cause))?;
+    writeln!(page, "\n## Proven by\n\n{}{on_clusters}", proven_by(cause))?;
     writeln!(page, "\n[All causes](../causes.md), with what `{{…}}` and *untested* mean.")?;
     Ok(page)
 }
@@ -138,16 +143,41 @@ fn proven_by(cause: &Cause) -> String {
         Proven::Observation => "The diagnosis: a saved observation made after the reference; \
             the lab does not stage it."
             .to_owned(),
-        Proven::Typed | Proven::Untested => "Not diagnosed yet: the entry is here to be looked up.".to_owned(),
+        Proven::Cluster(_) | Proven::Typed | Proven::Untested => {
+            "Not diagnosed yet: the entry is here to be looked up.".to_owned()
+        }
     };
     for (number, advice) in (1..).zip(cause.safe.iter()) {
         match advice.proven {
             Proven::Lab(scenario) => said.push_str(&format!(" Step {number}: lab scenario `{scenario}`.")),
+            Proven::Cluster(name) => {
+                said.push_str(&format!(" Step {number}: typed on a real cluster, situation `{name}`."));
+            }
             Proven::Typed => said.push_str(&format!(" Step {number}: typed with the real kubectl.")),
             Proven::Recording(_) | Proven::Observation | Proven::Untested => {}
         }
     }
     said
+}
+
+/// In which situations which versions of Kubernetes showed it, after that table.
+fn on_clusters(table: &str, id: &str) -> String {
+    let link = format!("[{id}]");
+    let mut seen: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in table.lines() {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        if let [_, situation, on, cause, ..] = *cells
+            && cause.starts_with(&link)
+        {
+            let kubernetes = on.split(',').next().unwrap_or(on);
+            seen.entry(situation).or_default().push(kubernetes.trim_start_matches("Kubernetes "));
+        }
+    }
+    if seen.is_empty() {
+        return String::new();
+    }
+    let all: Vec<String> = seen.iter().map(|(name, versions)| format!("{name} ({})", versions.join(", "))).collect();
+    format!(" [Seen on real clusters](../seen-on.md), Kubernetes: {}.", all.join(", "))
 }
 
 #[cfg(test)]
@@ -163,6 +193,19 @@ mod tests {
             assert_eq!(pages.iter().filter(|page| page.path == path).count(), 1, "{}", cause.id);
             assert_eq!(index.matches(&format!("(causes/{}.md)", cause.id)).count(), 1, "{}", cause.id);
         }
+    }
+
+    #[test]
+    fn the_page_tells_on_which_versions_it_was_seen() {
+        let table = "| situation | on | cause | told | gone |\n|---|---|---|---|---|\n\
+            | `cni` | Kubernetes 1.25.9, Linux 6 | [A](causes/A.md) | 1 s | 1 s |\n\
+            | `cni` | Kubernetes 1.36.2, Linux 6 | [A](causes/A.md) | 1 s | 1 s |\n\
+            | `b` | Kubernetes 1.36.2, Linux 6 | [AB](causes/AB.md) | 1 s | 1 s |\n";
+        assert_eq!(
+            on_clusters(table, "A"),
+            " [Seen on real clusters](../seen-on.md), Kubernetes: `cni` (1.25.9, 1.36.2)."
+        );
+        assert_eq!(on_clusters(table, "C"), "");
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Example {
                     format!("What the plugin says of what a real API server answered (`tests/recordings/{name}`):");
                 Some((format!("aggregator/tests/golden/{name}.80.txt"), made))
             }
-            Proven::Typed | Proven::Observation | Proven::Untested => None,
+            Proven::Cluster(_) | Proven::Typed | Proven::Observation | Proven::Untested => None,
         };
         // A scenario or a recording may prove what something else outranks in its answer.
         let best = best.and_then(|(file, made)| Some((fs::read_to_string(root.join(file)).ok()?, made)));
@@ -66,7 +66,9 @@ fn kept(root: &Path, cause: &Cause) -> Result<(String, String)> {
             )
         }
         Err(_) => {
-            format!("Not seen on a node: what the agent says of an observation that the test `{test}` makes by hand:")
+            format!(
+                "Staged by no scenario: what the agent says of an observation that the test `{test}` makes by hand:"
+            )
         }
     };
     Ok((text.to_owned(), made))

@@ -1,37 +1,37 @@
-//! What the registry says the lab proves, the lab has a scenario for.
+//! What the registry says the lab or the acceptance on a real cluster proves, they have a scenario or a situation for.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use findings::Proven;
 use findings::cause::all;
 
 use super::Source;
 
-const FOLDER: &str = "tests/lab/src/scenario";
+const SCENARIOS: &str = "tests/lab/src/scenario";
+const SITUATIONS: &str = "tests/e2e/src/situations";
 
 pub fn check(sources: &[Source]) -> Vec<String> {
-    let scenarios: Vec<&Source> = sources.iter().filter(|source| source.is_rust() && source.is_in(FOLDER)).collect();
-    if !scenarios.iter().any(|source| source.path.starts_with(&format!("{FOLDER}/"))) {
-        return vec![format!("{FOLDER}: no scenario there, but the registry says that the lab proves causes")];
-    }
-    claimed()
-        .into_iter()
-        .filter(|(name, _)| !scenarios.iter().any(|source| source.text.contains(&format!("\"{name}\""))))
-        .map(|(name, id)| format!("{id}: proven by the lab scenario {name}, which {FOLDER} does not have"))
-        .collect()
+    let are_of = |folder: &str, source: &&Source| source.is_rust() && source.path.starts_with(&format!("{folder}/"));
+    let is_there = |folder: &str, name: &str| {
+        let literal = format!("\"{name}\"");
+        sources.iter().filter(|source| are_of(folder, source)).any(|source| source.text.contains(&literal))
+    };
+    let lacking = claimed().into_iter().filter(|(folder, name, _)| !is_there(folder, name));
+    lacking.map(|(folder, name, id)| format!("{id}: proven by {name}, which {folder} does not have")).collect()
 }
 
-/// Each scenario the registry names, with a cause that names it.
-fn claimed() -> BTreeMap<&'static str, &'static str> {
-    let mut claimed = BTreeMap::new();
-    for cause in all() {
-        for proven in cause.safe.iter().map(|advice| advice.proven).chain([cause.diagnosis]) {
-            if let Proven::Lab(name) = proven {
-                claimed.insert(name, cause.id);
-            }
-        }
-    }
-    claimed
+/// Each that the registry names: its folder, its name, and the cause.
+fn claimed() -> BTreeSet<(&'static str, &'static str, &'static str)> {
+    let proven = all().flat_map(|cause| {
+        cause.safe.iter().map(|advice| advice.proven).chain([cause.diagnosis]).map(|it| (it, cause.id))
+    });
+    proven
+        .filter_map(|(proven, id)| match proven {
+            Proven::Lab(name) => Some((SCENARIOS, name, id)),
+            Proven::Cluster(name) => Some((SITUATIONS, name, id)),
+            Proven::Typed | Proven::Recording(_) | Proven::Observation | Proven::Untested => None,
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -40,13 +40,20 @@ mod tests {
 
     #[test]
     fn a_missing_folder_is_not_skipped() {
-        assert_eq!(check(&[]).len(), 1);
+        assert_eq!(check(&[]).len(), claimed().len());
     }
 
     #[test]
     fn a_scenario_counts_as_a_whole_literal() {
-        let text: String = claimed().keys().skip(1).map(|name| format!("\"{name}\", ")).collect();
-        let path = format!("{FOLDER}/all.rs");
-        assert_eq!(check(&[Source { path, text }]).len(), 1);
+        let names = |of: &str| {
+            let all = claimed().into_iter().filter(|(folder, _, _)| *folder == of);
+            all.map(|(_, name, _)| format!("\"{name}\", ")).collect::<BTreeSet<String>>()
+        };
+        let source = |folder: &str, text: String| Source { path: format!("{folder}/all.rs"), text };
+        let situations = source(SITUATIONS, names(SITUATIONS).into_iter().collect());
+        let [all, without_first] = [0, 1].map(|skipped| names(SCENARIOS).into_iter().skip(skipped).collect::<String>());
+        assert_eq!(check(&[source(SCENARIOS, all), situations]), Vec::<String>::new());
+        let situations = source(SITUATIONS, names(SITUATIONS).into_iter().collect());
+        assert!(!check(&[source(SCENARIOS, without_first), situations]).is_empty());
     }
 }

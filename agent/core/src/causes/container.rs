@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn cri_o_has_its_own_words_for_it() {
         let mut seen = sample::running();
-        runtime(&mut seen).name = "cri-o".into();
+        sample::with_crio(&mut seen);
         assert_eq!(causes(&seen), ["CrioStopLoopStuck"]);
         seen.processes.clear();
         assert_eq!(causes(&seen), ["ConmonGone"]);

@@ -150,8 +150,7 @@ mod tests {
         runtime.containers[0].state = ContainerState::Exited;
         runtime.sandboxes[0].network = network(false, true);
         assert_eq!(causes(&seen), ["SandboxNotStopped"], "containerd ends the sandbox first");
-        let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
-        runtime.name = "cri-o".into();
+        sample::with_crio(&mut seen);
         assert_eq!(causes(&seen), ["NetnsPathMissing"]);
         sandbox(&mut seen).network = network(true, false);
         assert_eq!(causes(&seen), ["SandboxNotStopped"]);

@@ -101,7 +101,7 @@ mod tests {
         assert_ne!(judge(&before).pods[0].gate, report.pods[0].gate);
         let held = |seen: &Observation| judge(seen).node_findings.iter().any(|found| !found.pods.is_empty());
         assert!(held(&seen) && !held(&before), "it waits for its container first");
-        runtime(&mut seen).name = "cri-o".into();
+        sample::with_crio(&mut seen);
         assert_eq!(causes(&seen), ["CniTeardownFailing"], "it may go by its cache");
     }
 }

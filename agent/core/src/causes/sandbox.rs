@@ -143,7 +143,7 @@ mod tests {
         // A plugin that is loaded and not ready is called all the same.
         runtime(&mut seen).unready.push(("NetworkReady".into(), "plugin status check failed".into()));
         assert_eq!(causes(&seen), ["CniTeardownFailing"]);
-        runtime(&mut seen).name = "cri-o".into();
+        sample::with_crio(&mut seen);
         runtime(&mut seen).unready[0].1 = "No CNI configuration file in /etc/cni/net.d/.".into();
         assert_eq!(causes(&seen), ["CniNotInitialized"]);
     }

@@ -46,12 +46,12 @@ fn is_left(view: &PodView, init: &Process) -> bool {
 }
 
 /// A thread of it that is in D and stays there: what it holds, the others may wait for. But not where a task of the pod
-/// waits in D itself: one that splices keeps the lock of its pipe, and the thread that reads this waits for the lock.
+/// hangs itself: one that splices keeps the lock of its pipe, and the thread that reads this waits for the lock.
 fn hung<'a>(view: &PodView, shim: &'a Process) -> Option<&'a Thread> {
     let mut blocked = shim.threads.iter().filter(|thread| thread.state == 'D');
     let thread = blocked.find(|thread| is_shim(shim) && view.is_steady(shim, thread))?;
-    let stays = |of: &Process, one: &Thread| one.state == 'D' && of.is_ending(one) && view.is_steady(of, one);
-    let is_pods = view.processes().iter().any(|of| of.pid != shim.pid && of.threads.iter().any(|one| stays(of, one)));
+    let hangs = |of: &Process| of.threads.iter().any(|thread| uninterruptible::hangs(view, of, thread));
+    let is_pods = view.processes().iter().any(|of| of.pid != shim.pid && hangs(of));
     (!is_pods).then_some(thread)
 }
 
@@ -148,7 +148,7 @@ fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Opti
 mod tests {
     use crate::observation::{
         Seen,
-        sample::{self, causes, runtime},
+        sample::{self, causes},
     };
 
     #[test]
@@ -203,14 +203,14 @@ mod tests {
         assert_eq!(causes(&seen), ["ShimGone"]);
         seen.processes.push(sample::process(1, "systemd", 'S', 0));
         assert_eq!(causes(&seen), ["ShimGone"], "whoever adopts it is no shim");
-        runtime(&mut seen).name = "cri-o".into();
+        sample::with_crio(&mut seen);
         assert_eq!(causes(&seen), ["CrioStopLoopStuck"], "conmon is no shim");
     }
 
     #[test]
     fn conmon_is_not_waited_for() {
         let mut seen = sample::running();
-        runtime(&mut seen).name = "cri-o".into();
+        sample::with_crio(&mut seen);
         seen.processes[1].comm = "conmon".into();
         let with_conmon = causes(&seen);
         seen.processes[1].state = 'T';

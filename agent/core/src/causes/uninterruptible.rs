@@ -13,13 +13,8 @@ use crate::{
 /// give one finding, told by the first of them.
 pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<Gate>) -> Vec<Finding> {
     let blocked = processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (*process, thread)));
-    // In S, a task that has been killed is woken; one that exits is not any more.
-    let waits =
-        |(process, thread): &(&Process, &Thread)| thread.state == 'D' || (process.exits(thread) && thread.waits());
-    // A kill may come between the two looks at it, so it is looked at again with or without one.
-    let stays = |(process, thread): &(&Process, &Thread)| view.is_steady(process, thread);
     let mut found: Vec<Finding> = Vec::new();
-    for (process, thread) in blocked.filter(waits).filter(stays).filter(|(process, thread)| process.is_ending(thread)) {
+    for (process, thread) in blocked.filter(|(process, thread)| hangs(view, process, thread)) {
         let finding = why(view, process, thread, head, gate);
         match found.iter_mut().find(|known| known.root == finding.root) {
             // The one that proves it tells it.
@@ -31,6 +26,14 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
         }
     }
     found
+}
+
+/// Whether this task should end, and waits in the kernel.
+pub fn hangs(view: &PodView, process: &Process, thread: &Thread) -> bool {
+    // In S, a task that has been killed is woken; one that exits is not any more.
+    let waits = thread.state == 'D' || (process.exits(thread) && thread.waits());
+    // A kill may come between the two looks at it, so it is looked at again with or without one.
+    waits && view.is_steady(process, thread) && process.is_ending(thread)
 }
 
 /// Said of a stack that alone would tell what a task waits for.

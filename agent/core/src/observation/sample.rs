@@ -223,6 +223,12 @@ pub fn runtime(seen: &mut Observation) -> &mut RuntimeFacts {
     runtime
 }
 
+/// CRI-O in containerd's place.
+pub fn with_crio(seen: &mut Observation) {
+    runtime(seen).name = "cri-o".into();
+    seen.node.cri_socket = Seen::Seen(HostPath::from("/run/crio/crio.sock"));
+}
+
 /// The directory of the pod.
 pub fn pod_dir(seen: &mut Observation) -> &mut PodDir {
     let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };

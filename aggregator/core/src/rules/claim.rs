@@ -60,7 +60,8 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
         }
         diagnosis.wait_for(ObjectRef::pod(namespace, &user.metadata.name));
     }
-    let (ended, running): (Vec<&Pod>, Vec<&Pod>) = staying.into_iter().partition(|pod| pod.has_ended());
+    // One whose containers crash, or have not all been started, is no pod that has ended.
+    let (ended, running): (Vec<&Pod>, Vec<&Pod>) = staying.into_iter().partition(|pod| pod.is_over());
     let ends = "has ended, and holds its volumes until it is deleted";
     diagnosis.causes.extend(used_by(target, &ended, &cause::PVC_USED_BY_COMPLETED_POD, ends));
     let runs = "uses it and is not being deleted";

@@ -14,6 +14,9 @@ use crate::state::*;
 /// After its deadline a kubelet needs some seconds to finish and to report; nobody on the node is asked before.
 const SETTLING: i64 = 10;
 
+/// A node that was silent for so long is not only late.
+const LOST: i64 = 60;
+
 /// The pod garbage collector needs a minute; after two something refuses it.
 const COLLECTOR: i64 = 120;
 
@@ -62,16 +65,24 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.evidence(target.to_string(), format!("deleted at {asked}, deadline {deadline}, phase {phase}"));
     }
     judge(lister, &Case { target, pod }, &mut diagnosis);
-    name_agent(lister, pod, &mut diagnosis);
+    name_agent(lister, &Case { target, pod }, &mut diagnosis);
     diagnosis
 }
 
-/// Names the node whose agent is to be read, but not where it is known that none runs there.
-fn name_agent(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) {
-    let node = pod.spec.node_name.as_str();
+/// Names the node whose agent is to be read, but not where it is known that none runs there; and the pod that an agent is
+/// to look for, but not where none could.
+fn name_agent(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+    let node = case.pod.spec.node_name.as_str();
+    let has_no_machine = |lister: &Lister| {
+        let on = lister.get::<Node>(known::NODES, None, node).seen();
+        on.is_some_and(Node::is_no_linux_machine)
+    };
     for RootCause { draft, .. } in &mut diagnosis.causes {
         if draft.cause.takes(Placeholder::AgentNode) && !agent::is_absent(lister, node) {
             draft.names.set(Placeholder::AgentNode, node);
+        }
+        if draft.cause.takes(Placeholder::AgentPod) && !has_no_machine(lister) {
+            draft.names.set(Placeholder::AgentPod, format!("{}/{}", case.namespace(), case.target.name));
         }
     }
 }
@@ -95,6 +106,10 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     let Case { target, pod } = *case;
     owner::notes(lister, target, &pod.metadata, diagnosis);
     if diagnosis.is_younger_than(0) {
+        if is_on_lost_node(lister, pod, diagnosis) {
+            diagnosis.wait_for(ObjectRef::node(&pod.spec.node_name));
+            return;
+        }
         let words = diagnosis.words.clone();
         diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
@@ -139,6 +154,17 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     at_node(lister, case, diagnosis);
 }
 
+/// Nobody ends it in its grace period, which may be a week, and nobody counts it.
+fn is_on_lost_node(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) -> bool {
+    let name = pod.spec.node_name.as_str();
+    let answer = (!name.is_empty()).then(|| lister.get::<Node>(known::NODES, None, name));
+    let on = answer.and_then(|answer| diagnosis.silently(answer));
+    on.and_then(|on| condition(&on.status.conditions, "Ready")).is_some_and(|ready| {
+        let since = ready.last_transition_time.map(|at| lister.state.seconds_since(at));
+        ready.status == "Unknown" && since.is_some_and(|seconds| seconds > LOST)
+    })
+}
+
 /// The collector marked it, and it is still there.
 fn collector_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
     let since = case.pod.collected().and_then(|marked| marked.last_transition_time);
@@ -164,8 +190,12 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         }
         return;
     };
-    let said = condition(&on.status.conditions, "Ready").map(|ready| ready.status.as_str());
-    let ready = said == Some("True");
+    let condition = condition(&on.status.conditions, "Ready");
+    let said = condition.map(|ready| ready.status.as_str());
+    // For want of a network a kubelet starts no pod, and goes on with those that end; what the network is needed for is
+    // over (kubernetes: pkg/kubelet/kubelet.go, `syncLoop` and `SyncPod`).
+    let lacks_network = condition.is_some_and(|ready| kubelet::is_network_alone(&ready.message));
+    let ready = said == Some("True") || (said == Some("False") && lacks_network && case.pod.is_over());
     let is_settling = diagnosis.is_younger_than(SETTLING);
     if !ready && !is_settling && (said == Some("False") || node::agent_spoke_since(lister, on, diagnosis)) {
         // The machine lives, and its agent may know why the kubelet is not ready or silent.
@@ -178,11 +208,22 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
         }
     }
     let ready = ready && !node::is_frozen(lister, on, diagnosis);
-    if !ready || on.is_tainted(taint::OUT_OF_SERVICE) {
-        diagnosis.wait_for(ObjectRef::node(name));
+    let is_out_of_service = on.is_tainted(taint::OUT_OF_SERVICE);
+    if !ready {
+        // Of such a node it is the collector that asks.
+        if !is_out_of_service || !report_refused(lister, case, diagnosis) {
+            diagnosis.wait_for(ObjectRef::node(name));
+        }
         return;
     }
-    if let Some(seconds) = is_ready_again(lister, case, on) {
+    if is_out_of_service {
+        diagnosis.note(format!(
+            "Node {name} is declared out of service, and Ready: the taint removes nothing now, but would as soon as the node is \
+             not ready. If it is back: kubectl taint node {name} {}-",
+            taint::OUT_OF_SERVICE
+        ));
+    }
+    if let Some(seconds) = is_ready_again(lister, case, on).filter(|_| said == Some("True")) {
         let words = format!("{}; {name} is Ready again for {}", diagnosis.words, duration(seconds));
         diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
@@ -277,7 +318,9 @@ fn kubelet_says(lister: &Lister, case: &Case, words: &str, diagnosis: &mut Diagn
         let events = said::events_of(lister, target, &pod.metadata, reason, diagnosis);
         (events.into_iter().next(), cause)
     });
-    let Some((event, cause)) = said.into_iter().find_map(|(event, cause)| Some((event?, cause))) else { return false };
+    // It unmounts when it has stopped all: what it said last is where it is.
+    let said = said.into_iter().filter_map(|(event, cause)| Some((event?, cause)));
+    let Some((event, cause)) = said.rev().max_by_key(|(event, _)| event.seen()) else { return false };
     let ago = event.seen().map_or(String::new(), |seen| format!(", {} ago", age(lister, seen)));
     let cni = kubelet::network_teardown(&event.message);
     let mut found = case
@@ -331,10 +374,15 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
     if (pod.has_ended() && missing_driver(lister, case, diagnosis)) || diagnosis.pending {
         return;
     }
+    let not_ready = condition(&on.status.conditions, "Ready").filter(|ready| ready.status != "True");
+    let (is, says) = match not_ready {
+        None => ("is Ready", "Ready=True".to_owned()),
+        Some(ready) => ("lacks a network and nothing else", super::words::said(ready)),
+    };
     let found = case
-        .found(by_phase(pod), format!("{words}; node {name} is Ready"))
+        .found(by_phase(pod), format!("{words}; node {name} {is}"))
         .evidence(target.to_string(), format!("phase {}, {}", pod.status.phase, diagnosis.words))
-        .evidence(format!("Node {name}"), "Ready=True");
+        .evidence(format!("Node {name}"), says);
     let found = match pod.is_mirror() {
         true => found.evidence(target.to_string(), MIRROR).probable(
             "why its kubelet has not deleted the mirror: one that works does that at its next sync, and makes it again",

@@ -80,6 +80,11 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
             not_released(lister, target, volume, words, diagnosis);
         }
         Some(bound) if bound.metadata.deletion_timestamp.is_some() => diagnosis.wait_for(who),
+        // Its turn comes when the pods are gone (kubernetes:
+        // pkg/controller/namespace/deletion/namespaced_resources_deleter.go, `deleteAllContent`).
+        Some(_) if lister.is_namespace_terminating(namespace) => {
+            diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
+        }
         Some(_) => diagnosis.causes.push(
             RootCause::below(&cause::PV_BOUND_TO_CLAIM, target)
                 .name(Placeholder::Namespace, namespace)

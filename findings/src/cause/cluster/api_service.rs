@@ -24,7 +24,8 @@ causes! {
             READ_APISERVICE,
             step("If the add-on should be there, install it again: its Service {service} comes back with it"),
             step("If the add-on was removed for good, remove what it left behind; nothing is behind this API any more")
-                .run("kubectl delete apiservice {apiservice}"),
+                .run("kubectl delete apiservice {apiservice}")
+                .on_cluster("dead-api"),
             GOES_BY_ITSELF,
         ])
         .danger(EMPTY_THE_NAMESPACE)

@@ -52,7 +52,7 @@ causes! {
             lists it.")
         .safe(&[
             step("Ask the node what keeps the mount busy; copy why-terminating-agent there if it is not in the cluster")
-                .run("why-terminating-agent check"),
+                .run("why-terminating-agent check").on_the_node(),
             step("End what it names; the kubelet unmounts, and the volume is detached by itself"),
         ])
         .danger(PATCH_ATTACHMENT)

@@ -57,7 +57,7 @@ causes! {
             step("On the node, see why the kubelet ended or whom it cannot reach (expired certificate, full disk, a \
                 hanging mount)")
                 .run("journalctl -u kubelet --since -1h --no-pager"),
-            step("On the node, ask which process or mount it hangs in").run("why-terminating-agent check"),
+            step("On the node, ask which process or mount it hangs in").run("why-terminating-agent check").on_the_node(),
             step("Start the kubelet again: running containers are not touched, and it finishes the deletions by \
                 itself"),
         ])
@@ -125,7 +125,7 @@ causes! {
         .safe(&[
             SEE_NODE,
             step("Repair what the message names: restart the runtime, restore the network plugin"),
-            step("On the node, ask which process or mount keeps the runtime busy").run("why-terminating-agent check"),
+            step("On the node, ask which process or mount keeps the runtime busy").run("why-terminating-agent check").on_the_node(),
         ])
         .danger(FORCE)
         .sources(&["kubernetes#45419"])
@@ -146,8 +146,9 @@ causes! {
         .title("The node is declared out of service, and its pods stay")
         .meaning("The out-of-service taint removes pods only while the node is not ready, only pods that are being \
             deleted already, and evicts with effect NoExecute only those that do not tolerate it.")
-        .proof("The node has the taint node.kubernetes.io/out-of-service, and it is Ready or the taint is older than \
-            two minutes.")
+        .proof("The node has the taint node.kubernetes.io/out-of-service, and pods that are being deleted are there two \
+            minutes later. Where nothing tells since when it has the taint, as kubectl writes no time, it is probable. Where \
+            the node is Ready the taint holds nothing, and its pods have causes of their own.")
         .safe(&[
             SEE_NODE,
             step("If the node is back, remove the taint: its kubelet finishes the deletions")

@@ -10,8 +10,10 @@ const ASK_THE_AGENT: Advice =
         .if_known();
 
 const ON_THE_NODE: Advice =
-    step("Without the agent in the cluster: copy why-terminating-agent to the node and run it there as root")
-        .run("why-terminating-agent check --pod {pod}");
+    step("Where the node has no agent: copy why-terminating-agent to it and run it there as root")
+        .run("why-terminating-agent check --pod {agent_pod}")
+        .on_the_node()
+        .if_known();
 
 causes! {
     /// The grace period has not ended.

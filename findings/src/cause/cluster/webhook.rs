@@ -19,6 +19,7 @@ causes! {
             step("If the product was removed for good, its configuration is dead policy that refuses everything: \
                 remove it")
                 .run("kubectl delete {configuration}")
+                .on_cluster("webhook")
                 .if_known(),
             step("Otherwise exclude this namespace in its namespaceSelector until the backend is back"),
         ])

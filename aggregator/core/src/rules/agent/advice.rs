@@ -39,6 +39,7 @@ fn ask_the_node(pod: &Pod, node: &str) -> Option<Step> {
     Some(Step {
         text: format!("Look for yourself, on {}", clean(node, 253)),
         command: Some(format!("why-terminating-agent check --pod {name}")),
+        on_the_node: true,
         tested: true,
     })
 }

@@ -79,7 +79,7 @@ pub fn findings(
             let doubt = Policy::of(lister, diagnosis).doubts(over.event);
             diagnosis.note(silence::over(&over, pod, name, lister.state.seconds_since(over.written), doubt));
         }
-        None if claims.is_empty() => silence::explain(lister, diagnosis, name),
+        None if claims.is_empty() => silence::explain(lister, diagnosis, on),
         None => {}
     }
     if claims.is_empty() {

@@ -5,10 +5,18 @@ use findings::{clean, duration};
 use super::claims::Claim;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::state::{Answer, Pod, is_true};
+use crate::state::{Answer, Node, Pod, is_true};
 
 /// Says why the agent of a node is silent.
-pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, node: &str) {
+pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node) {
+    let node = on.metadata.name.as_str();
+    if on.is_no_linux_machine() {
+        diagnosis.note(format!(
+            "No agent can look at {node}: by its labels it is no Linux machine. What holds the pod there is for whoever runs it \
+             to say."
+        ));
+        return;
+    }
     let agents = match lister.agents() {
         Answer::Seen(agents) => agents,
         Answer::Unasked => {

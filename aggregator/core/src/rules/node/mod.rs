@@ -26,6 +26,9 @@ pub use route::{down as network_down, missing as route_missing};
 /// The pod garbage collector acts every 20 seconds.
 const COLLECTOR: i64 = 120;
 
+/// A cloud needs minutes to end a machine.
+const MACHINE_ENDS: i64 = 10 * 60;
+
 /// A node that is not well, under explanation.
 struct Case<'a> {
     target: &'a ObjectRef,
@@ -73,15 +76,23 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.words = format!("{}; {}", super::words::held_by(lister, &node.metadata), diagnosis.words);
     }
     if diagnosis.terminating || subject::is_named(lister, target) {
-        let drained = drain::look(lister, target, node, &mut diagnosis);
-        diagnosis.causes.extend(drained.into_iter().map(RootCause::in_place_of_own));
+        let left = drain::look(lister, target, node, &mut diagnosis);
+        diagnosis.causes.extend(left.into_iter().map(RootCause::in_place_of_own));
     }
+    let is_drained = diagnosis.causes.is_empty();
     if diagnosis.terminating {
         deletion(lister, target, node, &mut diagnosis);
     }
     let is_frozen = is_frozen(lister, node, &mut diagnosis);
     // The taint of a node that was out of reach goes some seconds after it is Ready again.
     if case.is_ready() && !is_frozen && !node.is_tainted(OUT_OF_SERVICE) {
+        return diagnosis;
+    }
+    if diagnosis.terminating && is_drained && is_machine_ending(lister, &case) {
+        let since = case.ready.and_then(|ready| ready.last_transition_time);
+        if since.is_some_and(|since| lister.state.seconds_since(since) < MACHINE_ENDS) {
+            diagnosis.causes = diagnosis.causes.into_iter().map(RootCause::progressing).collect();
+        }
         return diagnosis;
     }
     let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);
@@ -95,6 +106,13 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     local_volumes(lister, target, &mut diagnosis);
     diagnosis
+}
+
+/// Karpenter ends the machine when the node is empty, and takes its finalizer off when that is done (karpenter:
+/// pkg/controllers/node/termination/controller.go): a kubelet that is silent meanwhile holds nothing.
+fn is_machine_ending(lister: &Lister, case: &Case) -> bool {
+    let is_karpenters = case.node.metadata.each_finalizer().any(drain::waits_for_drain);
+    is_karpenters && !case.is_ready() && is_empty(lister, case.target)
 }
 
 /// Its finalizers; one that waits for the drain is not told beside what the drain waits for.
@@ -138,10 +156,9 @@ pub fn agent_spoke_since(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis
 /// Whether its kubelet is silent or says itself that it is not ready; then why.
 fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
     let taint = case.taint(OUT_OF_SERVICE);
-    let since = taint.map(|taint| taint.time_added.map_or(COLLECTOR + 1, |added| lister.state.seconds_since(added)));
-    if since.is_some() && case.is_ready() {
+    if taint.is_some() && case.is_ready() {
         let words = "declared out of service, and Ready: the taint removes pods only while the node is not ready";
-        return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
+        return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words).not_stuck();
     }
     if case.ready.is_some_and(|ready| ready.reason == "NodeStatusNeverUpdated") {
         return case.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
@@ -159,9 +176,17 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
             case.target, case.target.name
         ));
     }
-    if since.is_some_and(|since| since > COLLECTOR) {
+    let taint = taint.filter(|_| !is_known_empty(lister, case.target));
+    if let Some(taint) = taint {
         let words = "declared out of service, and its pods have not been removed";
-        return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
+        let found = case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
+        match taint.time_added.map(|added| lister.state.seconds_since(added)) {
+            Some(since) if since > COLLECTOR => return found,
+            Some(_) => {}
+            None => {
+                return found.probable("since when: kubectl taint writes no time. The collector needs up to a minute");
+            }
+        }
     }
     let is_off =
         case.taint(SHUT_DOWN).filter(|taint| taint.time_added.is_none() || !heartbeat.spoke_after(taint.time_added));
@@ -178,7 +203,18 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
         (None, None) => silent(lister, case, &heartbeat, diagnosis),
     };
     // The collector has just been told to remove its pods.
-    if since.is_some() { found.progressing() } else { found }
+    if taint.is_some() { found.progressing() } else { found }
+}
+
+/// Whether it was asked about, and no pod on it is being deleted.
+fn is_known_empty(lister: &Lister, target: &ObjectRef) -> bool {
+    subject::is_named(lister, target) && is_empty(lister, target)
+}
+
+/// Whether no pod on it is being deleted.
+fn is_empty(lister: &Lister, target: &ObjectRef) -> bool {
+    let pods = subject::pods_on(lister, &target.name).seen();
+    pods.is_some_and(|pods| pods.iter().all(|pod| pod.metadata.deletion_timestamp.is_none()))
 }
 
 /// Kubelet, machine or network: told apart only where an agent has spoken since.
@@ -252,12 +288,7 @@ fn timeline(lister: &Lister, node: &Node) -> Vec<String> {
 /// pod that is being deleted, else beside the point.
 fn not_evicted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     let Some(suspended) = suspended(lister, case.node, diagnosis) else { return };
-    let is_asked = subject::is_named(lister, case.target);
-    let going = is_asked
-        .then(|| subject::pods_on(lister, &case.target.name).seen())
-        .flatten()
-        .map(|pods| pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_some()).count());
-    if going == Some(0) {
+    if is_known_empty(lister, case.target) {
         let found = RootCause::below(&cause::EVICTION_SUSPENDED, case.target)
             .same_as(&suspended.root)
             .in_place_of_own()

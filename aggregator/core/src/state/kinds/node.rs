@@ -97,6 +97,14 @@ lite! {
 }
 
 impl Node {
+    /// Whether no agent can look at it, by its labels: it runs Windows, or a provider stands in for its kubelet.
+    pub fn is_no_linux_machine(&self) -> bool {
+        let says = |key: &str, value: &str| self.metadata.labels.get(key).is_some_and(|said| said == value);
+        says("kubernetes.io/os", "windows")
+            || says("type", "virtual-kubelet")
+            || says("eks.amazonaws.com/compute-type", "fargate")
+    }
+
     /// The taint with this key and effect.
     pub fn taint(&self, key: &str, effect: &str) -> Option<&Taint> {
         self.spec.taints.iter().find(|taint| taint.key == key && taint.effect == effect)

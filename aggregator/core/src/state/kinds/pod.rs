@@ -128,8 +128,14 @@ impl Pod {
     /// Whether the kubelet has reported that every container ended: by the phase, or, as before Kubernetes 1.27 and
     /// while the sandbox is being stopped, by the state of each container.
     pub fn has_ended(&self) -> bool {
-        let is_over = matches!(self.status.phase.as_str(), "Succeeded" | "Failed") && self.collected().is_none();
+        // The collector gives no word of its own where a node is out of service (`gcTerminating` of the same file).
+        let is_over = self.is_over() && self.collected().is_none() && self.running().is_empty();
         is_over || self.each_has_ended()
+    }
+
+    /// Whether its phase is final: nothing of it is started again.
+    pub fn is_over(&self) -> bool {
+        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
     }
 
     /// What the pod garbage collector wrote before it deleted the pod. It does so only where the phase was not final, and

@@ -66,7 +66,7 @@ causes! {
         .safe(&[
             SET_BY,
             step("Start the controller again, if it was scaled down")
-                .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").if_known(),
+                .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").on_cluster("operator-scaled").if_known(),
             step("If its controller was uninstalled, install the same version again and let it finish; then uninstall it in the \
                 right order: objects first"),
             step("If it cannot come back: find out what it would have cleaned up and do that by hand, before anything \
