@@ -2,7 +2,9 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{cgroup, finding_builder::of_pod, holder, leftover_shim, pid_namespace, shim, uninterruptible, words};
+use super::{
+    api_side, cgroup, finding_builder::of_pod, holder, leftover_shim, pid_namespace, shim, uninterruptible, words,
+};
 use crate::{
     observation::{CgroupDir, CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -152,9 +154,10 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     if let Some(guest) = leftover_shim::guest(view, container, head) {
         return Some(guest);
     }
-    // CRI-O's stop loop sends SIGKILL after the grace period, and the kubelet's call ends two minutes later.
+    // CRI-O's stop loop sends SIGKILL after the grace period, and the kubelet's call ends two minutes later. While it
+    // pulls an image for another container it has asked for no stop.
     let is_late = cause::CRIO_STOP_LOOP_STUCK.patience.ms().is_some_and(|ms| view.is_overdue_by(ms));
-    let stop_loop = is_crio(view) && is_late;
+    let stop_loop = is_crio(view) && is_late && !api_side::may_be_starting(view);
     let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
     let mut found =
         of_pod(view, cause, GATE, head).probable("whether a SIGKILL was sent: no process of the container shows one");
@@ -436,6 +439,9 @@ mod tests {
         let mut seen = sample::running();
         runtime(&mut seen).name = "cri-o".into();
         assert_eq!(causes(&seen), ["CrioStopLoopStuck"]);
+        sample::set_phase(&mut seen, "Pending");
+        assert_eq!(causes(&seen), ["KillNotAttempted"], "an image of another container may be pulled");
+        sample::set_phase(&mut seen, "Running");
         seen.processes.clear();
         assert_eq!(causes(&seen), ["ConmonGone"]);
         assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable, "nobody looked for it");

@@ -2,7 +2,9 @@
 
 use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
-use super::{finding_builder::of_pod, kill::is_shim, netns, network, pid_namespace, shim, uninterruptible, words};
+use super::{
+    api_side, finding_builder::of_pod, kill::is_shim, netns, network, pid_namespace, shim, uninterruptible, words,
+};
 use crate::{
     observation::{Container, ContainerState, Process, Sandbox},
     view::PodView,
@@ -48,9 +50,21 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
         }
     }
     if found.is_empty() {
-        found.push(netns::find(view, sandbox, &head).unwrap_or_else(|| not_stopped(view, sandbox, &head)));
+        let without = if api_side::may_be_starting(view) { start_not_finished } else { not_stopped };
+        found.push(netns::find(view, sandbox, &head).unwrap_or_else(|| without(view, sandbox, &head)));
     }
     found
+}
+
+/// `SyncPod` goes on when its pod is deleted (`WithoutCancel` in the kubelet's `SyncPod`), and `PullImage` has no deadline.
+fn start_not_finished(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
+    of_pod(view, &cause::POD_START_NOT_FINISHED, GATE, head)
+        .probable("whether the kubelet still starts the pod or fails to stop it: its Events tell")
+        .blame("the kubelet", "may still pull an image for it, and stops nothing before that has ended")
+        .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY, and no container of the pod is RUNNING")
+        .evidence("status.phase", "Pending: not all of its containers have started")
+        .root(view.uid())
+        .finish()
 }
 
 fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
@@ -162,6 +176,23 @@ mod tests {
         assert_eq!(confidence(&seen), findings::Confidence::Probable);
         runtime(&mut seen).containers[0].state = ContainerState::Exited;
         assert_eq!(confidence(&seen), findings::Confidence::Proven);
+    }
+
+    #[test]
+    fn a_pod_that_was_deleted_while_an_image_was_pulled() {
+        let mut seen = sample::running();
+        sample::set_phase(&mut seen, "Pending");
+        seen.processes = vec![process(310, "pause", 'S', SHIM), process(SHIM, "containerd-shim", 'S', 1)];
+        runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        for containers in [1, 0] {
+            runtime(&mut seen).containers.truncate(containers);
+            assert_eq!(causes(&seen), ["PodStartNotFinished"], "{containers} init containers have ended");
+            assert_eq!(sample::verdict(&seen), findings::Verdict::CannotTell);
+            let steps = &crate::gates::judge(&seen).pods[0].findings[0].remedy.steps;
+            let commands: Vec<&String> = steps.iter().filter_map(|step| step.command.as_ref()).collect();
+            let is_harmful = |command: &&&String| command.contains("restart") || command.contains("kill");
+            assert!(!commands.iter().any(|command| is_harmful(&command)), "{commands:?}");
+        }
     }
 
     #[test]
