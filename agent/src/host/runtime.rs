@@ -23,6 +23,8 @@ use crate::observation::{
 const POD_UID: &str = "io.kubernetes.pod.uid";
 const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
 const POD_NAME: &str = "io.kubernetes.pod.name";
+/// Annotation of sandboxes: `api`, `file` or `http` (`ConfigSourceAnnotationKey` of the kubelet).
+const CONFIG_SOURCE: &str = "kubernetes.io/config.source";
 
 /// The runtime behind one socket. Its connection serves for a whole look, and is opened by the first
 /// question.
@@ -107,6 +109,7 @@ fn sandbox(sandbox: cri_api::PodSandbox) -> Option<Sandbox> {
         pod,
         ready: sandbox.state == cri_api::PodSandboxState::Ready as i32,
         created_ms: millis(sandbox.created_at),
+        is_static: sandbox.annotations.get(CONFIG_SOURCE).is_some_and(|source| source != "api"),
         id: sandbox.id,
         pid: Seen::NotAsked,
         network: Seen::NotAsked,
@@ -259,6 +262,17 @@ mod tests {
     fn a_uid_that_is_none_is_left_out() {
         let metadata = cri_api::PodSandboxMetadata { uid: "../../etc".into(), ..Default::default() };
         assert!(sandbox(cri_api::PodSandbox { metadata: Some(metadata), ..Default::default() }).is_none());
+    }
+
+    #[test]
+    fn a_sandbox_tells_where_its_pod_comes_from() {
+        let is_static = |source: Option<&str>| {
+            let uid = "96fb425e-919e-44f9-8b42-b1254a602ba1".into();
+            let annotations = source.map(|source| (CONFIG_SOURCE.to_owned(), source.to_owned())).into_iter().collect();
+            let metadata = Some(cri_api::PodSandboxMetadata { uid, ..Default::default() });
+            sandbox(cri_api::PodSandbox { metadata, annotations, ..Default::default() }).unwrap().is_static
+        };
+        assert_eq!([Some("file"), Some("http"), Some("api"), None].map(is_static), [true, true, false, false]);
     }
 
     /// A runtime that is stopped accepts the connection and never answers.

@@ -147,6 +147,7 @@ pub fn running() -> Observation {
         ready: true,
         created_ms: NOW - 90_000_000,
         pid: Seen::Seen(310),
+        is_static: false,
         network: Seen::Missing,
     };
     let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
