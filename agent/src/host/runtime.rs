@@ -101,6 +101,10 @@ fn millis(nanos: i64) -> u64 {
     u64::try_from(nanos / 1_000_000).unwrap_or(0)
 }
 
+fn started_ms(answer: &cri_api::ContainerStatusResponse) -> Option<u64> {
+    answer.status.as_ref().map(|status| millis(status.started_at)).filter(|ms| *ms > 0)
+}
+
 fn sandbox(sandbox: cri_api::PodSandbox) -> Option<Sandbox> {
     let metadata = sandbox.metadata?;
     let pod =
@@ -143,6 +147,7 @@ fn container(container: cri_api::Container) -> Option<Container> {
         sandbox: container.pod_sandbox_id,
         id: container.id,
         pid: Seen::NotAsked,
+        started_ms: None,
     })
 }
 
@@ -184,7 +189,10 @@ impl Runtime {
         let late = || RpcError::TimedOut(deadline);
         for container in facts.containers.iter_mut().filter(|container| containers.contains(&container.id)) {
             container.pid = match of_containers.remove(&container.id).unwrap_or_else(|| Err(late())) {
-                Ok(answer) => pid_of(&answer.info),
+                Ok(answer) => {
+                    container.started_ms = started_ms(&answer);
+                    pid_of(&answer.info)
+                }
                 Err(RpcError::NotFound) => Seen::Missing,
                 Err(error) => Seen::Failed(self.fault(&error)),
             };
@@ -273,6 +281,15 @@ mod tests {
             sandbox(cri_api::PodSandbox { metadata, annotations, ..Default::default() }).unwrap().is_static
         };
         assert_eq!([Some("file"), Some("http"), Some("api"), None].map(is_static), [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_container_that_has_not_started_has_no_time_of_it() {
+        let started = |started_at: i64| {
+            let status = Some(cri_api::ContainerStatus { started_at, ..Default::default() });
+            started_ms(&cri_api::ContainerStatusResponse { status, ..Default::default() })
+        };
+        assert_eq!([1_790_000_000_123_456_789, 0].map(started), [Some(1_790_000_000_123), None]);
     }
 
     /// A runtime that is stopped accepts the connection and never answers.

@@ -32,8 +32,8 @@ pub fn find(view: &PodView) -> Vec<Finding> {
 fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     let head = words::container(view, container);
     let processes = view.processes_of(container);
-    let init = container.pid.get().and_then(|pid| view.process(*pid));
-    if container.pid.get().is_some_and(|pid| view.is_gone(*pid)) {
+    let init = view.init(container);
+    if view.has_lost_init(container) {
         view.seen.is_settled(Question::ContainerState(container.id.clone()));
     }
     let mut found = Vec::new();
@@ -96,7 +96,7 @@ fn lost_exit(
     let found = of_pod(view, cause, GATE, head)
         .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
-        .evidence(format!("/proc/{pid}"), "no such process")
+        .evidence(format!("/proc/{pid}"), words::gone(view, pid))
         .name(Placeholder::Container, &container.id)
         .name(Placeholder::Sandbox, &container.sandbox)
         .root(&container.id);
@@ -432,6 +432,44 @@ mod tests {
         // It could not be read: then nothing is claimed of it.
         seen.faults.push(Fault::new(Source::Process(INIT), (FaultKind::Denied, "Permission denied")));
         assert_eq!(causes(&seen), Vec::<&str>::new());
+    }
+
+    /// The runtime tells the pid of before until it has handled the exit.
+    #[test]
+    fn another_process_that_has_the_pid_by_now_is_not_the_containers() {
+        let mut seen = sample::running();
+        seen.processes[0] =
+            Process { owner: Owner::Unit("sshd.service".into()), age_ms: 60_000, ..process(INIT, "sshd", 'S', 1) };
+        assert_eq!(causes(&seen), ["RuntimeLostExit"]);
+        let text = serde_json::to_string(&judge(&seen)).unwrap();
+        assert!(text.contains("another process, sshd, which runs for 1m"), "{text}");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        (api.pods, api.heard.since_ms) = (Vec::new(), Some(sample::NOW - 700_000));
+        assert_eq!(causes(&seen), ["RuntimeLostExit", "ForceDeletedStillRunning"]);
+        let text = serde_json::to_string(&judge(&seen)).unwrap();
+        assert!(!text.contains("kill -9"), "{text}");
+        // It is not called younger by a clock that has been set since, nor where nobody told the time.
+        let mut its = sample::running();
+        its.processes[0].age_ms = 60_000;
+        assert_eq!(causes(&its), ["KillNotAttempted"]);
+        let mut untold = sample::running();
+        untold.processes[0].owner = Owner::Host;
+        assert_eq!(causes(&untold), ["KillNotAttempted"]);
+        (untold.processes[0].age_ms, runtime(&mut untold).containers[0].started_ms) = (60_000, None);
+        assert_eq!(causes(&untold), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn the_pause_process_of_another_pod_is_not_the_sandboxs() {
+        let mut seen = sample::running();
+        let other = findings::PodUid::parse("10be21d9-de4c-4473-8f5c-7e484a9962e3").unwrap();
+        let owner = Owner::Pod { uid: other, container: None };
+        let pause = Process { owner, age_ms: 60_000, ..process(310, "java", 'S', SHIM) };
+        seen.processes = vec![pause, process(SHIM, "containerd-shim", 'S', 1)];
+        runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        assert_eq!(causes(&seen), ["SandboxNotStopped"]);
+        let text = serde_json::to_string(&judge(&seen)).unwrap();
+        assert!(!text.contains("kill -9") && !text.contains("java"), "{text}");
     }
 
     #[test]

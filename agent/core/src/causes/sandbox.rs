@@ -39,7 +39,7 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
     if !sandbox.ready {
         return netns::find(view, sandbox, &head).or_else(|| tear_down(view, sandbox, &head)).into_iter().collect();
     }
-    let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
+    let pause = view.pause(sandbox);
     let mut found: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
     if found.is_empty() {
         let processes = view.processes();
@@ -68,7 +68,7 @@ fn start_not_finished(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Findi
 }
 
 fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
-    let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
+    let pause = view.pause(sandbox);
     let parent = pause.and_then(|pause| view.parent(pause));
     let subject = pause.map_or_else(|| "its pause process".into(), words::process);
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));

@@ -85,6 +85,9 @@ pub struct Container {
     pub pre_stop: bool,
     /// The pid of its init, 0 when it has none.
     pub pid: Seen<u32>,
+    /// Milliseconds since the epoch when it was started; it comes with the pid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<u64>,
 }
 
 /// `runtime.v1.ContainerState`.
