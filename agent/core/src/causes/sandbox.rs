@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     observation::{Container, ContainerState, Process, Sandbox},
-    view::PodView,
+    view::{PodView, UNMOUNT_RETRY_MS},
 };
 
 const GATE: Option<Gate> = Some(Gate::SandboxStopped);
@@ -97,6 +97,11 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     if let Some(message) = network::unready(view.seen) {
         found = found.evidence("CRI Status, condition NetworkReady", message);
     }
+    // One StopPodSandbox lasts for two minutes at most (`runtimeRequestTimeout`), and begins two seconds after the
+    // deadline at the latest: before that has passed the plugin may only be slow.
+    if !view.is_overdue_by(UNMOUNT_RETRY_MS) {
+        found = found.probable("whether the plugin fails or is only slow: the kubelet's first call may still last");
+    }
     // containerd stops the containers of a sandbox first, and comes no further when that fails (`stopPodSandbox`).
     if unknown(view).any(|container| container.sandbox == sandbox.id) {
         found = found.probable("that the runtime comes to the network: a container of unknown state is stopped first");
@@ -150,6 +155,17 @@ mod tests {
         facts.sandboxes[0].ready = false;
         facts.sandboxes[0].network = Seen::Seen(network);
         assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        let told = |seen: &Observation| {
+            let pod = crate::gates::judge(seen).pods.remove(0);
+            (pod.verdict, pod.findings[0].confidence, pod.gone_because.contains("tries again"))
+        };
+        use findings::{Confidence::*, Verdict::*};
+        assert_eq!(told(&seen), (Stuck, Proven, false));
+        // A node is drained, and its plugins are slow.
+        let mut slow = seen.clone();
+        let Seen::Seen(api) = &mut slow.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 20_000, grace_s: 30 });
+        assert_eq!(told(&slow), (Progressing, Probable, false), "one call may last for two minutes");
         let mut stopped = seen.clone();
         let Seen::Seen(kubelet) = &mut stopped.node.kubelet else { unreachable!() };
         kubelet.state = 'T';

@@ -151,13 +151,13 @@ fn gone_because(view: &PodView) -> String {
     }
 }
 
-/// When the kubelet tries again, where it is only waited for that. A container's stop has no such time:
-/// one call may last for the grace period and two more minutes.
+/// When the kubelet tries again, where it is only waited for that. The stop of a container or a sandbox has no such
+/// time: one call may last for the grace period and two more minutes.
 fn next_try(view: &PodView, verdict: Verdict, gate: Option<Gate>) -> Option<String> {
     let pause_ms = match gate? {
-        Gate::ContainersStopped | Gate::ObjectRemoved => return None,
+        Gate::ContainersStopped | Gate::SandboxStopped | Gate::ObjectRemoved => return None,
         Gate::VolumesUnmounted => UNMOUNT_RETRY_MS,
-        Gate::SandboxStopped | Gate::DevicesUnprepared | Gate::CgroupRemoved | Gate::StatusReported => RETRY_WINDOW_MS,
+        Gate::DevicesUnprepared | Gate::CgroupRemoved | Gate::StatusReported => RETRY_WINDOW_MS,
     };
     let waits = verdict == Verdict::Progressing && view.overdue_ms().is_some_and(|overdue| overdue >= 0);
     waits.then(|| format!("the kubelet tries again within {}", findings::duration(pause_ms / 1000)))

@@ -86,9 +86,10 @@ causes! {
         .meaning("All containers have ended, but the CNI plugin fails to release the pod's network: its binary, its \
             daemon or its address store is missing, or it needs an API server it cannot reach. Each StopPodSandbox \
             fails with it, and the kubelet repeats it without end.")
-        .proof("All containers are EXITED and the sandbox is NOTREADY (containerd), while FailedKillPod events or the \
-            log of the kubelet or runtime say: failed to destroy network for sandbox. The CRI state alone does not \
-            show this.")
+        .proof("All containers are EXITED, the sandbox is NOTREADY (containerd), and its network namespace is still \
+            pinned two minutes after the deadline: one StopPodSandbox lasts no longer. Before that the plugin may only \
+            be slow, so it is only probable. FailedKillPod events and the runtime's log have the plugin's words: failed \
+            to destroy network for sandbox.")
         .safe(&[
             step("Read the runtime's message: it names the plugin that fails")
                 .run("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
