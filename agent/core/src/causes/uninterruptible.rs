@@ -6,7 +6,7 @@ use findings::{Confidence, Finding, Gate, Link, Placeholder, cause};
 use super::{finding_builder::of_pod, fuse, nfs, waited_for, words};
 use crate::{
     observation::{Mount, Process, Thread},
-    view::PodView,
+    view::{PodView, UNMOUNT_RETRY_MS},
 };
 
 /// The causes behind the tasks among `processes` that should end and wait; tasks that wait for the same thing
@@ -144,7 +144,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     let call = words::call(thread).unwrap_or_else(|| "no system call is told".to_owned());
     let says = if thread.is_untold() { UNTOLD } else { function };
-    of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
+    let found = of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), format!("state {}", thread.state))
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
@@ -152,8 +152,15 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm)
-        .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)))
-        .finish()
+        .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)));
+    // A command to a disk may take 30 s, and is tried again (`SD_TIMEOUT` and `SD_MAX_RETRIES`, drivers/scsi/sd.h): two
+    // looks that show the same do not tell that it never ends.
+    let found = if view.is_overdue_by(UNMOUNT_RETRY_MS) {
+        found
+    } else {
+        found.probable("whether the wait ends by itself: too little time has passed")
+    };
+    found.finish()
 }
 
 #[cfg(test)]
@@ -171,6 +178,21 @@ mod tests {
         let mut seen = sample::running();
         block(&mut seen, INIT, "io_schedule");
         assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+    }
+
+    #[test]
+    fn a_disk_that_is_only_busy_has_its_time() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "io_schedule");
+        let told = |seen: &Observation| {
+            let pod = judge(seen).pods.remove(0);
+            (pod.verdict, pod.findings[0].cause.id, pod.findings[0].confidence)
+        };
+        use findings::{Confidence::*, Verdict::*};
+        assert_eq!(told(&seen), (Stuck, "UninterruptibleTask", Proven));
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 20_000, grace_s: 30 });
+        assert_eq!(told(&seen), (Progressing, "UninterruptibleTask", Probable));
     }
 
     #[test]
