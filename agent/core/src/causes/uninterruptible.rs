@@ -18,8 +18,13 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
         |(process, thread): &(&Process, &Thread)| thread.state == 'D' || (process.exits(thread) && thread.waits());
     // A kill may come between the two looks at it, so it is looked at again with or without one.
     let stays = |(process, thread): &(&Process, &Thread)| view.is_steady(process, thread);
+    let ending = blocked.filter(waits).filter(stays).filter(|(process, thread)| process.is_ending(thread));
+    let (at_pipes, others): (Vec<_>, Vec<_>) = ending.partition(|(_, thread)| is_at_pipe(thread));
     let mut found: Vec<Finding> = Vec::new();
-    for (process, thread) in blocked.filter(waits).filter(stays).filter(|(process, thread)| process.is_ending(thread)) {
+    for (process, thread) in others.into_iter().chain(at_pipes) {
+        if is_at_pipe(thread) && found.iter().any(|known| known.cause.id != cause::UNINTERRUPTIBLE_TASK.id) {
+            break;
+        }
         let finding = why(view, process, thread, head, gate);
         match found.iter_mut().find(|known| known.root == finding.root) {
             // The one that proves it tells it.
@@ -31,6 +36,13 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
         }
     }
     found
+}
+
+/// Whether it waits for the lock of a pipe: a task that splices keeps that while it waits itself (`splice_file_to_pipe`,
+/// fs/splice.c), so another one is behind it. For what comes through a pipe a task waits in S.
+pub fn is_at_pipe(thread: &Thread) -> bool {
+    let is_pipe = |wchan: &String| ["pipe_", "anon_pipe_", "fifo_pipe_"].iter().any(|name| wchan.starts_with(name));
+    thread.state == 'D' && thread.wchan.get().is_some_and(is_pipe)
 }
 
 /// Said of a stack that alone would tell what a task waits for.
@@ -168,7 +180,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, INIT, block, causes, container_table, exit_blocked, mount},
+            sample::{self, INIT, block, causes, container_table, exit_blocked, mount, process},
             *,
         },
     };
@@ -243,6 +255,24 @@ mod tests {
         seen.processes[0].threads.push(thread);
         seen.processes[0].thread_count = 2;
         assert_eq!(judge(&seen).pods[0].findings, of_one);
+    }
+
+    /// busybox' `cat` splices: it keeps the lock of its pipe while it waits for the server.
+    #[test]
+    fn who_reads_from_a_task_that_waits_is_no_root() {
+        for function in ["anon_pipe_read", "pipe_read", "pipe_release"] {
+            let mut seen = sample::running();
+            let reader = process(INIT + 1, "grep", 'D', INIT);
+            let init = seen.processes[0].clone();
+            seen.processes.push(Process { mount_ns: init.mount_ns, owner: init.owner, ..reader });
+            seen.cgroups = sample::cgroup(&[INIT, INIT + 1]);
+            block(&mut seen, INIT + 1, function);
+            assert_eq!(causes(&seen), ["UninterruptibleTask"], "{function}: nothing else is known");
+            block(&mut seen, INIT, "request_wait_answer");
+            with_fuse(&mut seen);
+            assert_eq!(causes(&seen), ["FuseServerNotResponding"], "{function}");
+            assert_eq!(judge(&seen).pods[0].findings[0].must_end_too, Some(Vec::new()), "{function}");
+        }
     }
 
     #[test]
