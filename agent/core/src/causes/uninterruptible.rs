@@ -312,6 +312,31 @@ mod tests {
         assert!(text.contains("connections/40/abort") && !text.contains("/mnt/other"), "{text}");
     }
 
+    /// NFS and CIFS write a file to their server when it is closed.
+    #[test]
+    fn a_writer_that_was_killed_flushes_to_its_server() {
+        let told = |fs_types: &[&str]| {
+            let mut seen = sample::running();
+            exit_blocked(&mut seen, INIT, 'D', "folio_wait_bit_common");
+            let mounts = (0_u32..).zip(fs_types).map(|(at, fs_type)| Mount {
+                source: HostPath::from(format!("files:/{at}").as_str()),
+                ..mount(9 + at, &format!("0:{}", 55 + at), &format!("/data/{at}"), fs_type)
+            });
+            let mounts = mounts.chain([mount(20, "8:1", "/etc/hosts", "ext4")]).collect();
+            container_table(&mut seen, mounts);
+            let cause = causes(&seen);
+            (cause[0], judge(&seen).pods[0].findings[0].confidence)
+        };
+        use findings::Confidence::*;
+        assert_eq!(told(&["nfs4"]), ("NfsServerNotResponding", Probable));
+        assert_eq!(told(&["cifs"]), ("FileServerNotResponding", Probable));
+        assert_eq!(told(&["nfs4", "cifs"]), ("UninterruptibleTask", Proven), "either may be it");
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "folio_wait_bit_common");
+        container_table(&mut seen, vec![mount(9, "0:55", "/data", "nfs4"), mount(20, "8:1", "/etc/hosts", "ext4")]);
+        assert_eq!(causes(&seen), ["UninterruptibleTask"], "it reads, from whatever file");
+    }
+
     #[test]
     fn without_the_api_server_it_shows_that_its_pod_is_being_stopped() {
         let mut seen = sample::running();
