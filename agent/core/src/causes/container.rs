@@ -92,8 +92,16 @@ fn lost_exit(
         return None;
     }
     // In CRI-O it is conmon that records the exit.
-    let cause = if is_crio(view) { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
-    let found = of_pod(view, cause, GATE, head)
+    let conmon = view.conmon_of(container);
+    let cause = if is_crio(view) && conmon.is_none() { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
+    let found = of_pod(view, cause, GATE, head);
+    let found = match conmon {
+        Some(conmon) => {
+            found.link(words::process(conmon), format!("{}, it has not recorded the exit", words::state(conmon.state)))
+        }
+        None => found,
+    };
+    let found = found
         .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
         .evidence(format!("/proc/{pid}"), words::gone(view, pid))
@@ -483,6 +491,14 @@ mod tests {
         seen.processes.clear();
         assert_eq!(causes(&seen), ["ConmonGone"]);
         assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable, "nobody looked for it");
+        // OpenShift has conmon in the pod's cgroup.
+        let owner = sample::running().processes[0].owner.clone();
+        seen.processes = vec![Process { owner, ..process(400, "conmon", 'S', 1) }];
+        seen.cgroups = sample::cgroup(&[400]);
+        assert_eq!(causes(&seen), ["RuntimeLostExit"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, findings::Confidence::Probable);
+        assert!(finding.chain.iter().any(|link| link.subject == "pid 400 conmon"), "{finding:?}");
     }
 
     #[test]

@@ -273,14 +273,18 @@ impl<'a> PodView<'a> {
         let init = self.init(container);
         self.read_processes();
         let namespace = init.filter(|p| p.is_in_container()).and_then(|p| p.pid_ns);
-        let is_in_cgroup =
-            |p: &Process| matches!(&p.owner, Owner::Pod { container: Some(id), .. } if *id == container.id);
         let belongs = |p: &&Process| {
             init.is_some_and(|init| init.pid == p.pid)
-                || is_in_cgroup(p)
+                || (is_in_cgroup_of(p, container) && !is_conmon(p))
                 || (namespace.is_some() && p.pid_ns == namespace && p.is_in_container())
         };
         self.with_members(self.seen.processes.iter().filter(belongs).collect())
+    }
+
+    /// The conmon of a container, where CRI-O puts it into the pod's cgroup (`conmon_cgroup = "pod"`): the name of its own
+    /// there has the container's id in it too.
+    pub fn conmon_of(&self, container: &Container) -> Option<&'a Process> {
+        self.seen.processes.iter().find(|p| is_in_cgroup_of(p, container) && is_conmon(p))
     }
 
     /// Whether it was tried to read this process, and failed.
@@ -350,4 +354,13 @@ impl<'a> PodView<'a> {
     pub fn holders(&self, path: &HostPath) -> Option<&'a HolderSearch> {
         self.seen.holders.iter().find(|search| search.mount_point == *path)
     }
+}
+
+fn is_in_cgroup_of(process: &Process, container: &Container) -> bool {
+    matches!(&process.owner, Owner::Pod { container: Some(id), .. } if *id == container.id)
+}
+
+/// It lives outside of the container that it watches over.
+fn is_conmon(process: &Process) -> bool {
+    process.comm.starts_with("conmon") && !process.is_in_container()
 }
