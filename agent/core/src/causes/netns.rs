@@ -179,7 +179,16 @@ mod tests {
         runtime.name = "cri-o".into();
         assert_eq!(causes(&seen), ["NetnsPathMissing"]);
         sandbox(&mut seen).network = network(true, false);
-        assert_eq!(causes(&seen), ["SandboxNotStopped"]);
+        sample::runtime(&mut seen).version = "1.34.1".into();
+        assert_eq!(causes(&seen), ["SandboxNotStopped"], "it calls the plugin once");
+        sample::runtime(&mut seen).version = "1.30.6".into();
+        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable);
+        let unready = ("NetworkReady".into(), "No CNI configuration file in /etc/cni/net.d/.".into());
+        sample::runtime(&mut seen).unready.push(unready);
+        assert_eq!(causes(&seen), ["CniNotInitialized"]);
+        sample::set_phase(&mut seen, "Pending");
+        assert_eq!(causes(&seen), ["PodStartNotFinished"], "it has its network while it starts");
     }
 
     #[test]

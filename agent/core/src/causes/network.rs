@@ -6,8 +6,8 @@ use super::finding_builder::of_node;
 use crate::{
     facts::Facts,
     messages,
-    observation::{Observation, Question, Sandbox},
-    view::UNMOUNT_RETRY_MS,
+    observation::{Observation, Question, RuntimeFacts, Sandbox},
+    view::{KubeletMinor, UNMOUNT_RETRY_MS},
 };
 
 /// Runtimes that fail `StopPodSandbox` before they call a plugin, as long as they have no network
@@ -53,7 +53,21 @@ pub fn has_young_kubelet(seen: &Observation) -> bool {
 
 /// The network of a stopped sandbox is still there.
 pub fn is_left(sandbox: &Sandbox) -> bool {
-    !sandbox.ready && sandbox.network.get().is_some_and(|network| network.pinned)
+    !sandbox.ready && is_pinned(sandbox)
+}
+
+/// The network of a sandbox that is READY may be what keeps it so. CRI-O calls the plugin before it stops anything
+/// (`networkStop`); 1.34 and the last releases of 1.31 to 1.33 do so once only, even when it fails.
+pub fn may_be_first(seen: &Observation, sandbox: &Sandbox) -> bool {
+    // Its minor versions are the kubelet's.
+    let minor = |runtime: &RuntimeFacts| KubeletMinor::parse(&runtime.version).filter(|_| runtime.name == "cri-o");
+    sandbox.ready
+        && is_pinned(sandbox)
+        && seen.runtime.get().and_then(minor).is_some_and(|minor| minor < KubeletMinor(31))
+}
+
+fn is_pinned(sandbox: &Sandbox) -> bool {
+    sandbox.network.get().is_some_and(|network| network.pinned)
 }
 
 /// The runtime's words, when they mean that it refuses to release networks. A plugin that is loaded

@@ -50,8 +50,9 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
         }
     }
     if found.is_empty() {
-        let without = if api_side::may_be_starting(view) { start_not_finished } else { not_stopped };
-        found.push(netns::find(view, sandbox, &head).unwrap_or_else(|| without(view, sandbox, &head)));
+        let starting = || api_side::may_be_starting(view).then(|| start_not_finished(view, sandbox, &head));
+        let known = netns::find(view, sandbox, &head).or_else(starting).or_else(|| tear_down(view, sandbox, &head));
+        found.push(known.unwrap_or_else(|| not_stopped(view, sandbox, &head)));
     }
     found
 }
@@ -85,17 +86,27 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
 /// The runtime removes a network namespace only after CNI DEL has succeeded. What the node's network
 /// holds is told once, of the node.
 fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding> {
-    let network = sandbox.network.get().filter(|_| network::is_left(sandbox) && !network::holds(view.seen, sandbox))?;
+    let may_be_first = network::may_be_first(view.seen, sandbox);
+    let is_left = may_be_first || (network::is_left(sandbox) && !network::holds(view.seen, sandbox));
+    let network = sandbox.network.get().filter(|_| is_left)?;
     let unconfigured = network::is_unconfigured(view.seen);
     let cause = if unconfigured { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
+    let state = if may_be_first {
+        "still there, so CNI DEL may have failed"
+    } else {
+        "still there, so CNI DEL has not succeeded"
+    };
     let mut found = of_pod(view, cause, GATE, head)
-        .blame(format!("network namespace {}", network.path.show()), "still there, so CNI DEL has not succeeded")
+        .blame(format!("network namespace {}", network.path.show()), state)
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name(Placeholder::Sandbox, &sandbox.id)
         .name_if(Placeholder::Path, network.path.as_str())
         .root(&sandbox.id);
     if let Some(message) = network::unready(view.seen) {
         found = found.evidence("CRI Status, condition NetworkReady", message);
+    }
+    if may_be_first {
+        found = found.probable("at what StopPodSandbox fails: the network comes first, and it may as well be released");
     }
     // One StopPodSandbox lasts for two minutes at most (`runtimeRequestTimeout`), and begins two seconds after the
     // deadline at the latest: before that has passed the plugin may only be slow.
