@@ -131,6 +131,9 @@ pub struct PodSandbox {
     /// Nanoseconds since the epoch.
     #[prost(int64, tag = "4")]
     pub created_at: i64,
+    /// What the kubelet wrote: the annotations of the pod.
+    #[prost(map = "string, string", tag = "6")]
+    pub annotations: HashMap<String, String>,
 }
 
 /// Which pod a sandbox belongs to.

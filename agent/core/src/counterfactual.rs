@@ -197,7 +197,10 @@ fn waiting_for(alone: &Observation, candidate: &Candidate, kubelet: KubeletMinor
     let view = PodView::new(&facts, candidate, kubelet);
     let waits = |process: &&Process| {
         let mut threads = process.threads.iter().filter(|thread| thread.waits() && thread.steady);
-        threads.any(|thread| uninterruptible::why(&view, process, thread, &[], finding.gate).root == finding.root)
+        threads.any(|thread| {
+            (process.is_ending(thread) && uninterruptible::is_at_pipe(thread))
+                || uninterruptible::why(&view, process, thread, &[], finding.gate).root == finding.root
+        })
     };
     alone.processes.iter().filter(waits).map(|process| process.pid).collect()
 }

@@ -23,7 +23,7 @@ pub fn cost(view: &PodView) -> Option<ForceCost> {
     // A zombie writes nothing any more; one of its threads may.
     let writes = |process: &&Process| process.state != 'Z' || process.threads.iter().any(|thread| thread.state != 'Z');
     let in_cgroups = view.cgroup_nodes().flat_map(|(_, node)| node.procs.iter().copied());
-    let inits = container::running(view).into_iter().filter_map(|container| container.pid.get().copied());
+    let inits = container::running(view).into_iter().filter_map(|container| view.init(container)).map(|init| init.pid);
     let pids: BTreeSet<u32> = in_cgroups.chain(inits).collect();
     let living: Vec<&Process> = pids.into_iter().filter_map(|pid| view.process(pid)).filter(writes).collect();
     let volumes: Vec<(ForcedVolume, &Mount)> = view

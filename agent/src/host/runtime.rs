@@ -23,6 +23,8 @@ use crate::observation::{
 const POD_UID: &str = "io.kubernetes.pod.uid";
 const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
 const POD_NAME: &str = "io.kubernetes.pod.name";
+/// Annotation of sandboxes: `api`, `file` or `http` (`ConfigSourceAnnotationKey` of the kubelet).
+const CONFIG_SOURCE: &str = "kubernetes.io/config.source";
 
 /// The runtime behind one socket. Its connection serves for a whole look, and is opened by the first
 /// question.
@@ -99,6 +101,10 @@ fn millis(nanos: i64) -> u64 {
     u64::try_from(nanos / 1_000_000).unwrap_or(0)
 }
 
+fn started_ms(answer: &cri_api::ContainerStatusResponse) -> Option<u64> {
+    answer.status.as_ref().map(|status| millis(status.started_at)).filter(|ms| *ms > 0)
+}
+
 fn sandbox(sandbox: cri_api::PodSandbox) -> Option<Sandbox> {
     let metadata = sandbox.metadata?;
     let pod =
@@ -107,6 +113,7 @@ fn sandbox(sandbox: cri_api::PodSandbox) -> Option<Sandbox> {
         pod,
         ready: sandbox.state == cri_api::PodSandboxState::Ready as i32,
         created_ms: millis(sandbox.created_at),
+        is_static: sandbox.annotations.get(CONFIG_SOURCE).is_some_and(|source| source != "api"),
         id: sandbox.id,
         pid: Seen::NotAsked,
         network: Seen::NotAsked,
@@ -140,6 +147,7 @@ fn container(container: cri_api::Container) -> Option<Container> {
         sandbox: container.pod_sandbox_id,
         id: container.id,
         pid: Seen::NotAsked,
+        started_ms: None,
     })
 }
 
@@ -181,7 +189,10 @@ impl Runtime {
         let late = || RpcError::TimedOut(deadline);
         for container in facts.containers.iter_mut().filter(|container| containers.contains(&container.id)) {
             container.pid = match of_containers.remove(&container.id).unwrap_or_else(|| Err(late())) {
-                Ok(answer) => pid_of(&answer.info),
+                Ok(answer) => {
+                    container.started_ms = started_ms(&answer);
+                    pid_of(&answer.info)
+                }
                 Err(RpcError::NotFound) => Seen::Missing,
                 Err(error) => Seen::Failed(self.fault(&error)),
             };
@@ -259,6 +270,26 @@ mod tests {
     fn a_uid_that_is_none_is_left_out() {
         let metadata = cri_api::PodSandboxMetadata { uid: "../../etc".into(), ..Default::default() };
         assert!(sandbox(cri_api::PodSandbox { metadata: Some(metadata), ..Default::default() }).is_none());
+    }
+
+    #[test]
+    fn a_sandbox_tells_where_its_pod_comes_from() {
+        let is_static = |source: Option<&str>| {
+            let uid = "96fb425e-919e-44f9-8b42-b1254a602ba1".into();
+            let annotations = source.map(|source| (CONFIG_SOURCE.to_owned(), source.to_owned())).into_iter().collect();
+            let metadata = Some(cri_api::PodSandboxMetadata { uid, ..Default::default() });
+            sandbox(cri_api::PodSandbox { metadata, annotations, ..Default::default() }).unwrap().is_static
+        };
+        assert_eq!([Some("file"), Some("http"), Some("api"), None].map(is_static), [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_container_that_has_not_started_has_no_time_of_it() {
+        let started = |started_at: i64| {
+            let status = Some(cri_api::ContainerStatus { started_at, ..Default::default() });
+            started_ms(&cri_api::ContainerStatusResponse { status, ..Default::default() })
+        };
+        assert_eq!([1_790_000_000_123_456_789, 0].map(started), [Some(1_790_000_000_123), None]);
     }
 
     /// A runtime that is stopped accepts the connection and never answers.

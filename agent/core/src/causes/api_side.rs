@@ -60,8 +60,13 @@ pub fn is_before_volumes(view: &PodView) -> bool {
 
 /// Pending in the API, where a phase tells anything.
 fn is_pending(view: &PodView) -> bool {
-    let pending = view.api.is_some_and(|pod| pod.phase == "Pending" && !pod.mirror);
-    pending && !view.is_stale() && !view.kubelet.tests_together()
+    may_be_starting(view) && !view.is_stale() && !view.kubelet.tests_together()
+}
+
+/// Whether not all of its containers have started, as far as the API server knows (`getPhase`): then the kubelet may be
+/// at that still.
+pub fn may_be_starting(view: &PodView) -> bool {
+    view.api.is_some_and(|pod| pod.phase == "Pending" && !pod.mirror)
 }
 
 /// Finalizers that keep the object: alone when the kubelet has done its part, else after what is left.

@@ -19,7 +19,7 @@ pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
     let is_left = |device: &&LoopDevice| {
         let uid = device.file.as_path().file_name().and_then(|name| name.to_str()).and_then(PodUid::parse);
         let is_volume = device.file.as_path().components().any(|part| part.as_os_str() == "volumeDevices");
-        is_volume && uid.is_some_and(|uid| !uid.is_static() && !is_known(&uid))
+        is_volume && uid.is_some_and(|uid| !runtime.is_static(&uid) && !is_known(&uid))
     };
     Ok(seen.loops.iter().filter(is_left).map(|device| loop_left(seen, device, None)).collect())
 }

@@ -2,7 +2,9 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{cgroup, finding_builder::of_pod, holder, leftover_shim, pid_namespace, shim, uninterruptible, words};
+use super::{
+    api_side, cgroup, finding_builder::of_pod, holder, leftover_shim, pid_namespace, shim, uninterruptible, words,
+};
 use crate::{
     observation::{CgroupDir, CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -30,8 +32,8 @@ pub fn find(view: &PodView) -> Vec<Finding> {
 fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     let head = words::container(view, container);
     let processes = view.processes_of(container);
-    let init = container.pid.get().and_then(|pid| view.process(*pid));
-    if container.pid.get().is_some_and(|pid| view.is_gone(*pid)) {
+    let init = view.init(container);
+    if view.has_lost_init(container) {
         view.seen.is_settled(Question::ContainerState(container.id.clone()));
     }
     let mut found = Vec::new();
@@ -90,11 +92,19 @@ fn lost_exit(
         return None;
     }
     // In CRI-O it is conmon that records the exit.
-    let cause = if is_crio(view) { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
-    let found = of_pod(view, cause, GATE, head)
+    let conmon = view.conmon_of(container);
+    let cause = if is_crio(view) && conmon.is_none() { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
+    let found = of_pod(view, cause, GATE, head);
+    let found = match conmon {
+        Some(conmon) => {
+            found.link(words::process(conmon), format!("{}, it has not recorded the exit", words::state(conmon.state)))
+        }
+        None => found,
+    };
+    let found = found
         .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
-        .evidence(format!("/proc/{pid}"), "no such process")
+        .evidence(format!("/proc/{pid}"), words::gone(view, pid))
         .name(Placeholder::Container, &container.id)
         .name(Placeholder::Sandbox, &container.sandbox)
         .root(&container.id);
@@ -152,9 +162,10 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     if let Some(guest) = leftover_shim::guest(view, container, head) {
         return Some(guest);
     }
-    // CRI-O's stop loop sends SIGKILL after the grace period, and the kubelet's call ends two minutes later.
+    // CRI-O's stop loop sends SIGKILL after the grace period, and the kubelet's call ends two minutes later. While it
+    // pulls an image for another container it has asked for no stop.
     let is_late = cause::CRIO_STOP_LOOP_STUCK.patience.ms().is_some_and(|ms| view.is_overdue_by(ms));
-    let stop_loop = is_crio(view) && is_late;
+    let stop_loop = is_crio(view) && is_late && !api_side::may_be_starting(view);
     let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
     let mut found =
         of_pod(view, cause, GATE, head).probable("whether a SIGKILL was sent: no process of the container shows one");
@@ -431,14 +442,63 @@ mod tests {
         assert_eq!(causes(&seen), Vec::<&str>::new());
     }
 
+    /// The runtime tells the pid of before until it has handled the exit.
+    #[test]
+    fn another_process_that_has_the_pid_by_now_is_not_the_containers() {
+        let mut seen = sample::running();
+        seen.processes[0] =
+            Process { owner: Owner::Unit("sshd.service".into()), age_ms: 60_000, ..process(INIT, "sshd", 'S', 1) };
+        assert_eq!(causes(&seen), ["RuntimeLostExit"]);
+        let text = serde_json::to_string(&judge(&seen)).unwrap();
+        assert!(text.contains("another process, sshd, which runs for 1m"), "{text}");
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        (api.pods, api.heard.since_ms) = (Vec::new(), Some(sample::NOW - 700_000));
+        assert_eq!(causes(&seen), ["RuntimeLostExit", "ForceDeletedStillRunning"]);
+        let text = serde_json::to_string(&judge(&seen)).unwrap();
+        assert!(!text.contains("kill -9"), "{text}");
+        // It is not called younger by a clock that has been set since, nor where nobody told the time.
+        let mut its = sample::running();
+        its.processes[0].age_ms = 60_000;
+        assert_eq!(causes(&its), ["KillNotAttempted"]);
+        let mut untold = sample::running();
+        untold.processes[0].owner = Owner::Host;
+        assert_eq!(causes(&untold), ["KillNotAttempted"]);
+        (untold.processes[0].age_ms, runtime(&mut untold).containers[0].started_ms) = (60_000, None);
+        assert_eq!(causes(&untold), ["KillNotAttempted"]);
+    }
+
+    #[test]
+    fn the_pause_process_of_another_pod_is_not_the_sandboxs() {
+        let mut seen = sample::running();
+        let other = findings::PodUid::parse("10be21d9-de4c-4473-8f5c-7e484a9962e3").unwrap();
+        let owner = Owner::Pod { uid: other, container: None };
+        let pause = Process { owner, age_ms: 60_000, ..process(310, "java", 'S', SHIM) };
+        seen.processes = vec![pause, process(SHIM, "containerd-shim", 'S', 1)];
+        runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        assert_eq!(causes(&seen), ["SandboxNotStopped"]);
+        let text = serde_json::to_string(&judge(&seen)).unwrap();
+        assert!(!text.contains("kill -9") && !text.contains("java"), "{text}");
+    }
+
     #[test]
     fn cri_o_has_its_own_words_for_it() {
         let mut seen = sample::running();
         sample::with_crio(&mut seen);
         assert_eq!(causes(&seen), ["CrioStopLoopStuck"]);
+        sample::set_phase(&mut seen, "Pending");
+        assert_eq!(causes(&seen), ["KillNotAttempted"], "an image of another container may be pulled");
+        sample::set_phase(&mut seen, "Running");
         seen.processes.clear();
         assert_eq!(causes(&seen), ["ConmonGone"]);
         assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable, "nobody looked for it");
+        // OpenShift has conmon in the pod's cgroup.
+        let owner = sample::running().processes[0].owner.clone();
+        seen.processes = vec![Process { owner, ..process(400, "conmon", 'S', 1) }];
+        seen.cgroups = sample::cgroup(&[400]);
+        assert_eq!(causes(&seen), ["RuntimeLostExit"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, findings::Confidence::Probable);
+        assert!(finding.chain.iter().any(|link| link.subject == "pid 400 conmon"), "{finding:?}");
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub fn of_sub_path(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Findi
 /// Who holds the root file system of a container whose process is gone: the runtime cannot unmount
 /// it and so never sees the container as ended.
 pub fn of_rootfs(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
-    if container.pid.get().is_some_and(|pid| view.is_gone(*pid)) {
+    if view.has_lost_init(container) {
         view.seen.is_settled(Question::RootFileSystem(container.id.clone()));
     }
     let mount = view.kubelet_mounts().iter().find(|mount| mount.is_rootfs_of(&container.id))?;

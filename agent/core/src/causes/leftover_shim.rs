@@ -13,9 +13,9 @@ const GATE: Option<Gate> = Some(Gate::ContainersStopped);
 /// The shim of a container whose processes are all gone: leaked, or of a guest that has died.
 pub fn find(view: &PodView, container: &Container, processes: &[&Process], head: &[Link]) -> Option<Finding> {
     let Seen::Seen(pid) = container.pid else { return None };
-    let is_gone = view.process(pid).is_none() && processes.is_empty() && !view.is_unreadable(pid);
+    let is_gone = view.init(container).is_none() && processes.is_empty() && !view.is_unreadable(pid);
     let sandbox = view.sandboxes.iter().find(|sandbox| sandbox.id == container.sandbox);
-    let pause = sandbox.and_then(|sandbox| sandbox.pid.get()).and_then(|pid| view.process(*pid));
+    let pause = sandbox.and_then(|sandbox| view.pause(sandbox));
     if !is_gone || pause.is_some() {
         return None;
     }
@@ -35,7 +35,7 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
         .link(format!("pid {pid}, init of the container"), "it does not exist any more")
         .blame(words::pid(shim.pid, &shim.comm, shim.state), format!("{}, {what}", words::state(shim.state)))
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
-        .evidence(format!("/proc/{pid}"), "no such process")
+        .evidence(format!("/proc/{pid}"), words::gone(view, pid))
         .evidence(format!("/proc/{}/exe", shim.pid), program)
         .evidence(format!("/proc/{}/cwd", shim.pid), format!("the bundle of sandbox {}", shim.sandbox))
         .evidence(format!("/proc/{}/task/*/children", shim.pid), "none")

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{api_side, finding_builder::of_pod, volume::Left, words};
+use super::{api_side, finding_builder::of_pod, network, volume::Left, words};
 use crate::{
     observation::{HostPath, MountCopy, NetworkNamespace, Question, Sandbox},
     view::{PodView, copies_block},
@@ -16,12 +16,20 @@ pub fn is_open(view: &PodView, sandbox: &Sandbox) -> bool {
     stopped_without(view, sandbox).is_some() || busy(view, sandbox).is_some()
 }
 
+/// Whether the kubelet was started so lately, after a boot, that it may not have come to what the boot has left.
+pub fn is_awaited(view: &PodView) -> bool {
+    network::has_young_kubelet(view.seen)
+        && view.sandboxes.iter().any(|sandbox| stopped_without(view, sandbox).is_some())
+}
+
 /// What is wrong with the pin of a sandbox's network namespace.
 pub fn find(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding> {
     if let Some((network, copy)) = busy(view, sandbox) {
         return Some(is_busy(view, sandbox, network, copy, head));
     }
-    let (network, why) = stopped_without(view, sandbox).or_else(|| ready_without(view, sandbox))?;
+    // A runtime that refuses comes to no plugin (`Remove` of go-cni asks for the `Status` first): the node is told.
+    let stopped = stopped_without(view, sandbox).filter(|_| !network::refuses(view.seen));
+    let (network, why) = stopped.or_else(|| ready_without(view, sandbox))?;
     Some(missing(view, sandbox, network, why, head))
 }
 
@@ -33,11 +41,10 @@ fn network(sandbox: &Sandbox) -> Option<&NetworkNamespace> {
 /// its namespace too, so the pod itself has to show that its sandbox was not: from 1.27 on a phase
 /// of Running becomes terminal, and volumes and cgroup are cleaned up, as soon as the sandboxes are stopped.
 fn stopped_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'static str)> {
-    let network = network(sandbox).filter(|network| network.missing && !sandbox.ready)?;
-    let booted_ms = view.seen.at_ms.saturating_sub(view.seen.uptime_ms);
+    let network = network(sandbox).filter(|_| network::is_lost(view.seen, sandbox))?;
     let is_before = view.is_reported_ended() == Some(false);
     let is_left = Left::of(view).anything() || view.cgroup.is_some();
-    let open = sandbox.created_ms < booted_ms && is_before && is_left && api_side::devices(view).is_none();
+    let open = is_before && is_left && api_side::devices(view).is_none();
     open.then_some((network, "the sandbox is older than this boot"))
 }
 
@@ -89,7 +96,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, NOW, causes, mount_copy, verdict},
+            sample::{self, NOW, causes, mount_copy, node_causes, verdict},
             *,
         },
     };
@@ -124,6 +131,24 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_that_a_boot_has_taken_while_the_network_is_not_up() {
+        let mut seen = after_a_boot();
+        let facts = sample::runtime(&mut seen);
+        facts.unready.push(("NetworkReady".into(), "Network plugin returns error: cni plugin not initialized".into()));
+        assert_eq!(node_causes(&seen), ["NetworkNotReady"]);
+        assert_eq!((causes(&seen), verdict(&seen)), (Vec::new(), findings::Verdict::Stuck));
+        // Its own pod has to be started too, and with a network the kubelet has to come to it.
+        let mut young = after_a_boot();
+        for seen in [&mut seen, &mut young] {
+            let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+            kubelet.age_ms = 20_000;
+            assert_eq!((node_causes(seen), verdict(seen)), (Vec::new(), findings::Verdict::Progressing));
+        }
+        sandbox(&mut seen).network = network(true, false);
+        assert_eq!(node_causes(&seen), ["NetworkNotReady"], "nothing was lost");
+    }
+
+    #[test]
     fn a_missing_namespace_alone_is_the_rule_and_no_cause() {
         let mut seen = after_a_boot();
         sample::set_phase(&mut seen, "Failed");
@@ -153,7 +178,16 @@ mod tests {
         sample::with_crio(&mut seen);
         assert_eq!(causes(&seen), ["NetnsPathMissing"]);
         sandbox(&mut seen).network = network(true, false);
-        assert_eq!(causes(&seen), ["SandboxNotStopped"]);
+        sample::runtime(&mut seen).version = "1.34.1".into();
+        assert_eq!(causes(&seen), ["SandboxNotStopped"], "it calls the plugin once");
+        sample::runtime(&mut seen).version = "1.30.6".into();
+        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable);
+        let unready = ("NetworkReady".into(), "No CNI configuration file in /etc/cni/net.d/.".into());
+        sample::runtime(&mut seen).unready.push(unready);
+        assert_eq!(causes(&seen), ["CniNotInitialized"]);
+        sample::set_phase(&mut seen, "Pending");
+        assert_eq!(causes(&seen), ["PodStartNotFinished"], "it has its network while it starts");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use super::finding_builder::of_node;
 use crate::{
     facts::Facts,
     messages,
-    observation::{Question, Sandbox},
+    observation::{Observation, Question, RuntimeFacts, Sandbox},
+    view::{KubeletMinor, UNMOUNT_RETRY_MS},
 };
 
 /// Runtimes that fail `StopPodSandbox` before they call a plugin, as long as they have no network
@@ -29,12 +30,44 @@ pub fn is_unconfigured(seen: &Facts<'_>) -> bool {
 
 /// Whether the state of the node, and nothing of the pod, keeps this sandbox's network.
 pub fn holds(seen: &Facts<'_>, sandbox: &Sandbox) -> bool {
-    is_left(sandbox) && refusal(seen).is_some()
+    let is_lost = || is_lost(seen, sandbox) && !has_young_kubelet(seen);
+    (is_left(sandbox) || is_lost()) && refuses(seen)
+}
+
+/// Whether the runtime refuses to release networks.
+pub fn refuses(seen: &Facts<'_>) -> bool {
+    refusal(seen).is_some()
+}
+
+/// The network of a stopped sandbox is gone with an earlier boot, whether it was released or not.
+pub fn is_lost(seen: &Observation, sandbox: &Sandbox) -> bool {
+    let booted_ms = seen.at_ms.saturating_sub(seen.uptime_ms);
+    let is_missing = sandbox.network.get().is_some_and(|network| network.missing);
+    is_missing && !sandbox.ready && sandbox.created_ms < booted_ms
+}
+
+/// Whether the kubelet was started so lately that the pod of the network may still be on its way.
+pub fn has_young_kubelet(seen: &Observation) -> bool {
+    seen.node.kubelet.get().is_some_and(|kubelet| kubelet.age_ms < UNMOUNT_RETRY_MS)
 }
 
 /// The network of a stopped sandbox is still there.
 pub fn is_left(sandbox: &Sandbox) -> bool {
-    !sandbox.ready && sandbox.network.get().is_some_and(|network| network.pinned)
+    !sandbox.ready && is_pinned(sandbox)
+}
+
+/// The network of a sandbox that is READY may be what keeps it so. CRI-O calls the plugin before it stops anything
+/// (`networkStop`); 1.34 and the last releases of 1.31 to 1.33 do so once only, even when it fails.
+pub fn may_be_first(seen: &Observation, sandbox: &Sandbox) -> bool {
+    // Its minor versions are the kubelet's.
+    let minor = |runtime: &RuntimeFacts| KubeletMinor::parse(&runtime.version).filter(|_| runtime.name == "cri-o");
+    sandbox.ready
+        && is_pinned(sandbox)
+        && seen.runtime.get().and_then(minor).is_some_and(|minor| minor < KubeletMinor(31))
+}
+
+fn is_pinned(sandbox: &Sandbox) -> bool {
+    sandbox.network.get().is_some_and(|network| network.pinned)
 }
 
 /// The runtime's words, when they mean that it refuses to release networks. A plugin that is loaded
@@ -47,7 +80,9 @@ fn refusal<'a>(seen: &'a Facts<'_>) -> Option<&'a str> {
 /// The state of the node, when it holds any sandbox of a pod that should be gone.
 pub fn not_ready(seen: &Facts<'_>) -> Option<Finding> {
     let runtime = seen.runtime.get()?;
-    let mut held = runtime.sandboxes.iter().filter(|sandbox| holds(seen, sandbox)).peekable();
+    // Pods that run again have sandboxes of before a boot too.
+    let is_held = |sandbox: &&Sandbox| seen.looked_into.contains(&sandbox.pod.uid) && holds(seen, sandbox);
+    let mut held = runtime.sandboxes.iter().filter(is_held).peekable();
     held.peek()?;
     let message = refusal(seen)?;
     let cause = &cause::NETWORK_NOT_READY;
@@ -56,7 +91,8 @@ pub fn not_ready(seen: &Facts<'_>) -> Option<Finding> {
         .evidence("CRI Status, condition NetworkReady", format!("false, {message}"));
     for sandbox in held.take(MAX_NAMED) {
         let path = sandbox.network.get().map(|network| network.path.show()).unwrap_or_default();
-        found = found.evidence(format!("sandbox {} of pod {}", sandbox.id, sandbox.pod), format!("{path} is left"));
+        let says = if is_left(sandbox) { "is left" } else { "is gone with an earlier boot" };
+        found = found.evidence(format!("sandbox {} of pod {}", sandbox.id, sandbox.pod), format!("{path} {says}"));
     }
     Some(found.finish())
 }

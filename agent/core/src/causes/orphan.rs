@@ -2,9 +2,9 @@
 
 use findings::{Cause, Finding, FindingBuilder, Gate, Placeholder, cause};
 
-use super::{container, csi, finding_builder::of_pod, stray, tries, words};
+use super::{container, csi, finding_builder::of_pod, kill, stray, tries, words};
 use crate::{
-    observation::{Container, ContainerState, HostPath, PodDir, Process, Seen, SubPath, VolData, VolumeDir},
+    observation::{Container, ContainerState, HostPath, PodDir, Seen, SubPath, VolData, VolumeDir},
     view::{KubeletMinor, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
 
@@ -13,7 +13,7 @@ use crate::{
 pub fn still_running(view: &PodView) -> Option<Finding> {
     let container = container::running(view).into_iter().next().filter(|_| view.why == Why::NotInApi)?;
     let cause = &cause::FORCE_DELETED_STILL_RUNNING;
-    let init = container.pid.get().and_then(|pid| view.process(*pid));
+    let init = view.init(container).and_then(|init| kill::may_be_killed(view, init.id(), &init.comm));
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
     let found = of_pod(view, cause, Some(Gate::ContainersStopped), &words::container(view, container))
         .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
@@ -26,11 +26,8 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
         .root(view.uid());
     // Nobody is told to cut the grace period of a database short.
     let is_over = view.overdue_ms().is_some() && view.is_overdue_by(RETRY_WINDOW_MS);
-    let found = if is_over {
-        found.name_if(Placeholder::Pid, init.map(Process::id))
-    } else {
-        found.probable("that its grace period is over")
-    };
+    let found =
+        if is_over { found.name_if(Placeholder::Pid, init) } else { found.probable("that its grace period is over") };
     Some(found.finish())
 }
 
@@ -295,6 +292,9 @@ mod tests {
         forgotten(&mut seen, 700_000);
         let long_ago = "it was forgotten longer ago than that".to_owned();
         assert_eq!(told(&seen), (Stuck, Proven, true, long_ago.clone()));
+        let mut needed = seen.clone();
+        needed.processes[0].comm = "containerd-shim".into();
+        assert_eq!(told(&needed), (Stuck, Proven, false, long_ago.clone()), "nobody is told to kill that");
         // It was gone already when the agent began to listen.
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.heard.forgotten.clear();

@@ -2,10 +2,12 @@
 
 use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
-use super::{finding_builder::of_pod, kill::is_shim, netns, network, pid_namespace, shim, uninterruptible, words};
+use super::{
+    api_side, finding_builder::of_pod, kill::is_shim, netns, network, pid_namespace, shim, uninterruptible, words,
+};
 use crate::{
     observation::{Container, ContainerState, Process, Sandbox},
-    view::PodView,
+    view::{PodView, UNMOUNT_RETRY_MS},
 };
 
 const GATE: Option<Gate> = Some(Gate::SandboxStopped);
@@ -37,7 +39,7 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
     if !sandbox.ready {
         return netns::find(view, sandbox, &head).or_else(|| tear_down(view, sandbox, &head)).into_iter().collect();
     }
-    let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
+    let pause = view.pause(sandbox);
     let mut found: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
     if found.is_empty() {
         let processes = view.processes();
@@ -48,13 +50,26 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
         }
     }
     if found.is_empty() {
-        found.push(netns::find(view, sandbox, &head).unwrap_or_else(|| not_stopped(view, sandbox, &head)));
+        let starting = || api_side::may_be_starting(view).then(|| start_not_finished(view, sandbox, &head));
+        let known = netns::find(view, sandbox, &head).or_else(starting).or_else(|| tear_down(view, sandbox, &head));
+        found.push(known.unwrap_or_else(|| not_stopped(view, sandbox, &head)));
     }
     found
 }
 
+/// `SyncPod` goes on when its pod is deleted (`WithoutCancel` in the kubelet's `SyncPod`), and `PullImage` has no deadline.
+fn start_not_finished(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
+    of_pod(view, &cause::POD_START_NOT_FINISHED, GATE, head)
+        .probable("whether the kubelet still starts the pod or fails to stop it: its Events tell")
+        .blame("the kubelet", "may still pull an image for it, and stops nothing before that has ended")
+        .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY, and no container of the pod is RUNNING")
+        .evidence("status.phase", "Pending: not all of its containers have started")
+        .root(view.uid())
+        .finish()
+}
+
 fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
-    let pause = sandbox.pid.get().and_then(|pid| view.process(*pid));
+    let pause = view.pause(sandbox);
     let parent = pause.and_then(|pause| view.parent(pause));
     let subject = pause.map_or_else(|| "its pause process".into(), words::process);
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
@@ -71,17 +86,32 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
 /// The runtime removes a network namespace only after CNI DEL has succeeded. What the node's network
 /// holds is told once, of the node.
 fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding> {
-    let network = sandbox.network.get().filter(|_| network::is_left(sandbox) && !network::holds(view.seen, sandbox))?;
+    let may_be_first = network::may_be_first(view.seen, sandbox);
+    let is_left = may_be_first || (network::is_left(sandbox) && !network::holds(view.seen, sandbox));
+    let network = sandbox.network.get().filter(|_| is_left)?;
     let unconfigured = network::is_unconfigured(view.seen);
     let cause = if unconfigured { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
+    let state = if may_be_first {
+        "still there, so CNI DEL may have failed"
+    } else {
+        "still there, so CNI DEL has not succeeded"
+    };
     let mut found = of_pod(view, cause, GATE, head)
-        .blame(format!("network namespace {}", network.path.show()), "still there, so CNI DEL has not succeeded")
+        .blame(format!("network namespace {}", network.path.show()), state)
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name(Placeholder::Sandbox, &sandbox.id)
         .name_if(Placeholder::Path, network.path.as_str())
         .root(&sandbox.id);
     if let Some(message) = network::unready(view.seen) {
         found = found.evidence("CRI Status, condition NetworkReady", message);
+    }
+    if may_be_first {
+        found = found.probable("at what StopPodSandbox fails: the network comes first, and it may as well be released");
+    }
+    // One StopPodSandbox lasts for two minutes at most (`runtimeRequestTimeout`), and begins two seconds after the
+    // deadline at the latest: before that has passed the plugin may only be slow.
+    if !view.is_overdue_by(UNMOUNT_RETRY_MS) {
+        found = found.probable("whether the plugin fails or is only slow: the kubelet's first call may still last");
     }
     // containerd stops the containers of a sandbox first, and comes no further when that fails (`stopPodSandbox`).
     if unknown(view).any(|container| container.sandbox == sandbox.id) {
@@ -136,6 +166,17 @@ mod tests {
         facts.sandboxes[0].ready = false;
         facts.sandboxes[0].network = Seen::Seen(network);
         assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        let told = |seen: &Observation| {
+            let pod = crate::gates::judge(seen).pods.remove(0);
+            (pod.verdict, pod.findings[0].confidence, pod.gone_because.contains("tries again"))
+        };
+        use findings::{Confidence::*, Verdict::*};
+        assert_eq!(told(&seen), (Stuck, Proven, false));
+        // A node is drained, and its plugins are slow.
+        let mut slow = seen.clone();
+        let Seen::Seen(api) = &mut slow.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 20_000, grace_s: 30 });
+        assert_eq!(told(&slow), (Progressing, Probable, false), "one call may last for two minutes");
         let mut stopped = seen.clone();
         let Seen::Seen(kubelet) = &mut stopped.node.kubelet else { unreachable!() };
         kubelet.state = 'T';
@@ -162,6 +203,23 @@ mod tests {
         assert_eq!(confidence(&seen), findings::Confidence::Probable);
         runtime(&mut seen).containers[0].state = ContainerState::Exited;
         assert_eq!(confidence(&seen), findings::Confidence::Proven);
+    }
+
+    #[test]
+    fn a_pod_that_was_deleted_while_an_image_was_pulled() {
+        let mut seen = sample::running();
+        sample::set_phase(&mut seen, "Pending");
+        seen.processes = vec![process(310, "pause", 'S', SHIM), process(SHIM, "containerd-shim", 'S', 1)];
+        runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        for containers in [1, 0] {
+            runtime(&mut seen).containers.truncate(containers);
+            assert_eq!(causes(&seen), ["PodStartNotFinished"], "{containers} init containers have ended");
+            assert_eq!(sample::verdict(&seen), findings::Verdict::CannotTell);
+            let steps = &crate::gates::judge(&seen).pods[0].findings[0].remedy.steps;
+            let commands: Vec<&String> = steps.iter().filter_map(|step| step.command.as_ref()).collect();
+            let is_harmful = |command: &&&String| command.contains("restart") || command.contains("kill");
+            assert!(!commands.iter().any(|command| is_harmful(&command)), "{commands:?}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{
 /// runtime only, and kills it beside the new one (`HandlePodCleanups`).
 pub fn find(seen: &Observation) -> Vec<Finding> {
     let Some(runtime) = seen.runtime.get() else { return Vec::new() };
-    let running = |c: &&Container| c.state == ContainerState::Running && c.pod.uid.is_static();
+    let running = |c: &&Container| c.state == ContainerState::Running && runtime.is_static(&c.pod.uid);
     let running: Vec<&Container> = runtime.containers.iter().filter(running).collect();
     let is_older = |one: &Container, other: &Container| {
         one.pod.uid != other.pod.uid

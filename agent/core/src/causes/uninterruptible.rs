@@ -6,15 +6,20 @@ use findings::{Confidence, Finding, Gate, Link, Placeholder, cause};
 use super::{finding_builder::of_pod, fuse, nfs, waited_for, words};
 use crate::{
     observation::{Mount, Process, Thread},
-    view::PodView,
+    view::{PodView, UNMOUNT_RETRY_MS},
 };
 
 /// The causes behind the tasks among `processes` that should end and wait; tasks that wait for the same thing
 /// give one finding, told by the first of them.
 pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<Gate>) -> Vec<Finding> {
     let blocked = processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (*process, thread)));
+    let ending = blocked.filter(|(process, thread)| hangs(view, process, thread));
+    let (at_pipes, others): (Vec<_>, Vec<_>) = ending.partition(|(_, thread)| is_at_pipe(thread));
     let mut found: Vec<Finding> = Vec::new();
-    for (process, thread) in blocked.filter(|(process, thread)| hangs(view, process, thread)) {
+    for (process, thread) in others.into_iter().chain(at_pipes) {
+        if is_at_pipe(thread) && found.iter().any(|known| known.cause.id != cause::UNINTERRUPTIBLE_TASK.id) {
+            break;
+        }
         let finding = why(view, process, thread, head, gate);
         match found.iter_mut().find(|known| known.root == finding.root) {
             // The one that proves it tells it.
@@ -34,6 +39,13 @@ pub fn hangs(view: &PodView, process: &Process, thread: &Thread) -> bool {
     let waits = thread.state == 'D' || (process.exits(thread) && thread.waits());
     // A kill may come between the two looks at it, so it is looked at again with or without one.
     waits && view.is_steady(process, thread) && process.is_ending(thread)
+}
+
+/// Whether it waits for the lock of a pipe: a task that splices keeps that while it waits itself (`splice_file_to_pipe`,
+/// fs/splice.c), so another one is behind it. For what comes through a pipe a task waits in S.
+pub fn is_at_pipe(thread: &Thread) -> bool {
+    let is_pipe = |wchan: &String| ["pipe_", "anon_pipe_", "fifo_pipe_"].iter().any(|name| wchan.starts_with(name));
+    thread.state == 'D' && thread.wchan.get().is_some_and(is_pipe)
 }
 
 /// Said of a stack that alone would tell what a task waits for.
@@ -147,7 +159,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     let call = words::call(thread).unwrap_or_else(|| "no system call is told".to_owned());
     let says = if thread.is_untold() { UNTOLD } else { function };
-    of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
+    let found = of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), format!("state {}", thread.state))
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
@@ -155,8 +167,15 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm)
-        .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)))
-        .finish()
+        .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)));
+    // A command to a disk may take 30 s, and is tried again (`SD_TIMEOUT` and `SD_MAX_RETRIES`, drivers/scsi/sd.h): two
+    // looks that show the same do not tell that it never ends.
+    let found = if view.is_overdue_by(UNMOUNT_RETRY_MS) {
+        found
+    } else {
+        found.probable("whether the wait ends by itself: too little time has passed")
+    };
+    found.finish()
 }
 
 #[cfg(test)]
@@ -164,7 +183,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, INIT, block, causes, container_table, exit_blocked, mount},
+            sample::{self, INIT, block, causes, container_table, exit_blocked, mount, process},
             *,
         },
     };
@@ -174,6 +193,21 @@ mod tests {
         let mut seen = sample::running();
         block(&mut seen, INIT, "io_schedule");
         assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+    }
+
+    #[test]
+    fn a_disk_that_is_only_busy_has_its_time() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "io_schedule");
+        let told = |seen: &Observation| {
+            let pod = judge(seen).pods.remove(0);
+            (pod.verdict, pod.findings[0].cause.id, pod.findings[0].confidence)
+        };
+        use findings::{Confidence::*, Verdict::*};
+        assert_eq!(told(&seen), (Stuck, "UninterruptibleTask", Proven));
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 20_000, grace_s: 30 });
+        assert_eq!(told(&seen), (Progressing, "UninterruptibleTask", Probable));
     }
 
     #[test]
@@ -226,6 +260,24 @@ mod tests {
         assert_eq!(judge(&seen).pods[0].findings, of_one);
     }
 
+    /// busybox' `cat` splices: it keeps the lock of its pipe while it waits for the server.
+    #[test]
+    fn who_reads_from_a_task_that_waits_is_no_root() {
+        for function in ["anon_pipe_read", "pipe_read", "pipe_release"] {
+            let mut seen = sample::running();
+            let reader = process(INIT + 1, "grep", 'D', INIT);
+            let init = seen.processes[0].clone();
+            seen.processes.push(Process { mount_ns: init.mount_ns, owner: init.owner, ..reader });
+            seen.cgroups = sample::cgroup(&[INIT, INIT + 1]);
+            block(&mut seen, INIT + 1, function);
+            assert_eq!(causes(&seen), ["UninterruptibleTask"], "{function}: nothing else is known");
+            block(&mut seen, INIT, "request_wait_answer");
+            with_fuse(&mut seen);
+            assert_eq!(causes(&seen), ["FuseServerNotResponding"], "{function}");
+            assert_eq!(judge(&seen).pods[0].findings[0].must_end_too, Some(Vec::new()), "{function}");
+        }
+    }
+
     #[test]
     fn a_thread_that_exits_alone_counts_too() {
         let mut seen = sample::running();
@@ -261,6 +313,31 @@ mod tests {
             Some(OpenFile { fd: 3, path: HostPath::from("/mnt/other/x"), mount_id: Some(10) });
         let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
         assert!(text.contains("connections/40/abort") && !text.contains("/mnt/other"), "{text}");
+    }
+
+    /// NFS and CIFS write a file to their server when it is closed.
+    #[test]
+    fn a_writer_that_was_killed_flushes_to_its_server() {
+        let told = |fs_types: &[&str]| {
+            let mut seen = sample::running();
+            exit_blocked(&mut seen, INIT, 'D', "folio_wait_bit_common");
+            let mounts = (0_u32..).zip(fs_types).map(|(at, fs_type)| Mount {
+                source: HostPath::from(format!("files:/{at}").as_str()),
+                ..mount(9 + at, &format!("0:{}", 55 + at), &format!("/data/{at}"), fs_type)
+            });
+            let mounts = mounts.chain([mount(20, "8:1", "/etc/hosts", "ext4")]).collect();
+            container_table(&mut seen, mounts);
+            let cause = causes(&seen);
+            (cause[0], judge(&seen).pods[0].findings[0].confidence)
+        };
+        use findings::Confidence::*;
+        assert_eq!(told(&["nfs4"]), ("NfsServerNotResponding", Probable));
+        assert_eq!(told(&["cifs"]), ("FileServerNotResponding", Probable));
+        assert_eq!(told(&["nfs4", "cifs"]), ("UninterruptibleTask", Proven), "either may be it");
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "folio_wait_bit_common");
+        container_table(&mut seen, vec![mount(9, "0:55", "/data", "nfs4"), mount(20, "8:1", "/etc/hosts", "ext4")]);
+        assert_eq!(causes(&seen), ["UninterruptibleTask"], "it reads, from whatever file");
     }
 
     #[test]

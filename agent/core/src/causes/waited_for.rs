@@ -4,7 +4,7 @@
 use findings::{Finding, Gate, Link};
 
 use super::{
-    block_device, file_server, frozen_file_system, fuse,
+    block_device, file_server, frozen_file_system, fuse, nfs,
     waiting::{Sure, Waiting},
 };
 use crate::{
@@ -62,11 +62,30 @@ fn among(view: &PodView, waiting: &Waiting, known: Option<Known>, mounts: &[&Mou
             )
         }
         Subsystem::Memory => None,
+        Subsystem::Page if process.exits(thread) => {
+            candidates.retain(|mount| mount.needs_server());
+            let [mount] = candidates.as_slice() else { return None };
+            flushes(view, waiting, mount)
+        }
         Subsystem::Freeze | Subsystem::Journal(_) | Subsystem::Device | Subsystem::Page | Subsystem::Writeback => {
             let [mount] = candidates.as_slice() else { return None };
             if mount.needs_server() { None } else { on_device(view, waiting, subsystem, mount, Sure::Perhaps) }
         }
     }
+}
+
+/// On its way out a task waits for pages where it closes a file that it has written: NFS and CIFS send it to their server
+/// then and wait (`nfs4_file_flush` in fs/nfs/nfs4file.c, `cifs_flush` in fs/smb/client/file.c); a local file system
+/// waits only where the file is removed with that.
+fn flushes(view: &PodView, waiting: &Waiting, mount: &Mount) -> Option<Finding> {
+    let Waiting { process, thread, head, gate, .. } = waiting;
+    let mut finding = match mount.fs_type.as_str() {
+        _ if mount.is_nfs() => nfs::not_responding(view, &[mount], thread, process, head, *gate),
+        "cifs" | "smb3" => file_server::not_responding(view, waiting, &[mount]),
+        _ => return None,
+    };
+    finding.doubt("which file it closes, and whether the server is only slow");
+    Some(finding)
 }
 
 /// virtiofs waits in the functions of FUSE, and its server is the machine that runs this one.

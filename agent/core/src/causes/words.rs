@@ -29,6 +29,13 @@ pub fn pid(pid: u32, comm: &str, state: char) -> Subject {
     Subject::new(format!("pid {pid} {}", clean(comm, 32)), Thing::process(pid, comm, state))
 }
 
+/// What there is of a pid whose process is gone: nothing, or one that has it by chance.
+pub fn gone(view: &PodView, pid: u32) -> String {
+    let told =
+        |other: &Process| format!("another process, {}, which runs {}", clean(&other.comm, 32), since(other.age_ms));
+    view.process(pid).map_or_else(|| "no such process".to_owned(), told)
+}
+
 /// `D (uninterruptible) in request_wait_answer, SIGKILL pending`.
 pub fn waiting(process: &Process, thread: &Thread) -> String {
     let mut words = state(thread.state).to_owned();

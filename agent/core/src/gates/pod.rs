@@ -4,7 +4,7 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 
 use super::missing_rights::Lacking;
 use crate::{
-    causes::{api_side, cgroup, container, csi, network, orphan, sandbox, uninterruptible, volume, words},
+    causes::{api_side, cgroup, container, csi, netns, network, orphan, sandbox, uninterruptible, volume, words},
     force,
     observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -117,7 +117,9 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
         Some(GateState::Unknown) => Verdict::CannotTell,
         // The kubelet tries again within this time; what is seen may be gone with its next try.
         Some(_) if !view.is_overdue_by(RETRY_WINDOW_MS) => Verdict::Progressing,
-        Some(_) if container::is_granted(findings) || csi::is_awaited(findings) => Verdict::Progressing,
+        Some(_) if container::is_granted(findings) || csi::is_awaited(findings) || netns::is_awaited(view) => {
+            Verdict::Progressing
+        }
         Some(_) if proven => Verdict::Stuck,
         // What is only probable gets the time of the slowest retry.
         Some(_) if !view.is_overdue_by(UNMOUNT_RETRY_MS) => Verdict::Progressing,
@@ -151,13 +153,13 @@ fn gone_because(view: &PodView) -> String {
     }
 }
 
-/// When the kubelet tries again, where it is only waited for that. A container's stop has no such time:
-/// one call may last for the grace period and two more minutes.
+/// When the kubelet tries again, where it is only waited for that. The stop of a container or a sandbox has no such
+/// time: one call may last for the grace period and two more minutes.
 fn next_try(view: &PodView, verdict: Verdict, gate: Option<Gate>) -> Option<String> {
     let pause_ms = match gate? {
-        Gate::ContainersStopped | Gate::ObjectRemoved => return None,
+        Gate::ContainersStopped | Gate::SandboxStopped | Gate::ObjectRemoved => return None,
         Gate::VolumesUnmounted => UNMOUNT_RETRY_MS,
-        Gate::SandboxStopped | Gate::DevicesUnprepared | Gate::CgroupRemoved | Gate::StatusReported => RETRY_WINDOW_MS,
+        Gate::DevicesUnprepared | Gate::CgroupRemoved | Gate::StatusReported => RETRY_WINDOW_MS,
     };
     let waits = verdict == Verdict::Progressing && view.overdue_ms().is_some_and(|overdue| overdue >= 0);
     waits.then(|| format!("the kubelet tries again within {}", findings::duration(pause_ms / 1000)))

@@ -349,6 +349,17 @@ fn a_static_pod_is_not_taken_for_a_force_deleted_one() {
     assert_eq!(judge(&seen).pods, []);
 }
 
+/// Its manifest sets a `metadata.uid`, which the kubelet keeps (`applyDefaults`), and its mirror could not be made.
+#[test]
+fn a_static_pod_with_a_uid_of_its_own_is_not_taken_for_a_force_deleted_one() {
+    let mut seen = sample::running();
+    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    api.pods.clear();
+    assert_eq!(sample::causes(&seen), ["ForceDeletedStillRunning"]);
+    sample::runtime(&mut seen).sandboxes[0].is_static = true;
+    assert_eq!(judge(&seen).pods, []);
+}
+
 #[test]
 fn one_root_of_two_pods_is_told_by_the_node() {
     let mut seen = sample::mounted("ext4");

@@ -1,6 +1,6 @@
 //! What the container runtime says.
 
-use findings::PodRef;
+use findings::{PodRef, PodUid};
 use serde::{Deserialize, Serialize};
 
 use super::{CgroupDriver, HostPath, Seen};
@@ -22,6 +22,14 @@ pub struct RuntimeFacts {
     pub containers: Vec<Container>,
 }
 
+impl RuntimeFacts {
+    /// Whether it is a static pod's uid, which the API server need not know. A manifest may set a `metadata.uid`, which
+    /// the kubelet keeps (`applyDefaults` in its `config/common.go`): then only the sandbox tells.
+    pub fn is_static(&self, uid: &PodUid) -> bool {
+        uid.is_static() || self.sandboxes.iter().any(|sandbox| sandbox.is_static && sandbox.pod.uid == *uid)
+    }
+}
+
 /// One pod sandbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sandbox {
@@ -35,6 +43,9 @@ pub struct Sandbox {
     pub created_ms: u64,
     /// The pid of its pause process, 0 when it has none.
     pub pid: Seen<u32>,
+    /// Whether its pod comes from a file or a URL of the kubelet's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_static: bool,
     /// The network namespace the runtime made for it, `Missing` for a pod on the host's network.
     pub network: Seen<NetworkNamespace>,
 }
@@ -74,6 +85,9 @@ pub struct Container {
     pub pre_stop: bool,
     /// The pid of its init, 0 when it has none.
     pub pid: Seen<u32>,
+    /// Milliseconds since the epoch when it was started; it comes with the pid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<u64>,
 }
 
 /// `runtime.v1.ContainerState`.

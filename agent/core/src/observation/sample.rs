@@ -140,13 +140,15 @@ pub fn running() -> Observation {
         grace_s: Some(30),
         pre_stop: false,
         pid: Seen::Seen(INIT),
+        started_ms: Some(NOW - 7_200_000),
     };
     let sandbox = Sandbox {
         id: SANDBOX.into(),
         pod: pod(),
         ready: true,
-        created_ms: NOW - 90_000_000,
+        created_ms: NOW - 7_200_000,
         pid: Seen::Seen(310),
+        is_static: false,
         network: Seen::Missing,
     };
     let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };

@@ -60,7 +60,9 @@ pub(crate) fn candidates_by(seen: &Facts<'_>) -> Vec<Candidate> {
                 .iter()
                 .filter_map(|pod| Some(Candidate { pod: pod.to_ref(), why: Why::DeletionRequested(pod.deletion?) }));
             let known = |uid: &PodUid| api.pods.iter().any(|pod| pod.uid == *uid);
-            let unknown = local.into_iter().filter(|(uid, _)| !known(uid) && !uid.is_static());
+            let is_static =
+                |uid: &PodUid| uid.is_static() || seen.runtime.get().is_some_and(|runtime| runtime.is_static(uid));
+            let unknown = local.into_iter().filter(|(uid, _)| !known(uid) && !is_static(uid));
             let forgotten = |pod: PodRef| match &api.stale {
                 None => Some(Candidate { pod, why: Why::NotInApi }),
                 Some(_) => without_api(seen, pod),
@@ -148,7 +150,8 @@ fn without_api(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
 /// Static pods beside which another one of their name runs already: they should be gone (`HandlePodCleanups`).
 fn superseded(seen: &Observation) -> Vec<PodRef> {
     let Some(runtime) = seen.runtime.get() else { return Vec::new() };
-    let running = |container: &&Container| container.state == ContainerState::Running && container.pod.uid.is_static();
+    let running =
+        |container: &&Container| container.state == ContainerState::Running && runtime.is_static(&container.pod.uid);
     let running: Vec<&Container> = runtime.containers.iter().filter(running).collect();
     let is_newer = |one: &Container, other: &Container| {
         one.pod.uid != other.pod.uid

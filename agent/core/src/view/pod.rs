@@ -13,6 +13,11 @@ pub const RETRY_WINDOW_MS: u64 = 15_000;
 /// The longest pause between two tries to unmount (`nestedpendingoperations`): 2 min 2 s.
 pub const UNMOUNT_RETRY_MS: u64 = 122_000;
 
+/// How long a sandbox may take to start: twice the kubelet's `runtimeRequestTimeout` (`RunPodSandbox` of its CRI client).
+const RUN_SANDBOX_MS: u64 = 240_000;
+/// An init begins before its container counts as started. Whatever the clock is corrected by is less.
+const CLOCK_MS: u64 = 10_000;
+
 /// How far the API server's clock is ahead of the node's. It is known to the second only, so less than two is nothing.
 pub fn server_ahead_ms(seen: &Observation) -> i64 {
     let told = seen.api.get().and_then(|api| api.heard.server_ahead_ms);
@@ -179,8 +184,9 @@ impl<'a> PodView<'a> {
     /// The pids of the pod's cgroups and of its containers and sandboxes, each looked at with all its threads.
     fn read_processes(&self) -> BTreeSet<u32> {
         let mut pids: BTreeSet<u32> = self.cgroup_nodes().flat_map(|(_, node)| node.procs.iter().copied()).collect();
-        let inits = self.containers.iter().filter_map(|container| container.pid.get());
-        pids.extend(inits.chain(self.sandboxes.iter().filter_map(|sandbox| sandbox.pid.get())));
+        let inits = self.containers.iter().filter_map(|container| self.init(container));
+        let pauses = self.sandboxes.iter().filter_map(|sandbox| self.pause(sandbox));
+        pids.extend(inits.chain(pauses).map(|process| process.pid));
         if self.seen.is_recording() {
             pids.iter().for_each(|pid| _ = self.process(*pid));
         }
@@ -201,9 +207,34 @@ impl<'a> PodView<'a> {
         self.seen.process(pid)
     }
 
-    /// Whether it is known that there is no such process.
-    pub fn is_gone(&self, pid: u32) -> bool {
-        self.is_read(pid, Depth::Threads) && self.seen.process(pid).is_none()
+    /// The init of a container.
+    pub fn init(&self, container: &Container) -> Option<&'a Process> {
+        let process = self.process(*container.pid.get()?)?;
+        let is_stranger = container.started_ms.is_some_and(|started_ms| self.is_stranger(process, started_ms));
+        (!is_stranger).then_some(process)
+    }
+
+    /// Whether it is known that the init of a container is gone.
+    pub fn has_lost_init(&self, container: &Container) -> bool {
+        container.pid.get().is_some_and(|pid| self.is_read(*pid, Depth::Threads)) && self.init(container).is_none()
+    }
+
+    /// The pause process of a sandbox.
+    pub fn pause(&self, sandbox: &Sandbox) -> Option<&'a Process> {
+        let process = self.process(*sandbox.pid.get()?)?;
+        (!self.is_stranger(process, sandbox.created_ms + RUN_SANDBOX_MS)).then_some(process)
+    }
+
+    /// Whether a process has its pid by chance, because the one that began until then is gone: the runtime tells the pid
+    /// of that until it has handled its exit. What is in the pod's cgroup is the pod's, whatever the clock says, which
+    /// may have been set since.
+    fn is_stranger(&self, process: &Process, since_ms: u64) -> bool {
+        let may_be_its = match &process.owner {
+            Owner::Pod { uid, .. } => uid == self.uid(),
+            Owner::Unknown => true,
+            Owner::Unit(_) | Owner::Host => false,
+        };
+        !may_be_its && self.seen.at_ms.saturating_sub(process.age_ms) > since_ms + CLOCK_MS
     }
 
     /// The parent of a process, with those of its threads that are in D.
@@ -239,17 +270,21 @@ impl<'a> PodView<'a> {
 
     /// The processes of one container: its init's pid namespace, or its cgroup.
     pub fn processes_of(&self, container: &Container) -> Vec<&'a Process> {
-        let init = container.pid.get().copied();
+        let init = self.init(container);
         self.read_processes();
-        let namespace = init.and_then(|pid| self.process(pid)).filter(|p| p.is_in_container()).and_then(|p| p.pid_ns);
-        let is_in_cgroup =
-            |p: &Process| matches!(&p.owner, Owner::Pod { container: Some(id), .. } if *id == container.id);
+        let namespace = init.filter(|p| p.is_in_container()).and_then(|p| p.pid_ns);
         let belongs = |p: &&Process| {
-            Some(p.pid) == init
-                || is_in_cgroup(p)
+            init.is_some_and(|init| init.pid == p.pid)
+                || (is_in_cgroup_of(p, container) && !is_conmon(p))
                 || (namespace.is_some() && p.pid_ns == namespace && p.is_in_container())
         };
         self.with_members(self.seen.processes.iter().filter(belongs).collect())
+    }
+
+    /// The conmon of a container, where CRI-O puts it into the pod's cgroup (`conmon_cgroup = "pod"`): the name of its own
+    /// there has the container's id in it too.
+    pub fn conmon_of(&self, container: &Container) -> Option<&'a Process> {
+        self.seen.processes.iter().find(|p| is_in_cgroup_of(p, container) && is_conmon(p))
     }
 
     /// Whether it was tried to read this process, and failed.
@@ -319,4 +354,13 @@ impl<'a> PodView<'a> {
     pub fn holders(&self, path: &HostPath) -> Option<&'a HolderSearch> {
         self.seen.holders.iter().find(|search| search.mount_point == *path)
     }
+}
+
+fn is_in_cgroup_of(process: &Process, container: &Container) -> bool {
+    matches!(&process.owner, Owner::Pod { container: Some(id), .. } if *id == container.id)
+}
+
+/// It lives outside of the container that it watches over.
+fn is_conmon(process: &Process) -> bool {
+    process.comm.starts_with("conmon") && !process.is_in_container()
 }

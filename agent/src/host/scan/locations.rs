@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use crate::{
     distribution::{DEFAULT_ROOT, DISTRIBUTIONS, RUNTIMES},
     host::{HostRoot, kubelet},
-    observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Seen, Source},
+    observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Sandbox, Seen, Source},
     sys::{self, ProcDir},
 };
 
@@ -81,7 +81,8 @@ pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: 
     let Seen::Seen(facts) = api else { return api };
     let same = facts.boot_id.as_ref().zip(boot_id.as_ref()).map(|(told, own)| told == own.trim());
     let sandboxes = runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes);
-    let mut ready = sandboxes.filter(|sandbox| sandbox.ready && !sandbox.pod.uid.is_static()).peekable();
+    let is_static = |sandbox: &Sandbox| sandbox.is_static || sandbox.pod.uid.is_static();
+    let mut ready = sandboxes.filter(|sandbox| sandbox.ready && !is_static(sandbox)).peekable();
     let knows_none = ready.peek().is_some() && ready.all(|sandbox| facts.pods.iter().all(|p| p.uid != sandbox.pod.uid));
     if same == Some(true) || (same.is_none() && !knows_none) {
         return Seen::Seen(facts);

@@ -86,9 +86,10 @@ causes! {
         .meaning("The container's process has ended, but the runtime still reports RUNNING. It missed the exit, or the \
             clean-up after the exit (runc delete, unmounting the rootfs) keeps failing. The kubelet believes the \
             runtime and waits.")
-        .proof("CRI says RUNNING; the init pid of the verbose ContainerStatus no longer exists or has another start \
-            time, no task is in the container's cgroup, and no holder of the rootfs was found. Where one of these could \
-            not be looked at, it is only probable.")
+        .proof("CRI says RUNNING; the init pid of the verbose ContainerStatus no longer exists, or is a process outside of \
+            the pod's cgroup that is younger than the container; no task is in the container's cgroup, and no holder of \
+            the rootfs was found. Where one of these could not be looked at, it is only probable, and so it is on CRI-O, \
+            where a conmon that lives has not recorded the exit.")
         .safe(&[
             step("Search the runtime's log for this container and repair what its clean-up fails at")
                 .run("journalctl -u {runtime_unit} --since -1h --no-pager --grep {container}"),

@@ -12,7 +12,9 @@ causes! {
             container cannot end. An unmount of the same file system waits as well.")
         .proof("A thread is D with SIGKILL pending and has not run between two looks at least a quarter of a second \
             apart; the descriptor of its system call is on such a mount, or it waits in a function of such a client \
-            and its mount table has one mount of that type. With several of them it is only probable which.")
+            and its mount table has one mount of that type. With several of them it is only probable which. \
+            A task that exits and waits for a page writes a file back as it closes it: where its only mount with a \
+            server is CIFS, that is probable.")
         .safe(&[
             step("Bring the server, or the network to it, back: the waiting tasks then continue by themselves"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),

@@ -11,7 +11,8 @@ causes! {
             terminating pods wait.")
         .proof("CRI Status of containerd or cri-dockerd has the condition NetworkReady=false; its message is cni \
             plugin not initialized or cni config not initialized; and a stopped sandbox of a pod that should be gone \
-            has kept its network namespace.")
+            has kept its network namespace, or has lost it with a boot while the kubelet, started two minutes ago or \
+            earlier, has reported no end of the pod.")
         .safe(&[
             step("Bring the CNI pod of this node back: it writes the configuration and the network becomes ready")
                 .lab("cni-config-gone"),

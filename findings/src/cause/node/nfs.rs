@@ -13,7 +13,8 @@ causes! {
             SIGKILL sent to a task that exits), or as the kubelet's umount in D (umount.nfs4 below it), and has not run \
             between two looks at least a quarter of a second apart; mountinfo shows the NFS mount it uses. With several \
             NFS mounts it is only probable which, and so it is with an umount that is not the kubelet's, as that of a \
-            CSI driver.")
+            CSI driver. A task that exits and waits for a page writes a file back as it closes it: where this is its only \
+            mount with a server, that is probable.")
         .safe(&[
             step("Bring the NFS server, or the network to it, back: the waiting tasks then continue by themselves"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),

@@ -13,7 +13,8 @@ causes! {
             damaged.")
         .proof("CRI lists RUNNING containers with a pod UID that the API server does not know on this node, and has not \
             known for longer than their grace period, which the agent that runs all the time sees; static and mirror \
-            pods are excluded. When nobody saw since when, or within the grace period, it is only probable.")
+            pods are excluded, also one whose manifest sets a uid (the annotation kubernetes.io/config.source of its \
+            sandbox is not api). When nobody saw since when, or within the grace period, it is only probable.")
         .safe(&[
             step("Check whether a replacement runs on the same data and, if so, scale it down first"),
             step("If it was deleted less than its grace period ago ({grace_seconds} s), wait: the kubelet is stopping it"),

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The runtime could not load the container's state.
@@ -35,7 +35,7 @@ causes! {
             StopPodSandbox does not succeed. The kubelet repeats it and goes no further. Usually the shim of the \
             sandbox hangs.")
         .proof("CRI says the sandbox is READY past the deadline while the pod's cgroup holds only the pause process, \
-            or nothing; no network failure is known.")
+            or nothing; no network failure is known, and the phase in the API is not Pending.")
         .safe(&[
             step("Read the FailedKillPod events of the pod: they carry the runtime's reason"),
             step("Ask the runtime once more and read its answer").run("crictl stopp {sandbox}"),
@@ -52,15 +52,45 @@ causes! {
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
+    /// The pod was deleted before all of its containers had started.
+    POD_START_NOT_FINISHED = Cause::at(Gate::SandboxStopped, "PodStartNotFinished")
+        .title("The kubelet may still be starting the pod")
+        .meaning("The pod was deleted before all of its containers had started. The kubelet stops nothing of it before \
+            what it does for its start has returned, and it sets no deadline to the pull of an image: a large image or \
+            a registry that does not answer holds the deletion for so long. Nothing of the pod runs meanwhile, and \
+            when the pull has ended the kubelet stops the sandbox by itself.")
+        .proof("CRI says the sandbox is READY and no container of the pod is RUNNING past the deadline, and the phase \
+            in the API is Pending. A pod of which a container never started is Pending to the end, so that \
+            StopPodSandbox fails looks the same: it is never more than probable, and by itself never called stuck.")
+        .safe(&[
+            step("Read the Events of the pod: Pulling without a Pulled or Failed after it is a pull that goes on, and \
+                FailedKillPod has the words of a StopPodSandbox that fails")
+                .run("kubectl get events --all-namespaces --field-selector involvedObject.uid={uid}"),
+            step("Read what the kubelet says of this pod")
+                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+            step("Wait until the image is there, or repair the way to its registry; the kubelet then stops the pod"),
+        ])
+        .danger(Danger::new(
+            "Restarting the runtime, or killing the shim of the sandbox",
+            "The runtime gives up every pull of the node, and each begins anew; no process of this pod is in the way.",
+        ))
+        .sources(&["kubernetes#113606", "kubernetes#121435", "reference: kubelet SyncPod, PullImage"])
+        .event_reason("PodStartNotFinished")
+        .patience(Patience::NextTry)
+        .outranked_by(AT_THE_KUBELET)
+        .diagnosis(Proven::Observation);
+
     /// The CNI plugin's DEL fails.
     CNI_TEARDOWN_FAILING = Cause::at(Gate::SandboxStopped, "CniTeardownFailing")
         .title("The network of the sandbox cannot be torn down")
         .meaning("All containers have ended, but the CNI plugin fails to release the pod's network: its binary, its \
             daemon or its address store is missing, or it needs an API server it cannot reach. Each StopPodSandbox \
             fails with it, and the kubelet repeats it without end.")
-        .proof("All containers are EXITED and the sandbox is NOTREADY (containerd), while FailedKillPod events or the \
-            log of the kubelet or runtime say: failed to destroy network for sandbox. The CRI state alone does not \
-            show this.")
+        .proof("All containers are EXITED, the sandbox is NOTREADY (containerd), and its network namespace is still \
+            pinned two minutes after the deadline: one StopPodSandbox lasts no longer. Before that the plugin may only \
+            be slow, so it is only probable. CRI-O before 1.31 releases the network first, so there the sandbox is \
+            READY still and it is never more than probable. FailedKillPod events and the runtime's log have the plugin's \
+            words: failed to destroy network for sandbox.")
         .safe(&[
             step("Read the runtime's message: it names the plugin that fails")
                 .run("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
@@ -83,8 +113,8 @@ causes! {
             it has cached. Where the cache does not help, StopPodSandbox fails. containerd has no such cache: there it \
             is a state of the node, NetworkNotReady.")
         .proof("CRI Status of CRI-O reports NetworkReady=false with No CNI configuration file in its message, and the \
-            network namespace of the stopped sandbox is left. What the cache holds cannot be seen, so it is only \
-            probable.")
+            network namespace of the stopped sandbox (before 1.31 of one that is READY) is left. What the cache holds \
+            cannot be seen, so it is only probable.")
         .safe(&[
             step("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
             step("Bring the CNI installer of this cluster back (its DaemonSet pod on this node): it writes the \
