@@ -33,6 +33,12 @@ pub struct NodeReport {
 impl NodeReport {
     /// The version of the JSON schema.
     pub const SCHEMA: u32 = 1;
+
+    /// What was found, of each pod and of the node.
+    pub fn findings_mut(&mut self) -> impl Iterator<Item = &mut Finding> {
+        let of_node = self.node_findings.iter_mut().map(|found| &mut found.finding);
+        self.pods.iter_mut().flat_map(|pod| &mut pod.findings).chain(of_node)
+    }
 }
 
 /// One pod that should be gone.

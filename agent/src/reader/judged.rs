@@ -24,6 +24,7 @@ const READER: &str = "reader";
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Judged {
     /// What holds what.
+    #[serde(with = "whole")]
     pub report: NodeReport,
     /// See [`Snapshot::complete`].
     pub complete: bool,
@@ -37,6 +38,24 @@ pub struct Judged {
     pub cpu_ms: u64,
     /// Disposable children that hang.
     pub helpers_hung: usize,
+}
+
+/// A report with what its steps were filled with, which its own JSON leaves out.
+mod whole {
+    use findings::{NodeReport, Values};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(report: &NodeReport, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut report = report.clone();
+        let values: Vec<Values> = report.findings_mut().map(|finding| finding.remedy.values.clone()).collect();
+        (report, values).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NodeReport, D::Error> {
+        let (mut report, values) = <(NodeReport, Vec<Values>)>::deserialize(deserializer)?;
+        report.findings_mut().zip(values).for_each(|(finding, values)| finding.remedy.values = values);
+        Ok(report)
+    }
 }
 
 impl Judged {
@@ -120,6 +139,18 @@ mod tests {
         seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "silent")));
         assert!(failed(&seen).contains(&"cri"));
         assert!(!failed(&sample::deleted()).contains(&"cri"));
+    }
+
+    /// It writes them into Events: without them nobody elsewhere is told a step with a name in it.
+    #[test]
+    fn what_the_steps_are_filled_with_reaches_the_talker() {
+        let mut seen = sample::running();
+        seen.processes[1].state = 'T';
+        let fault = Fault::new("reader", (FaultKind::Refused, "nobody listens"));
+        let said = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
+        assert_ne!(said.report.pods[0].findings[0].remedy.values, findings::Values::new());
+        let heard: Judged = serde_json::from_slice(&serde_json::to_vec(&said).unwrap()).unwrap();
+        assert_eq!(heard.report, said.report);
     }
 
     #[test]

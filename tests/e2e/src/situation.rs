@@ -29,6 +29,16 @@ pub enum Cure {
     None,
 }
 
+impl Cure {
+    /// What the commands contain that are typed.
+    fn typed(&self) -> &'static [&'static str] {
+        match self {
+            Cure::Typed(all) => all,
+            Cure::Done(_) | Cure::None => &[],
+        }
+    }
+}
+
 /// Beside which others one may be tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
@@ -54,6 +64,8 @@ pub struct Situation {
     is_on_node: bool,
     /// Whether the agent may read the kubelet's counters.
     pub with_counters: bool,
+    /// Whether its step names what is not the pod's: of that no Event is believed, and the node alone tells it.
+    is_elsewhere: bool,
     /// Beside which others it may be tried.
     pub turn: Turn,
     /// What every answer must say.
@@ -112,7 +124,17 @@ const PAUSE: Duration = Duration::from_secs(2);
 impl Situation {
     /// One that the API server knows all of.
     pub const fn of_api(name: &'static str, cause: &'static str, stage: Stage, cure: Cure) -> Self {
-        Self { name, cause, stage, cure, is_on_node: false, with_counters: false, turn: Turn::Together, says: &[] }
+        Self {
+            name,
+            cause,
+            stage,
+            cure,
+            is_on_node: false,
+            with_counters: false,
+            is_elsewhere: false,
+            turn: Turn::Together,
+            says: &[],
+        }
     }
 
     /// One that only the node knows.
@@ -123,6 +145,11 @@ impl Situation {
     /// With the right to read the kubelet's counters.
     pub const fn with_counters(self) -> Self {
         Self { with_counters: true, ..self }
+    }
+
+    /// Its step names what is not the pod's.
+    pub const fn elsewhere(self) -> Self {
+        Self { is_elsewhere: true, ..self }
     }
 
     /// While nothing else is tried.
@@ -177,6 +204,10 @@ impl Situation {
         let mut steps = commands(&self.until("plugin", || plugin(cluster, namespace))?);
         let told = begin.elapsed();
         if self.is_on_node {
+            let of_plugin = &steps;
+            for words in self.cure.typed().iter().filter(|_| !self.is_elsewhere) {
+                anyhow::ensure!(of_plugin.iter().any(|step| step.contains(words)), "no {words:?} in {of_plugin:#?}");
+            }
             steps.extend(commands(&self.until("agent", || agent(cluster, namespace, POD))?));
         }
         self.until("service", || service(cluster, installed, namespace))?;

@@ -22,7 +22,8 @@ pub fn all() -> Vec<Situation> {
         Situation::of_node("shim", "ShimNotResponding", stopped_shim, Cure::Typed(&["kill -CONT"])),
         Situation::of_node("frozen", "CgroupFrozen", frozen, Cure::Typed(&["freez"])),
         Situation::of_node("fuse", "FuseServerNotResponding", fuse, Cure::Typed(&["/abort"])),
-        Situation::of_node("snapshot", "FileSystemFrozen", frozen_file_system, Cure::Typed(&["fsfreeze -u"])),
+        Situation::of_node("snapshot", "FileSystemFrozen", frozen_file_system, Cure::Typed(&["fsfreeze -u"]))
+            .elsewhere(),
         Situation::of_node("rootfs", "RootfsBusy", rootfs_held, Cure::Typed(&["kill"])),
         Situation::of_node("unreaped", "", unreaped, Cure::None),
         Situation::of_node("zombie", "PidNamespaceZombieUnreaped", zombie, Cure::Typed(&["kill"])),
