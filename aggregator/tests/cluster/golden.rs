@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use aggregator::report::{dot, mermaid, name, screen, table, tree};
+use aggregator_core::report::ClusterReport;
 use findings::render::{Detail, Style};
 
 use crate::support::*;
@@ -40,6 +41,14 @@ fn trees_of_80_and_120_columns() {
             assert_golden(&format!("{recording_name}.{width}.txt"), &text);
         }
     }
+}
+
+/// On Kubernetes 1.36.2, where `make e2e` held a pod's volume: what the plugin said there as JSON, in its other form.
+#[test]
+fn what_was_said_on_a_real_cluster() {
+    let json = include_str!("../golden/acceptance-holder.json");
+    let report: ClusterReport = serde_json::from_str(json).unwrap();
+    assert_golden("acceptance-holder.80.txt", &tree(&report, Detail::Short, 80, Style::Plain));
 }
 
 /// At most six parts a root, and no line longer than the terminal but for a command.
