@@ -106,7 +106,7 @@ causes! {
             "The path stays cut: webhooks and other APIs behind it fail the same way, and whatever uses this API fails \
                 now too.",
         ))
-        .sources(&["keda#1231", "reference: seed 002, a missing route to a node's pods"])
+        .sources(&["keda#1231", "a user's report: a missing route to a node's pods"])
         .event_reason("ApiServiceUnreachable")
         .diagnosis(Proven::Observation);
 
@@ -132,7 +132,7 @@ causes! {
             "kubectl delete apiservice",
             "It hides the cut path; the next webhook or API served from that node fails again.",
         ))
-        .sources(&["reference: seed 002, the cloud role could not read the VPC"])
+        .sources(&["a user's report: the cloud role could not read the VPC"])
         .event_reason("NodeRouteMissing")
         .diagnosis(Proven::Observation);
 

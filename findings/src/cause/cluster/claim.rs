@@ -79,7 +79,7 @@ causes! {
             "It skips the check that nobody uses the data; when the machine comes back, its pod runs on a volume that \
                 Kubernetes has forgotten.",
         ))
-        .sources(&["reference: seed 004, scratch data on an edge node"])
+        .sources(&["a user's report: scratch data on an edge node"])
         .event_reason("LocalVolumeOnLostNode")
         .diagnosis(Proven::Observation);
 }

@@ -39,7 +39,7 @@ causes! {
             step("For a local volume: bring its node back, or give the data up and delete the claim"),
         ])
         .danger(Danger::new("Deleting the replacement again", "Nothing changes but the time it has to start."))
-        .sources(&["reference: seed 004, a sealed vault"])
+        .sources(&["a user's report: a sealed vault"])
         .event_reason("ReplacementNotReady")
         .diagnosis(Proven::Observation);
 }

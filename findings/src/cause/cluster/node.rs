@@ -36,7 +36,7 @@ causes! {
             "A node that is only cut off keeps running its pods. The second copy of a StatefulSet's pod then writes to \
                 the same data.",
         ))
-        .sources(&["reference: seed 004, an edge node lost its tunnel"])
+        .sources(&["a user's report: an edge node lost its tunnel"])
         .event_reason("NodeUnreachable")
         .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Recording("unreachable-node-pvc-chain"))

@@ -153,7 +153,7 @@ causes! {
             "Harmless only when the node proves that no container, sandbox or mount of the pod exists; else they stay \
                 behind.",
         ))
-        .sources(&["reference: seed 000, ContainerCreating on a node that was gone"])
+        .sources(&["a user's report: ContainerCreating on a node that was gone"])
         .event_reason("PodNeverStarted")
         .diagnosis(Proven::Observation)
         .only_the_node_knows();

@@ -190,7 +190,7 @@ causes! {
             step("Only when somebody vouches that nothing depends on it, remove this one finalizer with kubectl edit"),
         ])
         .danger(BY_HAND)
-        .sources(&["reference: seed 001, a ConfigMap with a private finalizer"])
+        .sources(&["a user's report: a ConfigMap with a private finalizer"])
         .event_reason("FinalizerOwnerUnknown")
         .diagnosis(Proven::Recording("runtime-and-freezer"));
 }
