@@ -111,9 +111,16 @@ fn lost_exit(
     if let Some(unseen) = unseen_of(view, container) {
         return Some(found.probable(unseen).finish());
     }
-    // Nobody has looked for conmon; and containerd may take ten seconds to see an exit.
-    let is_sure = !is_crio(view) && view.is_overdue_by(UNMOUNT_RETRY_MS);
-    Some(if is_sure { found } else { found.probable("whether the runtime still sees the exit") }.finish())
+    let found = match cause.id == cause::CONMON_GONE.id {
+        // CRI-O's own setting has it in a scope of `system.slice`.
+        true => found.probable("whether its conmon has ended: outside of the pod's cgroup nobody has looked for it"),
+        // containerd may take ten seconds to see an exit.
+        false if is_crio(view) || !view.is_overdue_by(UNMOUNT_RETRY_MS) => {
+            found.probable("whether the runtime still sees the exit")
+        }
+        false => found,
+    };
+    Some(found.finish())
 }
 
 /// What could still be there of a container whose init is gone, because nobody could look.
@@ -490,7 +497,11 @@ mod tests {
         sample::set_phase(&mut seen, "Running");
         seen.processes.clear();
         assert_eq!(causes(&seen), ["ConmonGone"]);
-        assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable, "nobody looked for it");
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, findings::Confidence::Probable);
+        assert!(
+            serde_json::to_string(&finding).unwrap().contains("outside of the pod's cgroup nobody has looked for it")
+        );
         // OpenShift has conmon in the pod's cgroup.
         let owner = sample::running().processes[0].owner.clone();
         seen.processes = vec![Process { owner, ..process(400, "conmon", 'S', 1) }];

@@ -23,6 +23,16 @@ pub fn is_shim(process: &Process) -> bool {
     is_shim_name(&process.comm)
 }
 
+/// CRI-O kills by its OCI runtime and takes a zombie for dead (its `internal/oci/container.go`): of conmon it waits for
+/// nothing, and needs it for the record of the exit.
+pub fn is_conmon(process: &Process) -> bool {
+    is_conmon_name(&process.comm)
+}
+
 fn is_shim_name(comm: &str) -> bool {
-    comm.starts_with("containerd-shim") || comm.starts_with("conmon") || comm.starts_with("docker-contain")
+    comm.starts_with("containerd-shim") || is_conmon_name(comm) || comm.starts_with("docker-contain")
+}
+
+fn is_conmon_name(comm: &str) -> bool {
+    comm.starts_with("conmon")
 }

@@ -3,7 +3,10 @@
 use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
 use super::{
-    api_side, finding_builder::of_pod, kill::is_shim, netns, network, pid_namespace, shim, uninterruptible, words,
+    api_side,
+    finding_builder::of_pod,
+    kill::{is_conmon, is_shim},
+    netns, network, pid_namespace, shim, uninterruptible, words,
 };
 use crate::{
     observation::{Container, ContainerState, Process, Sandbox},
@@ -78,7 +81,7 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
         .blame(subject, format!("{state}; all containers have ended"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
         .name(Placeholder::Sandbox, &sandbox.id)
-        .name_if(Placeholder::ShimPid, parent.filter(|parent| is_shim(parent)).map(Process::id))
+        .name_if(Placeholder::ShimPid, parent.filter(|parent| is_shim(parent) && !is_conmon(parent)).map(Process::id))
         .root(&sandbox.id)
         .finish()
 }
@@ -231,5 +234,23 @@ mod tests {
         assert_eq!(causes(&seen), ["SandboxNotStopped"]);
         runtime(&mut seen).containers[0].state = ContainerState::Unknown;
         assert_eq!(causes(&seen), ["SandboxNotStopped", "ContainerStateUnknown"]);
+    }
+
+    /// It waits for nothing of conmon, which has the exit to record.
+    #[test]
+    fn conmon_is_not_to_be_killed() {
+        let mut seen = sample::running();
+        let parent = |comm| vec![process(310, "pause", 'S', SHIM), process(SHIM, comm, 'S', 1)];
+        let kills = |seen: &Observation| {
+            assert_eq!(causes(seen), ["SandboxNotStopped"]);
+            let steps = crate::gates::judge(seen).pods.remove(0).findings.remove(0).remedy.steps;
+            steps.into_iter().filter_map(|step| step.command).any(|command| command.contains("kill"))
+        };
+        runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        seen.processes = parent("containerd-shim");
+        assert!(kills(&seen));
+        sample::with_crio(&mut seen);
+        seen.processes = parent("conmon");
+        assert!(!kills(&seen));
     }
 }

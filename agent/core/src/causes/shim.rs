@@ -2,7 +2,11 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{finding_builder::of_pod, kill::is_shim, tracer, uninterruptible, words};
+use super::{
+    finding_builder::of_pod,
+    kill::{is_conmon, is_shim},
+    tracer, uninterruptible, words,
+};
 use crate::{
     observation::{Process, Thread},
     view::PodView,
@@ -17,9 +21,7 @@ pub fn find(
     gate: Option<Gate>,
 ) -> Option<Finding> {
     let init = init?;
-    // CRI-O kills by its OCI runtime and takes a zombie for dead (its `internal/oci/container.go`): of conmon it waits for
-    // nothing.
-    let parent = view.parent(init).filter(|parent| !parent.comm.starts_with("conmon"));
+    let parent = view.parent(init).filter(|parent| !is_conmon(parent));
     match parent {
         Some(shim) if matches!(shim.state, 'T' | 't') => Some(not_responding(view, init, shim, sandbox, head, gate)),
         Some(shim) if let Some(thread) = hung(view, shim) => {

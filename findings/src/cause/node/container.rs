@@ -138,6 +138,8 @@ causes! {
         .proof("The runtime is CRI-O; CRI says RUNNING; the container's pid and its conmon do not exist, and \
             /var/run/crio/exits/<id> is missing.")
         .safe(&[
+            step("See whether its conmon still runs, where CRI-O's own setting puts it")
+                .run("systemctl is-active crio-conmon-{container}.scope"),
             step("Restart CRI-O: it checks its containers again; running ones stay")
                 .run("systemctl restart {runtime_unit}"),
             step("Find out what killed conmon (memory pressure, a stop of the whole pod slice) and prevent it"),
