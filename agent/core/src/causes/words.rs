@@ -148,7 +148,7 @@ pub fn stoppable_owner(owner: &Owner) -> Option<String> {
             Some(format!("container {} of pod {uid}", id.get(..12).unwrap_or(id)))
         }
         Owner::Pod { uid, container: None } => Some(format!("pod {uid}")),
-        Owner::Unit(unit) => Some(format!("unit {}", clean(unit, 80))),
+        Owner::Unit(_) => owner.service().map(|unit| format!("unit {}", clean(unit, 80))),
         Owner::Host | Owner::Unknown => None,
     }
 }
@@ -228,6 +228,9 @@ mod tests {
         assert_eq!(named(&container), format!("container 8cd7aa001122 of pod {uid}"));
         assert_eq!(named(&Owner::Pod { uid: uid.clone(), container: None }), format!("pod {uid}"));
         assert_eq!(named(&Owner::Unit("ntpd.service".into())), "unit ntpd.service");
+        for scope in ["session-4.scope", "run-r3f.scope", "user@1000.service"] {
+            assert_eq!(stoppable_owner(&Owner::Unit(scope.into())), None, "it would end a login, or a mount's server");
+        }
         assert_eq!((stoppable_owner(&Owner::Host), stoppable_owner(&Owner::Unknown)), (None, None));
         let copy = sample::mount_copy("8:1", "/data");
         assert_eq!(has_copy(&copy), "its mount namespace has a copy at /data; of unit ntpd.service");

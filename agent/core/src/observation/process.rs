@@ -192,10 +192,11 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// The systemd service it runs in; a scope is nothing that can be started again.
+    /// The systemd service it runs in; a scope is nothing that can be started again, and a user's manager is all that this
+    /// user runs.
     pub fn service(&self) -> Option<&str> {
         match self {
-            Owner::Unit(unit) if unit.ends_with(".service") => Some(unit),
+            Owner::Unit(unit) if unit.ends_with(".service") && !unit.starts_with("user@") => Some(unit),
             _ => None,
         }
     }

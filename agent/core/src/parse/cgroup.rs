@@ -36,8 +36,9 @@ pub fn owner(lines: &[CgroupLine]) -> Owner {
         }
     }
     let unit = lines.iter().find_map(|line| {
-        let last = line.path.rsplit('/').find(|part| part.ends_with(".service") || part.ends_with(".scope"))?;
-        Some(last.to_owned())
+        // Below it may be units of another systemd: a user's, a container's.
+        let first = line.path.split('/').find(|part| part.ends_with(".service") || part.ends_with(".scope"))?;
+        Some(first.to_owned())
     });
     unit.map_or(Owner::Host, Owner::Unit)
 }
@@ -96,6 +97,12 @@ mod tests {
     fn names_the_unit() {
         assert_eq!(owner_of("/system.slice/s3fs.service"), Owner::Unit("s3fs.service".to_owned()));
         assert_eq!(owner_of("/"), Owner::Host);
+        for (path, unit) in [
+            ("/user.slice/user-1000.slice/user@1000.service/app.slice/docker.service", "user@1000.service"),
+            ("/system.slice/docker-1.scope/system.slice/ssh.service", "docker-1.scope"),
+        ] {
+            assert_eq!(owner_of(path), Owner::Unit(unit.to_owned()), "the host has another one of that name");
+        }
     }
 
     proptest! {
