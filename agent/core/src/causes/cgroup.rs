@@ -34,10 +34,9 @@ pub fn find(view: &PodView) -> Vec<Finding> {
         cgroup.dirs.iter().all(|dir| dir.tree.get().is_some_and(|tree| tree.iter().all(is_empty)))
     });
     if found.is_empty() && all_seen {
-        found.extend(children(view));
-    }
-    if found.is_empty() && all_seen {
-        found.extend(empty(view));
+        // A kubelet that has not come to the cgroup yet has not tried to remove what is in it either.
+        let is_tried = view.has_lowered_cpu() != Some(true);
+        found.extend(children(view).filter(|_| is_tried).or_else(|| empty(view)));
     }
     found
 }
@@ -76,7 +75,8 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
     let file = path.join(if is_v2 { "cgroup.freeze" } else { "freezer.state" });
     let word = match (is_v2, node.freezer) {
         (_, Freezer::FrozenAbove) => "frozen, because a cgroup above it is",
-        (true, _) => "frozen 1",
+        (true, Freezer::Freezing) => "cgroup.freeze is 1, not all of it is frozen yet",
+        (true, _) => "cgroup.freeze is 1, frozen",
         (false, Freezer::Freezing) => "FREEZING",
         (false, _) => "FROZEN",
     };
@@ -169,12 +169,12 @@ pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     Some(found.finish())
 }
 
-/// No process, but child cgroups.
+/// No process, but child cgroups. runc removes empty ones with their parent (libcontainer's `RemovePath`), so somebody
+/// makes them again; CRI-O's own of a sandbox stays until that is removed, and holds nothing.
 fn children(view: &PodView) -> Option<Finding> {
-    let (dir, node) = view
-        .cgroup_nodes()
-        .filter(|(_, node)| !node.below.as_bytes().is_empty())
-        .max_by_key(|(_, node)| node.below.as_bytes().len())?;
+    let is_child = |node: &CgroupNode| !node.below.as_bytes().is_empty() && !is_of_crio(&node.below);
+    let (dir, node) =
+        view.cgroup_nodes().filter(|(_, node)| is_child(node)).max_by_key(|(_, node)| node.below.as_bytes().len())?;
     let path = path(dir, node);
     let found = of_pod(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
         .link(words::cgroup(&dir.path), "cannot be removed: it has children")
@@ -185,6 +185,12 @@ fn children(view: &PodView) -> Option<Finding> {
         .name_if(Placeholder::Path, path.as_str())
         .root(path.show());
     Some(found.finish())
+}
+
+/// `crio-<sandbox id>`, which CRI-O makes for a sandbox without a pause process (`CreateSandboxCgroup`).
+fn is_of_crio(below: &HostPath) -> bool {
+    let id = below.as_str().and_then(|name| name.strip_prefix("crio-"));
+    id.is_some_and(|id| id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Empty, without children, and still there: systemd has not removed it, or the kubelet is not
@@ -304,10 +310,24 @@ mod tests {
             Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir] }])
         };
         seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods.slice/kubepods-pod{}.slice", UID.replace('-', "_")));
-        assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].asks_for_cpu = false;
-        assert_eq!(causes(&seen), ["CgroupSystemdTimeout"], "it never has more");
+        let mut with_crio = seen.clone();
+        let Seen::Seen(cgroups) = &mut with_crio.cgroups else { unreachable!() };
+        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
+        let below = HostPath::from(format!("crio-{}", "1c".repeat(32)).as_str());
+        tree.push(CgroupNode { below, procs: Vec::new(), freezer: Freezer::Thawed });
+        assert_eq!(
+            (causes(&seen), causes(&with_crio)),
+            (vec!["KubeletRemembersVolume"], vec!["KubeletRemembersVolume"])
+        );
+        for seen in [&mut seen, &mut with_crio] {
+            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+            api.pods[0].asks_for_cpu = false;
+            assert_eq!(causes(seen), ["CgroupSystemdTimeout"], "it never has more");
+        }
+        let Seen::Seen(cgroups) = &mut with_crio.cgroups else { unreachable!() };
+        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
+        tree[1].below = HostPath::from("nested");
+        assert_eq!(causes(&with_crio), ["CgroupHeldByChild"]);
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].asks_for_cpu = true;
         let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
