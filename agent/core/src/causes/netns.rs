@@ -50,8 +50,8 @@ fn stopped_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a Netw
 
 /// CRI-O tears the network down before it ends the sandbox.
 fn ready_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'static str)> {
-    let is_crio = view.seen.runtime.get().is_some_and(|runtime| runtime.name == "cri-o");
-    let network = network(sandbox).filter(|network| network.missing && sandbox.ready && is_crio)?;
+    let repeats = network::repeats_release(view.seen);
+    let network = network(sandbox).filter(|network| network.missing && sandbox.ready && repeats)?;
     Some((network, "the sandbox is READY, and CRI-O releases its network first"))
 }
 
@@ -176,12 +176,21 @@ mod tests {
         runtime.sandboxes[0].network = network(false, true);
         assert_eq!(causes(&seen), ["SandboxNotStopped"], "containerd ends the sandbox first");
         sample::with_crio(&mut seen);
-        assert_eq!(causes(&seen), ["NetnsPathMissing"]);
-        sandbox(&mut seen).network = network(true, false);
-        sample::runtime(&mut seen).version = "1.34.1".into();
-        assert_eq!(causes(&seen), ["SandboxNotStopped"], "it calls the plugin once");
-        sample::runtime(&mut seen).version = "1.30.6".into();
-        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
+        // It calls the plugin once; those before it do so until it succeeds.
+        for version in ["1.31.14", "1.32.8-2.rhaos4.19", "1.33.4", "1.34.1"] {
+            sample::runtime(&mut seen).version = version.into();
+            for (pinned, missing) in [(false, true), (true, false)] {
+                sandbox(&mut seen).network = network(pinned, missing);
+                assert_eq!(causes(&seen), ["SandboxNotStopped"], "{version}");
+            }
+        }
+        for version in ["1.30.6", "1.31.13", "1.32.7-1.rhaos4.19", "1.33.3"] {
+            sample::runtime(&mut seen).version = version.into();
+            sandbox(&mut seen).network = network(false, true);
+            assert_eq!(causes(&seen), ["NetnsPathMissing"], "{version}");
+            sandbox(&mut seen).network = network(true, false);
+            assert_eq!(causes(&seen), ["CniTeardownFailing"], "{version}");
+        }
         assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable);
         let unready = ("NetworkReady".into(), "No CNI configuration file in /etc/cni/net.d/.".into());
         sample::runtime(&mut seen).unready.push(unready);

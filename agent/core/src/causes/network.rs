@@ -7,7 +7,7 @@ use crate::{
     facts::Facts,
     messages,
     observation::{Observation, Question, RuntimeFacts, Sandbox},
-    view::{KubeletMinor, UNMOUNT_RETRY_MS},
+    view::UNMOUNT_RETRY_MS,
 };
 
 /// Runtimes that fail `StopPodSandbox` before they call a plugin, as long as they have no network
@@ -56,14 +56,32 @@ pub fn is_left(sandbox: &Sandbox) -> bool {
     !sandbox.ready && is_pinned(sandbox)
 }
 
-/// The network of a sandbox that is READY may be what keeps it so. CRI-O calls the plugin before it stops anything
-/// (`networkStop`); 1.34 and the last releases of 1.31 to 1.33 do so once only, even when it fails.
+/// The network of a sandbox that is READY may be what keeps it so.
 pub fn may_be_first(seen: &Observation, sandbox: &Sandbox) -> bool {
-    // Its minor versions are the kubelet's.
-    let minor = |runtime: &RuntimeFacts| KubeletMinor::parse(&runtime.version).filter(|_| runtime.name == "cri-o");
-    sandbox.ready
-        && is_pinned(sandbox)
-        && seen.runtime.get().and_then(minor).is_some_and(|minor| minor < KubeletMinor(31))
+    sandbox.ready && is_pinned(sandbox) && repeats_release(seen)
+}
+
+/// CRI-O calls the plugin before it stops anything (`networkStop`), and up to these versions again and again where that
+/// fails; later ones go on after the first failure, and where the namespace is gone.
+pub fn repeats_release(seen: &Observation) -> bool {
+    let is_crio = |runtime: &&RuntimeFacts| runtime.name == "cri-o";
+    let version = seen.runtime.get().filter(is_crio).and_then(|runtime| minor_and_patch(&runtime.version));
+    version.is_some_and(|(minor, patch)| match minor {
+        ..=30 => true,
+        31 => patch < 14,
+        32 => patch < 8,
+        33 => patch < 4,
+        _ => false,
+    })
+}
+
+/// `1.32.7`, `1.33.4-2.rhaos4.20`: 32 and 7, 33 and 4.
+fn minor_and_patch(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split(['.', '-', '+', '~']).map(str::parse);
+    match (numbers.next()?, numbers.next()?, numbers.next()?) {
+        (Ok(1), Ok(minor), Ok(patch)) => Some((minor, patch)),
+        _ => None,
+    }
 }
 
 fn is_pinned(sandbox: &Sandbox) -> bool {

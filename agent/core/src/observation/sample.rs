@@ -228,6 +228,7 @@ pub fn runtime(seen: &mut Observation) -> &mut RuntimeFacts {
 /// CRI-O in containerd's place.
 pub fn with_crio(seen: &mut Observation) {
     runtime(seen).name = "cri-o".into();
+    runtime(seen).version = "1.34.1".into();
     seen.node.cri_socket = Seen::Seen(HostPath::from("/run/crio/crio.sock"));
 }
 

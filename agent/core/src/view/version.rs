@@ -12,8 +12,7 @@ impl KubeletMinor {
 
     /// Reads `v1.36.2`, `v1.30.1+k3s1`, `1.29`.
     pub fn parse(text: &str) -> Option<Self> {
-        let start = text.find("1.")?;
-        let digits = &text[start + 2..];
+        let digits = text.strip_prefix('v').unwrap_or(text).strip_prefix("1.")?;
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         digits[..end].parse().ok().map(KubeletMinor)
     }

@@ -11,8 +11,8 @@ causes! {
         .meaning("The runtime or CNI plugin is asked to release a network whose namespace path is empty or gone, \
             usually after a reboot. A plugin that treats this as an error makes every StopPodSandbox fail, although \
             nothing is left to release.")
-        .proof("The network namespace path of the sandbox does not exist, and either CRI-O still shows the sandbox \
-            READY after all containers have ended, or the sandbox is older than this boot and the pod's phase is still \
+        .proof("The network namespace path of the sandbox does not exist, and either a CRI-O before 1.31.14, 1.32.8 \
+            and 1.33.4 still shows the sandbox READY after all containers have ended, or the sandbox is older than this boot and the pod's phase is still \
             Running with volumes or a cgroup left. What the plugin says is not seen, so it is only probable.")
         .safe(&[
             step("Read the runtime's message for this sandbox")

@@ -88,8 +88,8 @@ causes! {
             fails with it, and the kubelet repeats it without end.")
         .proof("All containers are EXITED, the sandbox is NOTREADY (containerd), and its network namespace is still \
             pinned two minutes after the deadline: one StopPodSandbox lasts no longer. Before that the plugin may only \
-            be slow, so it is only probable. CRI-O before 1.31 releases the network first, so there the sandbox is \
-            READY still and it is never more than probable. FailedKillPod events and the runtime's log have the plugin's \
+            be slow, so it is only probable. CRI-O releases the network first and, before 1.31.14, 1.32.8 and 1.33.4, \
+            goes no further until it succeeds: there the sandbox is READY still, and it is never more than probable. FailedKillPod events and the runtime's log have the plugin's \
             words: failed to destroy network for sandbox.")
         .safe(&[
             step("Read the runtime's message: it names the plugin that fails")
@@ -113,7 +113,7 @@ causes! {
             it has cached. Where the cache does not help, StopPodSandbox fails. containerd has no such cache: there it \
             is a state of the node, NetworkNotReady.")
         .proof("CRI Status of CRI-O reports NetworkReady=false with No CNI configuration file in its message, and the \
-            network namespace of the stopped sandbox (before 1.31 of one that is READY) is left. What the cache holds \
+            network namespace of the stopped sandbox (of old versions one that is READY) is left. What the cache holds \
             cannot be seen, so it is only probable.")
         .safe(&[
             step("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
