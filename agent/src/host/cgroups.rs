@@ -15,7 +15,7 @@ use std::{
 use cgroups_rs::freezer::{FreezerController, FreezerState};
 use findings::PodUid;
 
-use super::{HostRoot, fault_at, mounts::FirstTable};
+use super::{HostRoot, fault_at};
 use crate::{
     observation::{CgroupDir, CgroupMount, CgroupNode, Fault, FaultKind, Freezer, HostPath, PodCgroup, Seen},
     parse,
@@ -46,9 +46,9 @@ const KNOWN_TO_RUNC: [&str; 14] = [
 ];
 
 /// The cgroup hierarchies of the host, from its mount table.
-pub fn hierarchies(table: &FirstTable) -> Vec<CgroupMount> {
+pub fn hierarchies(table: &[u8]) -> Vec<CgroupMount> {
     let mut found = Vec::new();
-    parse::mountinfo::mounts_with(table.bytes(), b" - cgroup", |mount| {
+    parse::mountinfo::mounts_with(table, b" - cgroup", |mount| {
         let controllers =
             || mount.super_options().split(|b| *b == b',').map(|option| String::from_utf8_lossy(option).into_owned());
         let v1 = match mount.fs_type() {
@@ -68,6 +68,11 @@ pub fn hierarchies(table: &FirstTable) -> Vec<CgroupMount> {
         }
         false
     });
+    // Cilium mounts version 2 once more for itself.
+    let is_hosts = |mount: &CgroupMount| mount.mount_point.as_path().starts_with("/sys/fs/cgroup");
+    if found.iter().any(|mount| mount.v1.is_none() && is_hosts(mount)) {
+        found.retain(|mount| mount.v1.is_some() || is_hosts(mount));
+    }
     found
 }
 
@@ -215,6 +220,7 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
     while let Some(below) = open.pop() {
         let path = top.join(&below);
         let procs = match sys::read_capped(&path.join("cgroup.procs"), sys::limits::CGROUP_PROCS) {
+            Ok(bytes) if hierarchy == "v2" && bytes.is_empty() => leaderless(&path),
             Ok(bytes) => numbers(&bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             // A threaded cgroup refuses this file; its threads' processes stand in its parent.
@@ -234,6 +240,14 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
         }
     }
     if nodes.is_empty() { Seen::Missing } else { Seen::Seen(nodes) }
+}
+
+/// The processes of which threads alone are left: version 2 lists by the leader, and leaves one out that has ended, also
+/// while another thread hangs at its end and holds the cgroup (`css_task_iter_advance`).
+fn leaderless(path: &Path) -> Vec<u32> {
+    let threads = sys::read_capped(&path.join("cgroup.threads"), sys::limits::CGROUP_PROCS).unwrap_or_default();
+    let processes: BTreeSet<u32> = numbers(&threads).into_iter().filter_map(super::processes::process_of).collect();
+    processes.into_iter().collect()
 }
 
 fn numbers(bytes: &[u8]) -> Vec<u32> {
@@ -346,6 +360,37 @@ mod tests {
         let nodes = dir.tree.get().unwrap();
         assert_eq!(nodes.len(), 2);
         assert_eq!((nodes[1].procs.as_slice(), nodes[1].freezer), ([12].as_slice(), Freezer::Freezing));
+    }
+
+    /// As a thread that hangs at its end leaves it, of a process whose first thread has ended.
+    #[test]
+    fn a_process_is_found_by_a_thread_that_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let thread = std::thread::spawn(move || {
+            std::fs::write(dir.path().join("cgroup.procs"), "").unwrap();
+            std::fs::write(dir.path().join("cgroup.threads"), format!("{}\n", nix::unistd::gettid())).unwrap();
+            (tree_at(dir.path(), "v2"), tree_at(dir.path(), "pids"))
+        });
+        let (v2, v1) = thread.join().unwrap();
+        assert_eq!(v2.get().unwrap()[0].procs, [std::process::id()]);
+        assert_eq!(v1.get().unwrap()[0].procs, [0; 0]);
+    }
+
+    #[test]
+    fn a_second_mount_of_version_2_is_not_looked_through() {
+        let line = |at: &str, kind: &str| format!("30 24 0:27 / {at} rw - {kind} cgroup rw\n");
+        let found = |lines: &[String]| {
+            let table = lines.concat();
+            let mounts = hierarchies(table.as_bytes());
+            mounts.iter().map(|mount| mount.mount_point.show()).collect::<Vec<_>>()
+        };
+        let own = line("/run/cilium/cgroupv2", "cgroup2");
+        assert_eq!(found(&[own.clone(), line("/sys/fs/cgroup", "cgroup2")]), ["/sys/fs/cgroup"]);
+        assert_eq!(found(&[line("/sys/fs/cgroup/unified", "cgroup2"), own.clone()]), ["/sys/fs/cgroup/unified"]);
+        assert_eq!(
+            found(&[own, line("/sys/fs/cgroup/pids", "cgroup")]),
+            ["/run/cilium/cgroupv2", "/sys/fs/cgroup/pids"]
+        );
     }
 
     #[test]

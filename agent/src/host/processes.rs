@@ -76,6 +76,11 @@ pub fn is_killed(pid: u32) -> bool {
     standing.is_ok_and(|standing| standing.kill_pending() || (standing.stat.exiting() && standing.stat.state != 'Z'))
 }
 
+/// The process that a thread is of.
+pub fn process_of(tid: u32) -> Option<u32> {
+    parse::status(&ProcDir::open(tid).ok()?.read("status", LINES).ok()?).process
+}
+
 /// The children of a process, where the kernel tells them (`CONFIG_PROC_CHILDREN`), those of each thread in the
 /// order in which it got them.
 pub fn children(pid: u32) -> Vec<u32> {

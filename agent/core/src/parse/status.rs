@@ -8,6 +8,8 @@
 pub struct Status {
     /// The pids from the reader's namespace inwards (`NSpid`, Linux ≥ 4.1).
     pub ns_pids: Vec<u32>,
+    /// The process that a thread is of (`Tgid`).
+    pub process: Option<u32>,
     /// The process that traces it, 0 for none.
     pub tracer: u32,
     /// SIGKILL pending for this thread.
@@ -33,6 +35,7 @@ pub fn status(bytes: &[u8]) -> Status {
         let kill_pending = || mask() & SIGKILL != 0;
         match name {
             b"NSpid" => parsed.ns_pids = value.split_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
+            b"Tgid" => parsed.process = value.trim().parse().ok(),
             b"TracerPid" => parsed.tracer = value.trim().parse().unwrap_or(0),
             b"SigPnd" => parsed.kill_pending_thread = kill_pending(),
             b"ShdPnd" => parsed.kill_pending_process = kill_pending(),
@@ -61,9 +64,10 @@ mod tests {
 
     #[test]
     fn reads_a_recorded_task() {
-        let file = b"Name:\tls\nState:\tD (disk sleep)\nTracerPid:\t4242\nNSpid:\t15731\t7\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\nCapEff:\t0000000000080004\n";
+        let file = b"Name:\tls\nState:\tD (disk sleep)\nTgid:\t15730\nTracerPid:\t4242\nNSpid:\t15731\t7\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\nCapEff:\t0000000000080004\n";
         let parsed = status(file);
         assert_eq!((parsed.ns_pids.as_slice(), parsed.tracer), ([15731, 7].as_slice(), 4242));
+        assert_eq!(parsed.process, Some(15730));
         assert_eq!(parsed.capabilities, 1 << 19 | 1 << 2);
         assert!(parsed.kill_pending_thread && !parsed.kill_pending_process);
     }

@@ -57,7 +57,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     let mut faults = Vec::new();
     let own = HostRoot::new(options.host_root.clone().unwrap_or_default());
     let first = FirstTable::read(&own);
-    let cgroup_mounts = cgroups::hierarchies(&first);
+    let cgroup_mounts = cgroups::hierarchies(first.bytes());
     let search = kubelet::find(&cgroup_mounts, &own, prober, options.kubelet);
     let (running, pid) = (search.kubelet.get(), search.pid());
     let rights = rights::rights(pid);
