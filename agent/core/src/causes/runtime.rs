@@ -23,7 +23,8 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let cause = &cause::RUNTIME_NOT_RESPONDING;
     let found = of_node(seen, cause, None).evidence(fault.source.to_string(), &fault.says).root(&fault.source);
     seen.is_settled(Question::RuntimeListener);
-    let Some(process) = seen.node.runtime_process.get() else {
+    // Of a socket that systemd has opened for it (`cri-docker.socket`) the kernel names systemd.
+    let Some(process) = seen.node.runtime_process.get().filter(|process| process.pid > 1) else {
         let state = "accepts the connection and does not answer";
         return Some(
             found
@@ -47,10 +48,30 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        sample::{self, node_causes},
-        *,
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, node_causes},
+            *,
+        },
     };
+
+    #[test]
+    fn systemd_is_no_runtime() {
+        let mut seen = sample::deleted();
+        seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "no answer in 2 s")));
+        let root = |pid, comm: &str| {
+            let process = RuntimeProcess { pid, start_ticks: None, comm: comm.into(), unit: None, state: 'S' };
+            let seen = Observation {
+                node: NodeFacts { runtime_process: Seen::Seen(process), ..seen.node.clone() },
+                ..seen.clone()
+            };
+            assert_eq!(node_causes(&seen), ["RuntimeNotResponding"]);
+            judge(&seen).node_findings[0].finding.chain.last().unwrap().subject.to_string()
+        };
+        assert_eq!(root(300, "containerd"), "pid 300 containerd");
+        assert_eq!(root(1, "systemd"), "container runtime");
+    }
 
     #[test]
     fn a_runtime_whose_socket_nobody_listens_on() {
