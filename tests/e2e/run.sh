@@ -16,4 +16,6 @@ elif [ -z "${KUBECONFIG-}" ]; then
     echo "no cluster: set KUBECONFIG to one whose node is this machine, or KUBE_ASSETS to a directory of release binaries" >&2
     exit 1
 fi
+COMMIT=$(git describe --always --dirty --abbrev=8 2>/dev/null) || COMMIT=
+export COMMIT
 "$TARGET/debug/e2e" "$@"

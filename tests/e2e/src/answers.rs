@@ -37,7 +37,16 @@ fn strings(answer: &Value, key: &str) -> BTreeSet<String> {
 
 /// The plugin's.
 pub fn plugin(cluster: &Cluster, namespace: &str) -> anyhow::Result<Value> {
-    let answer = cluster.ask("kubectl-why_terminating", &[&format!("ns/{namespace}"), "-o", "json"])?;
+    asked(cluster, &[&format!("ns/{namespace}"), "-o", "json"])
+}
+
+/// The plugin's, which asks the agent on the node for it; where that cannot be asked, its Events.
+pub fn live(cluster: &Cluster, namespace: &str) -> anyhow::Result<Value> {
+    asked(cluster, &[&format!("ns/{namespace}"), "-o", "json", "--live"])
+}
+
+fn asked(cluster: &Cluster, args: &[&str]) -> anyhow::Result<Value> {
+    let answer = cluster.ask("kubectl-why_terminating", args)?;
     anyhow::ensure!(answer["roots"].is_array(), "no answer: {answer}");
     Ok(answer)
 }

@@ -19,6 +19,7 @@ mod traces;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use cluster::Cluster;
 use install::Installed;
@@ -33,6 +34,9 @@ fn main() -> anyhow::Result<ExitCode> {
     let chosen = situations::all().into_iter().filter(|one| wanted.is_empty() || wanted.contains(&one.name.to_owned()));
     let chosen: Vec<_> = chosen.collect();
     anyhow::ensure!(!chosen.is_empty(), "none of {wanted:?} is a situation");
+    if let Some(times) = number("PATIENCE") {
+        lab::be_patient(u32::try_from(times)?);
+    }
     let cluster = Cluster::connect()?;
     println!("on {}", cluster.versions());
     let before = Traces::look(&cluster)?;
@@ -61,13 +65,20 @@ fn tried(cluster: &Cluster, installed: &Installed, all: &[&Situation]) -> Vec<Se
         let lane = if let Turn::OneOf(these) = situation.turn { these } else { situation.name };
         lanes.entry(lane).or_default().push(situation);
     }
+    let at_once = number("AT_ONCE").unwrap_or(lanes.len());
+    let left = Mutex::new(lanes.into_values());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let mut seen: Vec<Seen> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            lanes.into_values().map(|lane| scope.spawn(move || in_turn(cluster, installed, &lane))).collect();
+        let lane = || std::iter::from_fn(next).flat_map(|lane| in_turn(cluster, installed, &lane)).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(lane)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     });
     seen.extend(in_turn(cluster, installed, &alone));
     seen
+}
+
+fn number(variable: &str) -> Option<usize> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 fn in_turn(cluster: &Cluster, installed: &Installed, all: &[&Situation]) -> Vec<Seen> {

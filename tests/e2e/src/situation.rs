@@ -9,7 +9,7 @@ use findings::cause::{self, Cause};
 use lab::wait_for;
 use serde_json::{Value, json};
 
-use crate::answers::{agent, causes, commands, events, plugin, service};
+use crate::answers::{agent, causes, commands, events, live, plugin, service};
 use crate::cluster::Cluster;
 use crate::install::Installed;
 
@@ -209,6 +209,7 @@ impl Situation {
                 anyhow::ensure!(of_plugin.iter().any(|step| step.contains(words)), "no {words:?} in {of_plugin:#?}");
             }
             steps.extend(commands(&self.until("agent", || agent(cluster, namespace, POD))?));
+            self.until("live", || live(cluster, namespace))?;
         }
         self.until("service", || service(cluster, installed, namespace))?;
         let shown = || events(cluster, namespace, uid);

@@ -22,8 +22,15 @@ const DIRECTORIES: [&str; 5] = [
 ];
 /// The kubelet's own, which it makes when it needs it and keeps.
 const KEPT: &str = "/var/lib/kubelet/plugins/kubernetes.io";
-/// Above pods.
-const CGROUPS: [&str; 3] = ["kubepods", "kubepods/besteffort", "kubepods/burstable"];
+/// Above pods, by both drivers.
+const CGROUPS: [&str; 6] = [
+    "kubepods",
+    "kubepods/besteffort",
+    "kubepods/burstable",
+    "kubepods.slice",
+    "kubepods.slice/kubepods-besteffort.slice",
+    "kubepods.slice/kubepods-burstable.slice",
+];
 
 /// What is there.
 #[derive(Debug)]
@@ -45,7 +52,7 @@ impl Traces {
         }
         for hierarchy in std::iter::once("/sys/fs/cgroup".to_owned()).chain(entries(Path::new("/sys/fs/cgroup"))) {
             let pods = CGROUPS.iter().flat_map(|slice| entries(&Path::new(&hierarchy).join(slice)));
-            found.extend(pods.filter(|path| path.contains("/pod")));
+            found.extend(pods.filter(|path| path.contains("/pod") || path.contains("-pod")));
         }
         let own = std::fs::read_to_string("/proc/thread-self/children")?;
         found.extend(own.split_whitespace().map(|pid| format!("process {pid}")));

@@ -1,6 +1,6 @@
 //! `docs/causes.md` and a page for each cause, written from the cause registry: what an alert's `runbook_url` leads to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -163,20 +163,21 @@ fn proven_by(cause: &Cause) -> String {
 /// In which situations which versions of Kubernetes showed it, after that table.
 fn on_clusters(table: &str, id: &str) -> String {
     let link = format!("[{id}]");
-    let mut seen: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for row in table.lines() {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         if let [_, situation, on, cause, ..] = *cells
             && cause.starts_with(&link)
         {
             let kubernetes = on.split(',').next().unwrap_or(on);
-            seen.entry(situation).or_default().push(kubernetes.trim_start_matches("Kubernetes "));
+            seen.entry(situation).or_default().insert(kubernetes.trim_start_matches("Kubernetes "));
         }
     }
     if seen.is_empty() {
         return String::new();
     }
-    let all: Vec<String> = seen.iter().map(|(name, versions)| format!("{name} ({})", versions.join(", "))).collect();
+    let versions = |of: &BTreeSet<&str>| of.iter().copied().collect::<Vec<_>>().join(", ");
+    let all: Vec<String> = seen.iter().map(|(name, of)| format!("{name} ({})", versions(of))).collect();
     format!(" [Seen on real clusters](../seen-on.md), Kubernetes: {}.", all.join(", "))
 }
 
@@ -200,6 +201,7 @@ mod tests {
         let table = "| situation | on | cause | told | gone |\n|---|---|---|---|---|\n\
             | `cni` | Kubernetes 1.25.9, Linux 6 | [A](causes/A.md) | 1 s | 1 s |\n\
             | `cni` | Kubernetes 1.36.2, Linux 6 | [A](causes/A.md) | 1 s | 1 s |\n\
+            | `cni` | Kubernetes 1.36.2, Linux 6, cgroup v2 | [A](causes/A.md) | 1 s | 1 s | 1a2b |\n\
             | `b` | Kubernetes 1.36.2, Linux 6 | [AB](causes/AB.md) | 1 s | 1 s |\n";
         assert_eq!(
             on_clusters(table, "A"),

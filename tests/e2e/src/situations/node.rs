@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::container::{container_id, first_process, freezer, runtime, shim};
+use crate::container::{container_id, first_process, freezer, is_unified, runtime, shim};
 use crate::pod;
 use crate::process::{Killed, holder, stand_in};
 use crate::situation::{Cure, POD, Situation, Staged};
@@ -20,7 +20,7 @@ use crate::situation::{Cure, POD, Situation, Staged};
 pub fn all() -> Vec<Situation> {
     vec![
         Situation::of_node("shim", "ShimNotResponding", stopped_shim, Cure::Typed(&["kill -CONT"])),
-        Situation::of_node("frozen", "CgroupFrozen", frozen, Cure::Typed(&["freez"])),
+        frozen_pod(),
         Situation::of_node("fuse", "FuseServerNotResponding", fuse, Cure::Typed(&["/abort"])),
         Situation::of_node("snapshot", "FileSystemFrozen", frozen_file_system, Cure::Typed(&["fsfreeze -u"]))
             .elsewhere(),
@@ -31,6 +31,14 @@ pub fn all() -> Vec<Situation> {
         Situation::of_node("runtime", "RuntimeNotResponding", stopped_runtime, Cure::Typed(&["kill -CONT"])).alone(),
         Situation::of_node("kubelet", "KubeletStopped", stopped_kubelet, Cure::Typed(&["kill -CONT"])).alone(),
     ]
+}
+
+/// On cgroup v2 a SIGKILL thaws what it ends, so that there a frozen pod holds nothing.
+fn frozen_pod() -> Situation {
+    match is_unified() {
+        true => Situation::of_node("frozen", "", frozen, Cure::None),
+        false => Situation::of_node("frozen", "CgroupFrozen", frozen, Cure::Typed(&["freez"])),
+    }
 }
 
 fn stopped_shim(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
