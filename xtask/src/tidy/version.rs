@@ -4,7 +4,7 @@ use super::Source;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What stands before a version of this project.
-const MARKS: &[&str] = &["agent:", "aggregator:", "newTag: ", "appVersion: ", "image.version="];
+const MARKS: &[&str] = &["agent:", "aggregator:", "plugin:", "$image:", "newTag: ", "appVersion: ", "image.version="];
 const CHANGELOG: &str = "CHANGELOG.md";
 
 pub fn check(sources: &[Source]) -> Vec<String> {
@@ -41,7 +41,13 @@ mod tests {
 
     #[test]
     fn another_version_is_told() {
-        for text in ["image/agent:9.9.9 .", "newTag: \"9.9.9\"", "appVersion: 9.9.9\n", "image.version=\"9.9.9\""] {
+        for text in [
+            "image/agent:9.9.9 .",
+            "why-terminating/$image:9.9.9",
+            "newTag: \"9.9.9\"",
+            "appVersion: 9.9.9\n",
+            "image.version=\"9.9.9\"",
+        ] {
             assert_eq!(broken("deploy/a.yaml", text).len(), 1, "{text}");
             assert_eq!(broken("deploy/a.yaml", &text.replace("9.9.9", VERSION)), [""; 0], "{text}");
         }
