@@ -1,4 +1,4 @@
-//! The agent: killed at random, started again, and looked at meanwhile.
+//! The agent in its two roles, as the `DaemonSet` runs it: killed at random, started again, and looked at meanwhile.
 
 use std::{
     fs::{self, File},
@@ -36,102 +36,147 @@ const STEP: Duration = Duration::from_secs(1);
 /// What was seen of all its lives.
 #[derive(Debug, Default)]
 pub struct Lives {
-    /// How many there were.
+    /// How often reader or talker were started.
     pub count: usize,
-    /// The most that one had resident, in KiB.
+    /// The most that one process had resident, in KiB.
     pub most_resident: u64,
-    /// The most descriptors of one.
+    /// The most descriptors of all together.
     pub most_descriptors: u64,
     /// How often the limit of its memory was met.
     pub times_limited: u64,
-    /// The last one, which was not killed.
+    /// Since the last of them was killed.
     pub last: Option<Course>,
 }
 
-/// Starts, kills and looks at agents until the pods are done; from `unharmed` on none is killed.
+/// Which of the two containers of its pod.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    Reader,
+    Talker,
+}
+
+/// Starts, kills and looks at both until the pods are done; from `unharmed` on none is killed.
 pub fn live(node: &Node, state: &State, unharmed: Instant, mut random: fastrand::Rng) -> anyhow::Result<Lives> {
-    let group = cgroup::with_memory_limit(&format!("{}/agent", cgroup::PODS), LIMIT)?;
-    let mut lives = Lives::default();
-    while !state.is_settled() {
-        let agent = Agent::start(node, state, &group, lives.count)?;
-        lives.count += 1;
-        let left = unharmed.saturating_duration_since(Instant::now());
-        // A life that would reach beyond is the last one.
-        let killed = Duration::from_secs(random.u64(10..90));
-        let end = (killed < left).then(|| Instant::now() + killed);
-        let mut samples = Vec::new();
-        while end.map_or(!state.is_settled(), |end| Instant::now() < end) {
-            thread::sleep(STEP);
-            let sample = agent.sample().with_context(|| agent.last_words())?;
-            lives.most_descriptors = lives.most_descriptors.max(sample.descriptors);
-            lives.most_resident = lives.most_resident.max(agent.status("VmHWM:")?);
-            samples.push(sample);
-        }
-        match end {
-            Some(_) => agent.kill()?,
-            None => agent.terminate()?,
-        }
-        lives.last = Course::of(&samples);
+    let roles = [Role::Reader, Role::Talker];
+    let mut lives = Lives { count: roles.len(), ..Lives::default() };
+    let mut containers = Vec::new();
+    for role in roles {
+        containers.push(Container::start(role, node, state, containers.len())?);
     }
-    lives.times_limited = cgroup::times_limited(&group)?;
+    let mut samples = Vec::new();
+    let mut killed = next(&mut random);
+    while !state.is_settled() {
+        thread::sleep(STEP);
+        let mut sample = Sample { resident: 0, descriptors: 0 };
+        for container in &containers {
+            let its = container.sample().with_context(|| container.last_words())?;
+            sample.resident += its.resident;
+            sample.descriptors += its.descriptors;
+            lives.most_resident = lives.most_resident.max(container.most_resident()?);
+        }
+        lives.most_descriptors = lives.most_descriptors.max(sample.descriptors);
+        samples.push(sample);
+        if Instant::now() < killed || killed > unharmed {
+            continue;
+        }
+        killed = next(&mut random);
+        samples.clear();
+        // One of them, or both, as a kubelet that restarts the pod.
+        let which = random.usize(..=roles.len());
+        for at in (0..roles.len()).filter(|at| which == roles.len() || which == *at) {
+            containers[at].kill()?;
+            containers[at] = Container::start(roles[at], node, state, lives.count)?;
+            lives.count += 1;
+        }
+    }
+    lives.last = Course::of(&samples);
+    for container in containers.iter_mut().rev() {
+        container.end()?;
+        lives.times_limited += cgroup::times_limited(&container.group)?;
+    }
     Ok(lives)
 }
 
-struct Agent {
+fn next(random: &mut fastrand::Rng) -> Instant {
+    Instant::now() + Duration::from_secs(random.u64(10..90))
+}
+
+struct Container {
+    role: Role,
     child: Child,
+    group: PathBuf,
     log: PathBuf,
     binary: PathBuf,
 }
 
-impl Agent {
-    fn start(node: &Node, state: &State, group: &Path, number: usize) -> anyhow::Result<Self> {
+impl Container {
+    fn start(role: Role, node: &Node, state: &State, number: usize) -> anyhow::Result<Self> {
         let log = node.layout().dir().join("log").join(format!("agent-{number}.log"));
-        let child = confined(&state.agent, group)
-            .arg("run")
-            .args(node.agent_args())
-            .args(QUICK)
+        let group = cgroup::with_memory_limit(&format!("{}/{role:?}", cgroup::PODS), LIMIT)?;
+        // A program of its own, so that what is left of each can be told.
+        let binary = node.layout().dir().join("bin").join(format!("{role:?}"));
+        if !binary.exists() {
+            fs::copy(&state.agent, &binary).with_context(|| format!("copy {}", state.agent.display()))?;
+        }
+        let socket = node.layout().dir().join("reader.sock");
+        let (of_talker, of_reader): (Vec<String>, Vec<String>) = node
+            .agent_args()
+            .into_iter()
+            .partition(|arg| arg.starts_with("--kubeconfig") || arg.starts_with("--node-name"));
+        let mut command = confined(&binary, &group);
+        match role {
+            Role::Reader => command.arg("reader").args(of_reader).arg("--log-format=json").arg("--socket").arg(socket),
+            Role::Talker => command.arg("run").args(of_talker).args(QUICK).arg("--reader").arg(socket),
+        };
+        let child = command
             .env_remove("RUST_LOG")
             .stdin(Stdio::null())
             .stderr(File::create(&log).with_context(|| format!("create {}", log.display()))?)
             .spawn()
             .context("start the agent")?;
-        let agent = Self { child, log, binary: state.agent.clone() };
+        let container = Self { role, child, group, log, binary };
         // Until then it is the shell.
         wait_for("the agent runs", Duration::from_secs(10), || {
-            Ok((agent.of_the_program().contains(&agent.pid()?)).then_some(()))
+            Ok((container.of_the_program().contains(&container.pid()?)).then_some(()))
         })?;
-        Ok(agent)
+        Ok(container)
     }
 
     fn pid(&self) -> anyhow::Result<i32> {
         Ok(i32::try_from(self.child.id())?)
     }
 
+    /// All of its processes together.
     fn sample(&self) -> anyhow::Result<Sample> {
         let pid = self.pid()?;
-        ensure!(!matches!(process::state(pid), None | Some('Z' | 'X')), "the agent has ended by itself");
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"))?.count();
-        Ok(Sample { resident: self.status("VmRSS:")?, descriptors: descriptors as u64 })
+        ensure!(!matches!(process::state(pid), None | Some('Z' | 'X')), "the {:?} has ended by itself", self.role);
+        let mut sample = Sample { resident: status(pid, "VmRSS:")?, descriptors: descriptors(pid)? };
+        // Its children come and go.
+        for child in self.of_the_program().into_iter().filter(|child| *child != pid) {
+            sample.resident += status(child, "VmRSS:").unwrap_or(0);
+            sample.descriptors += descriptors(child).unwrap_or(0);
+        }
+        Ok(sample)
     }
 
-    fn status(&self, field: &str) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()?))?;
-        let value = status.lines().find_map(|line| line.strip_prefix(field));
-        let value = value.with_context(|| format!("a status has {field}"))?;
-        Ok(value.trim().trim_end_matches(" kB").parse()?)
+    fn most_resident(&self) -> anyhow::Result<u64> {
+        status(self.pid()?, "VmHWM:")
     }
 
     /// Ends it at once, as an OOM killer would.
-    fn kill(mut self) -> anyhow::Result<()> {
+    fn kill(&mut self) -> anyhow::Result<()> {
         process::signal(self.pid()?, Signal::SIGKILL)?;
         self.child.wait().context("wait for the agent")?;
         self.leaves_nothing()
     }
 
-    fn terminate(mut self) -> anyhow::Result<()> {
+    /// Ends it as the kubelet would.
+    fn end(&mut self) -> anyhow::Result<()> {
         process::signal(self.pid()?, Signal::SIGTERM)?;
         let ended = wait_for("the agent ends", Duration::from_secs(30), || Ok(self.child.try_wait()?))?;
-        ensure!(ended.success(), "the agent ended badly: {ended}: {}", self.last_words());
+        // The reader has nothing to finish.
+        let is_well = matches!(self.role, Role::Reader) || ended.success();
+        ensure!(is_well, "the agent ended badly: {ended}: {}", self.last_words());
         self.leaves_nothing()
     }
 
@@ -154,6 +199,17 @@ impl Agent {
         let lines: Vec<&str> = log.lines().rev().take(5).collect();
         format!("the agent's last lines, the newest first:\n{}", lines.join("\n"))
     }
+}
+
+fn descriptors(pid: i32) -> anyhow::Result<u64> {
+    Ok(fs::read_dir(format!("/proc/{pid}/fd"))?.count() as u64)
+}
+
+fn status(pid: i32, field: &str) -> anyhow::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let value = status.lines().find_map(|line| line.strip_prefix(field));
+    let value = value.with_context(|| format!("a status has {field}"))?;
+    Ok(value.trim().trim_end_matches(" kB").parse()?)
 }
 
 /// The agent's program in a cgroup.

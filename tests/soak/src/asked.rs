@@ -72,7 +72,7 @@ impl Answers {
 
     fn run(&mut self, node: &Node, state: &State, group: &Path, output: &str) -> anyhow::Result<Output> {
         let began = Instant::now();
-        let mut check = confined(&state.check, group);
+        let mut check = confined(&state.agent, group);
         let answer = check.arg("check").args(node.agent_args()).args(["-o", output]).output().context("run check")?;
         let took = began.elapsed();
         self.longest = self.longest.max(took);

@@ -70,11 +70,9 @@ fn main() -> anyhow::Result<ExitCode> {
 
 /// Returns what was wrong.
 fn soak(node: &Node, options: &Options, seed: u64) -> anyhow::Result<Vec<String>> {
-    let agent = node.layout().dir().join("bin/why-terminating-agent");
-    fs::copy(&options.agent, &agent).with_context(|| format!("copy {}", options.agent.display()))?;
     let length = Duration::from_secs(options.minutes * 60);
     let (began, before) = (Instant::now(), processes()?);
-    let state = State::new(agent, options.agent.canonicalize()?, began + length, pods::AT_ONCE + 3);
+    let state = State::new(options.agent.canonicalize()?, began + length, pods::AT_ONCE + 3);
     let [hostile_from, unharmed] = [began + length / 3, began + length * 2 / 3];
     let mut random = fastrand::Rng::with_seed(seed);
 

@@ -37,7 +37,7 @@ pub fn churn(state: &State, thread: usize, mut random: fastrand::Rng) -> anyhow:
 
 /// For a person who wants to know why: what `check` says.
 fn asked(node: &Node, state: &State) -> String {
-    let answer = Command::new(&state.check).arg("check").args(node.agent_args()).output();
+    let answer = Command::new(&state.agent).arg("check").args(node.agent_args()).output();
     let text = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned());
     format!("`check` says: {}", text.unwrap_or_else(|error| error.to_string()))
 }

@@ -24,10 +24,8 @@ const ANSWERS: Duration = Duration::from_secs(30);
 /// The state of one soak.
 #[derive(Debug)]
 pub struct State {
-    /// The program of the agent that runs; nobody else runs it.
+    /// The program of the agent. Reader and talker run copies of it.
     pub agent: PathBuf,
-    /// The same program under another name, for `check`.
-    pub check: PathBuf,
     /// When the last pod is made.
     pub end: Instant,
     /// Held by who needs the runtime; whoever ends it waits for them.
@@ -46,10 +44,9 @@ pub struct State {
 
 impl State {
     /// With so many threads that end by [`State::ended`].
-    pub fn new(agent: PathBuf, check: PathBuf, end: Instant, threads: usize) -> Self {
+    pub fn new(agent: PathBuf, end: Instant, threads: usize) -> Self {
         Self {
             agent,
-            check,
             end,
             runtime: RwLock::default(),
             api: Mutex::default(),
