@@ -9,6 +9,7 @@ use super::termination::Termination;
 use super::tolerated::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::control_plane;
 use crate::rules::said;
 use crate::rules::subject::pods_on;
 use crate::rules::words::{count, lasting, some, within};
@@ -181,8 +182,20 @@ impl Case<'_, '_> {
                 let budget = budgets.iter().find(|one| {
                     one.metadata.name == *name && one.metadata.namespace.as_deref() == Some(namespace.as_str())
                 });
-                let words = budget.map_or(String::new(), |budget| self.budget_words(budget, diagnosis));
+                let program = budget.and_then(|budget| program(budget, pods));
+                let words = budget.map_or(String::new(), |budget| self.budget_words(budget, program, diagnosis));
+                let left =
+                    [Step::about(self.target, self.state().0), pods_step("not evicted"), Step::about(&shown, &words)];
+                let is_uncounted = budget.is_some_and(|budget| !budget.is_counted());
+                let silent = is_uncounted.then(|| control_plane::silent(self.lister, diagnosis, self.target)).flatten();
+                if let Some(silent) = silent {
+                    return left.into_iter().rev().fold(silent, RootCause::under);
+                }
+                let workload =
+                    pods.iter().find_map(|pod| pod.metadata.owner_references.iter().find(|it| it.controller));
+                let workload = workload.filter(|_| program.is_none()).map(|it| format!("{}/{}", it.kind, it.name));
                 self.below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown)
+                    .name_if(Placeholder::Workload, workload)
                     .step(pods_step("not evicted"))
                     .step(Step::about(&shown, &words))
                     .evidence(format!("status of {shown}"), words)
@@ -268,20 +281,26 @@ impl Case<'_, '_> {
         (format!("{who}{}{until}", lasting(self.lister, since)), since)
     }
 
-    fn budget_words(&self, budget: &Budget, diagnosis: &mut Diagnosis) -> String {
+    fn budget_words(&self, budget: &Budget, program: Option<&Owner>, diagnosis: &mut Diagnosis) -> String {
         let BudgetStatus { current_healthy, desired_healthy, expected_pods, conditions, .. } = &budget.status;
         let failed = condition(conditions, "DisruptionAllowed").filter(|one| one.reason == "SyncFailed");
         if let Some(failed) = failed {
             return format!("allows 0 disruptions: {}", said::quoted(&failed.message, 200));
         }
+        if !budget.is_counted() {
+            return "allows 0 disruptions: nobody has counted its pods yet".to_owned();
+        }
         let now =
             format!("{current_healthy} of {} healthy", count(usize::try_from(*expected_pods).unwrap_or(0), "pod"));
-        if desired_healthy >= expected_pods && current_healthy >= desired_healthy {
-            let never = match self.termination {
-                Termination::Unlimited => ", and never will",
-                Termination::At(..) | Termination::NotSeen(_) => "",
+        if *expected_pods > 0 && desired_healthy >= expected_pods && current_healthy >= desired_healthy {
+            let (never, whose) = match (program, &self.termination) {
+                (Some(owner), _) => ("", format!("; {} {} looks after it", owner.kind, owner.name)),
+                (None, Termination::Unlimited) => (", and never will", String::new()),
+                (None, Termination::At(..) | Termination::NotSeen(_)) => ("", String::new()),
             };
-            return format!("allows 0 disruptions{never}: it wants {desired_healthy}, and {now} is all there is");
+            return format!(
+                "allows 0 disruptions{never}: it wants {desired_healthy}, and {now} is all there is{whose}"
+            );
         }
         let words = format!("allows 0 disruptions: it wants {desired_healthy}, and {now}");
         let unready = if current_healthy <= desired_healthy { self.unready(budget, diagnosis) } else { Vec::new() };
@@ -309,6 +328,14 @@ impl Case<'_, '_> {
         });
         unready.map(|pod| pod.metadata.name.clone()).collect()
     }
+}
+
+/// The program's object that the budget or its pods belong to: it may keep such a budget only while an eviction would lose
+/// data, and take it away by itself.
+fn program<'a>(budget: &'a Budget, pods: &[&'a Pod]) -> Option<&'a Owner> {
+    let is_foreign = |owner: &&Owner| owner.controller && owner.group_version().0.contains('.');
+    let of_budget = budget.metadata.owner_references.iter().find(|owner| owner.controller);
+    of_budget.or_else(|| pods.iter().flat_map(|pod| &pod.metadata.owner_references).find(is_foreign))
 }
 
 fn given_up(lister: &Lister, target: &ObjectRef, by: Drainer, pods: &[&Pod], diagnosis: &mut Diagnosis) {
