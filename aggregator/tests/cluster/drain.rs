@@ -132,7 +132,10 @@ fn a_budget_of_a_program_is_left_to_it() {
         |pod: &mut Value| pod["metadata"]["ownerReferences"] = owner("longhorn.io/v1beta2", "InstanceManager");
     for (world, of) in [
         (cordoned(shop()).with(of_rook).with(pod("web-0", "True", |_| {})), "CephCluster prod"),
-        (cordoned(shop()).with(budget("im", 0, 1, 1, 1)).with(pod("web-0", "True", of_longhorn)), "InstanceManager prod"),
+        (
+            cordoned(shop()).with(budget("im", 0, 1, 1, 1)).with(pod("web-0", "True", of_longhorn)),
+            "InstanceManager prod",
+        ),
     ] {
         let looked = asked(world);
         assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
@@ -166,6 +169,32 @@ fn a_budget_whose_pods_nobody_has_counted_allows_none_yet() {
     counted["status"]["observedGeneration"] = 1.into();
     let looked = asked(cordoned(shop()).with(counted).with(pod("web-0", "True", |_| {})));
     assert!(looked.chain(0).concat().ends_with("it wants 0, and 0 of 0 pods healthy"), "{:?}", looked.chain(0));
+}
+
+/// A webhook is asked about the Eviction before any budget is (kubernetes: pkg/registry/core/pod/storage/eviction.go).
+#[test]
+fn an_eviction_that_a_webhook_refuses_is_not_one_that_nobody_asked_for() {
+    let world = || cordoned(shop()).with(pod("web-0", "True", |_| {}));
+    let looked = asked(world().webhook("CREATE", "", "pods/eviction"));
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &[
+            "Node node-a: cordoned for 10m",
+            "1 pod on it: not evicted: shop/web-0",
+            "ValidatingWebhookConfiguration guard: admission calls webhook guard.example.com",
+            "Service guard/guard: does not exist",
+        ],
+    );
+    let looked = asked(world().webhook("CREATE", "", "pods"));
+    assert_eq!(looked.causes(), ["DrainNotIssued"], "{:#?}", looked.report);
+    // It is asked about the Eviction, which has no labels of the pod.
+    let labelled = world().webhook("CREATE", "", "pods/eviction").change(
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        "guard",
+        |one| one["webhooks"][0]["objectSelector"] = json!({"matchLabels": {"app": "web"}}),
+    );
+    assert_eq!(asked(labelled).causes(), ["DrainNotIssued"]);
 }
 
 /// What docs/answers/drain.md shows.

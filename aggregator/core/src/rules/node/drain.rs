@@ -9,11 +9,11 @@ use super::termination::Termination;
 use super::tolerated::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
-use crate::rules::control_plane;
-use crate::rules::said;
 use crate::rules::subject::pods_on;
+use crate::rules::webhook::Request;
 use crate::rules::words::{count, lasting, some, within};
 use crate::rules::youth::YOUNG;
+use crate::rules::{control_plane, said, webhook};
 use crate::state::*;
 
 /// More namespaces than these are cheaper to list all at once.
@@ -88,8 +88,22 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
         left.entry(why(pod, by, node, &budgets)).or_default().push(pod);
     }
     let case = Case { lister, target, node, by, termination };
-    let found = left.iter().map(|(why, pods)| case.limited(why, case.found(why, pods, &budgets, diagnosis)));
-    found.collect()
+    let mut found = match left.remove(&Left::NotAsked) {
+        Some(pods) => case.refused(pods, &mut left, diagnosis),
+        None => Vec::new(),
+    };
+    found.extend(left.iter().map(|(why, pods)| case.limited(why, case.found(why, pods, &budgets, diagnosis))));
+    found
+}
+
+fn pods_step(pods: &[&Pod], words: &str) -> Step {
+    let names = names(pods);
+    Step::named(format!("{} on it", count(names.len(), "pod")), format!("{words}: {}", some(&names, MOST_NAMES)))
+}
+
+fn names(pods: &[&Pod]) -> Vec<String> {
+    let name = |pod: &&Pod| format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name);
+    pods.iter().map(name).collect()
 }
 
 fn budgets<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) -> Vec<&'a Budget> {
@@ -170,12 +184,8 @@ impl Case<'_, '_> {
     }
 
     fn found(&self, why: &Left, pods: &[&Pod], budgets: &[&Budget], diagnosis: &mut Diagnosis) -> RootCause {
-        let names: Vec<String> = pods
-            .iter()
-            .map(|pod| format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name))
-            .collect();
-        let subject = format!("{} on it", count(pods.len(), "pod"));
-        let pods_step = |words: &str| Step::named(&subject, format!("{words}: {}", some(&names, MOST_NAMES)));
+        let names = names(pods);
+        let pods_step = |words: &str| pods_step(pods, words);
         match why {
             Left::Budget { namespace, name } => {
                 let shown = ObjectRef::namespaced(known::BUDGETS, namespace, name);
@@ -241,6 +251,31 @@ impl Case<'_, '_> {
                 )
             }
         }
+    }
+
+    /// Whose eviction a webhook refuses that cannot be called: it is asked about the Eviction, which has no labels. The
+    /// others stay `left`.
+    fn refused<'p>(
+        &self,
+        pods: Vec<&'p Pod>,
+        left: &mut BTreeMap<Left, Vec<&'p Pod>>,
+        diagnosis: &mut Diagnosis,
+    ) -> Vec<RootCause> {
+        let (known, labels) = (diagnosis.causes.len(), Texts::default());
+        let mut asked = BTreeMap::new();
+        let (refused, free): (Vec<&Pod>, Vec<&Pod>) = pods.into_iter().partition(|pod| {
+            let namespace = pod.metadata.namespace.as_deref();
+            let (operation, resource) = ("CREATE", "pods/eviction");
+            let eviction = Request { operation, group: "", version: "v1", resource, namespace, labels: &labels };
+            *asked.entry(namespace).or_insert_with(|| webhook::refuses(self.lister, diagnosis, &[eviction]))
+        });
+        if !free.is_empty() {
+            left.insert(Left::NotAsked, free);
+        }
+        let above = |found: RootCause| {
+            found.under(pods_step(&refused, "not evicted")).under(Step::about(self.target, self.state().0))
+        };
+        diagnosis.causes.split_off(known).into_iter().map(above).collect()
     }
 
     fn consent(&self, step: Step) -> RootCause {
@@ -339,10 +374,8 @@ fn program<'a>(budget: &'a Budget, pods: &[&'a Pod]) -> Option<&'a Owner> {
 }
 
 fn given_up(lister: &Lister, target: &ObjectRef, by: Drainer, pods: &[&Pod], diagnosis: &mut Diagnosis) {
-    let given_up = pods.iter().filter(|pod| is_given_up(pod, by, lister.state));
-    let names: Vec<String> = given_up
-        .map(|pod| format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name))
-        .collect();
+    let given_up: Vec<&Pod> = pods.iter().copied().filter(|pod| is_given_up(pod, by, lister.state)).collect();
+    let names = names(&given_up);
     if !names.is_empty() {
         diagnosis.note(format!(
             "Karpenter does not wait for a pod that should have ended more than a minute ago, so these do not hold {target}: \

@@ -115,11 +115,13 @@ causes! {
     /// Nobody has asked the pods to go.
     DRAIN_NOT_ISSUED = Cause::in_cluster(ClusterArea::Pod, "DrainNotIssued")
         .title("Pods stay on a node that is being drained, and nobody has evicted them")
-        .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller. They \
+        .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller, no \
+            webhook that cannot be called. They \
             have no deletionTimestamp, so nobody has evicted them: whoever drains the node has stopped, waits for \
             other pods, or cordoned the node only.")
         .proof("The node is cordoned or is being taken away, the pod runs there without a deletionTimestamp, and no \
-            PodDisruptionBudget that selects it allows 0 disruptions. That no eviction was requested is inferred.")
+            PodDisruptionBudget that selects it allows 0 disruptions; no webhook without a backend is asked about its \
+            eviction. That no eviction was requested is inferred.")
         .safe(&[
             step("See who drains it, and what that says").run("kubectl describe node {node}").typed(),
             step("If other pods are being deleted at this moment, wait: Karpenter evicts in groups, those of critical \
