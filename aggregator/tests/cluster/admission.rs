@@ -88,6 +88,29 @@ fn a_converter_is_blamed_only_where_something_is_converted() {
     assert_eq!(converter(two(), &["v1", "v2"], true), blamed);
 }
 
+/// Where no endpoint is ready, the network takes one that ends and still serves (kubernetes: pkg/proxy/topology.go,
+/// `CategorizeEndpoints`).
+#[test]
+fn a_webhook_whose_pod_ends_and_still_serves_is_called() {
+    let causes = |serving: bool| {
+        let conditions = json!({"ready": false, "serving": serving, "terminating": true});
+        let ending = |world: World, namespace: &str, name: &str| {
+            let slices = "/apis/discovery.k8s.io/v1/endpointslices";
+            world.service(namespace, name, Some("node-a")).change(slices, &format!("{name}-1"), |one| {
+                one["endpoints"][0]["conditions"] = conditions.clone();
+            })
+        };
+        let webhook =
+            ending(healthy().webhook("DELETE", "", "configmaps").going("guard", all_false()), "guard", "guard");
+        let converter = ending(healthy().with(crd(by_webhook(), &["v1", "v2"])), "mon", "conv");
+        let mut found = look(webhook, object("validatingwebhookconfiguration", "default", "guard")).causes();
+        found.extend(look(converter, object("crd", "default", "widgets.example.com")).causes());
+        found
+    };
+    assert!(causes(true).is_empty(), "{:?}", causes(true));
+    assert_eq!(causes(false), ["WebhookGoneWithNamespace", "ConversionWebhookUnavailable"]);
+}
+
 #[test]
 fn a_conversion_that_fails_although_its_webhook_has_an_endpoint_is_told_as_it_failed() {
     let error = "conversion webhook for example.com/v2, Kind=Widget failed: Post \"https://conv.mon.svc:443/c?timeout=30s\": \

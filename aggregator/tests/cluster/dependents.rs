@@ -130,3 +130,55 @@ fn a_dependent_that_does_not_block_hides_no_other() {
     assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
     assert!(looked.chain(0)[1].starts_with("Widget shop/w: "), "{:?}", looked.chain(0));
 }
+
+/// Of an object that somebody else owns too the collector takes the owner off its list, which is no deletion
+/// (kubernetes: pkg/controller/garbagecollector/garbagecollector.go, `attemptToDeleteItem`).
+#[test]
+fn a_dependent_with_another_owner_is_released_and_not_deleted() {
+    let shared = |version: &str, kind: &str| {
+        let mut owners = owned_by("aws.platform.io/v1", "XBucket", "x1", "x1");
+        owners.as_array_mut().unwrap().push(json!({"apiVersion": version, "kind": kind, "name": "other", "uid": "o"}));
+        composite().with(json!([
+            {"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "a", "ownerReferences": owners}},
+            {"kind": "ConfigMap", "metadata": {"name": "other", "namespace": "a", "uid": "o"}}
+        ]))
+    };
+    let asked = |world: World| look(world, object("xbucket", "", "x1"));
+    let looked = asked(shared("v1", "ConfigMap").webhook("UPDATE", "", "configmaps"));
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+    let looked = asked(shared("v1", "ConfigMap").webhook("DELETE", "", "configmaps"));
+    assert_eq!(looked.causes(), ["ForegroundDependentsRemain"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().contains("ConfigMap a/c (has another owner)"), "{:?}", looked.chain(0));
+    // The other one is gone: nothing keeps it, so it is deleted.
+    let gone = shared("v1", "ConfigMap").without("/api/v1/configmaps", "other");
+    let looked = asked(gone.webhook("DELETE", "", "configmaps"));
+    assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
+    // The collector cannot look the other one up, and does neither.
+    let looked = asked(shared("gone.example.com/v1", "Widget").webhook("DELETE", "", "configmaps"));
+    assert_eq!(looked.causes(), ["OwnerKindUnknown"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Stuck);
+    assert!(looked.chain(0).last().unwrap().starts_with("ConfigMap a/c: "), "{:?}", looked.chain(0));
+}
+
+/// The collector counts it (graph_builder.go, `addDependentToOwners`), and then forgets it
+/// (`namespacedOwnerOfClusterScopedObjectErr`).
+#[test]
+fn a_cluster_wide_object_that_names_a_namespaced_owner_holds_it() {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "r", "ownerReferences": owned_by("apps/v1", "Deployment", "d1", "d1")}
+    });
+    let looked = look(deployment().with(role.clone()), object("deployment", "shop", "d1"));
+    assert_eq!(looked.causes(), ["OwnerKindUnknown"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Stuck);
+    looked.assert_chain(
+        0,
+        &["Deployment shop/d1: ", "ClusterRole r: the garbage collector passes it over: it is cluster"],
+    );
+    // What may not be listed is not needed: that it is missing is said.
+    let refused = deployment().with(role).refuse("/apis/rbac.authorization.k8s.io/v1/clusterroles", 403, "forbidden");
+    let looked = look(refused, object("deployment", "shop", "d1"));
+    assert_eq!(looked.causes(), ["GarbageCollectorNotWorking"], "{:#?}", looked.report);
+    let missing = looked.report.roots[0].finding.missing.as_deref().unwrap_or_default();
+    assert!(missing.contains("outside of its namespace"), "{missing}");
+}

@@ -120,6 +120,83 @@ fn a_budget_that_allows_none_says_why() {
     assert_eq!(asked(hidden).report.verdict, Verdict::CannotTell);
 }
 
+/// longhorn-manager: controller/instance_manager_controller.go, `canDeleteInstanceManagerPDB`; rook:
+/// pkg/operator/ceph/disruption/clusterdisruption/osd.go, `createBlockingPDBForOSD`. They take the budget away when an
+/// eviction loses nothing; who loosens it before that may lose the last replica.
+#[test]
+fn a_budget_of_a_program_is_left_to_it() {
+    let owner = |version: &str, kind: &str| json!([{"apiVersion": version, "kind": kind, "name": "prod", "uid": "prod", "controller": true}]);
+    let mut of_rook = budget("osd", 0, 1, 1, 1);
+    of_rook["metadata"]["ownerReferences"] = owner("ceph.rook.io/v1", "CephCluster");
+    let of_longhorn =
+        |pod: &mut Value| pod["metadata"]["ownerReferences"] = owner("longhorn.io/v1beta2", "InstanceManager");
+    for (world, of) in [
+        (cordoned(shop()).with(of_rook).with(pod("web-0", "True", |_| {})), "CephCluster prod"),
+        (
+            cordoned(shop()).with(budget("im", 0, 1, 1, 1)).with(pod("web-0", "True", of_longhorn)),
+            "InstanceManager prod",
+        ),
+    ] {
+        let looked = asked(world);
+        assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
+        let told = format!("{:?} {:?}", looked.chain(0), looked.report.roots[0].finding.remedy.steps);
+        assert!(!told.contains("never will") && !told.contains("maxUnavailable: 1"), "{told}");
+        assert!(told.contains("leave the budget alone") && told.contains(of), "{told}");
+    }
+}
+
+/// kubernetes: pkg/registry/core/pod/storage/eviction.go, `checkAndDecrement`.
+#[test]
+fn a_budget_whose_pods_nobody_has_counted_allows_none_yet() {
+    let world = || cordoned(shop()).with(budget("web", 0, 0, 0, 0)).with(pod("web-0", "True", |_| {}));
+    let looked = asked(world());
+    assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
+    let told = looked.chain(0).concat();
+    assert!(told.contains("nobody has counted its pods yet") && !told.contains("never will"), "{told}");
+    let looked = asked(world().without_controller_manager());
+    assert_eq!(looked.causes(), ["ControllerManagerSilent"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &[
+            "Node node-a: cordoned",
+            "1 pod on it: not evicted",
+            "PodDisruptionBudget shop/web: allows 0 disruptions: nobody has counted its pods yet",
+            "kube-controller-manager: has not renewed its Lease",
+        ],
+    );
+    // One that was counted, and expects none.
+    let mut counted = budget("web", 0, 0, 0, 0);
+    counted["status"]["observedGeneration"] = 1.into();
+    let looked = asked(cordoned(shop()).with(counted).with(pod("web-0", "True", |_| {})));
+    assert!(looked.chain(0).concat().ends_with("it wants 0, and 0 of 0 pods healthy"), "{:?}", looked.chain(0));
+}
+
+/// A webhook is asked about the Eviction before any budget is (kubernetes: pkg/registry/core/pod/storage/eviction.go).
+#[test]
+fn an_eviction_that_a_webhook_refuses_is_not_one_that_nobody_asked_for() {
+    let world = || cordoned(shop()).with(pod("web-0", "True", |_| {}));
+    let looked = asked(world().webhook("CREATE", "", "pods/eviction"));
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &[
+            "Node node-a: cordoned for 10m",
+            "1 pod on it: not evicted: shop/web-0",
+            "ValidatingWebhookConfiguration guard: admission calls webhook guard.example.com",
+            "Service guard/guard: does not exist",
+        ],
+    );
+    let looked = asked(world().webhook("CREATE", "", "pods"));
+    assert_eq!(looked.causes(), ["DrainNotIssued"], "{:#?}", looked.report);
+    // It is asked about the Eviction, which has no labels of the pod.
+    let labelled = world().webhook("CREATE", "", "pods/eviction").change(
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        "guard",
+        |one| one["webhooks"][0]["objectSelector"] = json!({"matchLabels": {"app": "web"}}),
+    );
+    assert_eq!(asked(labelled).causes(), ["DrainNotIssued"]);
+}
+
 /// What docs/answers/drain.md shows.
 #[test]
 fn the_answer_in_the_documents() {

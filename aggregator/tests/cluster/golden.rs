@@ -71,6 +71,20 @@ fn first_screens_of_80_and_120_columns() {
     }
 }
 
+/// What docs/answers/namespace.md shows: an hour after the recording, where the deletions are 9 seconds old, which is
+/// nothing yet.
+#[test]
+fn the_answer_in_the_documents() {
+    let mut world = recording("finalizer-and-webhook");
+    world.at += jiff::SignedDuration::from_hours(1);
+    let now = world.ago(0);
+    for lease in world.list("/apis/coordination.k8s.io/v1/leases") {
+        lease["spec"]["renewTime"] = now.clone().into();
+    }
+    let looked = look(world, everything());
+    assert_golden("webhook-and-widgets.80.txt", &screen(&looked.report, 80, Style::Plain));
+}
+
 #[test]
 fn json() {
     for recording_name in RECORDINGS {

@@ -141,9 +141,9 @@ fn a_volume_whose_claim_is_in_a_namespace_that_goes_waits_for_that() {
 
 #[test]
 fn an_attachment_of_a_claimed_volume_is_a_symptom() {
-    let world = healthy().active("shop");
-    let asked = world.ago(7200);
-    let world = world
+    let asked = healthy().ago(7200);
+    let world = || {
+        healthy().active("shop")
         .with(json!([
             {
                 "kind": "PersistentVolume",
@@ -168,9 +168,18 @@ fn an_attachment_of_a_claimed_volume_is_a_symptom() {
         ]))
         .change("/api/v1/nodes", "node-a", |node| {
             node["status"]["volumesInUse"] = json!(["kubernetes.io/csi/ebs.csi.aws.com^vol-1"]);
-        });
-    let looked = look(world, everything());
+        })
+    };
+    let unasked = || {
+        world().change("/api/v1/persistentvolumes", "pv1", |volume| {
+            volume["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
+        })
+    };
+    let looked = look(world(), everything());
     assert_eq!(looked.causes(), ["PvBoundToClaim"], "{:#?}", looked.report);
+    // A pod uses it, and nobody deletes anything.
+    let looked = look(unasked(), object("volumeattachment", "default", "csi-1"));
+    assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
 }
 
 /// The three pods of the recording were held by three different things, which only their node knows.

@@ -108,7 +108,7 @@ fn which_steps_nobody_has_executed_is_for_those_who_want_all() {
 fn what_is_probable_names_the_proof() {
     let looked = look(recording("csi-unmount"), everything());
     let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
-    assert!(text.contains("Probable: not seen is whether this volume is still mounted on"), "{text}");
+    assert!(text.contains("Probable. Not seen: whether this volume is still mounted on"), "{text}");
     assert!(block(&shown(&looked), 1)[1].starts_with("   probable: each for itself: "), "{}", shown(&looked));
 }
 

@@ -31,7 +31,7 @@ fn volume(finalizers: &[&str], phase: &str, spec: Value) -> World {
 }
 
 fn csi() -> Value {
-    json!({"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1",
+    json!({"persistentVolumeReclaimPolicy": "Delete", "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1",
         "controllerPublishSecretRef": {"namespace": "gone", "name": "keys"}}})
 }
 
@@ -144,8 +144,24 @@ fn a_node_whose_hostname_is_not_its_name_is_not_lost() {
 fn who_holds_a_volume() {
     assert_eq!(causes_of(bound_to("u").with(unbound_claim())), ["PvBoundToClaim"]);
     let provisioner = "external-provisioner.volume.kubernetes.io/finalizer";
-    assert_eq!(causes_of(volume(&[provisioner], "Failed", csi())), ["PvBackendDeleteFails"]);
+    assert_eq!(causes_of(volume(&[provisioner], "Released", csi())), ["PvBackendDeleteFails"]);
     assert_eq!(causes_of(volume(&["kubernetes.io/pv-controller"], "Released", csi())), ["PvDeletionPending"]);
+}
+
+/// sig-storage-lib-external-provisioner: controller/controller.go, `handleProtectionFinalizer` and `shouldDelete`.
+#[test]
+fn a_disk_that_nobody_is_to_delete_is_not_said_to_fail() {
+    let of = |phase: &str, policy: &str| {
+        let spec = json!({"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}, "persistentVolumeReclaimPolicy": policy});
+        let looked = look(volume(&["external-provisioner.volume.kubernetes.io/finalizer"], phase, spec), everything());
+        assert!(!looked.causes().contains(&"PvBackendDeleteFails"), "{phase} {policy}: {:#?}", looked.report);
+        assert_eq!(looked.causes().len(), 1, "{:#?}", looked.report);
+        looked.chain(0).concat()
+    };
+    let kept = of("Released", "Retain");
+    assert!(kept.contains("its disk is kept"), "{kept}");
+    let unclaimed = of("Available", "Delete");
+    assert!(unclaimed.contains("only when the volume is Released"), "{unclaimed}");
 }
 
 fn bound_to(uid: &str) -> World {

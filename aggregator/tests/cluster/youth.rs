@@ -76,7 +76,10 @@ fn a_volume_that_was_released_3_seconds_ago_is_progressing() {
         healthy().with(json!({
             "kind": "PersistentVolume",
             "metadata": {"name": "pv-1", "finalizers": ["external-provisioner.volume.kubernetes.io/finalizer"]},
-            "spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}}, "status": {"phase": "Released"}
+            "spec": {
+                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}, "persistentVolumeReclaimPolicy": "Delete"
+            },
+            "status": {"phase": "Released"}
         }))
     };
     assert_eq!(verdicts(volume, "/api/v1/persistentvolumes", "pv-1", 3), TURNS);

@@ -25,10 +25,10 @@ pub fn finding(page: &mut Page, finding: &Finding) {
     }
     if finding.confidence == Confidence::Probable {
         page.filled(
-            "  Probable: ",
+            "  Probable. ",
             &match &finding.missing {
-                Some(missing) => format!("not seen is {missing}"),
-                None => "not all of the proof was seen; the page of the cause has the whole of it".to_owned(),
+                Some(missing) => format!("Not seen: {missing}"),
+                None => "Not all of the proof was seen; the page of the cause has the whole of it".to_owned(),
             },
         );
     }

@@ -55,16 +55,18 @@ fn never_attached(lister: &Lister, target: &ObjectRef, attachment: &Attachment, 
         diagnosis.words.push_str(&format!("; PersistentVolume {name} does not exist"));
     }
     let volume = diagnosis.required(format!("PersistentVolume {name}"), "whether a pod may still use it", answer);
-    // While it is Bound a pod may still want it on that node.
-    let waits =
-        |volume: &&PersistentVolume| volume.metadata.deletion_timestamp.is_some() && volume.status.phase != "Bound";
-    if let Some(volume) = volume.filter(waits) {
+    if let Some(volume) = volume.filter(|volume| goes(volume)) {
         let found = base(&cause::VOLUME_ATTACHMENT_NOT_DELETED, target, attachment)
             .evidence(target.to_string(), format!("no deletionTimestamp; status.attached: false{why}"))
             .evidence(format!("PersistentVolume {name}"), format!("being deleted, phase {}", volume.status.phase))
             .at_itself(target, &diagnosis.words);
         diagnosis.causes.push(found);
     }
+}
+
+/// Whether it waits for its attachments: while it is Bound a pod may still want it on that node.
+fn goes(volume: &PersistentVolume) -> bool {
+    volume.metadata.deletion_timestamp.is_some() && volume.status.phase != "Bound"
 }
 
 fn base(cause: &'static findings::Cause, target: &ObjectRef, attachment: &Attachment) -> RootCause {
@@ -159,6 +161,13 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
 
 /// Nobody asked for the detach, because the node still reports the volume as mounted.
 fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
+    let volume = &attachment.spec.source.persistent_volume_name;
+    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
+    let volume = diagnosis.required(format!("PersistentVolume {volume}"), "whether it is to be detached", answer);
+    if volume.is_some_and(|volume| !goes(volume)) {
+        diagnosis.words.push_str("; its volume may be in use, and is not being deleted");
+        return;
+    }
     let name = &attachment.spec.node_name;
     let answer = lister.get::<Node>(known::NODES, None, name);
     if answer.is_missing() {
@@ -172,11 +181,8 @@ fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, d
         diagnosis.wait_for(ObjectRef::node(name));
         return;
     }
-    let volume = &attachment.spec.source.persistent_volume_name;
-    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
     // As the kubelet lists it (kubernetes: pkg/volume/csi/csi_plugin.go, `GetVolumeName`).
-    let own = diagnosis
-        .required(format!("PersistentVolume {volume}"), "what its driver calls it", answer)
+    let own = volume
         .and_then(|volume| volume.spec.csi.as_ref())
         .map(|csi| format!("kubernetes.io/csi/{}^{}", csi.driver, csi.volume_handle));
     let in_use = |listed: &&String| own.as_ref() == Some(*listed);

@@ -35,6 +35,21 @@ pub enum Backend {
 
 /// Looks behind a Service.
 pub fn look(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
+    behind(lister, diagnosis, service, Endpoint::is_ready)
+}
+
+/// The same of one that is called at its own address, as webhooks are: where nobody is ready, the network takes what ends
+/// and still serves (kubernetes: pkg/proxy/topology.go, `CategorizeEndpoints`).
+pub fn called(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
+    behind(lister, diagnosis, service, |endpoint| endpoint.is_ready() || endpoint.still_serves())
+}
+
+fn behind(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    service: &ServiceRef,
+    is_taken: fn(&Endpoint) -> bool,
+) -> Backend {
     let ServiceRef { namespace, name, .. } = service;
     let answer = lister.get::<Service>(known::SERVICES, Some(namespace), name);
     if answer.is_missing() {
@@ -47,7 +62,7 @@ pub fn look(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) ->
         diagnosis.note(format!("{shown} is another name for {host}: whether that answers cannot be seen in the API."));
         return Backend::External;
     }
-    match ready(lister, diagnosis, service) {
+    match ready(lister, diagnosis, service, is_taken) {
         Ready::Unknown => return Backend::Unknown,
         Ready::On(node) => return Backend::Ready { node: node.filter(|node| !node.is_empty()) },
         Ready::Nowhere => {}
@@ -68,7 +83,7 @@ enum Ready {
     Nowhere,
 }
 
-fn ready(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Ready {
+fn ready(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef, is_taken: fn(&Endpoint) -> bool) -> Ready {
     let ServiceRef { namespace, name, .. } = service;
     let of_service = Select::Labels(format!("kubernetes.io/service-name={name}"));
     let slices = lister.select::<EndpointSlice>(known::ENDPOINT_SLICES, within(namespace), of_service);
@@ -84,7 +99,7 @@ fn ready(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Re
         return first.map_or(Ready::Nowhere, |address| Ready::On(Some(address.node_name.clone())));
     }
     let Some(slices) = diagnosis.required(source, "what serves this", slices) else { return Ready::Unknown };
-    let first = slices.iter().flat_map(|slice| &slice.endpoints).find(|endpoint| endpoint.is_ready());
+    let first = slices.iter().flat_map(|slice| &slice.endpoints).find(|endpoint| is_taken(endpoint));
     first.map_or(Ready::Nowhere, |endpoint| Ready::On(Some(endpoint.node_name.clone())))
 }
 

@@ -59,7 +59,7 @@ fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Di
             .name(Placeholder::Service, service)
             .evidence(target.to_string(), format!("spec.conversion: Webhook, Service {service}"))
     };
-    match backend::look(lister, diagnosis, service) {
+    match backend::called(lister, diagnosis, service) {
         Backend::NoService => diagnosis.causes.push(base().step(Step::about(&shown, "does not exist"))),
         Backend::NoEndpoint { node: Some(node), .. } => diagnosis.wait_for(node),
         Backend::NoEndpoint { steps, node: None, .. } => {

@@ -1,11 +1,11 @@
 //! Owners that the garbage collector cannot find: in another namespace, or of a kind that is not
-//! served. Neither holds a deletion; the one deletes an object, the other keeps it, and both look
-//! like a deletion that went wrong.
+//! served. The one deletes an object, the other keeps it, and both look like a deletion that went
+//! wrong; an owner that waits for what is kept is held by it.
 
 use findings::{Cause, cause};
 
 use super::words::within;
-use crate::diagnosis::{Diagnosis, RootCause};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
 
@@ -35,6 +35,23 @@ pub fn of_terminating(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosi
     {
         diagnosis.note(format!("Why {target} is being deleted: {}. {}: {}", odd.words, odd.source, odd.says));
     }
+}
+
+/// Why the garbage collector neither deletes this dependent nor takes an owner off it: it forgets what has an owner that it
+/// cannot look up, or tries for ever.
+pub fn of_dependent(lister: &Lister, target: &ObjectRef, meta: &Meta) -> Option<RootCause> {
+    let discovery = lister.discovery().seen()?;
+    let mut owners = meta.owner_references.iter().take(MOST_OWNERS);
+    let odd = owners.find_map(|owner| unknown(target, owner, discovery))?;
+    let words = format!("the garbage collector passes it over: {}", odd.words);
+    Some(RootCause::below(odd.cause, target).step(Step::about(target, words)).evidence(odd.source, odd.says))
+}
+
+/// Whether an owner beside the one with this uid is there.
+pub fn has_another(lister: &Lister, target: &ObjectRef, meta: &Meta, uid: &str, diagnosis: &mut Diagnosis) -> bool {
+    let Some(discovery) = lister.discovery().seen() else { return false };
+    let mut others = meta.owner_references.iter().filter(|owner| owner.uid != uid).take(MOST_OWNERS);
+    others.any(|owner| matches!(where_is(lister, target, owner, discovery, diagnosis), Place::Fine))
 }
 
 /// How an object stands that does not exist: the collector may have said why.
@@ -91,6 +108,23 @@ enum Place {
     Odd(Odd),
 }
 
+/// An owner of a kind that is not served, or in a namespace although `target` is in none.
+fn unknown(target: &ObjectRef, owner: &Owner, discovery: &Discovery) -> Option<Odd> {
+    let (group, version) = owner.group_version();
+    let Owner { api_version, kind, name, .. } = owner;
+    let words = match discovery.of_kind(group, version, kind) {
+        // What is served by an API that does not answer is not known.
+        None if discovery.is_stale(group) => return None,
+        None => format!("its owner {kind} {name} is of {api_version}, which the server does not serve"),
+        Some((_, served)) if served.namespaced && target.namespace.is_none() => {
+            format!("it is cluster-scoped, and its owner {kind} {name} is namespaced")
+        }
+        Some(_) => return None,
+    };
+    let says = format!("owner {api_version} {kind} {name}");
+    Some(Odd { cause: &cause::OWNER_KIND_UNKNOWN, words, source: format!("ownerReferences of {target}"), says })
+}
+
 fn where_is(
     lister: &Lister,
     target: &ObjectRef,
@@ -99,22 +133,12 @@ fn where_is(
     diagnosis: &mut Diagnosis,
 ) -> Place {
     let (group, version) = owner.group_version();
-    let Owner { api_version, kind, name, uid, .. } = owner;
-    let says = format!("owner {api_version} {kind} {name}");
-    let source = format!("ownerReferences of {target}");
-    let Some((resource, served)) = discovery.of_kind(group, version, kind) else {
-        // What is served by an API that does not answer is not known.
-        if discovery.is_stale(group) {
-            return Place::Fine;
-        }
-        let words = format!("its owner {kind} {name} is of {api_version}, which the server does not serve");
-        return Place::Odd(Odd { cause: &cause::OWNER_KIND_UNKNOWN, words, source, says });
-    };
+    let Owner { kind, name, uid, .. } = owner;
+    if let Some(odd) = unknown(target, owner, discovery) {
+        return Place::Odd(odd);
+    }
+    let Some((resource, served)) = discovery.of_kind(group, version, kind) else { return Place::Fine };
     let Some(namespace) = target.namespace.as_deref().filter(|_| served.namespaced) else {
-        if served.namespaced {
-            let words = format!("it is cluster-scoped, and its owner {kind} {name} is namespaced");
-            return Place::Odd(Odd { cause: &cause::OWNER_KIND_UNKNOWN, words, source, says });
-        }
         return exists(diagnosis, owner, lister.object(&resource, None, name));
     };
     // Secrets are never read.

@@ -5,7 +5,7 @@ use findings::cause;
 use super::finalizer::controller_manager::by_controller_manager;
 use super::webhook::Request;
 use super::words::{count, some, within};
-use super::{control_plane, webhook};
+use super::{control_plane, invalid_owner, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -33,7 +33,7 @@ pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &
         }
     }
     if !free.is_empty() {
-        let found = not_deleted(lister, target, &free, diagnosis);
+        let found = not_deleted(lister, target, meta, &free, diagnosis);
         diagnosis.causes.extend(found);
     } else if !diagnosis.waits_for.is_empty() {
         // Those go first.
@@ -57,6 +57,7 @@ pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &
 fn not_deleted(
     lister: &Lister,
     target: &ObjectRef,
+    meta: &Meta,
     free: &[(&ObjectRef, &Meta)],
     diagnosis: &mut Diagnosis,
 ) -> Option<RootCause> {
@@ -64,16 +65,25 @@ fn not_deleted(
         return Some(silent);
     }
     let mut refused = false;
-    // Of one with another owner the collector takes this one off its list, which is no deletion (kubernetes:
-    // pkg/controller/garbagecollector/garbagecollector.go, `attemptToDeleteItem`).
-    let alone = free.iter().filter(|(_, meta)| meta.owner_references.len() == 1);
-    for (dependent, meta) in alone.take(MOST_ASKED) {
-        refused |= webhook::refuses(lister, diagnosis, &[Request::about(dependent, meta, "DELETE")]);
+    let mut names: Vec<String> = free.iter().map(|(dependent, _)| dependent.to_string()).collect();
+    for ((dependent, its), name) in free.iter().zip(&mut names).take(MOST_ASKED) {
+        if let Some(found) = invalid_owner::of_dependent(lister, dependent, its) {
+            return Some(found.evidence(target.to_string(), "finalizer foregroundDeletion"));
+        }
+        // Of one with another owner the collector takes this one off its list, which is no deletion (kubernetes:
+        // pkg/controller/garbagecollector/garbagecollector.go, `attemptToDeleteItem`).
+        let operation = match invalid_owner::has_another(lister, dependent, its, &meta.uid, diagnosis) {
+            true => {
+                name.push_str(" (has another owner)");
+                "UPDATE"
+            }
+            false => "DELETE",
+        };
+        refused |= webhook::refuses(lister, diagnosis, &[Request::about(dependent, its, operation)]);
     }
     if refused || diagnosis.pending {
         return None;
     }
-    let names: Vec<String> = free.iter().map(|(dependent, _)| dependent.to_string()).collect();
     Some(
         RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
             .step(Step::named(count(names.len(), "dependent"), format!("not being deleted yet: {}", some(&names, 3))))
@@ -110,7 +120,11 @@ fn blocking<'a>(
     if !found.is_empty() || diagnosis.pending {
         return found;
     }
-    owned(lister, target, meta, diagnosis, &others)
+    let found = owned(lister, target, meta, diagnosis, &others);
+    if !found.is_empty() || diagnosis.pending || target.namespace.is_none() {
+        return found;
+    }
+    owned(lister, target, meta, diagnosis, &discovery.deletable_cluster_wide())
 }
 
 fn owned<'a>(
@@ -123,15 +137,23 @@ fn owned<'a>(
     let scope = target.namespace.as_deref().map_or(Scope::All, within);
     let mut found = Vec::new();
     for resource in resources.iter().filter(|resource| resource.plural != "secrets" && resource.plural != "events") {
-        let answer = lister.metadata(resource, scope.clone());
-        let hides = format!("which {resource} it owns");
-        for object in diagnosis.required(resource.to_string(), &hides, answer).unwrap_or_default() {
+        let served = lister.discovery().seen().and_then(|it| it.find(&resource.group, &resource.plural));
+        let objects = match &target.namespace {
+            // It should own none of these.
+            Some(_) if served.as_ref().is_some_and(|(_, served)| !served.namespaced) => {
+                diagnosis.silently(lister.metadata(resource, Scope::All))
+            }
+            _ => {
+                let hides = format!("which {resource} it owns");
+                diagnosis.required(resource.to_string(), &hides, lister.metadata(resource, scope.clone()))
+            }
+        };
+        for object in objects.unwrap_or_default() {
             let mut owners = object.metadata.owner_references.iter();
             if owners.any(|owner| owner.uid == meta.uid && owner.block_owner_deletion) {
-                let served = lister.discovery().seen().and_then(|it| it.find(&resource.group, &resource.plural));
                 found.push((
                     ObjectRef {
-                        kind: served.map_or(resource.plural.clone(), |(_, served)| served.kind.clone().into()),
+                        kind: served.as_ref().map_or(resource.plural.clone(), |(_, served)| served.kind.clone().into()),
                         resource: resource.clone(),
                         namespace: object.metadata.namespace.clone(),
                         name: object.metadata.name.clone(),

@@ -41,6 +41,14 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     for finalizer in &volume.metadata.finalizers {
         match finalizer.as_str() {
             PROTECTION => protection(lister, target, volume, &mut diagnosis),
+            // pv-protection tells.
+            "external-provisioner.volume.kubernetes.io/finalizer" | "kubernetes.io/pv-controller"
+                if volume.status.phase == "Bound" => {}
+            "external-provisioner.volume.kubernetes.io/finalizer"
+                if volume.status.phase != "Released" || policy(volume) != "Delete" =>
+            {
+                not_its_turn(lister, target, volume, &mut diagnosis);
+            }
             "external-provisioner.volume.kubernetes.io/finalizer" => {
                 backend(lister, target, volume, &cause::PV_BACKEND_DELETE_FAILS, &mut diagnosis);
             }
@@ -116,6 +124,32 @@ fn not_released(
     diagnosis.causes.push(found);
 }
 
+/// The provisioner is to delete no disk: it keeps that of a volume whose policy is not Delete, and looks at none that is
+/// not Released (sig-storage-lib-external-provisioner: controller/controller.go, `shouldDelete`).
+fn not_its_turn(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, diagnosis: &mut Diagnosis) {
+    let (phase, policy) = (volume.status.phase.as_str(), policy(volume));
+    let is_kept = policy != "Delete";
+    let words = match is_kept {
+        true => {
+            format!("its disk is kept (reclaim policy {policy}): the provisioner has only to take its finalizer off")
+        }
+        false => "the provisioner deletes its disk only when the volume is Released".to_owned(),
+    };
+    let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
+    let found = RootCause::here(&cause::PV_PROVISIONER_NOT_DUE, target, format!("{}; {words}", diagnosis.words))
+        .name(Placeholder::Pv, &target.name)
+        .name_if(Placeholder::Driver, driver)
+        .evidence(target.to_string(), format!("phase {phase}, reclaim policy {policy}"));
+    let found = match driver.filter(|_| is_kept).map(|driver| sidecar::provisioner(lister, diagnosis, driver)) {
+        Some(Sidecar::Silent((source, says)) | Sidecar::Alive((source, says))) => found.evidence(source, says),
+        Some(Sidecar::NotTold) | None => found,
+    };
+    diagnosis.causes.push(match is_kept {
+        true => found.probable("whether the provisioner of this volume runs"),
+        false => found,
+    });
+}
+
 /// Held until the storage has deleted the disk.
 fn backend(
     lister: &Lister,
@@ -124,10 +158,6 @@ fn backend(
     cause: &'static findings::Cause,
     diagnosis: &mut Diagnosis,
 ) {
-    if volume.status.phase == "Bound" {
-        // pv-protection tells.
-        return;
-    }
     // Events about what lives in no namespace stand in this one.
     let about =
         format!("involvedObject.kind=PersistentVolume,involvedObject.name={},reason=VolumeFailedDelete", target.name);

@@ -48,8 +48,8 @@ causes! {
         .meaning("The volume should be detached, and the node's kubelet still lists it as mounted or attached. The \
             controller waits for it: at once with the out-of-service taint, after six minutes if the node is not \
             ready, else for ever.")
-        .proof("The VolumeAttachment is not being deleted, its volume is, and status.volumesInUse of a Ready node \
-            lists it.")
+        .proof("The VolumeAttachment is not being deleted, its volume is and is bound to no claim, and \
+            status.volumesInUse of a Ready node lists it.")
         .safe(&[
             step("Ask the node what keeps the mount busy; copy why-terminating-agent there if it is not in the cluster")
                 .run("why-terminating-agent check").on_the_node(),

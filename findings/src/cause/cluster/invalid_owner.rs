@@ -1,6 +1,6 @@
 //! Owners that the garbage collector cannot find: in another namespace, or of a kind that is not
-//! served. Neither holds a deletion; the one deletes an object, the other keeps it, and both look
-//! like a deletion that went wrong.
+//! served. The one deletes an object, the other keeps it, and both look like a deletion that went
+//! wrong; an owner that waits for what is kept is held by it.
 
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
@@ -28,13 +28,14 @@ causes! {
         .title("An object is not collected, because its owner's kind or scope is wrong")
         .meaning("The owner's kind is not served any more (its CRD is gone), or a cluster-scoped object names an owner \
             that is namespaced. The garbage collector cannot tell whether the owner is gone and keeps the object. It \
-            is not being deleted.")
+            is not being deleted; an owner of it that is deleted with --cascade=foreground waits for it all the same, if \
+            its reference has blockOwnerDeletion.")
         .proof("An owner reference whose apiVersion and kind discovery does not have, although every API of that group \
             answers, or a namespaced owner of a cluster-wide object; and no deletion timestamp.")
         .safe(&[
             step("Look at the owner references of the object")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml").typed().if_known(),
-            step("Delete the object itself, if it is not needed, or remove the reference"),
+            step("Remove the reference, if the object is needed; otherwise delete the object itself"),
         ])
         .danger(Danger::new(
             "Installing the CRD again only to delete it",

@@ -104,10 +104,9 @@ causes! {
         .proof("Ready is Unknown with reason NodeStatusNeverUpdated.")
         .safe(&[
             SEE_NODE,
-            step("Start the kubelet of that machine, or, if there is none, delete the Node: its pods are removed \
-                within a minute")
+            step("See whether a machine has this name; if so, start its kubelet"),
+            step("If no machine has it, delete the Node: its pods are removed within a minute")
                 .run("kubectl delete node {node}"),
-            step("Check first that no machine has this name"),
         ])
         .danger(FORCE)
         .sources(&["reference: NodeStatusNeverUpdated"])

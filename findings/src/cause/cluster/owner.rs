@@ -10,11 +10,13 @@ causes! {
             collector should have deleted its dependents and has not.")
         .proof("foregroundDeletion is among its finalizers, an object with its uid as a blocking owner is not being \
             deleted, the controller manager's Lease has not run out, and no webhook that cannot be called is asked about \
-            that deletion.")
+            that deletion, or, of one that has another owner, about its update.")
         .safe(&[
             step("See whether the controller manager, which holds the garbage collector, runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
-            step("Delete the dependents themselves, if they are not needed"),
+            step("See who else owns each dependent (metadata.ownerReferences)"),
+            step("If another owner is there: remove this one from its ownerReferences, and leave the object"),
+            step("If nothing else owns it or needs it: delete it"),
         ])
         .danger(Danger::new(
             "Removing foregroundDeletion",
@@ -30,9 +32,9 @@ causes! {
         .meaning("No dependent blocks any more, and foregroundDeletion is still there. The garbage collector does not \
             work: before Kubernetes 1.32 one CRD with a broken conversion webhook stops it for the whole cluster.")
         .proof("foregroundDeletion is left, every kind that the caller may list was looked through, of the owner's \
-            namespace or, for an owner without one, of the whole cluster, nothing of it blocks, and the controller \
-            manager's Lease is fresh. Secrets are never looked at, so it is probable; where a kind may not be listed, \
-            it is not said.")
+            namespace and what lives in none or, for an owner without one, of the whole cluster, nothing of it blocks, \
+            and the controller manager's Lease is fresh. Secrets and other namespaces are not looked at, so it is \
+            probable; where a kind of the owner's namespace may not be listed, it is not said.")
         .safe(&[
             step("See whether a CRD converts by a webhook that is gone").run("kubectl get crd -o wide").typed(),
             step("Read the controller manager's log; garbagecollector names what it cannot list"),

@@ -127,7 +127,7 @@ causes! {
                 mount is not called again"),
         ])
         .danger(Danger::new(
-            "kubectl delete pod --force, then deleting the volume",
+            "Force-deleting the pod and then deleting its volume",
             "The volume stays mounted on the node while it is deleted or attached elsewhere.",
         ))
         .sources(&["kubernetes#122342"])

@@ -28,8 +28,8 @@ causes! {
         .title("The provisioner has not deleted the volume in its storage")
         .meaning("The volume is released and its reclaim policy is Delete: the provisioner must delete it in the \
             storage first. It fails there (still attached, no permission), or does not run.")
-        .proof("external-provisioner.volume.kubernetes.io/finalizer is left, the phase is Released or Failed, and an \
-            Event VolumeFailedDelete or the volume's status says why. Without these words it is probable; the Lease of \
+        .proof("external-provisioner.volume.kubernetes.io/finalizer is left, the phase is Released, the reclaim policy \
+            Delete, and an Event VolumeFailedDelete or the volume's status says why. Without these words it is probable; the Lease of \
             the driver's csi-provisioner, where it has one, shows whether it runs.")
         .safe(&[
             step("Read the volume's Events (VolumeFailedDelete)").run("kubectl describe persistentvolume {pv}").typed(),
@@ -42,6 +42,32 @@ causes! {
         ))
         .sources(&["reference: sig-storage-lib, deleteVolumeOperation"])
         .event_reason("PvBackendDeleteFails")
+        .diagnosis(Proven::Observation);
+
+    /// The provisioner has no disk to delete.
+    PV_PROVISIONER_NOT_DUE = Cause::in_cluster(ClusterArea::Storage, "PvProvisionerNotDue")
+        .title("The provisioner's finalizer is left on a volume whose disk it is not to delete")
+        .meaning("The provisioner deletes the disk of a volume that is Released and has the reclaim policy Delete. With \
+            Retain it takes its finalizer off and keeps the disk: while the finalizer is left, it does not run, or the \
+            volume is not its own. In another phase (Available, when somebody has cleared claimRef) it waits for ever.")
+        .proof("external-provisioner.volume.kubernetes.io/finalizer is left, the volume is not Bound, and its reclaim \
+            policy is not Delete or its phase is not Released. With another policy than Delete it is probable: whether \
+            the provisioner runs, only the Lease of the driver's csi-provisioner shows.")
+        .safe(&[
+            step("See its phase, its reclaim policy and who provisioned it (annotation \
+                pv.kubernetes.io/provisioned-by)")
+                .run("kubectl describe persistentvolume {pv}").typed(),
+            step("If the policy is Retain: restore the controller part of {driver}; it takes the finalizer off, and the disk \
+                stays in the storage").if_known(),
+            step("If the policy is Delete, and the phase is not Released: note the volume's handle, and set \
+                persistentVolumeReclaimPolicy to Retain; the volume then goes, and its disk stays in the storage"),
+        ])
+        .danger(Danger::new(
+            "Removing the finalizer by hand",
+            "The disk stays in the storage and costs money, and nobody knows of it any more.",
+        ))
+        .sources(&["sig-storage-lib-external-provisioner: controller/controller.go, handleProtectionFinalizer, shouldDelete"])
+        .event_reason("PvProvisionerNotDue")
         .diagnosis(Proven::Observation);
 
     /// The controller manager has not let the volume go.

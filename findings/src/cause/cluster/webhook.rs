@@ -70,16 +70,17 @@ causes! {
     /// A webhook that cannot be called refuses the removal of a finalizer.
     WEBHOOK_BLOCKS_UPDATE = Cause::in_cluster(ClusterArea::Admission, "WebhookBlocksUpdate")
         .holds_from_the_start()
-        .title("A webhook with failurePolicy Fail blocks the last updates")
+        .title("A webhook with failurePolicy Fail blocks the last updates, or evictions")
         .meaning("Removing a finalizer, and a kubelet's last status, are updates. The API server calls a webhook with \
             failurePolicy Fail before them, and it cannot be called, so the object stays although its controller has \
-            done its work.")
+            done its work. In the same way it refuses each eviction of a pod, and a node does not drain.")
         .proof("The object is being deleted, and a webhook whose rules, scope and selectors match its UPDATE has \
-            failurePolicy Fail and no backend. matchConditions are not evaluated: with them it is probable.")
+            failurePolicy Fail and no backend; or a node is being drained, and they match CREATE of pods/eviction in the \
+            namespace of a pod on it. matchConditions are not evaluated: with them it is probable.")
         .safe(&[
             READ_CONFIGURATION,
             step("Bring its backend, Service {service}, back; what waits is then deleted automatically"),
-            step("Have the webhook exclude objects with a deletion timestamp"),
+            step("Where it refuses updates: have it exclude objects with a deletion timestamp"),
         ])
         .danger(Danger::new(
             "Removing finalizers by hand",

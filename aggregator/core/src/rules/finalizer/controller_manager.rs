@@ -40,10 +40,15 @@ pub fn by_controller_manager(
     }
     let found = held(target, meta, finalizer, cause).at_itself(target, words);
     let found = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
-        // Every kind but one was looked at.
-        true => found
-            .evidence("secrets", "not looked at: their content is not read; one may block")
-            .probable("whether a Secret that it owns blocks: Secrets are not looked at"),
+        // Every kind but one was looked at, where it may be.
+        true => {
+            found.evidence("secrets", "not looked at: their content is not read; one may block").probable(match target
+                .namespace
+            {
+                Some(_) => "whether a Secret that it owns, or an object outside of its namespace that names it, blocks",
+                None => "whether a Secret that it owns blocks: Secrets are not looked at",
+            })
+        }
         false => found,
     };
     let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));

@@ -9,10 +9,11 @@ use super::termination::Termination;
 use super::tolerated::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
-use crate::rules::said;
 use crate::rules::subject::pods_on;
+use crate::rules::webhook::Request;
 use crate::rules::words::{count, lasting, some, within};
 use crate::rules::youth::YOUNG;
+use crate::rules::{control_plane, said, webhook};
 use crate::state::*;
 
 /// More namespaces than these are cheaper to list all at once.
@@ -87,8 +88,22 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
         left.entry(why(pod, by, node, &budgets)).or_default().push(pod);
     }
     let case = Case { lister, target, node, by, termination };
-    let found = left.iter().map(|(why, pods)| case.limited(why, case.found(why, pods, &budgets, diagnosis)));
-    found.collect()
+    let mut found = match left.remove(&Left::NotAsked) {
+        Some(pods) => case.refused(pods, &mut left, diagnosis),
+        None => Vec::new(),
+    };
+    found.extend(left.iter().map(|(why, pods)| case.limited(why, case.found(why, pods, &budgets, diagnosis))));
+    found
+}
+
+fn pods_step(pods: &[&Pod], words: &str) -> Step {
+    let names = names(pods);
+    Step::named(format!("{} on it", count(names.len(), "pod")), format!("{words}: {}", some(&names, MOST_NAMES)))
+}
+
+fn names(pods: &[&Pod]) -> Vec<String> {
+    let name = |pod: &&Pod| format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name);
+    pods.iter().map(name).collect()
 }
 
 fn budgets<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) -> Vec<&'a Budget> {
@@ -169,20 +184,28 @@ impl Case<'_, '_> {
     }
 
     fn found(&self, why: &Left, pods: &[&Pod], budgets: &[&Budget], diagnosis: &mut Diagnosis) -> RootCause {
-        let names: Vec<String> = pods
-            .iter()
-            .map(|pod| format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name))
-            .collect();
-        let subject = format!("{} on it", count(pods.len(), "pod"));
-        let pods_step = |words: &str| Step::named(&subject, format!("{words}: {}", some(&names, MOST_NAMES)));
+        let names = names(pods);
+        let pods_step = |words: &str| pods_step(pods, words);
         match why {
             Left::Budget { namespace, name } => {
                 let shown = ObjectRef::namespaced(known::BUDGETS, namespace, name);
                 let budget = budgets.iter().find(|one| {
                     one.metadata.name == *name && one.metadata.namespace.as_deref() == Some(namespace.as_str())
                 });
-                let words = budget.map_or(String::new(), |budget| self.budget_words(budget, diagnosis));
+                let program = budget.and_then(|budget| program(budget, pods));
+                let words = budget.map_or(String::new(), |budget| self.budget_words(budget, program, diagnosis));
+                let left =
+                    [Step::about(self.target, self.state().0), pods_step("not evicted"), Step::about(&shown, &words)];
+                let is_uncounted = budget.is_some_and(|budget| !budget.is_counted());
+                let silent = is_uncounted.then(|| control_plane::silent(self.lister, diagnosis, self.target)).flatten();
+                if let Some(silent) = silent {
+                    return left.into_iter().rev().fold(silent, RootCause::under);
+                }
+                let workload =
+                    pods.iter().find_map(|pod| pod.metadata.owner_references.iter().find(|it| it.controller));
+                let workload = workload.filter(|_| program.is_none()).map(|it| format!("{}/{}", it.kind, it.name));
                 self.below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown)
+                    .name_if(Placeholder::Workload, workload)
                     .step(pods_step("not evicted"))
                     .step(Step::about(&shown, &words))
                     .evidence(format!("status of {shown}"), words)
@@ -230,6 +253,31 @@ impl Case<'_, '_> {
         }
     }
 
+    /// Whose eviction a webhook refuses that cannot be called: it is asked about the Eviction, which has no labels. The
+    /// others stay `left`.
+    fn refused<'p>(
+        &self,
+        pods: Vec<&'p Pod>,
+        left: &mut BTreeMap<Left, Vec<&'p Pod>>,
+        diagnosis: &mut Diagnosis,
+    ) -> Vec<RootCause> {
+        let (known, labels) = (diagnosis.causes.len(), Texts::default());
+        let mut asked = BTreeMap::new();
+        let (refused, free): (Vec<&Pod>, Vec<&Pod>) = pods.into_iter().partition(|pod| {
+            let namespace = pod.metadata.namespace.as_deref();
+            let (operation, resource) = ("CREATE", "pods/eviction");
+            let eviction = Request { operation, group: "", version: "v1", resource, namespace, labels: &labels };
+            *asked.entry(namespace).or_insert_with(|| webhook::refuses(self.lister, diagnosis, &[eviction]))
+        });
+        if !free.is_empty() {
+            left.insert(Left::NotAsked, free);
+        }
+        let above = |found: RootCause| {
+            found.under(pods_step(&refused, "not evicted")).under(Step::about(self.target, self.state().0))
+        };
+        diagnosis.causes.split_off(known).into_iter().map(above).collect()
+    }
+
     fn consent(&self, step: Step) -> RootCause {
         self.below(&cause::DRAIN_NEEDS_CONSENT, self.target)
             .step(step)
@@ -268,20 +316,26 @@ impl Case<'_, '_> {
         (format!("{who}{}{until}", lasting(self.lister, since)), since)
     }
 
-    fn budget_words(&self, budget: &Budget, diagnosis: &mut Diagnosis) -> String {
+    fn budget_words(&self, budget: &Budget, program: Option<&Owner>, diagnosis: &mut Diagnosis) -> String {
         let BudgetStatus { current_healthy, desired_healthy, expected_pods, conditions, .. } = &budget.status;
         let failed = condition(conditions, "DisruptionAllowed").filter(|one| one.reason == "SyncFailed");
         if let Some(failed) = failed {
             return format!("allows 0 disruptions: {}", said::quoted(&failed.message, 200));
         }
+        if !budget.is_counted() {
+            return "allows 0 disruptions: nobody has counted its pods yet".to_owned();
+        }
         let now =
             format!("{current_healthy} of {} healthy", count(usize::try_from(*expected_pods).unwrap_or(0), "pod"));
-        if desired_healthy >= expected_pods && current_healthy >= desired_healthy {
-            let never = match self.termination {
-                Termination::Unlimited => ", and never will",
-                Termination::At(..) | Termination::NotSeen(_) => "",
+        if *expected_pods > 0 && desired_healthy >= expected_pods && current_healthy >= desired_healthy {
+            let (never, whose) = match (program, &self.termination) {
+                (Some(owner), _) => ("", format!("; {} {} looks after it", owner.kind, owner.name)),
+                (None, Termination::Unlimited) => (", and never will", String::new()),
+                (None, Termination::At(..) | Termination::NotSeen(_)) => ("", String::new()),
             };
-            return format!("allows 0 disruptions{never}: it wants {desired_healthy}, and {now} is all there is");
+            return format!(
+                "allows 0 disruptions{never}: it wants {desired_healthy}, and {now} is all there is{whose}"
+            );
         }
         let words = format!("allows 0 disruptions: it wants {desired_healthy}, and {now}");
         let unready = if current_healthy <= desired_healthy { self.unready(budget, diagnosis) } else { Vec::new() };
@@ -311,11 +365,17 @@ impl Case<'_, '_> {
     }
 }
 
+/// The program's object that the budget or its pods belong to: it may keep such a budget only while an eviction would lose
+/// data, and take it away by itself.
+fn program<'a>(budget: &'a Budget, pods: &[&'a Pod]) -> Option<&'a Owner> {
+    let is_foreign = |owner: &&Owner| owner.controller && owner.group_version().0.contains('.');
+    let of_budget = budget.metadata.owner_references.iter().find(|owner| owner.controller);
+    of_budget.or_else(|| pods.iter().flat_map(|pod| &pod.metadata.owner_references).find(is_foreign))
+}
+
 fn given_up(lister: &Lister, target: &ObjectRef, by: Drainer, pods: &[&Pod], diagnosis: &mut Diagnosis) {
-    let given_up = pods.iter().filter(|pod| is_given_up(pod, by, lister.state));
-    let names: Vec<String> = given_up
-        .map(|pod| format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name))
-        .collect();
+    let given_up: Vec<&Pod> = pods.iter().copied().filter(|pod| is_given_up(pod, by, lister.state)).collect();
+    let names = names(&given_up);
     if !names.is_empty() {
         diagnosis.note(format!(
             "Karpenter does not wait for a pod that should have ended more than a minute ago, so these do not hold {target}: \

@@ -240,6 +240,10 @@ lite! {
     EndpointConditions {
         /// Whether it serves; absent means yes.
         ready: Option<bool>,
+        /// Whether it serves, although its pod ends.
+        serving: Option<bool>,
+        /// Whether its pod ends.
+        terminating: Option<bool>,
     }
 }
 
@@ -283,5 +287,11 @@ impl Endpoint {
     /// Whether the control plane may call it.
     pub fn is_ready(&self) -> bool {
         self.conditions.ready != Some(false) && !self.addresses.is_empty()
+    }
+
+    /// Whether its pod ends and serves until then.
+    pub fn still_serves(&self) -> bool {
+        let EndpointConditions { serving, terminating, .. } = self.conditions;
+        serving == Some(true) && terminating == Some(true) && !self.addresses.is_empty()
     }
 }

@@ -36,6 +36,8 @@ lite! {
         desired_healthy: i64,
         /// How many there should be.
         expected_pods: i64,
+        /// Of which generation this is told; 0 when nobody has counted its pods.
+        observed_generation: i64,
         /// Its conditions.
         conditions: Vec<Condition>,
     }
@@ -45,6 +47,11 @@ impl Budget {
     /// Whether it selects a pod with these labels.
     pub fn selects(&self, labels: &Texts) -> bool {
         self.spec.selector.as_ref().is_some_and(|selector| selector.matches(labels))
+    }
+
+    /// Whether its status says anything: until then every eviction is refused.
+    pub fn is_counted(&self) -> bool {
+        self.status.observed_generation > 0 || self.status.expected_pods > 0
     }
 
     /// Whether it refuses the eviction of a pod that runs; a pod that is not ready may go where enough others are.

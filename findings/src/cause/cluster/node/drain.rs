@@ -15,18 +15,26 @@ causes! {
         .holds_from_the_start()
         .title("A PodDisruptionBudget allows no eviction of pods on a node that is being drained")
         .meaning("An eviction is refused (429 Too Many Requests) while the budget of a pod allows 0 disruptions: too \
-            few of its pods are healthy, or it wants as many healthy pods as there are, so that it never allows one. \
-            Whoever drains the node tries again and again. Karpenter deletes around it in time for the end of the \
+            few of its pods are healthy, or nobody has counted them yet, or it wants as many healthy pods as there are, so \
+            that it never allows one. Some programs (Longhorn, Rook) keep such a budget while an eviction would lose data, \
+            and take it away themselves. Whoever drains the node tries again and again. Karpenter deletes around it in time for the end of the \
             NodeClaim's terminationGracePeriod, if it has one; until then the drain goes on.")
         .proof("The pod runs on a node that is cordoned, or that Karpenter or the cluster autoscaler is taking away; one \
             PodDisruptionBudget selects it and has status.disruptionsAllowed 0.")
         .safe(&[
             step("See what the budget wants and what it has").run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("If pods of it are not ready: make them ready elsewhere; the budget then allows an eviction"),
-            step("If it wants as many pods as there are: add a replica, or set maxUnavailable: 1 in place of minAvailable"),
+            step("If a program made it or its pods (Longhorn, Rook): read what that waits for, and leave the budget alone"),
+            step("If people made it, and it wants as many pods as there are: add a replica (its pods are of {workload}), or \
+                set maxUnavailable: 1 in place of minAvailable").if_known(),
         ])
         .danger(AROUND)
-        .sources(&["karpenter#2802", "kubernetes: pkg/registry/core/pod/storage/eviction.go"])
+        .sources(&[
+            "karpenter#2802",
+            "kubernetes: pkg/registry/core/pod/storage/eviction.go",
+            "longhorn-manager: controller/instance_manager_controller.go, canDeleteInstanceManagerPDB",
+            "rook: pkg/operator/ceph/disruption/clusterdisruption/osd.go, createBlockingPDBForOSD",
+        ])
         .event_reason("DrainBudgetAllowsNone")
         .diagnosis(Proven::Observation);
 
@@ -107,11 +115,13 @@ causes! {
     /// Nobody has asked the pods to go.
     DRAIN_NOT_ISSUED = Cause::in_cluster(ClusterArea::Pod, "DrainNotIssued")
         .title("Pods stay on a node that is being drained, and nobody has evicted them")
-        .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller. They \
+        .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller, no \
+            webhook that cannot be called. They \
             have no deletionTimestamp, so nobody has evicted them: whoever drains the node has stopped, waits for \
             other pods, or cordoned the node only.")
         .proof("The node is cordoned or is being taken away, the pod runs there without a deletionTimestamp, and no \
-            PodDisruptionBudget that selects it allows 0 disruptions. That no eviction was requested is inferred.")
+            PodDisruptionBudget that selects it allows 0 disruptions; no webhook without a backend is asked about its \
+            eviction. That no eviction was requested is inferred.")
         .safe(&[
             step("See who drains it, and what that says").run("kubectl describe node {node}").typed(),
             step("If other pods are being deleted at this moment, wait: Karpenter evicts in groups, those of critical \
