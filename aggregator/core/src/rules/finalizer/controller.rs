@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::rights::{self, Rights};
+use super::rights::{self, May, Rights};
 use super::runner::{self, Runner, Stands};
 use super::setter;
 use crate::diagnosis::Diagnosis;
@@ -14,6 +14,8 @@ use crate::state::*;
 pub enum By {
     /// Its account has a role that is cut to the kind.
     Rights(Fit),
+    /// It is called as what the server recorded to have set the finalizer: so are others.
+    Name,
     /// The server recorded that it set the finalizer.
     Setting,
 }
@@ -30,9 +32,10 @@ pub struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// The strongest reason first; of equals what does not run as it should.
-    fn rank(&self) -> (By, Option<Stands>) {
-        (self.by, self.runs.as_ref().map(Runner::stands))
+    /// The strongest reason first, a controller's role before a mere name; of equals what does not run as it should.
+    fn rank(&self) -> (bool, By, Option<Stands>) {
+        let is_close = matches!(self.by, By::Rights(Fit::Controller) | By::Setting);
+        (is_close, self.by, self.runs.as_ref().map(Runner::stands))
     }
 
     /// Who, and how it stands: `Deployment ops/op: 0 of 1 pods ready`.
@@ -120,7 +123,8 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -
     })
 }
 
-/// The Deployment that is called as the program that set the finalizer, whatever its rights.
+/// The Deployment that is called as the program that set the finalizer. It is the one if it may change the object: the
+/// server recorded no more than the first word of a User-Agent.
 pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Vec<Candidate<'a>> {
     let Some(program) = wanted.program.filter(|name| is_object_name(name)) else { return Vec::new() };
     let about = Select::Fields(format!("metadata.name={program}"));
@@ -130,7 +134,11 @@ pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted
     let candidate = |one: &'a Workload| {
         let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
         let runner = Runner::workload(ObjectRef::namespaced(known::DEPLOYMENTS, namespace, &one.metadata.name), one);
-        Candidate { by: By::Setting, account: runner.account.clone(), runs: Some(runner) }
+        let by = match rights::may_change(lister, diagnosis, &runner.account, wanted.target) {
+            May::Change => By::Setting,
+            May::Not(_) | May::NotTold | May::Open => By::Name,
+        };
+        Candidate { by, account: runner.account.clone(), runs: Some(runner) }
     };
     all.into_iter().map(candidate).collect()
 }

@@ -45,7 +45,7 @@ const DOUBT: &str =
 /// What of the proof is missing where somebody else may be the one.
 const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
 const NOT_ALONE: &str =
-    "that it is this one: others may change the kind as well, or only what is near the kind leads to it";
+    "that it is this one: others may change the kind as well, or only a name or what is near the kind leads to it";
 const INFERRED: &str = "that the finalizer is its own: the server did not record that this program set it";
 
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
@@ -196,7 +196,7 @@ fn blamed(
     mut beside: Vec<Says>,
 ) -> Blamed {
     let Some(first) = &found.first else { return Blamed::Nobody };
-    let is_alone = found.is_alone() && beside.is_empty();
+    let is_alone = found.is_alone() && beside.is_empty() && first.by != By::Name;
     let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MOST_OTHERS);
     beside.extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words()))));
     beside.extend(users(found));
@@ -284,12 +284,14 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     let workload = &runner.target;
     let at = workload.namespace.as_deref();
     let state = runner.words();
+    // No command about one of which only the name is known.
+    let typed = Some(workload).filter(|_| by != Some(By::Name));
     let chain = |cause| {
         let found = case
             .start(cause)
             .step(Step::about(case.target, case.words()))
-            .name(Placeholder::Workload, format!("{}/{}", workload.kind.to_lowercase(), workload.name))
-            .name_if(Placeholder::WorkloadNamespace, at)
+            .name_if(Placeholder::Workload, typed.map(|one| format!("{}/{}", one.kind.to_lowercase(), one.name)))
+            .name_if(Placeholder::WorkloadNamespace, typed.and(at))
             .evidence(workload.to_string(), &state);
         let found = beside.iter().fold(found, |found, (source, says)| found.evidence(source, says));
         if is_alone { found } else { found.probable(NOT_ALONE) }
