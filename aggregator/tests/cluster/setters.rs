@@ -296,6 +296,35 @@ fn an_operator_that_still_runs_in_its_young_namespace_may_finish() {
     assert_eq!(look(world(0), everything()).causes(), ["FinalizerOwnerInSameNamespace"]);
 }
 
+/// A job of a team may edit the kind, and nothing runs as its account; the operator may change everything.
+#[test]
+fn a_role_of_people_in_the_namespace_that_goes_proves_no_deadlock() {
+    let remaining = "Some resources are remaining: widgets.example.com has 1 resource instances";
+    let world = || {
+        let world = healthy()
+            .with_custom("example.com", "widgets", "Widget")
+            .going("shop", failing("NamespaceContentRemaining", remaining))
+            .held("example.com/v1", "Widget", "shop", "w", &["example.com/cleanup"]);
+        role(world, "widget-editor", &["example.com"], &["widgets"], &["update"], json!([sa("shop", "ci")]))
+    };
+    let powerful = |world| role(world, "all", &["*"], &["*"], &["*"], json!([sa("operators", "op")]));
+    let looked = look(powerful(world()), everything());
+    assert_eq!(confidence(&looked), Confidence::Probable, "{:#?}", looked.report);
+    assert!(evidence(&looked).contains("may change everything: operators/op"), "{}", evidence(&looked));
+    assert_eq!(confidence(&look(world(), everything())), Confidence::Probable);
+    // Who serves the kind is nearer.
+    let served = runs(world(), "operators", "op", "op", 1).service("operators", "op", Some("node-a"));
+    let served = served.product_webhook("op", "operators/op", &["CREATE"], "example.com", "widgets");
+    let looked = look(powerful(served), everything());
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    // That of a controller is a proof only while nobody may change everything.
+    for (world, expected) in [(widget(), Confidence::Proven), (powerful(widget()), Confidence::Probable)] {
+        let looked =
+            asked(runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "operator", "operator", 0));
+        assert_eq!((looked.causes(), confidence(&looked)), (vec!["FinalizerControllerNotReady"], expected));
+    }
+}
+
 /// The operator set the finalizer, runs, and its binding was deleted. Somebody else has rights.
 #[test]
 fn a_controller_that_may_not_change_the_object_any_more() {

@@ -63,17 +63,22 @@ pub struct Controllers<'a> {
     pub users: Vec<String>,
     /// Roles that are cut to the kind, and that nobody has.
     pub unbound: Vec<String>,
-    /// When nobody was found: service accounts that may change everything, which tells nothing of this kind.
+    /// When nothing tells who set it: service accounts that may change everything, which tells nothing of this kind.
     pub may_all: Vec<String>,
     /// Whether roles and workloads could be seen.
     pub is_visible: bool,
 }
 
 impl Controllers<'_> {
-    /// Whether the others leave no doubt about the first.
+    /// Whether the others leave no doubt about the first. A role that only names the kind may be a person's.
     pub fn is_alone(&self) -> bool {
-        self.users.is_empty()
-            && self.first.as_ref().is_some_and(|first| self.also.iter().all(|other| other.by < first.by))
+        let is_close = |first: &Candidate| match first.by {
+            By::Setting => true,
+            By::Rights(fit) => fit == Fit::Controller && self.may_all.is_empty(),
+            By::Name => false,
+        };
+        let is_before = |first: &Candidate| self.also.iter().all(|other| other.by < first.by);
+        self.users.is_empty() && self.first.as_ref().is_some_and(|first| is_close(first) && is_before(first))
     }
 }
 
@@ -113,8 +118,10 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -
     found.sort_by_key(|one| std::cmp::Reverse(one.rank()));
     let mut found = found.into_iter();
     let first = found.next();
+    let account = first.as_ref().map(|first| &first.account);
+    let is_set_by_it = first.as_ref().is_some_and(|first| first.by == By::Setting);
     Some(Controllers {
-        may_all: if first.is_none() { rights::all_powerful(lister) } else { Vec::new() },
+        may_all: if is_set_by_it { Vec::new() } else { rights::all_powerful(lister, account) },
         first,
         also: found.collect(),
         users: rights.others.iter().cloned().collect(),
