@@ -76,26 +76,30 @@ fn a_controller_that_has_just_become_ready_has_a_minute() {
 
 #[test]
 fn an_object_whose_update_is_refused() {
-    let warning = |kind: &str, name: &str| {
+    let warning = |kind: &str, name: &str, refused: &str| {
         json!({
             "kind": "Event", "metadata": {"name": "e", "namespace": "team"}, "type": "Warning", "reason": "ReconcileError",
-            "message": format!("{kind}.example.com \"{name}\" is invalid: spec.size: Required value"),
+            "message": format!("{refused} is invalid: spec.size: Required value"),
             "involvedObject": {"kind": kind, "name": name}
         })
     };
     let served = || widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
-    let looked = look(served().with(warning("Widget", "w")), everything());
+    let looked = look(served().with(warning("Widget", "w", "Widget.example.com \"w\"")), everything());
     assert_eq!(looked.causes(), ["UpdateFailsValidation"], "{:#?}", looked.report);
     let finding = &looked.report.roots[0].finding;
     assert_eq!(finding.confidence, Confidence::Probable);
     assert!(finding.evidence.iter().any(|one| one.says.contains("spec.size: Required value")), "{finding:#?}");
-    // Of an object of another name it tells nothing.
-    let mut other = warning("Widget", "other");
-    other["involvedObject"]["name"] = "w".into();
-    assert_eq!(look(served().with(other), everything()).causes(), ["FinalizerControllerFailing"]);
+    // Of an object of another name it tells nothing, nor of a child that is called as its parent.
+    for other in
+        ["Widget.example.com \"other\"", "StatefulSet.apps \"w\"", "SubWidget.example.com \"w\"", "Widget \"w\""]
+    {
+        let looked = look(served().with(warning("Widget", "w", other)), everything());
+        assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{other}");
+    }
     // A built-in kind, of which nobody known takes the finalizer off.
     let config = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "team"}}));
-    let config = config.held("v1", "ConfigMap", "team", "c", &["example.com/hold"]).with(warning("ConfigMap", "c"));
+    let config = config.held("v1", "ConfigMap", "team", "c", &["example.com/hold"]);
+    let config = config.with(warning("ConfigMap", "c", "ConfigMap \"c\""));
     assert_eq!(look(config, object("cm", "team", "c")).causes(), ["UpdateFailsValidation"]);
 }
 

@@ -44,6 +44,27 @@ fn the_condition_that_blocks_the_deletion_is_the_answer_and_not_one_that_is_well
     assert!(!format!("{:?}", looked.report).contains("All is well"));
 }
 
+/// Cluster API reconciles nothing that is paused, not even its deletion (cluster-api: util/paused/paused.go).
+#[test]
+fn what_is_paused_waits_for_that_where_nothing_is_done_meanwhile() {
+    for (group, plural, kind, is_told) in [
+        ("cluster.x-k8s.io", "machines", "Machine", true),
+        ("infrastructure.cluster.x-k8s.io", "awsmachines", "AWSMachine", true),
+        ("keda.sh", "scaledobjects", "ScaledObject", false),
+    ] {
+        let world = healthy()
+            .with(json!({"kind": "Namespace", "metadata": {"name": "c1"}}))
+            .with_custom(group, plural, kind)
+            .held(&format!("{group}/v1"), kind, "c1", "m", &[&format!("{plural}.{group}")])
+            .reports(&format!("/apis/{group}/v1/{plural}"), "m", conditions(json!([
+                {"type": "Available", "status": "False", "reason": "NotAvailable", "message": "1 of 2"},
+                {"type": "Paused", "status": "True", "reason": "Paused", "message": "Cluster spec.paused is set to true"}
+            ])));
+        let looked = look(world, object(&plural[..plural.len() - 1], "c1", "m"));
+        assert_eq!(root(&looked).contains("\"Cluster spec.paused is set to true\""), is_told, "{:?}", looked.chain(0));
+    }
+}
+
 #[test]
 fn a_condition_that_is_unknown_tells_what_the_deletion_waits_for() {
     let looked = asked(widget(conditions(json!([

@@ -54,6 +54,10 @@ fn evidence(looked: &Looked) -> String {
     all.iter().map(|one| format!("{}: {}\n", one.source, one.says)).collect()
 }
 
+fn steps(looked: &Looked) -> String {
+    looked.report.roots[0].finding.remedy.steps.iter().map(|step| format!("{}\n", step.text)).collect()
+}
+
 fn confidence(looked: &Looked) -> Confidence {
     looked.report.roots[0].finding.confidence
 }
@@ -292,6 +296,35 @@ fn an_operator_that_still_runs_in_its_young_namespace_may_finish() {
     assert_eq!(look(world(0), everything()).causes(), ["FinalizerOwnerInSameNamespace"]);
 }
 
+/// A job of a team may edit the kind, and nothing runs as its account; the operator may change everything.
+#[test]
+fn a_role_of_people_in_the_namespace_that_goes_proves_no_deadlock() {
+    let remaining = "Some resources are remaining: widgets.example.com has 1 resource instances";
+    let world = || {
+        let world = healthy()
+            .with_custom("example.com", "widgets", "Widget")
+            .going("shop", failing("NamespaceContentRemaining", remaining))
+            .held("example.com/v1", "Widget", "shop", "w", &["example.com/cleanup"]);
+        role(world, "widget-editor", &["example.com"], &["widgets"], &["update"], json!([sa("shop", "ci")]))
+    };
+    let powerful = |world| role(world, "all", &["*"], &["*"], &["*"], json!([sa("operators", "op")]));
+    let looked = look(powerful(world()), everything());
+    assert_eq!(confidence(&looked), Confidence::Probable, "{:#?}", looked.report);
+    assert!(evidence(&looked).contains("may change everything: operators/op"), "{}", evidence(&looked));
+    assert_eq!(confidence(&look(world(), everything())), Confidence::Probable);
+    // Who serves the kind is nearer.
+    let served = runs(world(), "operators", "op", "op", 1).service("operators", "op", Some("node-a"));
+    let served = served.product_webhook("op", "operators/op", &["CREATE"], "example.com", "widgets");
+    let looked = look(powerful(served), everything());
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    // That of a controller is a proof only while nobody may change everything.
+    for (world, expected) in [(widget(), Confidence::Proven), (powerful(widget()), Confidence::Probable)] {
+        let looked =
+            asked(runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "operator", "operator", 0));
+        assert_eq!((looked.causes(), confidence(&looked)), (vec!["FinalizerControllerNotReady"], expected));
+    }
+}
+
 /// The operator set the finalizer, runs, and its binding was deleted. Somebody else has rights.
 #[test]
 fn a_controller_that_may_not_change_the_object_any_more() {
@@ -302,7 +335,9 @@ fn a_controller_that_may_not_change_the_object_any_more() {
     let world = || runs(without_binding(set_by(widget(), "widget-operator")), "ops", "widget-operator", "operator", 1);
     let looked = asked(job_server(world()));
     assert_eq!(looked.causes(), ["FinalizerControllerForbidden"], "{:#?}", looked.report);
-    assert_eq!(confidence(&looked), Confidence::Proven);
+    // A program is called so, and nothing else says that it is this one.
+    assert_eq!(confidence(&looked), Confidence::Probable);
+    assert!(!steps(&looked).contains("the right again"), "{}", steps(&looked));
     let words = "its ServiceAccount ops/operator may not patch widgets.example.com: no binding gives it ClusterRole op";
     assert!(root(&looked).contains(words), "{}", root(&looked));
     assert!(looked.requests.len() <= 24, "{} {:#?}", looked.requests.len(), looked.requests);
@@ -334,6 +369,34 @@ fn a_controller_that_may_not_change_the_object_any_more() {
         role(set_by(widget(), "widget-operator"), "op", &["example.com"], &["widgets/status"], &["update"], subject);
     let looked = asked(runs(status, "ops", "widget-operator", "operator", 1));
     assert_eq!(looked.causes(), ["FinalizerControllerForbidden"], "{:#?}", looked.report);
+    assert_eq!(confidence(&looked), Confidence::Proven);
+    assert!(steps(&looked).contains("Give the service account of deployment/widget-operator the right again"));
+}
+
+/// The server records the first word of a User-Agent: a name that many programs have.
+#[test]
+fn a_stranger_that_is_called_as_the_program_that_set_it() {
+    let held = || {
+        let world = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "team"}}));
+        let world = world.held("v1", "ConfigMap", "team", "c", &["example.com/hold"]);
+        world.set_by("/api/v1/configmaps", "c", "server")
+    };
+    let ask = |world| look(world, object("cm", "team", "c"));
+    for (replicas, ready) in [(0, 0), (1, 0), (1, 1)] {
+        let looked = ask(held().deployment("shop", "server", replicas, ready));
+        assert_eq!(confidence(&looked), Confidence::Probable, "{:#?}", looked.report);
+        assert!(!looked.commands().iter().any(|command| command.contains("server")), "{:?}", looked.commands());
+        assert!(!steps(&looked).contains("the right again"), "{}", steps(&looked));
+    }
+    // It may change ConfigMaps.
+    let world = held().deployment("shop", "server", 0, 0).may_change("shop", "server", "", "configmaps");
+    let looked = ask(world);
+    assert_eq!((looked.causes(), confidence(&looked)), (vec!["FinalizerControllerGone"], Confidence::Proven));
+    // A stranger is none before whoever has a controller's role for the kind.
+    let world = runs(operator_role(widget(), json!([sa("ops", "operator")])), "ops", "widgetd", "operator", 0);
+    let looked = asked(set_by(world, "server").deployment("shop", "server", 1, 1));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert!(root(&looked).starts_with("Deployment ops/widgetd: "), "{}", root(&looked));
 }
 
 #[test]

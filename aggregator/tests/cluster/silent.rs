@@ -125,17 +125,39 @@ fn what_the_agent_says_of_the_kubelet_is_the_root() {
     }
 }
 
+/// The cloud's controller writes no time.
+fn stopped(world: World) -> World {
+    world.taint("node-a", SHUT_DOWN, "NoSchedule").change("/api/v1/nodes", "node-a", |node| {
+        node["spec"]["taints"][0]["timeAdded"] = json!(null);
+    })
+}
+
 #[test]
 fn a_machine_that_its_cloud_has_stopped() {
-    let looked = look(silent().taint("node-a", SHUT_DOWN, "NoSchedule"), everything());
+    let looked = look(stopped(silent()), everything());
     assert_eq!(looked.causes(), ["NodeShutDown"], "{:#?}", looked.report);
     assert!(evidence(&looked).contains("taints of Node node-a: node.cloudprovider.kubernetes.io/shutdown:NoSchedule"));
-    // Somebody on it spoke later.
-    let world = silent().taint("node-a", SHUT_DOWN, "NoSchedule").told(Says::fuse(&[POD]).at(60));
-    assert!(look(world, everything()).causes().contains(&"NodeKubeletSilent"));
     // The last word from before it was stopped.
     let world = silent().taint("node-a", SHUT_DOWN, "NoSchedule").told(Says::fuse(&[POD]).at(820));
     assert!(look(world, everything()).causes().contains(&"NodeShutDown"));
+}
+
+/// The taint stays until the node is Ready: that of a machine that was started again may be old.
+#[test]
+fn a_machine_that_runs_although_its_cloud_had_stopped_it() {
+    let down = silent().node_ready("node-a", "False", "KubeletNotReady", "container runtime is down");
+    let looked = look(stopped(down), everything());
+    assert_eq!(looked.causes(), ["NodeNotReady"], "{:#?}", looked.report);
+    assert!(!looked.commands().iter().any(|command| command.contains("out-of-service")), "{:?}", looked.commands());
+    // Somebody on it spoke later than its kubelet, and where the taint has a time, later than that.
+    for (world, confidence) in [
+        (stopped(silent()), Confidence::Probable),
+        (silent().taint("node-a", SHUT_DOWN, "NoSchedule"), Confidence::Proven),
+    ] {
+        let looked = look(world.told(Says::fuse(&[POD]).at(60)), everything());
+        let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "NodeKubeletSilent");
+        assert_eq!(root.map(|root| root.finding.confidence), Some(confidence), "{:#?}", looked.report);
+    }
 }
 
 #[test]

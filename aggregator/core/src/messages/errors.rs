@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use findings::{clean, quote_for_shell};
 
 use super::Message;
-use crate::state::Resource;
+use crate::state::{ObjectRef, Resource};
 
 /// What etcd refused with, which the API server passes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +34,12 @@ pub fn etcd(message: &Message) -> Option<Etcd> {
     })
 }
 
-/// Whether the object of this name was refused as not valid: a 422.
-pub fn is_invalid(message: &Message, name: &str) -> bool {
-    message.has(&format!("\"{name}\" is invalid"))
+/// Whether this very object was refused as not valid, a 422: operators call what they make as the object.
+pub fn is_invalid(message: &Message, object: &ObjectRef) -> bool {
+    let ObjectRef { kind, resource, name, .. } = object;
+    let group = if resource.group.is_empty() { String::new() } else { format!(".{}", resource.group) };
+    let refused = format!("{kind}{group} \"{name}\" is invalid");
+    message.0.match_indices(&refused).any(|(at, _)| !message.0[..at].ends_with(char::is_alphanumeric))
 }
 
 /// Whether something could not be made because its namespace is being deleted.
@@ -137,7 +140,11 @@ mod tests {
     #[test]
     fn an_invalid_object_is_named() {
         let message = Message::from(r#"Widget.example.com "w1" is invalid: spec.size: Required value"#);
-        assert!(is_invalid(&message, "w1") && !is_invalid(&message, "w"));
+        let resource = Resource::new("example.com", "v1", "widgets");
+        let widget = ObjectRef { kind: "Widget".into(), resource, namespace: None, name: "w1".to_owned() };
+        assert!(is_invalid(&message, &widget));
+        assert!(!is_invalid(&message, &ObjectRef { name: "w".to_owned(), ..widget.clone() }));
+        assert!(!is_invalid(&message, &ObjectRef { kind: "Gadget".into(), ..widget }));
     }
 
     /// apiserver: pkg/admission/plugin/namespace/lifecycle/admission.go, `Admit`.

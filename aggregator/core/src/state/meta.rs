@@ -143,7 +143,7 @@ pub struct Managed {
     /// Which part it wrote.
     #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "or_default")]
     pub subresource: String,
-    /// Which finalizers it set.
+    /// Which finalizers it set, and whether it set more.
     #[serde(rename = "fieldsV1", with = "finalizers_only")]
     pub fields: Fields,
 }
@@ -159,6 +159,8 @@ impl Managed {
 pub struct Fields {
     /// Their names.
     pub finalizers: Vec<String>,
+    /// Whether it owns others beside finalizers: each change of those renews its time.
+    pub has_more: bool,
 }
 
 /// A list without the room it has grown into: that of four where mostly there is one.
@@ -213,27 +215,56 @@ fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Texts
 mod finalizers_only {
     use super::*;
     use serde::Serializer;
+    use serde::de::DeserializeSeed;
 
-    /// Thousands of fields are passed over.
-    #[derive(Deserialize)]
-    struct Owned {
-        #[serde(rename = "f:metadata")]
-        metadata: Option<OwnedMetadata>,
+    const WAY: &[&str] = &["f:metadata", "f:finalizers"];
+
+    /// Follows these keys; thousands of fields are passed over.
+    struct Along(&'static [&'static str]);
+
+    impl<'de> DeserializeSeed<'de> for Along {
+        type Value = Fields;
+
+        fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Fields, D::Error> {
+            deserializer.deserialize_any(self)
+        }
     }
 
-    #[derive(Deserialize)]
-    struct OwnedMetadata {
-        #[serde(rename = "f:finalizers")]
-        finalizers: Option<BTreeMap<String, IgnoredAny>>,
+    impl<'de> Visitor<'de> for Along {
+        type Value = Fields;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+            formatter.write_str("fields")
+        }
+
+        fn visit_unit<E>(self) -> Result<Fields, E> {
+            Ok(Fields::default())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+            let (mut finalizers, mut has_more) = (Vec::new(), false);
+            while let Some(key) = map.next_key::<String>()? {
+                match self.0.split_first() {
+                    Some((next, rest)) if key == *next => {
+                        let below = map.next_value_seed(Along(rest))?;
+                        finalizers = below.finalizers;
+                        has_more |= below.has_more;
+                        continue;
+                    }
+                    Some(_) => has_more = true,
+                    None => finalizers.extend(key.strip_prefix("v:").and_then(|name| serde_json::from_str(name).ok())),
+                }
+                map.next_value::<IgnoredAny>()?;
+            }
+            Ok(Fields { finalizers, has_more })
+        }
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fields, D::Error> {
-        let owned = Option::<Owned>::deserialize(deserializer)?.and_then(|owned| owned.metadata);
-        let set = owned.and_then(|metadata| metadata.finalizers).unwrap_or_default().into_keys();
-        let mut finalizers: Vec<String> =
-            set.filter_map(|key| serde_json::from_str(key.strip_prefix("v:")?).ok()).collect();
-        finalizers.shrink_to_fit();
-        Ok(Fields { finalizers })
+        let mut fields = Along(WAY).deserialize(deserializer)?;
+        fields.finalizers.shrink_to_fit();
+        fields.has_more &= !fields.finalizers.is_empty();
+        Ok(fields)
     }
 
     pub fn serialize<S: Serializer>(fields: &Fields, serializer: S) -> Result<S::Ok, S::Error> {
@@ -245,7 +276,11 @@ mod finalizers_only {
         if set.is_empty() {
             return Map::new().serialize(serializer);
         }
-        serde_json::json!({"f:metadata": {"f:finalizers": set}}).serialize(serializer)
+        let mut all = serde_json::json!({"f:metadata": {"f:finalizers": set}});
+        if fields.has_more {
+            all["f:others"] = Map::new().into();
+        }
+        all.serialize(serializer)
     }
 }
 
@@ -273,6 +308,11 @@ mod tests {
         assert_eq!(read, meta());
         assert_eq!(read.setter_of("example.com/hold").unwrap().manager, "kubectl");
         assert!(read.setter_of("other").is_none());
+        let has_more = |fields: Value| serde_json::from_value::<Managed>(fields).unwrap().fields.has_more;
+        let own = serde_json::json!({"f:finalizers": {"v:\"a/b\"": {}}});
+        assert!(read.setter_of("example.com/hold").unwrap().fields.has_more);
+        assert!(!has_more(serde_json::json!({"fieldsV1": {"f:metadata": own}})));
+        assert!(!has_more(serde_json::json!({"fieldsV1": null})));
     }
 
     #[test]

@@ -76,14 +76,16 @@ causes! {
     NODE_SHUT_DOWN = Cause::in_cluster(ClusterArea::Pod, "NodeShutDown")
         .holds_from_the_start()
         .title("The node's machine is stopped, as its cloud says")
-        .meaning("The node is silent and carries the cloud's taint for a stopped instance. Its pods are not running, \
-            and nobody is there to finish their deletion.")
-        .proof("Ready is not True and the node has the taint node.cloudprovider.kubernetes.io/shutdown.")
+        .meaning("The node is silent and carries the cloud's taint for a stopped instance, which stays until the node is \
+            Ready again. While the machine is off its pods are not running, and nobody is there to finish their \
+            deletion.")
+        .proof("Ready is Unknown, the node has the taint node.cloudprovider.kubernetes.io/shutdown, and no agent on it \
+            spoke after that.")
         .safe(&[
             SEE_NODE,
             step("Start the machine again: its kubelet finishes the deletions by itself"),
-            step("If it stays off: declare it out of service; its pods are deleted within 20 seconds and their volumes \
-                are detached (remove the taint again before it comes back)")
+            step("If its cloud still shows it as stopped, and it stays off: declare it out of service; its pods are \
+                deleted within 20 seconds and their volumes are detached (remove the taint again before it comes back)")
                 .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
         ])
         .danger(Danger::new(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::rights::{self, Rights};
+use super::rights::{self, May, Rights};
 use super::runner::{self, Runner, Stands};
 use super::setter;
 use crate::diagnosis::Diagnosis;
@@ -14,6 +14,8 @@ use crate::state::*;
 pub enum By {
     /// Its account has a role that is cut to the kind.
     Rights(Fit),
+    /// It is called as what the server recorded to have set the finalizer: so are others.
+    Name,
     /// The server recorded that it set the finalizer.
     Setting,
 }
@@ -30,9 +32,10 @@ pub struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// The strongest reason first; of equals what does not run as it should.
-    fn rank(&self) -> (By, Option<Stands>) {
-        (self.by, self.runs.as_ref().map(Runner::stands))
+    /// The strongest reason first, a controller's role before a mere name; of equals what does not run as it should.
+    fn rank(&self) -> (bool, By, Option<Stands>) {
+        let is_close = matches!(self.by, By::Rights(Fit::Controller) | By::Setting);
+        (is_close, self.by, self.runs.as_ref().map(Runner::stands))
     }
 
     /// Who, and how it stands: `Deployment ops/op: 0 of 1 pods ready`.
@@ -60,17 +63,22 @@ pub struct Controllers<'a> {
     pub users: Vec<String>,
     /// Roles that are cut to the kind, and that nobody has.
     pub unbound: Vec<String>,
-    /// When nobody was found: service accounts that may change everything, which tells nothing of this kind.
+    /// When nothing tells who set it: service accounts that may change everything, which tells nothing of this kind.
     pub may_all: Vec<String>,
     /// Whether roles and workloads could be seen.
     pub is_visible: bool,
 }
 
 impl Controllers<'_> {
-    /// Whether the others leave no doubt about the first.
+    /// Whether the others leave no doubt about the first. A role that only names the kind may be a person's.
     pub fn is_alone(&self) -> bool {
-        self.users.is_empty()
-            && self.first.as_ref().is_some_and(|first| self.also.iter().all(|other| other.by < first.by))
+        let is_close = |first: &Candidate| match first.by {
+            By::Setting => true,
+            By::Rights(fit) => fit == Fit::Controller && self.may_all.is_empty(),
+            By::Name => false,
+        };
+        let is_before = |first: &Candidate| self.also.iter().all(|other| other.by < first.by);
+        self.users.is_empty() && self.first.as_ref().is_some_and(|first| is_close(first) && is_before(first))
     }
 }
 
@@ -110,8 +118,10 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -
     found.sort_by_key(|one| std::cmp::Reverse(one.rank()));
     let mut found = found.into_iter();
     let first = found.next();
+    let account = first.as_ref().map(|first| &first.account);
+    let is_set_by_it = first.as_ref().is_some_and(|first| first.by == By::Setting);
     Some(Controllers {
-        may_all: if first.is_none() { rights::all_powerful(lister) } else { Vec::new() },
+        may_all: if is_set_by_it { Vec::new() } else { rights::all_powerful(lister, account) },
         first,
         also: found.collect(),
         users: rights.others.iter().cloned().collect(),
@@ -120,7 +130,8 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -
     })
 }
 
-/// The Deployment that is called as the program that set the finalizer, whatever its rights.
+/// The Deployment that is called as the program that set the finalizer. It is the one if it may change the object: the
+/// server recorded no more than the first word of a User-Agent.
 pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Vec<Candidate<'a>> {
     let Some(program) = wanted.program.filter(|name| is_object_name(name)) else { return Vec::new() };
     let about = Select::Fields(format!("metadata.name={program}"));
@@ -130,7 +141,11 @@ pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted
     let candidate = |one: &'a Workload| {
         let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
         let runner = Runner::workload(ObjectRef::namespaced(known::DEPLOYMENTS, namespace, &one.metadata.name), one);
-        Candidate { by: By::Setting, account: runner.account.clone(), runs: Some(runner) }
+        let by = match rights::may_change(lister, diagnosis, &runner.account, wanted.target) {
+            May::Change => By::Setting,
+            May::Not(_) | May::NotTold | May::Open => By::Name,
+        };
+        Candidate { by, account: runner.account.clone(), runs: Some(runner) }
     };
     all.into_iter().map(candidate).collect()
 }

@@ -45,7 +45,7 @@ const DOUBT: &str =
 /// What of the proof is missing where somebody else may be the one.
 const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
 const NOT_ALONE: &str =
-    "that it is this one: others may change the kind as well, or only what is near the kind leads to it";
+    "that it is this one: others may change the kind as well, or only a name or what is near the kind leads to it";
 const INFERRED: &str = "that the finalizer is its own: the server did not record that this program set it";
 
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
@@ -154,21 +154,33 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         Blamed::Nobody => {}
     }
     // Neither the finalizer's name nor anybody's rights tell.
-    let hints = match operator::of(lister, diagnosis, &case.target.resource) {
-        Operator::Open => return None,
-        Operator::Workload { target, object, link: (source, says) } => {
-            let link = (source, format!("{says}, which leads to {target}"));
-            let beside = std::iter::once(link).chain(users(&found)).collect();
-            let runner = Runner::workload(target, object);
-            let by = Serving { runner, by: None, is_alone: false, beside };
-            return served(lister, case, diagnosis, by);
-        }
-        Operator::Nobody(hints) => hints,
+    let hints = match operator(lister, case, diagnosis, &found) {
+        Ok(told) => return told,
+        Err(hints) => hints,
     };
     let told = reported::tell(lister, case.target, case.meta, diagnosis);
     let root = nobody(case, diagnosis, &found, &case.target.resource.for_kubectl());
     let root = reported::with(root, told);
     Some(hints.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says)))
+}
+
+/// Whoever serves the kind, and why that one has not released it; else what is known of who installed the kind.
+fn operator(
+    lister: &Lister,
+    case: &Case,
+    diagnosis: &mut Diagnosis,
+    found: &Controllers,
+) -> Result<Option<RootCause>, Vec<Says>> {
+    match operator::of(lister, diagnosis, &case.target.resource) {
+        Operator::Open => Ok(None),
+        Operator::Workload { target, object, link: (source, says) } => {
+            let link = (source, format!("{says}, which leads to {target}"));
+            let beside = std::iter::once(link).chain(users(found)).collect();
+            let runner = Runner::workload(target, object);
+            Ok(served(lister, case, diagnosis, Serving { runner, by: None, is_alone: false, beside }))
+        }
+        Operator::Nobody(hints) => Err(hints),
+    }
 }
 
 /// The cause when nobody is known to take it off.
@@ -200,12 +212,24 @@ fn blamed(
     let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MOST_OTHERS);
     beside.extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words()))));
     beside.extend(users(found));
+    if !found.may_all.is_empty() {
+        beside.push((ROLES.to_owned(), all_powerful(found)));
+    }
     match &first.runs {
         Some(runner) => {
             let by = Serving { runner: runner.clone(), by: Some(first.by), is_alone, beside };
             served(lister, case, diagnosis, by).map_or(Blamed::Open, |root| Blamed::Found(Box::new(root)))
         }
-        None => Blamed::Found(Box::new(idle(lister, case, &first.account, is_alone, beside))),
+        None => {
+            // Of a role that may be a person's nothing need run: who serves the kind is nearer.
+            if first.by < By::Rights(Fit::Controller)
+                && case.is_custom()
+                && let Ok(told) = operator(lister, case, diagnosis, found)
+            {
+                return told.map_or(Blamed::Open, |root| Blamed::Found(Box::new(root)));
+            }
+            Blamed::Found(Box::new(idle(lister, case, &first.account, is_alone, beside)))
+        }
     }
 }
 
@@ -213,6 +237,10 @@ fn blamed(
 fn users(found: &Controllers) -> Option<Says> {
     let says = || format!("may change it too, and whether they run is not in the cluster: {}", some(&found.users, 5));
     (!found.users.is_empty()).then(|| (ROLES.to_owned(), says()))
+}
+
+fn all_powerful(found: &Controllers) -> String {
+    format!("these accounts may change everything: {}", some(&found.may_all, 5))
 }
 
 /// The namespace that goes with the object.
@@ -228,8 +256,8 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
     let (cause, words) = match own_namespace(lister, case) == Some(namespace) {
         true => (
             &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE,
-            "may remove it and runs in the namespace that is being deleted; its workload is gone, and nothing new can \
-             start there",
+            "may remove it and is of the namespace that is being deleted; nothing runs as it, and nothing new can start \
+             there",
         ),
         false => (case.cause(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it"),
     };
@@ -273,7 +301,7 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str
         return gone.evidence(ROLES, DOUBT).probable(NOBODY_ELSE);
     }
     // One of those that may change everything may be the one.
-    let says = format!("{rights}; these accounts may change everything: {}", some(&found.may_all, 5));
+    let says = format!("{rights}; {}", all_powerful(found));
     let missing = "which of the accounts that may change everything removes it";
     case.start(unknown(case)).at_itself(case.target, words).evidence(ROLES, says).probable(missing)
 }
@@ -284,12 +312,14 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     let workload = &runner.target;
     let at = workload.namespace.as_deref();
     let state = runner.words();
+    // No command about one of which only the name is known.
+    let typed = Some(workload).filter(|_| by != Some(By::Name));
     let chain = |cause| {
         let found = case
             .start(cause)
             .step(Step::about(case.target, case.words()))
-            .name(Placeholder::Workload, format!("{}/{}", workload.kind.to_lowercase(), workload.name))
-            .name_if(Placeholder::WorkloadNamespace, at)
+            .name_if(Placeholder::Workload, typed.map(|one| format!("{}/{}", one.kind.to_lowercase(), one.name)))
+            .name_if(Placeholder::WorkloadNamespace, typed.and(at))
             .evidence(workload.to_string(), &state);
         let found = beside.iter().fold(found, |found, (source, says)| found.evidence(source, says));
         if is_alone { found } else { found.probable(NOT_ALONE) }

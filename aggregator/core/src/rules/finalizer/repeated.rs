@@ -62,7 +62,8 @@ fn times(meta: &Meta, finalizer: &str) -> usize {
 
 /// The API server refuses finalizers that are new to an object that is being deleted. A mutating webhook that puts one
 /// back into the very update that takes it off is not refused: nothing has changed. Whoever wrote that update then
-/// owns the finalizer, at a time after the deletion.
+/// owns the finalizer, at a time after the deletion. Of an entry that holds more the time tells nothing: a later status may
+/// have renewed it.
 fn added_again(
     lister: &Lister,
     target: &ObjectRef,
@@ -76,7 +77,7 @@ fn added_again(
     }
     let names = some(&changers, 3);
     let says = format!("called for each update, and may put the finalizer back: MutatingWebhookConfiguration {names}");
-    let setter = meta.setter_of(finalizer);
+    let setter = meta.setter_of(finalizer).filter(|setter| !setter.fields.has_more);
     let written = setter.and_then(|setter| Some((&setter.manager, setter.time?, meta.asked_to_go_at()?)));
     Some(match written.filter(|(_, written, asked)| written > asked) {
         Some((manager, written, asked)) => {

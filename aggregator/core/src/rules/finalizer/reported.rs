@@ -31,7 +31,7 @@ pub fn of(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diag
     let first = |is_it: &dyn Fn(&Message) -> bool| said.iter().find(|said| is_it(said.message));
     let (cause, found) = if let Some(found) = first(&errors::is_namespace_terminating) {
         (&cause::FINALIZER_CONTROLLER_BLOCKED, Some(found))
-    } else if let Some(found) = first(&|message| errors::is_invalid(message, &target.name)) {
+    } else if let Some(found) = first(&|message| errors::is_invalid(message, target)) {
         (&cause::UPDATE_FAILS_VALIDATION, Some(found))
     } else {
         (&cause::FINALIZER_CONTROLLER_FAILING, said.first())
@@ -75,6 +75,6 @@ pub fn invalid(
     diagnosis: &mut Diagnosis,
 ) -> Option<(String, String)> {
     let all = said::of(lister, target, meta, diagnosis);
-    let found = all.into_iter().find(|said| errors::is_invalid(said.message, &target.name))?;
+    let found = all.into_iter().find(|said| errors::is_invalid(said.message, target))?;
     Some((found.source, found.says))
 }

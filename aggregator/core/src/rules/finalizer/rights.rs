@@ -98,9 +98,9 @@ impl<'r> Rights<'r> {
     }
 }
 
-/// Accounts bound to a role that grants every change, those of the control plane left out. The lists
-/// have been asked for.
-pub fn all_powerful(lister: &Lister) -> Vec<String> {
+/// Accounts besides this one that are bound to a role that grants every change, those of the control plane left out.
+/// The lists have been asked for.
+pub fn all_powerful(lister: &Lister, besides: Option<&Account>) -> Vec<String> {
     let roles = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All).seen().unwrap_or_default();
     let roles: Vec<&str> =
         roles.iter().filter(|role| role.grants_all()).map(|role| role.metadata.name.as_str()).collect();
@@ -109,6 +109,7 @@ pub fn all_powerful(lister: &Lister) -> Vec<String> {
     let mut found: Vec<String> = bound
         .flat_map(|binding| &binding.subjects)
         .filter(|subject| subject.kind == "ServiceAccount" && subject.namespace != "kube-system")
+        .filter(|subject| subject.account().as_ref() != besides)
         .map(|subject| format!("{}/{}", subject.namespace, subject.name))
         .collect();
     found.sort_unstable();

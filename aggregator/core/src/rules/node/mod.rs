@@ -188,17 +188,15 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
             }
         }
     }
-    let is_off =
-        case.taint(SHUT_DOWN).filter(|taint| taint.time_added.is_none() || !heartbeat.spoke_after(taint.time_added));
+    // The cloud's taint stays until the node is Ready, also on a machine that was started again, and mostly has no time.
+    let is_off = case.taint(SHUT_DOWN).filter(|taint| !heartbeat.spoke_after(taint.time_added));
     let found = match (is_off, kubelet_talks) {
-        (Some(taint), _) => {
+        (_, Some(ready)) => case.found(&cause::NODE_NOT_READY, format!("its kubelet says NotReady: {}", ready.message)),
+        (Some(taint), None) => {
             let words = format!("its cloud says the machine is stopped; {}", heartbeat.words(lister));
             let found = case.found(&cause::NODE_SHUT_DOWN, words);
             let since = taint.time_added.map_or(String::new(), |added| format!(" since {added}"));
             found.evidence(format!("taints of {}", case.target), format!("{SHUT_DOWN}:{}{since}", taint.effect))
-        }
-        (None, Some(ready)) => {
-            case.found(&cause::NODE_NOT_READY, format!("its kubelet says NotReady: {}", ready.message))
         }
         (None, None) => silent(lister, case, &heartbeat, diagnosis),
     };
@@ -231,10 +229,12 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
                 format!("written at {spoke}, when the kubelet's Lease had run out"),
             );
             // By now the agent may be silent as well.
-            match lister.state.seconds_since(spoke) > agent::RENEWED {
-                true => found
-                    .probable(format!("whether the agent still reaches the API server: its last Event is {ago} old")),
-                false => found,
+            if lister.state.seconds_since(spoke) > agent::RENEWED {
+                found.probable(format!("whether the agent still reaches the API server: its last Event is {ago} old"))
+            } else if case.taint(SHUT_DOWN).is_some_and(|taint| taint.time_added.is_none()) {
+                found.probable(format!("whether its cloud has stopped the machine since: {SHUT_DOWN} has no time"))
+            } else {
+                found
             }
         }
         None => {

@@ -48,12 +48,16 @@ const NEITHER: &[&str] = &[
 /// Reasons that only say that the deletion was asked for.
 const RESTATES: &[&str] = &["BeingDeleted", "Deleting", "DeletionInProgress", "DeletionTriggered", "Terminating"];
 
-/// How near a condition is to why its object stays; nothing when it says that all is well.
-pub fn weigh(condition: &Condition) -> Option<Weight> {
+/// How near a condition of an object of this group is to why the object stays; nothing when it says that all is well.
+pub fn weigh(group: &str, condition: &Condition) -> Option<Weight> {
     let name = condition.kind.to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
     let (is_bad, is_about) = (has(BAD), has(DELETION));
     let is_going = is_about && !is_bad && name.ends_with("ing");
+    // Cluster API does nothing with what is paused, not even delete it (cluster-api: util/paused/paused.go). Others do.
+    if name == "paused" && condition.status == "True" && group.ends_with("cluster.x-k8s.io") {
+        return Some(Weight::Blocks);
+    }
     if NEITHER.contains(&name.as_str()) {
         return None;
     }
@@ -80,7 +84,7 @@ mod tests {
 
     fn weight(kind: &str, status: &str, reason: &str, message: &str) -> Option<Weight> {
         let (kind, status, reason) = (kind.to_owned(), status.to_owned(), reason.to_owned());
-        weigh(&Condition { kind, status, reason, message: message.into(), ..Condition::default() })
+        weigh("example.com", &Condition { kind, status, reason, message: message.into(), ..Condition::default() })
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn has_conditions(resource: &Resource) -> bool {
 fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<Said<'a>> {
     let source = format!("status of {target}");
     let conditions = |all: &'a [Condition]| {
-        let each = all.iter().filter_map(|one| Some((weigh(one)?, one)));
+        let each = all.iter().filter_map(|one| Some((weigh(&target.resource.group, one)?, one)));
         each.map(|(weight, one)| Said::new(weight, source.clone(), &head(one), &one.message)).collect::<Vec<_>>()
     };
     if target.is(known::NODES) {

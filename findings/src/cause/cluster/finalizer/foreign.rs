@@ -18,7 +18,7 @@ causes! {
             are always deleted first, so this happens every time.")
         .proof("The namespace is being deleted, an object in it has a finalizer, and the account that may change that \
             kind belongs to the same namespace, where no pod of it is ready. Where others may change the kind as \
-            well, it is probable.")
+            well, or its role is not cut as that of a controller, it is probable.")
         .safe(&[
             step("Run the controller from another namespace, with an account and the rights of its own, until its \
                 objects are gone"),
@@ -62,7 +62,7 @@ causes! {
             kube-system may change everything, or no workload and no pod runs as the account that has such a role, or \
             its workload is scaled to 0. Roles never prove that nobody may change an object (system:masters, a control \
             plane that somebody manages), so it is probable, but for a workload scaled to 0 that set the finalizer \
-            (managedFields).")
+            (managedFields) and may change the object.")
         .safe(&[
             SET_BY,
             step("Start the controller again, if it was scaled down")
@@ -84,9 +84,11 @@ causes! {
         .meaning("The controller that must remove the finalizer is installed, and none of its pods is ready.")
         .proof("The workload that set the finalizer (managedFields), or that runs as the account whose role is cut the \
             closest to this kind (its finalizers or status before the kind, the kind before its whole group), has no \
-            ready pod. Where others are as likely, or it was found through the kind's neighbours only, it is probable.")
+            ready pod. Where others are as likely or may change everything, its role is not cut as that of a \
+            controller, or it was found by its name or through the kind's neighbours only, it is probable.")
         .safe(&[
-            step("See why its pods are not ready").run("kubectl -n {workload_namespace} describe {workload}").typed(),
+            step("See why its pods are not ready").run("kubectl -n {workload_namespace} describe {workload}").typed()
+                .if_known(),
             step("Repair that; the objects are then deleted automatically"),
         ])
         .danger(BY_HAND)
@@ -103,11 +105,15 @@ causes! {
             Forbidden, and the finalizer stays.")
         .proof("The workload has ready pods, and of all ClusterRoles, the Roles of the object's namespace and their \
             bindings none grants its service account update or patch of the object. Proven where the server recorded \
-            that this program set the finalizer (managedFields); where the workload was inferred, it is probable.")
+            that this program set the finalizer (managedFields) and a role for the kind is left to its account; where \
+            the workload was inferred, or only its name is that of the program, it is probable.")
         .safe(&[
             step("See who has which role").run("kubectl get clusterrolebindings,rolebindings -A -o wide"),
-            step("Give its service account the right again. In a namespace that is being deleted nothing new can be \
-                created: bind a ClusterRole by a ClusterRoleBinding there, until its objects are gone"),
+            step("Before it gets any right, make sure by its source or its log that it is the program that set the \
+                finalizer: others may be called so"),
+            step("Give the service account of {workload} the right again. In a namespace that is being deleted nothing \
+                new can be created: bind a ClusterRole by a ClusterRoleBinding there, until its objects are gone")
+                .if_known(),
         ])
         .danger(BY_HAND)
         .sources(&["flux2#2595", "reference: adversary, a RoleBinding that was deleted first"])
@@ -127,11 +133,11 @@ causes! {
             program set the finalizer (managedFields), else probable.")
         .safe(&[
             step("See which account the controller runs as").run("kubectl -n {workload_namespace} describe {workload}")
-                .typed(),
+                .typed().if_known(),
             step("Create the ServiceAccount again, from where it came (Helm chart, manifests), with its bindings. In a \
                 namespace that is being deleted nothing can be created: have the object name another account"),
             step("Restart the controller: its pods then have tokens of the new account")
-                .run("kubectl -n {workload_namespace} rollout restart {workload}"),
+                .run("kubectl -n {workload_namespace} rollout restart {workload}").if_known(),
         ])
         .danger(BY_HAND)
         .sources(&["fluxcd/helm-controller#554", "kubernetes: pkg/serviceaccount/claims.go"])
@@ -148,10 +154,10 @@ causes! {
             is probable; a controller that no longer elects a leader leaves such a Lease behind.")
         .safe(&[
             step("See who holds the Leases there, and since when")
-                .run("kubectl -n {workload_namespace} get leases -o wide").typed(),
+                .run("kubectl -n {workload_namespace} get leases -o wide").typed().if_known(),
             step("Read in its log why no pod becomes the leader (the API server does not answer, rights on leases)"),
             step("If it hangs, restart it; the new pods elect a leader")
-                .run("kubectl -n {workload_namespace} rollout restart {workload}"),
+                .run("kubectl -n {workload_namespace} rollout restart {workload}").if_known(),
         ])
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners, leader Leases"])
@@ -168,7 +174,7 @@ causes! {
         .safe(&[
             step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
                 .if_known(),
-            step("Read the log of {workload}"),
+            step("Read the log of {workload}").if_known(),
             step("Repair what it reports; it tries again"),
         ])
         .danger(BY_HAND)

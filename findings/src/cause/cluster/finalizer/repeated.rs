@@ -55,9 +55,9 @@ causes! {
         .meaning("The controller removes its finalizer, and a mutating webhook (a policy of Kyverno or Gatekeeper that \
             sets finalizers) puts it back into the same update. For the API server nothing has changed, so it refuses \
             nothing, and the controller tries for ever.")
-        .proof("The finalizer's entry in managedFields was written after the deletion was requested, when the API \
-            server takes no new finalizers, and a mutating webhook is called for updates of the object. That it is \
-            this webhook, and this finalizer, is inferred, so it is probable.")
+        .proof("The finalizer's entry in managedFields holds nothing but finalizers and was written after the deletion was \
+            requested, when the API server takes no new finalizers, and a mutating webhook is called for updates of \
+            the object. That it is this webhook, and this finalizer, is inferred, so it is probable.")
         .safe(&[
             step("See who wrote the finalizer, and when")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),

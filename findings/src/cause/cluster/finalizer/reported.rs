@@ -9,8 +9,8 @@ causes! {
         .title("The object cannot be updated any more, because it is not valid")
         .meaning("Removing a finalizer is an update, and an old object that a newer schema does not accept cannot be \
             updated. Its controller fails for ever.")
-        .proof("A warning Event about the object, or a condition of it, quotes the API server: \"NAME\" is invalid. \
-            That this is the update which removes the finalizer is inferred, so it is probable. A controller that says \
+        .proof("A warning Event about the object, or a condition of it, quotes the API server: KIND.GROUP \"NAME\" is \
+            invalid. That this is the update which removes the finalizer is inferred, so it is probable. A controller that says \
             so in its log only cannot be seen.")
         .safe(&[
             step("See what the schema rejects, without changing anything")
