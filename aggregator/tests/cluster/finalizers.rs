@@ -372,6 +372,33 @@ fn nobody_is_told_to_start_argo_cd_again() {
     }
 }
 
+/// Without the one for hooks Argo CD skips them, and deletes all the same.
+#[test]
+fn each_finalizer_of_argo_cd_has_its_own_steps() {
+    let world = |kind: &str, plural: &str, finalizers: &[&str]| {
+        healthy()
+            .with_custom("argoproj.io", plural, kind)
+            .with(json!({"kind": "Namespace", "metadata": {"name": "argocd"}}))
+            .held("argoproj.io/v1", kind, "argocd", "shop", finalizers)
+            .deployment("argocd", "argo", 0, 0)
+            .may_change("argocd", "argo", "argoproj.io", plural)
+    };
+    let all = ["pre-delete-finalizer.argocd.argoproj.io", "resources-finalizer.argocd.argoproj.io/foreground"];
+    let looked = look(world("Application", "applications", &all), object("application", "argocd", "shop"));
+    let mut causes = looked.causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["ArgoCdFinalizer", "ArgoCdHookFinalizer"], "{:#?}", looked.report);
+    for root in &looked.report.roots {
+        let is_cascade = root.finding.remedy.steps.iter().any(|step| step.text.contains("non-cascading"));
+        assert_eq!(is_cascade, root.finding.cause.id == "ArgoCdFinalizer", "{:#?}", root.finding.remedy);
+    }
+    let project = world("AppProject", "appprojects", &["resources-finalizer.argocd.argoproj.io"]);
+    let looked = look(project, object("appproject", "argocd", "shop"));
+    assert_eq!(looked.causes(), ["ProtectedWhileInUse"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[0].contains("no Application names the project"), "{:?}", looked.chain(0));
+    assert!(!looked.commands().iter().any(|one| one.contains("scale")), "{:?}", looked.commands());
+}
+
 #[test]
 fn a_finalizer_that_stands_twice_in_the_list() {
     let twice = |ready| {

@@ -31,7 +31,7 @@ use crate::state::*;
 
 /// Who takes this finalizer off, where its name tells.
 pub fn released_by(finalizer: &str) -> Option<&'static str> {
-    registry::find(finalizer).map(|known| known.released_by)
+    registry::find(finalizer, "").map(|known| known.released_by)
 }
 
 /// Explains every finalizer of an object.
@@ -52,7 +52,7 @@ pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, di
     match finalizer {
         "foregroundDeletion" => owner::foreground(lister, target, meta, diagnosis),
         "orphan" => by_controller_manager(lister, target, meta, finalizer, &cause::ORPHAN_FINALIZER_PENDING, diagnosis),
-        _ => match registry::find(finalizer) {
+        _ => match registry::find(finalizer, &target.kind) {
             Some(known) if known.in_controller_manager => {
                 by_controller_manager(lister, target, meta, finalizer, known.cause, diagnosis);
             }

@@ -22,7 +22,7 @@ pub fn look(
     first: usize,
     diagnosis: &mut Diagnosis,
 ) {
-    let known = registry::find(finalizer);
+    let known = registry::find(finalizer, &target.kind);
     let known_for = known.map(|known| known.cause);
     let is_open =
         |found: &RootCause| NO_REASON.iter().copied().chain(known_for).any(|cause| cause.id == found.draft.cause.id);

@@ -94,7 +94,7 @@ causes! {
         .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
             run, or one of these objects is not deleted. Starting Argo CD again continues that deletion. An \
             ApplicationSet waits for its own controller, which settles first what becomes of its Applications.")
-        .proof("A finalizer of argocd.argoproj.io is left.")
+        .proof("resources-finalizer.argocd.argoproj.io is left, or its form with /foreground or /background.")
         .safe(&[
             step("Decide first whether what it manages should be deleted: starting Argo CD again will do it"),
             step("If yes: restore Argo CD and let it finish"),
@@ -107,6 +107,33 @@ causes! {
         .danger(Danger::new("Restarting Argo CD without looking", "It deletes everything these Applications manage."))
         .sources(&["argo-cd#6046", "argo-cd#7330"])
         .event_reason("ArgoCdFinalizer")
+        .diagnosis(Proven::Observation);
+
+    /// Argo CD's hooks around a deletion.
+    ARGO_CD_HOOK_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "ArgoCdHookFinalizer")
+        .title("Argo CD has not finished the hooks of a deletion")
+        .meaning("The Application has hooks that run before or after the deletion of what it manages, often a backup. \
+            Argo CD does not run, a hook fails, or what it manages is not deleted yet. Starting Argo CD again \
+            continues that deletion, with the hooks.")
+        .proof("pre-delete-finalizer.argocd.argoproj.io or post-delete-finalizer.argocd.argoproj.io is left, or its form \
+            with /cleanup.")
+        .safe(&[
+            step("See which finalizers it has: while resources-finalizer.argocd.argoproj.io is among them, Argo CD deletes \
+                what the Application manages")
+                .run("kubectl describe {type} {name} -n {namespace}").typed().if_known(),
+            step("Decide first whether the hooks should run, and whether what it manages should be deleted: starting \
+                Argo CD again will do it"),
+            step("If yes: restore Argo CD, repair the hook that fails (its Job or pod says why), and let it finish"),
+            step("If what it manages should stay, see to resources-finalizer.argocd.argoproj.io first, before Argo CD runs \
+                again"),
+        ])
+        .danger(Danger::new(
+            "Removing this finalizer by hand",
+            "The hooks are skipped, a backup among them; with resources-finalizer.argocd.argoproj.io Argo CD then deletes all \
+                that the Application manages.",
+        ))
+        .sources(&["argo-cd#19571"])
+        .event_reason("ArgoCdHookFinalizer")
         .diagnosis(Proven::Observation);
 
     /// Rook's protection of data.
@@ -172,7 +199,8 @@ causes! {
         .safe(&[
             step("Read what its controller reports: it may name who uses the object")
                 .run("kubectl describe {type} {name}").typed(),
-            step("Delete what uses it first, and wait until that is gone; the object is then deleted automatically"),
+            step("Let what uses it name another object, or, if that may go with all that it stands for, delete it first; \
+                the object is then deleted automatically"),
             step("If nothing uses it any more, see whether the controller that removes the finalizer runs"),
         ])
         .danger(BY_HAND)

@@ -25,10 +25,23 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("the phase of the sync that the hook belongs to is complete")
         .lost("The sync may not see that the hook has ended, and runs it again")
         .source("argoproj/argo-cd: gitops-engine/pkg/sync/hook/hook.go"),
-    KnownFinalizer::of(&[Domain("argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
+    KnownFinalizer::of(
+        &[StartsWith("pre-delete-finalizer.argocd.argoproj.io"), StartsWith("post-delete-finalizer.argocd.argoproj.io")],
+        &cause::ARGO_CD_HOOK_FINALIZER,
+    )
+    .comes_first()
+    .on("Application that has such hooks")
+    .released_by("Argo CD")
+    .when("the hooks before, or after, the deletion of what the Application manages have run and are cleaned up")
+    .lost(
+        "The hooks are skipped, mostly a backup or a clean-up; with resources-finalizer.argocd.argoproj.io Argo CD then \
+            deletes all that the Application manages",
+    )
+    .source("argoproj/argo-cd: controller/appcontroller.go"),
+    KnownFinalizer::of(&[StartsWith("resources-finalizer.argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
         .comes_first()
-        .on("Application, AppProject; ApplicationSet since Argo CD 2.10")
-        .only(&["Application", "AppProject", "ApplicationSet"])
+        .on("Application; ApplicationSet since Argo CD 2.10")
+        .only(&["Application", "ApplicationSet"])
         .released_by("Argo CD")
         .when(
             "every object that the Application manages is deleted; of an ApplicationSet, when its Applications are kept \
@@ -39,6 +52,15 @@ pub static KNOWN: &[KnownFinalizer] = &[
                 with all that they manage, even if its policy keeps them",
         )
         .source("argoproj/argo-cd: pkg/apis/application/v1alpha1/application_defaults.go"),
+    // Whatever else waits for Argo CD is deleted once it runs.
+    in_use(&[StartsWith("resources-finalizer.argocd.argoproj.io")])
+        .comes_first()
+        .on("AppProject")
+        .only(&["AppProject"])
+        .released_by("Argo CD")
+        .when("no Application names the project")
+        .lost("Applications that name the project can no longer be deleted in cascade: Argo CD finds no project for them")
+        .source("argoproj/argo-cd: controller/appcontroller.go"),
     outside(&[Is("finalizers.fluxcd.io")])
         .on("Kustomization, HelmRelease, GitRepository, Terraform, … of Flux")
         .released_by("Flux's controller of that kind")

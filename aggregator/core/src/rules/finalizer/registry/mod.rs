@@ -16,9 +16,10 @@ pub fn all() -> impl Iterator<Item = &'static KnownFinalizer> {
     [kubernetes::KNOWN, cloud::KNOWN, storage::KNOWN, delivery::KNOWN, operators::KNOWN].into_iter().flatten()
 }
 
-/// What is known of this finalizer.
-pub fn find(finalizer: &str) -> Option<&'static KnownFinalizer> {
-    all().find(|known| known.names.iter().any(|name| name.matches(finalizer)))
+/// What is known of this finalizer on objects of this kind; else what is known of it on others.
+pub fn find(finalizer: &str, kind: &str) -> Option<&'static KnownFinalizer> {
+    let named = || all().filter(|known| known.names.iter().any(|name| name.matches(finalizer)));
+    named().find(|known| known.is_for(kind)).or_else(|| named().next())
 }
 
 /// A page of something whose cause is that its controller has not finished.
@@ -62,7 +63,8 @@ mod tests {
                     Pattern::Is(name) | Pattern::StartsWith(name) => (*name).to_owned(),
                     Pattern::Domain(domain) => format!("x.{domain}/y"),
                 };
-                assert!(find(&sample).is_some_and(|found| std::ptr::eq(found, known)), "{name}: found elsewhere");
+                let found = find(&sample, known.only.first().copied().unwrap_or_default());
+                assert!(found.is_some_and(|found| std::ptr::eq(found, known)), "{name}: found elsewhere");
             }
         }
     }
@@ -106,16 +108,17 @@ mod tests {
             ("chains.tekton.dev/taskrun", "Tekton Chains"),
             ("snapshot.storage.kubernetes.io/volumesnapshot-bound-protection", "the snapshot controller"),
             ("resources-finalizer.argocd.argoproj.io/foreground", "Argo CD"),
+            ("post-delete-finalizer.argocd.argoproj.io/cleanup", "Argo CD"),
             ("cephcluster.ceph.rook.io", "the Rook operator"),
             ("service.kubernetes.io/load-balancer-cleanup", "the cloud controller manager"),
             ("batch.kubernetes.io/job-tracking", "kube-controller-manager"),
         ] {
-            assert_eq!(find(finalizer).map(|known| known.released_by), Some(owner), "{finalizer}");
+            assert_eq!(find(finalizer, "").map(|known| known.released_by), Some(owner), "{finalizer}");
         }
         for stranger in
             ["example.com/hold", "longhorn.io.example.com", "notceph.rook.io/x", "mykarpenter.sh/termination"]
         {
-            assert!(find(stranger).is_none(), "{stranger}");
+            assert!(find(stranger, "").is_none(), "{stranger}");
         }
     }
 }
