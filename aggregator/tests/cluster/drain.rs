@@ -195,6 +195,10 @@ fn an_eviction_that_a_webhook_refuses_is_not_one_that_nobody_asked_for() {
         |one| one["webhooks"][0]["objectSelector"] = json!({"matchLabels": {"app": "web"}}),
     );
     assert_eq!(asked(labelled).causes(), ["DrainNotIssued"]);
+    // Karpenter deletes the pod in time, and asks for no eviction then.
+    let limited = budget_until(Some(3600)).without("/apis/policy/v1/poddisruptionbudgets", "web");
+    let looked = asked(limited.webhook("CREATE", "", "pods/eviction"));
+    assert_eq!((looked.causes(), looked.report.verdict), (vec!["WebhookBlocksUpdate"], Verdict::Progressing));
 }
 
 /// What docs/answers/drain.md shows.

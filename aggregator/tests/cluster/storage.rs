@@ -154,14 +154,14 @@ fn a_disk_that_nobody_is_to_delete_is_not_said_to_fail() {
     let of = |phase: &str, policy: &str| {
         let spec = json!({"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}, "persistentVolumeReclaimPolicy": policy});
         let looked = look(volume(&["external-provisioner.volume.kubernetes.io/finalizer"], phase, spec), everything());
-        assert!(!looked.causes().contains(&"PvBackendDeleteFails"), "{phase} {policy}: {:#?}", looked.report);
-        assert_eq!(looked.causes().len(), 1, "{:#?}", looked.report);
-        looked.chain(0).concat()
+        assert_eq!(looked.causes(), ["PvProvisionerNotDue"], "{phase} {policy}: {:#?}", looked.report);
+        (looked.chain(0).concat(), looked.report.roots[0].finding.confidence)
     };
-    let kept = of("Released", "Retain");
-    assert!(kept.contains("its disk is kept"), "{kept}");
-    let unclaimed = of("Available", "Delete");
+    let (kept, confidence) = of("Released", "Retain");
+    assert!(kept.contains("its disk is kept") && confidence == Confidence::Probable, "{kept}");
+    let (unclaimed, confidence) = of("Available", "Delete");
     assert!(unclaimed.contains("only when the volume is Released"), "{unclaimed}");
+    assert_eq!(confidence, Confidence::Proven);
 }
 
 fn bound_to(uid: &str) -> World {

@@ -273,7 +273,8 @@ impl Case<'_, '_> {
             left.insert(Left::NotAsked, free);
         }
         let above = |found: RootCause| {
-            found.under(pods_step(&refused, "not evicted")).under(Step::about(self.target, self.state().0))
+            let found = found.under(pods_step(&refused, "not evicted")).under(Step::about(self.target, self.state().0));
+            self.limited(&Left::NotAsked, found)
         };
         diagnosis.causes.split_off(known).into_iter().map(above).collect()
     }
