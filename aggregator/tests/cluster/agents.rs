@@ -459,8 +459,6 @@ fn a_name_with_two_values_has_none() {
 fn the_node_itself_is_asked_first() {
     let looked = joined(Says::fuse(&[POD]));
     assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/41/abort"]);
-    let steps = &looked.report.roots[0].finding.remedy.steps;
-    assert!(steps[1..].iter().all(|step| step.text.starts_with("As the agent of node-a says: ")), "{steps:#?}");
 }
 
 #[test]

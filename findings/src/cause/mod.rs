@@ -44,6 +44,18 @@ mod tests {
         }
     }
 
+    /// What lives in no namespace is then named without (`Advice::fill`).
+    #[test]
+    fn an_object_of_any_kind_is_named_with_its_namespace() {
+        for cause in all() {
+            let commands = cause.safe.iter().filter_map(|advice| advice.command);
+            for command in commands.filter(|command| command.contains("{type} {name}")) {
+                let is_named = command.contains("{type} {name} -n {namespace}") || command.contains(" -n {namespace} ");
+                assert!(is_named, "{}: {command}", cause.id);
+            }
+        }
+    }
+
     #[test]
     fn every_text_ends_as_its_kind_does() {
         for cause in all() {

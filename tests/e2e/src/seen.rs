@@ -62,7 +62,8 @@ mod tests {
             vec![Seen { name: "shim", cause, told, gone }]
         };
         let once = merged("", "Kubernetes 1.36.2", "1a2b", &seen("ShimNotResponding", 12));
-        let row = "| `shim` | Kubernetes 1.36.2 | [ShimNotResponding](causes/ShimNotResponding.md) | 5 s | 12 s | 1a2b |\n";
+        let row =
+            "| `shim` | Kubernetes 1.36.2 | [ShimNotResponding](causes/ShimNotResponding.md) | 5 s | 12 s | 1a2b |\n";
         assert_eq!(once, format!("{HEAD}{row}"));
         let twice = merged(&once, "Kubernetes 1.36.2", "1a2b", &seen("ShimNotResponding", 13));
         assert_eq!(twice, once.replace("12 s", "13 s"));

@@ -24,8 +24,7 @@ pub fn steps(claim: &Claim, pod: &Pod, node: &str) -> Remedy {
     let named = kept(&told, |path| is_the_pods(path) || is_in(&finding.chain, path), uid.as_ref());
     let filled = cause.safe.iter().filter_map(|advice| {
         let values = if looks_or_unmounts(advice) { &named } else { &own };
-        let step = advice.fill(values)?;
-        Some(Step { text: format!("As the agent of {} says: {}", clean(node, 63), step.text), ..step })
+        advice.fill(values)
     });
     let steps = ask_the_node(pod, node).into_iter().chain(filled).collect();
     let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());

@@ -26,7 +26,7 @@ pub fn one(root: &Root, incidents: &[Incident]) -> Markup {
         p { span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) } " · " (name(root)) }
         p { (finding.cause.meaning) }
         @if let Some(by) = &root.told_by {
-            p { "The agent on " (by.node) " said so " (duration(by.seconds_ago)) " ago."
+            p { "The agent on " (by.node) " said so " (duration(by.seconds_ago)) " ago; all steps but the first go by that."
                 @if by.overdue { " It should have said it again since." }
                 @if let Some(why) = &by.unverified { " Somebody else may have written it: " (why) "." }
             }

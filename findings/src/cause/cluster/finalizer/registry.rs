@@ -163,7 +163,7 @@ causes! {
             Flux, Karpenter, Cluster API and others.")
         .safe(&[
             step("Restore the controller or provider and its credentials, and let it finish"),
-            step("Read what it reports").run("kubectl describe {type} {name}").typed(),
+            step("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
         ])
         .danger(BY_HAND)
         .sources(&["reference: Crossplane, Flux and Karpenter finalizers"])
@@ -198,7 +198,7 @@ causes! {
         .proof("A finalizer is left that docs/finalizers.md knows to wait for the last user of the object.")
         .safe(&[
             step("Read what its controller reports: it may name who uses the object")
-                .run("kubectl describe {type} {name}").typed(),
+                .run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("Let what uses it name another object, or, if that may go with all that it stands for, delete it first; \
                 the object is then deleted automatically"),
             step("If nothing uses it any more, see whether the controller that removes the finalizer runs"),
@@ -253,7 +253,7 @@ causes! {
             controller manager removes its finalizer when nothing uses it any more.")
         .proof("service-cidr-finalizer, vac-protection or podgroup-protection is left.")
         .safe(&[
-            step("Find what uses it, and end that first").run("kubectl describe {type} {name}").typed(),
+            step("Find what uses it, and end that first").run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("If nothing uses it, see whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
         ])
