@@ -220,7 +220,10 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
     while let Some(below) = open.pop() {
         let path = top.join(&below);
         let procs = match sys::read_capped(&path.join("cgroup.procs"), sys::limits::CGROUP_PROCS) {
-            Ok(bytes) if hierarchy == "v2" && bytes.is_empty() => leaderless(&path),
+            Ok(bytes) if hierarchy == "v2" && bytes.is_empty() => match leaderless(&path) {
+                Ok(procs) => procs,
+                Err(error) => return Seen::Failed(fault_at(path.as_path(), &error)),
+            },
             Ok(bytes) => numbers(&bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             // A threaded cgroup refuses this file; its threads' processes stand in its parent.
@@ -244,10 +247,14 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
 
 /// The processes of which threads alone are left: version 2 lists by the leader, and leaves one out that has ended, also
 /// while another thread hangs at its end and holds the cgroup (`css_task_iter_advance`).
-fn leaderless(path: &Path) -> Vec<u32> {
-    let threads = sys::read_capped(&path.join("cgroup.threads"), sys::limits::CGROUP_PROCS).unwrap_or_default();
+fn leaderless(path: &Path) -> std::io::Result<Vec<u32>> {
+    let threads = match sys::read_capped(&path.join("cgroup.threads"), sys::limits::CGROUP_PROCS) {
+        // Before Linux 4.14 there is no such file, and afterwards none of a cgroup that has just gone.
+        Err(error) if sys::is_gone(&error) => Vec::new(),
+        threads => threads?,
+    };
     let processes: BTreeSet<u32> = numbers(&threads).into_iter().filter_map(super::processes::process_of).collect();
-    processes.into_iter().collect()
+    Ok(processes.into_iter().collect())
 }
 
 fn numbers(bytes: &[u8]) -> Vec<u32> {
@@ -374,6 +381,14 @@ mod tests {
         let (v2, v1) = thread.join().unwrap();
         assert_eq!(v2.get().unwrap()[0].procs, [std::process::id()]);
         assert_eq!(v1.get().unwrap()[0].procs, [0; 0]);
+    }
+
+    #[test]
+    fn threads_that_cannot_be_read_are_not_none() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("cgroup.procs"), "").unwrap();
+        std::fs::create_dir(dir.path().join("cgroup.threads")).unwrap();
+        assert!(tree_at(dir.path(), "v2").fault().is_some());
     }
 
     #[test]
