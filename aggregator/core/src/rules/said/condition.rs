@@ -55,7 +55,8 @@ pub fn weigh(group: &str, condition: &Condition) -> Option<Weight> {
     let (is_bad, is_about) = (has(BAD), has(DELETION));
     let is_going = is_about && !is_bad && name.ends_with("ing");
     // Cluster API does nothing with what is paused, not even delete it (cluster-api: util/paused/paused.go). Others do.
-    if name == "paused" && condition.status == "True" && group.ends_with("cluster.x-k8s.io") {
+    let is_cluster_api = group == "cluster.x-k8s.io" || group.ends_with(".cluster.x-k8s.io");
+    if name == "paused" && condition.status == "True" && is_cluster_api {
         return Some(Weight::Blocks);
     }
     if NEITHER.contains(&name.as_str()) {
