@@ -169,6 +169,15 @@ fn a_budget_whose_pods_nobody_has_counted_allows_none_yet() {
     counted["status"]["observedGeneration"] = 1.into();
     let looked = asked(cordoned(shop()).with(counted).with(pod("web-0", "True", |_| {})));
     assert!(looked.chain(0).concat().ends_with("it wants 0, and 0 of 0 pods healthy"), "{:?}", looked.chain(0));
+    // One that was changed since it was counted, whatever it allowed before.
+    let mut changed = budget("web", 1, 3, 2, 3);
+    changed["status"]["observedGeneration"] = 1.into();
+    changed["metadata"]["generation"] = 2.into();
+    let world = cordoned(shop()).with(changed).with(pod("web-0", "True", |_| {}));
+    let looked = asked(world.without_controller_manager());
+    assert_eq!(looked.causes(), ["ControllerManagerSilent"], "{:#?}", looked.report);
+    let told = looked.chain(0).concat();
+    assert!(told.contains("allows 0 disruptions: nobody has counted its pods since it was changed"), "{told}");
 }
 
 /// A webhook is asked about the Eviction before any budget is (kubernetes: pkg/registry/core/pod/storage/eviction.go).

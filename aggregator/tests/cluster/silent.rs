@@ -136,6 +136,7 @@ fn stopped(world: World) -> World {
 fn a_machine_that_its_cloud_has_stopped() {
     let looked = look(stopped(silent()), everything());
     assert_eq!(looked.causes(), ["NodeShutDown"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
     assert!(evidence(&looked).contains("taints of Node node-a: node.cloudprovider.kubernetes.io/shutdown:NoSchedule"));
     // The last word from before it was stopped.
     let world = silent().taint("node-a", SHUT_DOWN, "NoSchedule").told(Says::fuse(&[POD]).at(820));

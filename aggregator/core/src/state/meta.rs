@@ -45,6 +45,9 @@ pub struct Meta {
     /// Its uid: another object of the same name has another one.
     #[serde(deserialize_with = "or_default")]
     pub uid: String,
+    /// How often what is asked of it was changed; a status may be of an earlier one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
     /// When it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Timestamp>,

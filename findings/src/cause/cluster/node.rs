@@ -80,7 +80,7 @@ causes! {
             Ready again. While the machine is off its pods are not running, and nobody is there to finish their \
             deletion.")
         .proof("Ready is Unknown, the node has the taint node.cloudprovider.kubernetes.io/shutdown, and no agent on it \
-            spoke after that.")
+            spoke after that. That the machine still is stopped only its cloud can say.")
         .safe(&[
             SEE_NODE,
             step("Start the machine again: its kubelet finishes the deletions by itself"),

@@ -11,7 +11,7 @@ use crate::state::Pod;
 const LOOK_OR_UNMOUNT: &[&str] = &["findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls", "umount"];
 
 /// The one command that is always true, and what the agent says.
-pub fn steps(claim: &Claim, pod: &Pod, node: &str) -> Remedy {
+pub fn steps(claim: &Claim, pod: &Pod, node: &str, is_asked_now: bool) -> Remedy {
     let finding = &claim.carried.finding;
     let cause: &'static Cause = finding.cause.0;
     let mut told = finding.remedy.values.clone();
@@ -26,17 +26,22 @@ pub fn steps(claim: &Claim, pod: &Pod, node: &str) -> Remedy {
         let values = if looks_or_unmounts(advice) { &named } else { &own };
         advice.fill(values)
     });
-    let steps = ask_the_node(pod, node).into_iter().chain(filled).collect();
+    let steps = ask_the_node(pod, node, is_asked_now).into_iter().chain(filled).collect();
     let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
     Remedy { steps, dont, breaks, values: Values::new() }
 }
 
 /// It looks at the node itself, so no Event has a say in what it answers.
-fn ask_the_node(pod: &Pod, node: &str) -> Option<Step> {
+fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let name = quote_for_shell(&format!("{namespace}/{}", pod.metadata.name))?;
+    let node = clean(node, 253);
+    let text = match is_asked_now {
+        true => format!("Look for yourself, on {node}"),
+        false => format!("Look for yourself: ask again with --live, if you may exec in its agent's pod, or on {node}"),
+    };
     Some(Step {
-        text: format!("Look for yourself, on {}", clean(node, 253)),
+        text,
         command: Some(format!("why-terminating-agent check --pod {name}")),
         on_the_node: true,
         tested: true,

@@ -187,7 +187,11 @@ fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
         let says = format!("it holds {count} pods of the node and names {named} of them, not this one");
         found = found.evidence(format!("agent on {node}"), says);
     }
-    found = found.by_agent(AgentFinding { by, gate: finding.gate, remedy: advice::steps(claim, pod, node) });
+    found = found.by_agent(AgentFinding {
+        by,
+        gate: finding.gate,
+        remedy: advice::steps(claim, pod, node, policy.is_none()),
+    });
     match (is_sure, finding.confidence) {
         (true, _) => found,
         (false, Confidence::Probable) => {

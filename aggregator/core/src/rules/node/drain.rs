@@ -324,7 +324,8 @@ impl Case<'_, '_> {
             return format!("allows 0 disruptions: {}", said::quoted(&failed.message, 200));
         }
         if !budget.is_counted() {
-            return "allows 0 disruptions: nobody has counted its pods yet".to_owned();
+            let since = if budget.is_outdated() { "since it was changed" } else { "yet" };
+            return format!("allows 0 disruptions: nobody has counted its pods {since}");
         }
         let now =
             format!("{current_healthy} of {} healthy", count(usize::try_from(*expected_pods).unwrap_or(0), "pod"));

@@ -196,7 +196,12 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
             let words = format!("its cloud says the machine is stopped; {}", heartbeat.words(lister));
             let found = case.found(&cause::NODE_SHUT_DOWN, words);
             let since = taint.time_added.map_or(String::new(), |added| format!(" since {added}"));
-            found.evidence(format!("taints of {}", case.target), format!("{SHUT_DOWN}:{}{since}", taint.effect))
+            found
+                .evidence(format!("taints of {}", case.target), format!("{SHUT_DOWN}:{}{since}", taint.effect))
+                .probable(
+                    "whether it still is stopped: the taint stays until the node is Ready, also where the machine \
+                    was started again and its kubelet was not",
+                )
         }
         (None, None) => silent(lister, case, &heartbeat, diagnosis),
     };

@@ -51,7 +51,13 @@ impl Budget {
 
     /// Whether its status says anything: until then every eviction is refused.
     pub fn is_counted(&self) -> bool {
-        self.status.observed_generation > 0 || self.status.expected_pods > 0
+        (self.status.observed_generation > 0 || self.status.expected_pods > 0) && !self.is_outdated()
+    }
+
+    /// Whether its status is of what was asked before; then too every eviction is refused.
+    pub fn is_outdated(&self) -> bool {
+        let counted = self.status.observed_generation;
+        counted > 0 && self.metadata.generation.is_some_and(|generation| counted < generation)
     }
 
     /// Whether it refuses the eviction of a pod that runs; a pod that is not ready may go where enough others are.
@@ -59,7 +65,7 @@ impl Budget {
         let BudgetStatus { disruptions_allowed, current_healthy, desired_healthy, .. } = self.status;
         let spares_unhealthy = self.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
             || (desired_healthy > 0 && current_healthy >= desired_healthy);
-        disruptions_allowed <= 0 && (is_ready || !spares_unhealthy)
+        (disruptions_allowed <= 0 || self.is_outdated()) && (is_ready || !spares_unhealthy)
     }
 }
 
