@@ -11,11 +11,7 @@ use std::{
 
 pub use listener::{KubeletListener, listener};
 
-use super::{
-    HostRoot, Sockets,
-    child::{ONE_FILE, Prober},
-    healthz, processes,
-};
+use super::{HostRoot, Sockets, child::Prober, healthz, processes};
 use crate::{
     distribution::{self, Distribution},
     observation::{
@@ -253,7 +249,7 @@ impl Settings {
 /// Reads the settings: the command line in the disposable child (a kubelet in D may hold its
 /// memory lock), the file through the kubelet's own view.
 pub fn settings(found: &KubeletProcess, host: &HostRoot, prober: &Prober, faults: &mut Vec<Fault>) -> Settings {
-    let flags = match prober.command_line(found.pid, ONE_FILE) {
+    let flags = match prober.command_line(found.pid, sys::ONE_FILE) {
         Seen::Seen(arguments) => parse::kubelet_flags(&arguments),
         Seen::Failed(fault) => {
             faults.push(fault);

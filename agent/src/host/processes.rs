@@ -33,8 +33,11 @@ fn read(pid: u32, depth: Depth) -> io::Result<Process> {
     if depth != Depth::Leader && standing.stat.threads > 1 {
         threads.extend(others(pid, &dir, depth)?);
     }
-    let Standing { stat, status } = standing;
-    let age_ms = sys::uptime_ms().saturating_sub(stat.start_ticks * 1000 / sys::ticks_per_second());
+    let Standing { stat, status, .. } = standing;
+    let age_ms = match threads[0].in_exec {
+        true => 0,
+        false => sys::uptime_ms().saturating_sub(stat.start_ticks * 1000 / sys::ticks_per_second()),
+    };
     Ok(Process {
         pid,
         start_ticks: stat.start_ticks,

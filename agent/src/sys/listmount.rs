@@ -9,12 +9,8 @@ use std::{
     path::Path,
 };
 
-use nix::{
-    fcntl::{OFlag, open},
-    sys::stat::Mode,
-};
-
 use super::{
+    asker::{self, Kind, Question},
     linux::{AtFlags, StatxFlags, statx},
     read::named,
 };
@@ -51,24 +47,26 @@ pub(super) fn unique_mount_id(dir: impl AsFd, path: &Path) -> io::Result<u64> {
 
 /// Whether the mount namespace of `pid` has a mount whose unique number is larger than `after`.
 pub fn has_mount_after(pid: u32, after: u64) -> io::Result<bool> {
-    let path = format!("/proc/{pid}/ns/mnt");
-    let path = Path::new(&path);
-    let fd = open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty());
-    let fd = fd.map_err(|error| named(path, error.into()))?;
-    let request = Request { size: size(), spare: 0, mnt_id: ROOT, param: after, mnt_ns_id: namespace_id(fd.as_fd())? };
+    let name = format!("{pid}/ns/mnt");
+    let path = Path::new("/proc").join(&name);
+    let told = asker::ask_one(&asker::proc()?, pid, &Question { kind: Kind::MountNamespace, name });
+    let told = told.map_err(|error| named(&path, error))?;
+    let mnt_ns_id = told.first_chunk().map(|id| u64::from_ne_bytes(*id)).ok_or(io::ErrorKind::InvalidData)?;
+    let request = Request { size: size(), spare: 0, mnt_id: ROOT, param: after, mnt_ns_id };
     let mut found = [0_u64; 1];
     // SAFETY: `request` has the layout and says the size of the kernel's structure, and the kernel
     // writes at most the one number that `found` has room for.
     #[allow(unsafe_code)]
     let count = unsafe { libc::syscall(SYS_LISTMOUNT, &raw const request, found.as_mut_ptr(), found.len(), 0) };
-    if count < 0 { Err(named(path, io::Error::last_os_error())) } else { Ok(count > 0) }
+    if count < 0 { Err(named(&path, io::Error::last_os_error())) } else { Ok(count > 0) }
 }
 
 fn size() -> u32 {
     u32::try_from(size_of::<Request>()).unwrap_or(u32::MAX)
 }
 
-fn namespace_id(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<u64> {
+/// The number that the kernel knows a mount namespace by.
+pub(super) fn namespace_id(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<u64> {
     let mut id = 0_u64;
     // SAFETY: this request writes one u64, which `id` is.
     #[allow(unsafe_code)]

@@ -2,8 +2,10 @@
 //! the caller stays off file systems that need a server.
 
 mod anchor;
+mod asker;
 mod beneath;
 mod clock;
+mod copy;
 mod descriptors;
 mod dir;
 mod heap;
@@ -17,13 +19,15 @@ pub mod sandbox;
 mod statx;
 
 pub use anchor::{SocketPath, bind, listener};
+pub use asker::{ONE_FILE, rest};
 pub use beneath::{Beneath, Refused, Socket, refusal};
 pub use clock::{now_ms, page_size, thread_cpu_ms, ticks_per_second, uptime_ms};
+pub use copy::{Running, copy};
 pub use descriptors::close_range;
 pub use dir::{Entry, EntryKind, list, list_capped};
 pub use heap::share_one_heap;
 pub use listmount::has_mount_after;
-pub use proc_dir::{ProcDir, comm_of, namespace_of, pids};
+pub use proc_dir::{ProcDir, comm_of, namespace_of, namespaces_of, pids};
 pub use proc_list::ProcList;
 pub use read::{is_gone, place, read_capped, read_lines_of, read_link, read_text, read_text_of_root};
 pub use statx::{FileFacts, file_facts, is_mount_root, may_have_subdirectories};

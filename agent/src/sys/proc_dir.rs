@@ -3,22 +3,21 @@
 
 use std::{
     io,
-    mem::MaybeUninit,
     ops::ControlFlow,
-    os::{fd::OwnedFd, unix::ffi::OsStringExt},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
 
 use nix::{
-    fcntl::{OFlag, open, openat, readlinkat},
+    fcntl::{OFlag, open, openat},
     sys::stat::Mode,
     unistd::read,
 };
 
 use super::{
+    asker::{self, Kind, Question},
     dir::{Entry, entries},
     limits::FDINFO,
-    linux::{CWD, readlink_into},
     proc_list::ProcList,
     read::{named, read_all, read_lines, read_pieces},
 };
@@ -27,23 +26,29 @@ use super::{
 pub struct ProcDir {
     fd: OwnedFd,
     path: PathBuf,
+    pid: u32,
 }
 
 impl ProcDir {
     /// Opens the directory of `pid`.
     pub fn open(pid: u32) -> io::Result<Self> {
-        Self::at(PathBuf::from(format!("/proc/{pid}")))
+        Self::at(pid, PathBuf::from(format!("/proc/{pid}")))
     }
 
     /// Opens the directory of one thread.
     pub fn open_thread(pid: u32, tid: u32) -> io::Result<Self> {
-        Self::at(PathBuf::from(format!("/proc/{pid}/task/{tid}")))
+        Self::at(pid, PathBuf::from(format!("/proc/{pid}/task/{tid}")))
     }
 
-    fn at(path: PathBuf) -> io::Result<Self> {
+    fn at(pid: u32, path: PathBuf) -> io::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let fd = open(&path, flags, Mode::empty()).map_err(|error| named(&path, error.into()))?;
-        Ok(ProcDir { fd, path })
+        Ok(ProcDir { fd, path, pid })
+    }
+
+    /// The process that it is of.
+    pub fn pid(&self) -> u32 {
+        self.pid
     }
 
     /// Its path, for messages.
@@ -52,10 +57,21 @@ impl ProcDir {
     }
 
     /// Reads one of its files. Only those that cannot block are allowed: the others
-    /// (`cmdline`, `maps`, …) wait for the process's memory lock, which a task in D may hold.
+    /// (`cmdline`, `maps`, …) wait for the process's memory lock, which a task in D may hold. Those that wait while it
+    /// runs another program are `TimedOut` then.
     pub fn read(&self, file: &str, cap: usize) -> io::Result<Vec<u8>> {
         debug_assert!(may_be_read(file), "{file} can block for ever");
-        self.read_file(file, cap)
+        if !waits_for_exec(file) {
+            return self.read_file(file, cap);
+        }
+        let kind = Kind::File { cap: u32::try_from(cap).unwrap_or(u32::MAX) };
+        self.ask(kind, file)
+    }
+
+    fn ask(&self, kind: Kind, name: &str) -> io::Result<Vec<u8>> {
+        let question = Question { kind, name: name.to_owned() };
+        let answer = asker::ask_one(&self.fd, self.pid, &question);
+        answer.map_err(|error| named(&self.path.join(name), error))
     }
 
     fn read_file(&self, file: &str, cap: usize) -> io::Result<Vec<u8>> {
@@ -67,7 +83,7 @@ impl ProcDir {
 
     /// The first line of one of its files and perhaps some more, as far as 256 bytes go.
     pub fn read_beginning(&self, file: &str) -> io::Result<Vec<u8>> {
-        debug_assert!(may_be_read(file), "{file} can block for ever");
+        debug_assert!(may_be_read(file) && !waits_for_exec(file), "{file} can block for ever");
         let opened = openat(&self.fd, file, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty());
         let opened = opened.map_err(|error| named(&self.path.join(file), error.into()))?;
         let mut first = vec![0; 256];
@@ -103,15 +119,14 @@ impl ProcDir {
 
     /// Where one of its links points (`cwd`, `fd/3`, `ns/mnt`), without following it.
     pub fn link(&self, name: &str) -> io::Result<Vec<u8>> {
-        let target = readlinkat(&self.fd, name);
-        target.map(OsStringExt::into_vec).map_err(|error| named(&self.path.join(name), error.into()))
+        self.ask(Kind::Link, name)
     }
 
     /// Opens one of its directories, to read several links in it without walking the path again.
     pub fn open_list(&self, name: &str) -> io::Result<ProcList> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let fd = openat(&self.fd, name, flags, Mode::empty());
-        fd.map(ProcList::new).map_err(|error| named(&self.path.join(name), error.into()))
+        fd.map(|fd| ProcList::new(fd, self.pid)).map_err(|error| named(&self.path.join(name), error.into()))
     }
 
     /// Lists one of its directories (`fd`, `fdinfo`, `task`).
@@ -124,17 +139,24 @@ impl ProcDir {
 
     /// The inode of one of its namespaces (`mnt`, `pid`).
     pub fn namespace(&self, kind: &str) -> io::Result<u64> {
-        namespace_number(&self.link(&format!("ns/{kind}"))?).ok_or_else(|| named(&self.path, odd_namespace()))
+        let told = self.link(&format!("ns/{kind}"));
+        number_or_own(self.pid, kind, told)
     }
 }
 
-/// The inode of one of a process's namespaces, with a single call: for questions to all processes.
+/// The inode of one of a process's namespaces: for questions to many processes.
 pub fn namespace_of(pid: u32, kind: &str) -> io::Result<u64> {
-    let path = format!("/proc/{pid}/ns/{kind}");
-    let mut target = [MaybeUninit::uninit(); 64];
-    // The bare error: most that fail are gone, and nobody reads a path of them.
-    let link = readlink_into(CWD, path.as_str(), &mut target)?;
-    namespace_number(link).ok_or_else(odd_namespace)
+    namespaces_of(&[pid], kind).remove(0)
+}
+
+/// The same of each of these processes.
+pub fn namespaces_of(pids: &[u32], kind: &str) -> Vec<io::Result<u64>> {
+    let question = |pid: u32| Question { kind: Kind::Link, name: format!("{pid}/ns/{kind}") };
+    match asker::ask_all(pids, question) {
+        // The bare error: most that fail are gone, and nobody reads a path of them.
+        Ok(links) => pids.iter().zip(links).map(|(pid, link)| number_or_own(*pid, kind, link)).collect(),
+        Err(error) => pids.iter().map(|_| Err(io::Error::from(error.kind()))).collect(),
+    }
 }
 
 /// The name of a process, with as few calls as can be: for questions to many processes.
@@ -147,6 +169,17 @@ pub fn comm_of(pid: u32) -> io::Result<Vec<u8>> {
     comm.truncate(length);
     comm.truncate(comm.trim_ascii_end().len());
     Ok(comm)
+}
+
+/// The kernel's numbers of namespaces have 32 bits.
+const OWN: u64 = 1 << 32;
+
+/// Who is silent counts as alone in a mount namespace: its mount table can be read all the same.
+fn number_or_own(pid: u32, kind: &str, told: io::Result<Vec<u8>>) -> io::Result<u64> {
+    match told {
+        Err(error) if kind == "mnt" && error.kind() == io::ErrorKind::TimedOut => Ok(OWN | u64::from(pid)),
+        told => namespace_number(&told?).ok_or_else(odd_namespace),
+    }
 }
 
 /// `mnt:[4026531841]`
@@ -179,6 +212,11 @@ fn may_be_read(file: &str) -> bool {
     SAFE.contains(&of_thread().unwrap_or(file))
 }
 
+/// Whether the kernel lets nobody read it while the process runs another program.
+fn waits_for_exec(file: &str) -> bool {
+    ["stat", "wchan", "stack", "syscall", "io"].contains(&file.rsplit('/').next().unwrap_or(file))
+}
+
 /// All process ids.
 pub fn pids() -> io::Result<Vec<u32>> {
     let entries = super::list(Path::new("/proc"))?;
@@ -202,6 +240,15 @@ mod tests {
         assert!(me.read("stat", 4096).unwrap().starts_with(std::process::id().to_string().as_bytes()));
         assert!(me.namespace("mnt").unwrap() > 0);
         assert!(!me.list("fd").unwrap().is_empty());
+    }
+
+    /// Which right is missing is read off the number of the error.
+    #[test]
+    fn an_error_keeps_its_number() {
+        let me = ProcDir::open(std::process::id()).unwrap();
+        for error in [me.link("ns/nothing").unwrap_err(), me.namespace("nothing").unwrap_err()] {
+            assert_eq!(findings::errno(&error), Some(libc::ENOENT), "{error}");
+        }
     }
 
     #[test]

@@ -4,16 +4,20 @@ use std::{io, mem::MaybeUninit, ops::ControlFlow, os::fd::OwnedFd};
 
 use nix::sys::stat::fstat;
 
-use super::linux::{DecInt, RawDir, readlink_into};
+use super::{
+    asker::{self, Kind, Question},
+    linux::RawDir,
+};
 
 /// An open directory of links, `fd`.
 pub struct ProcList {
     fd: OwnedFd,
+    pid: u32,
 }
 
 impl ProcList {
-    pub(super) fn new(fd: OwnedFd) -> Self {
-        ProcList { fd }
+    pub(super) fn new(fd: OwnedFd, pid: u32) -> Self {
+        ProcList { fd, pid }
     }
 
     /// Every link in it with a number for a name, and where it points, without following it, until `see` has enough.
@@ -27,15 +31,21 @@ impl ProcList {
         // On the stack and used again for each: a node has tens of thousands of descriptors.
         let mut names = [MaybeUninit::uninit(); 8 << 10];
         let mut entries = RawDir::new(&self.fd, &mut names);
-        while let Some(entry) = entries.next() {
-            let number = entry?.file_name().to_str().ok().and_then(|name| name.parse().ok());
-            if let Some(number) = number.filter(|number| *number >= next)
-                && self.link(number, &mut see).is_some_and(|seen| seen.is_break())
-            {
-                return Ok(ControlFlow::Break(()));
+        let mut some = Vec::with_capacity(AT_ONCE);
+        loop {
+            let entry = entries.next().transpose()?;
+            let number = entry.as_ref().and_then(|entry| entry.file_name().to_str().ok()?.parse().ok());
+            some.extend(number.filter(|number: &u32| *number >= next));
+            if some.len() == AT_ONCE || entry.is_none() {
+                if self.links(&some, &mut see)?.1.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                some.clear();
+            }
+            if entry.is_none() {
+                return Ok(ControlFlow::Continue(()));
             }
         }
-        Ok(ControlFlow::Continue(()))
     }
 
     /// Descriptors are mostly numbered without gaps, and a listing costs half as much again as
@@ -45,34 +55,52 @@ impl ProcList {
         &self,
         see: &mut impl FnMut(u32, &[u8]) -> ControlFlow<()>,
     ) -> io::Result<ControlFlow<(), Option<u32>>> {
-        let mut left = fstat(&self.fd)?.st_size;
-        let mut gaps = 0;
-        for number in 0.. {
-            if left <= 0 || gaps > MOST_GAPS {
-                // An older kernel counts nothing.
-                return Ok(ControlFlow::Continue((number == 0 || left > 0).then_some(number)));
+        let mut left = usize::try_from(fstat(&self.fd)?.st_size).unwrap_or(0);
+        let (mut next, mut gaps) = (0, 0);
+        while left > 0 && gaps <= MOST_GAPS {
+            let end = next + u32::try_from(left.min(AT_ONCE)).unwrap_or(u32::MAX);
+            let some: Vec<u32> = (next..end).collect();
+            let (found, flow) = self.links(&some, see)?;
+            if flow.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
-            match self.link(number, see) {
-                Some(ControlFlow::Continue(())) => left -= 1,
-                Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
-                None => gaps += 1,
-            }
+            gaps += some.len() - found;
+            left = left.saturating_sub(found);
+            next = end;
         }
-        Ok(ControlFlow::Continue(None))
+        // An older kernel counts nothing.
+        Ok(ControlFlow::Continue((next == 0 || left > 0).then_some(next)))
     }
 
-    /// What `see` says of it; none where there is no such link.
-    fn link(&self, number: u32, see: &mut impl FnMut(u32, &[u8]) -> ControlFlow<()>) -> Option<ControlFlow<()>> {
-        let mut target = [MaybeUninit::uninit(); LONGEST_LINK];
-        let link = readlink_into(&self.fd, DecInt::new(number), &mut target).ok()?;
-        Some(see(number, link))
+    /// Shows `see` those that there are, and tells how many these were; an error where the kernel tells of none.
+    fn links(
+        &self,
+        numbers: &[u32],
+        see: &mut impl FnMut(u32, &[u8]) -> ControlFlow<()>,
+    ) -> io::Result<(usize, ControlFlow<()>)> {
+        let question = |number: &u32| Question { kind: Kind::Link, name: number.to_string() };
+        let questions: Vec<Question> = numbers.iter().map(question).collect();
+        let mut found = 0;
+        for (number, link) in numbers.iter().zip(asker::ask(&self.fd, self.pid, &questions)) {
+            match link {
+                Ok(link) => {
+                    found += 1;
+                    if see(*number, &link).is_break() {
+                        return Ok((found, ControlFlow::Break(())));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok((found, ControlFlow::Continue(())))
     }
 }
 
 /// So many numbers are tried in vain before the directory is listed.
-const MOST_GAPS: u32 = 8;
-/// What the kernel shows of a link in `/proc` at most: one page, less a zero.
-const LONGEST_LINK: usize = 4096;
+const MOST_GAPS: usize = 8;
+/// So many links are asked for at a time.
+const AT_ONCE: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -11,23 +11,23 @@ use nix::{
 
 use crate::wait_for;
 
-/// A task's state letter, as in `/proc/<pid>/stat`; nothing when there is no such task.
+/// A task's state letter; nothing when there is no such task. Of `/proc/<pid>/stat` a task that runs another program
+/// gives no answer.
 pub fn state(pid: i32) -> Option<char> {
-    task_state(&format!("/proc/{pid}/stat"))
+    task_state(&format!("/proc/{pid}/status"))
 }
 
 /// The state letter of one thread.
 pub fn thread_state(pid: i32, tid: i32) -> Option<char> {
-    task_state(&format!("/proc/{pid}/task/{tid}/stat"))
+    task_state(&format!("/proc/{pid}/task/{tid}/status"))
 }
 
 fn task_state(path: &str) -> Option<char> {
     parse_state(&fs::read_to_string(path).ok()?)
 }
 
-/// The name in front of the state may itself hold blanks and parentheses.
-fn parse_state(stat: &str) -> Option<char> {
-    stat.rsplit_once(')')?.1.trim_start().chars().next()
+fn parse_state(status: &str) -> Option<char> {
+    status.lines().find_map(|line| line.strip_prefix("State:"))?.trim_start().chars().next()
 }
 
 /// In which kernel function a task sleeps.
@@ -86,8 +86,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_follows_the_last_parenthesis() {
-        assert_eq!(parse_state("12 (a) R (b)) D 1 12"), Some('D'));
-        assert_eq!(parse_state("12 (cat"), None);
+    fn the_state_has_a_line_of_its_own() {
+        assert_eq!(parse_state("Name:\tState: R\nUmask:\t0022\nState:\tD (disk sleep)\n"), Some('D'));
+        assert_eq!(parse_state("Name:\tcat\n"), None);
     }
 }

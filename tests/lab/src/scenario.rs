@@ -148,6 +148,7 @@ pub const ALL: &[Scenario] = &[
     pid_namespace::TRACED_ZOMBIE,
     fuse::ZOMBIE_LEADER,
     fuse::EXITING_FLUSH,
+    fuse::EXEC_FLUSH,
     fuse::FUSE_LOOKUP,
     fuse::FUSE_WITHOUT_FUSECTL,
     device::FROZEN_FILE_SYSTEM,

@@ -6,6 +6,7 @@ mod foreign_parent;
 mod hangfs;
 mod hold;
 mod reader;
+mod runner;
 mod serve_api;
 mod tracer;
 
@@ -37,6 +38,8 @@ enum Part {
     Hold(hold::Hold),
     /// A process whose second thread reads a file.
     Reader(reader::Reader),
+    /// A process that runs another program with a file open.
+    Runner(runner::Runner),
     /// A process outside of a pid namespace with a child in it.
     ForeignParent(foreign_parent::ForeignParent),
     /// A debugger that does not let its process go.
@@ -64,6 +67,7 @@ pub fn take_over() -> Option<anyhow::Result<()>> {
         Part::Hangfs(part) => part.run(),
         Part::Hold(part) => part.run(),
         Part::Reader(part) => part.run(),
+        Part::Runner(part) => part.run(),
         Part::ForeignParent(part) => part.run(),
         Part::Tracer(part) => part.run(),
         Part::CsiDriver(part) => part.run(),

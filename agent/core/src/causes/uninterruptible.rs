@@ -49,7 +49,12 @@ pub fn is_at_pipe(thread: &Thread) -> bool {
 }
 
 /// Said of a stack that alone would tell what a task waits for.
-const UNTOLD: &str = "may not be read without CAP_SYS_ADMIN, and this kernel tells in it only what a task waits for";
+fn untold(thread: &Thread) -> &'static str {
+    match thread.in_exec {
+        true => "nobody may read it: the process is in the middle of running another program, and closes files",
+        false => "may not be read without CAP_SYS_ADMIN, and this kernel tells in it only what a task waits for",
+    }
+}
 
 /// What one task waits for.
 pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
@@ -63,11 +68,16 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     head.push(Link::new(
         words::task(process, thread),
         // /proc does not tell since when a task waits.
-        format!(
-            "{}; seen waiting, process started {} ago",
-            words::waiting(process, thread),
-            findings::duration(process.age_ms / 1000)
-        ),
+        match thread.in_exec {
+            true => {
+                format!("{}; seen waiting, in the middle of running another program", words::waiting(process, thread))
+            }
+            false => format!(
+                "{}; seen waiting, process started {} ago",
+                words::waiting(process, thread),
+                findings::duration(process.age_ms / 1000)
+            ),
+        },
     ));
     if let Some(holder) = waited_for::memory_holder(process, thread) {
         head.push(Link::new(words::task(process, holder), "has the lock of the same memory"));
@@ -81,7 +91,7 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         WaitsOn::PerhapsFuse(mounts) => {
             let found = fuse::not_responding(view, &mounts, thread, process, &head, gate)
                 .probable("the stack of the task, which says what it waits for");
-            found.evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), UNTOLD).finish()
+            found.evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), untold(thread)).finish()
         }
         WaitsOn::Nfs(mounts) => nfs::not_responding(view, &mounts, thread, process, &head, gate),
         WaitsOn::Unknown => unknown(view, process, thread, &head, gate),
@@ -158,7 +168,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     let call = words::call(thread).unwrap_or_else(|| "no system call is told".to_owned());
-    let says = if thread.is_untold() { UNTOLD } else { function };
+    let says = if thread.is_untold() { untold(thread) } else { function };
     let found = of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
         .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), format!("state {}", thread.state))

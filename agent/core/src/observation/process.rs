@@ -67,6 +67,10 @@ pub struct Thread {
     pub steady: bool,
     /// The file its system call works on, when its first argument is a descriptor.
     pub works_on: Option<OpenFile>,
+    /// It is in the middle of running another program, which closes files; until that is over the kernel tells nobody
+    /// more of it than `/proc/<pid>/status` (`begin_new_exec`, fs/exec.c).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_exec: bool,
 }
 
 impl Process {
@@ -137,10 +141,10 @@ impl Thread {
         self.state == 'D' || (self.state == 'S' && self.wchan.get().is_some_and(|wchan| is_wait_for_server(wchan)))
     }
 
-    /// Whether the kernel does not tell what it waits for, and its stack may not be read: x86 kernels
-    /// before 5.16 tell it in the stack only.
+    /// Whether the kernel does not tell what it waits for: in the middle of running another program it tells nobody, and
+    /// x86 kernels before 5.16 tell it in the stack only, which may not be read.
     pub fn is_untold(&self) -> bool {
-        self.wchan.get().is_some_and(String::is_empty) && matches!(self.stack, Seen::Failed(_))
+        self.in_exec || self.wchan.get().is_some_and(String::is_empty) && matches!(self.stack, Seen::Failed(_))
     }
 }
 

@@ -314,6 +314,7 @@ pub fn process(pid: u32, comm: &str, state: char, parent: u32) -> Process {
         switches: 7,
         steady: true,
         works_on: None,
+        in_exec: false,
     };
     Process {
         pid,

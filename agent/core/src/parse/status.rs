@@ -6,6 +6,14 @@
 /// The fields that are used.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Status {
+    /// Its name (`Name`), with what cannot be seen escaped by the kernel.
+    pub comm: String,
+    /// Its state letter.
+    pub state: char,
+    /// Its parent.
+    pub parent: u32,
+    /// Number of threads.
+    pub threads: u32,
     /// The pids from the reader's namespace inwards (`NSpid`, Linux ≥ 4.1).
     pub ns_pids: Vec<u32>,
     /// The process that a thread is of (`Tgid`).
@@ -34,6 +42,10 @@ pub fn status(bytes: &[u8]) -> Status {
         let mask = || u64::from_str_radix(value.trim(), 16).unwrap_or(0);
         let kill_pending = || mask() & SIGKILL != 0;
         match name {
+            b"Name" => parsed.comm = value.trim().to_owned(),
+            b"State" => parsed.state = value.trim().chars().next().unwrap_or_default(),
+            b"PPid" => parsed.parent = value.trim().parse().unwrap_or(0),
+            b"Threads" => parsed.threads = value.trim().parse().unwrap_or(0),
             b"NSpid" => parsed.ns_pids = value.split_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
             b"Tgid" => parsed.process = value.trim().parse().ok(),
             b"TracerPid" => parsed.tracer = value.trim().parse().unwrap_or(0),

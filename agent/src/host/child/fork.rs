@@ -4,7 +4,7 @@
 use std::{
     ffi::CStr,
     io,
-    os::fd::{AsRawFd, OwnedFd},
+    os::fd::OwnedFd,
     time::{Duration, Instant},
 };
 
@@ -12,18 +12,16 @@ use nix::{
     errno::Errno,
     fcntl::{OFlag, open},
     sys::{
-        prctl::set_pdeathsig,
-        signal::Signal,
         stat::{Mode, fstat},
         statfs::fstatfs,
         wait::WaitStatus,
     },
-    unistd::{ForkResult, Pid, fork, pipe2, read as read_piece, setpgid, write},
+    unistd::{pipe2, read as read_piece, write},
 };
 
-use super::{gone::Running, listen::listen};
+use super::listen::listen;
 use crate::sys::{
-    self,
+    self, Running,
     linux::{AtFlags, StatxFlags, statx},
 };
 
@@ -78,30 +76,8 @@ fn run(deadline: Duration, work: impl FnOnce(&OwnedFd) -> Result<(), Errno>) -> 
 /// Starts a copy of this process, and gives the pipe that `work` writes to.
 pub(super) fn start(work: impl FnOnce(&OwnedFd) -> Result<(), Errno>) -> io::Result<(OwnedFd, Running)> {
     let (reader, writer) = pipe2(OFlag::O_CLOEXEC)?;
-    // SAFETY: other threads may hold locks that are never released in the copy. `be_the_child` and each
-    // `work` take none that another thread could hold: the allocator's are free in the copy (glibc and musl
-    // take them for the fork), no other is used, and the copy ends without running anything else.
-    #[allow(unsafe_code)]
-    match unsafe { fork() }? {
-        // SAFETY: it ends at once, and runs nothing that was registered for the end of the agent.
-        ForkResult::Child => unsafe { libc::_exit(be_the_child(work, &writer)) },
-        ForkResult::Parent { child } => Ok((reader, Running::new(child))),
-    }
-}
-
-/// The copy's whole life; the number it ends with is that of the error.
-fn be_the_child(work: impl FnOnce(&OwnedFd) -> Result<(), Errno>, writer: &OwnedFd) -> i32 {
-    // A group of its own, as the terminal's signals are not for it, and it is not to outlive the agent.
-    let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
-    let _ = set_pdeathsig(Signal::SIGKILL);
-    // A copy that hangs must not keep open what the agent closes: a pipe to a pager, a connection.
-    let kept = writer.as_raw_fd();
-    sys::close_range(0, kept - 1);
-    sys::close_range(kept + 1, i32::MAX);
-    match work(writer) {
-        Ok(()) => 0,
-        Err(error) => error as i32,
-    }
+    let running = sys::copy(&writer, || work(&writer))?;
+    Ok((reader, running))
 }
 
 fn pass_on(path: &CStr, cap: usize, writer: &OwnedFd) -> Result<(), Errno> {
@@ -148,6 +124,8 @@ fn facts(bytes: &[u8]) -> Option<Executable> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     const CAP: usize = 1 << 20;

@@ -9,7 +9,6 @@
 //! The child is a copy of the process, and no program is started: the reader may not.
 
 mod fork;
-mod gone;
 mod line;
 mod listen;
 mod maps;
@@ -27,7 +26,6 @@ use std::{
 };
 
 pub use fork::Executable;
-use gone::Running;
 pub use line::Place;
 use line::{Line, lines};
 use probe::probe;
@@ -35,13 +33,11 @@ use run::Work;
 
 use crate::{
     observation::{Dev, Fault, FaultKind, FuseProbe, HostPath, Reason, Seen},
-    sys,
+    sys::{self, Running},
 };
 
 /// How many children may run or hang at a time.
 pub const MOST_ABANDONED: usize = 4;
-/// How long a look at one file of `/proc` may take: it answers at once, or waits for a lock that may never be free.
-pub const ONE_FILE: Duration = Duration::from_millis(300);
 /// The longest argument list that is read, in bytes.
 const COMMAND_LINE_CAP: usize = 128 << 10;
 

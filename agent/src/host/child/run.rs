@@ -8,7 +8,8 @@ use std::{
 
 use nix::errno::Errno;
 
-use super::{fork, gone::Running, listen::listen};
+use super::{fork, listen::listen};
+use crate::sys::Running;
 
 /// What came of a child.
 pub(super) struct Outcome {

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::{
     file_system,
-    host::child::{Executable, ONE_FILE, Prober},
+    host::child::{Executable, Prober},
     observation::{Disbelief, Fault, Owner, Seen},
     parse,
     sys::{
@@ -42,7 +42,7 @@ fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelie
     if dir.namespace("user")? != ProcDir::open(std::process::id())?.namespace("user")? {
         return Ok(Some(Disbelief::OtherUserNamespace));
     }
-    Ok(match prober.executable(pid, ONE_FILE) {
+    Ok(match prober.executable(pid, sys::ONE_FILE) {
         Seen::Seen(executable) => of_executable(executable),
         Seen::Failed(fault) => Some(Disbelief::Untold(fault)),
         Seen::Missing | Seen::NotAsked => return Err(io::ErrorKind::NotFound.into()),

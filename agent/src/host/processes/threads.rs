@@ -20,12 +20,19 @@ const MAX_THREADS: usize = 4096;
 pub(super) struct Standing {
     pub stat: Stat,
     pub status: Status,
+    in_exec: bool,
 }
 
 impl Standing {
     pub(super) fn read(dir: &ProcDir) -> io::Result<Self> {
-        let stat = parse::stat(&dir.read("stat", LINE)?).ok_or_else(|| odd(dir, "stat"))?;
-        Ok(Standing { stat, status: parse::status(&dir.read("status", LINES)?) })
+        let stat = dir.read("stat", LINE);
+        let status = parse::status(&dir.read("status", LINES)?);
+        let in_exec = stat.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        let stat = match in_exec {
+            true => of_status(dir.pid(), &status),
+            false => parse::stat(&stat?).ok_or_else(|| odd(dir, "stat"))?,
+        };
+        Ok(Standing { stat, status, in_exec })
     }
 
     pub(super) fn kill_pending(&self) -> bool {
@@ -35,13 +42,13 @@ impl Standing {
     /// What it waits for, if it waits.
     fn wchan(&self, dir: &ProcDir) -> Seen<String> {
         let asleep = matches!(self.stat.state, 'D' | 'S' | 'I' | 'T');
-        if asleep { wchan(dir) } else { Seen::Missing }
+        if asleep && !self.in_exec { wchan(dir) } else { Seen::Missing }
     }
 
     /// The thread, with what it waits for.
     pub(super) fn thread(&self, dir: &ProcDir, tid: u32) -> Thread {
-        let Standing { stat, status } = self;
-        let uninterruptible = stat.state == 'D';
+        let Standing { stat, status, .. } = self;
+        let uninterruptible = stat.state == 'D' && !self.in_exec;
         let killed = self.kill_pending() || stat.exiting();
         let wchan = self.wchan(dir);
         let waits_for_fuse = wchan.get().is_some_and(|wchan| wchan == "request_wait_answer");
@@ -58,11 +65,18 @@ impl Standing {
             switches: status.switches,
             steady: false,
             // A dying init sleeps in S; only its stack may say for what.
-            stack: if uninterruptible || killed { stack(dir) } else { Seen::Missing },
+            stack: if uninterruptible || (killed && !self.in_exec) { stack(dir) } else { Seen::Missing },
             syscall,
             works_on,
+            in_exec: self.in_exec,
         }
     }
+}
+
+/// What is known of a process of which the kernel tells only that: not when it started.
+fn of_status(pid: u32, status: &Status) -> Stat {
+    let Status { comm, state, parent, threads, .. } = status.clone();
+    Stat { pid, comm, state, parent, flags: 0, threads, start_ticks: 0 }
 }
 
 fn odd(dir: &ProcDir, file: &str) -> io::Error {

@@ -150,6 +150,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     scan.gather(&mut seen).await;
     seen.faults.extend(scan.reader.faults());
     seen.faults.extend(scan.census.get().and_then(|census| census.fault.clone()));
+    sys::rest();
     seen
 }
 

@@ -3,6 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::Context as _;
+use nix::sys::signal::Signal;
 
 use super::{Scenario, Staged, csi, leftovers::losetup, support};
 use crate::{Gate, Launch, Node, PodSpec, process, standin::csi::Manner, wait_for};
@@ -40,6 +41,13 @@ pub const EXITING_FLUSH: Scenario = Scenario {
     name: "exiting-flush",
     about: "the container's process exits by itself and waits in the flush of a file for a FUSE server",
     stage: exiting_flush,
+};
+
+/// The container's process runs another program, and waits while the files are closed that this one is not to have.
+pub const EXEC_FLUSH: Scenario = Scenario {
+    name: "exec-flush",
+    about: "the container's process runs another program and waits in the flush of a file for a FUSE server",
+    stage: exec_flush,
 };
 
 /// The server's file system lies on a block device, so its connection has another number.
@@ -157,17 +165,31 @@ fn exiting_flush(node: &Node) -> anyhow::Result<Staged> {
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
 }
 
+/// The lab's binary is not in the image; it is shown to the container with its libraries.
+fn with_lab(node: &Node, spec: PodSpec, part: &[&str]) -> PodSpec {
+    let command: Vec<&str> = ["/lab/lab", "stand-in"].iter().chain(part).copied().collect();
+    let spec = spec.container(&command).mount(&node.layout().binary().with_file_name(""), "/lab");
+    spec.mount("/lib".as_ref(), "/lib").mount("/lib64".as_ref(), "/lib64")
+}
+
+fn exec_flush(node: &Node) -> anyhow::Result<Staged> {
+    let media = node.layout().mnt("media-of-exec-flush");
+    let fuse = support::fuse_mount(node, "s3fs", &media)?;
+    let spec = with_lab(node, PodSpec::new("exec-flush"), &["runner", "/media/flush"]).mount(&media, "/media");
+    let task = node.run(&spec)?.app()?.pid;
+    support::wait_requests(&fuse)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    // runc does not come to kill it: it asks first when it started.
+    process::signal(task, Signal::SIGKILL)?;
+    process::wait_state(task, "D")?;
+    let names = vec![task.to_string(), fuse.server.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
 fn zombie_leader(node: &Node) -> anyhow::Result<Staged> {
     let media = node.layout().mnt("media-of-zombie-leader");
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
-    // The lab's binary is not in the image; it is shown to the container with its libraries.
-    let bin = node.layout().binary().with_file_name("");
-    let spec = PodSpec::new("zombie-leader")
-        .container(&["/lab/lab", "stand-in", "reader", "/media/hang"])
-        .mount(&media, "/media")
-        .mount(&bin, "/lab")
-        .mount("/lib".as_ref(), "/lib")
-        .mount("/lib64".as_ref(), "/lib64");
+    let spec = with_lab(node, PodSpec::new("zombie-leader"), &["reader", "/media/hang"]).mount(&media, "/media");
     let leader = node.run(&spec)?.app()?.pid;
     let thread = wait_for("the reader has a second thread", Duration::from_secs(5), || {
         Ok(process::threads(leader).into_iter().find(|&tid| tid != leader))

@@ -58,6 +58,14 @@ pub fn wait_fuse_wait(pid: i32) -> anyhow::Result<()> {
     })
 }
 
+/// Waits until somebody waits for a FUSE server. Who waits in the middle of running another program says so nowhere.
+pub fn wait_requests(fuse: &FuseMount) -> anyhow::Result<()> {
+    let waiting = format!("/sys/fs/fuse/connections/{}/waiting", fuse.connection);
+    wait_for("a request waits for the FUSE server", LIMIT, || {
+        Ok((fs::read_to_string(&waiting)?.trim() != "0").then_some(()))
+    })
+}
+
 /// Waits until a link of `/proc` points to `target`.
 pub fn wait_link(link: &str, target: &Path) -> anyhow::Result<()> {
     wait_for(&format!("{link} points to {}", target.display()), LIMIT, || {

@@ -1,0 +1,209 @@
+//! What the kernel tells of a process only under that one's `exec_update_lock`: `stat`, `wchan`, `syscall`, `stack` and
+//! `io`, and where its links lead (`ptrace_may_access`, kernel/ptrace.c, since "proc: protect ptrace_may_access() with
+//! exec_update_lock" of 2026, in all stable kernels; of `syscall`, `stack` and `io` always).
+//!
+//! A process that runs another program holds that lock while it closes its files (`begin_new_exec`, fs/exec.c), and so
+//! for ever where the FUSE server of one is silent. Whoever asks meanwhile waits, and only SIGKILL ends that. So a copy
+//! of this process asks, and is killed when it does not answer.
+
+mod wire;
+
+use std::{
+    collections::BTreeMap,
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    fcntl::{OFlag, open},
+    sys::stat::Mode,
+};
+
+use super::{Running, copy};
+pub(super) use wire::{Kind, Question};
+
+/// How long one file of a process's in `/proc` may take: it answers at once, or waits for a lock that may never be free.
+pub const ONE_FILE: Duration = Duration::from_millis(300);
+/// The same where many processes have been silent.
+const ONE_OF_MANY: Duration = Duration::from_millis(20);
+/// So many silent processes are many.
+const MANY: usize = 8;
+/// A process that was silent is not asked again for so long.
+const SILENT: Duration = Duration::from_secs(10);
+/// More copies that cannot be killed are not made.
+const MOST_ABANDONED: usize = 4;
+/// So many questions are asked at a time: each time costs two changes of the running process.
+const AT_ONCE: usize = 64;
+
+static ASKER: Mutex<Asker> = Mutex::new(Asker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() });
+
+/// What an answer is: the bytes of a file, or where a link leads.
+pub(super) type Answer = io::Result<Vec<u8>>;
+
+/// Asks about files below `dir`, which are those of the process `pid`.
+pub(super) fn ask(dir: &impl AsFd, pid: u32, questions: &[Question]) -> Vec<Answer> {
+    let mut asker = asker();
+    let mut answers = Vec::with_capacity(questions.len());
+    for some in questions.chunks(AT_ONCE) {
+        answers.extend(asker.ask(dir, pid, some));
+    }
+    answers
+}
+
+/// Asks about one file below `dir`, which is one of the process `pid`.
+pub(super) fn ask_one(dir: &impl AsFd, pid: u32, question: &Question) -> Answer {
+    asker().ask(dir, pid, std::slice::from_ref(question)).remove(0)
+}
+
+/// Asks the same about each of many processes; one that is silent costs the others nothing but time.
+pub(super) fn ask_all(pids: &[u32], question: impl Fn(u32) -> Question) -> io::Result<Vec<Answer>> {
+    let dir = proc()?;
+    let mut asker = asker();
+    let mut answers = Vec::with_capacity(pids.len());
+    for some in pids.chunks(AT_ONCE) {
+        let questions: Vec<Question> = some.iter().map(|pid| question(*pid)).collect();
+        let nobody_is = !some.iter().any(|pid| asker.is_silent(*pid));
+        match nobody_is.then(|| asker.exchange(&dir, &questions)) {
+            Some(Ok(all)) => answers.extend(all),
+            _ => answers.extend(
+                some.iter().zip(&questions).flat_map(|(pid, one)| asker.ask(&dir, *pid, std::slice::from_ref(one))),
+            ),
+        }
+    }
+    Ok(answers)
+}
+
+/// Ends the copy that asks: there is nothing to ask for a while.
+pub fn rest() {
+    asker().dismiss();
+}
+
+/// `/proc` itself.
+pub(super) fn proc() -> io::Result<OwnedFd> {
+    Ok(open(Path::new("/proc"), OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?)
+}
+
+fn asker() -> MutexGuard<'static, Asker> {
+    ASKER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Asker {
+    copy: Option<(Running, UnixStream)>,
+    silent: BTreeMap<u32, Instant>,
+    abandoned: Vec<Running>,
+}
+
+impl Asker {
+    fn ask(&mut self, dir: &impl AsFd, pid: u32, questions: &[Question]) -> Vec<Answer> {
+        let answers = if self.is_silent(pid) { Err(silence()) } else { self.exchange(dir, questions) };
+        answers.unwrap_or_else(|error| {
+            if error.kind() == io::ErrorKind::TimedOut {
+                self.silent.entry(pid).or_insert_with(Instant::now);
+            }
+            questions.iter().map(|_| Err(io::Error::new(error.kind(), error.to_string()))).collect()
+        })
+    }
+
+    fn is_silent(&mut self, pid: u32) -> bool {
+        self.silent.retain(|_, since| since.elapsed() < SILENT);
+        self.silent.contains_key(&pid)
+    }
+
+    /// All answers; an error when there are none, and `TimedOut` when the kernel gives none.
+    fn exchange(&mut self, dir: &impl AsFd, questions: &[Question]) -> io::Result<Vec<Answer>> {
+        let deadline = if self.silent.len() < MANY { ONE_FILE } else { ONE_OF_MANY };
+        let mut again = true;
+        loop {
+            match wire::exchange(self.stream()?, dir, questions, deadline) {
+                // The copy ends with the thread that made it.
+                Err(error) if again && !is_late(&error) => {
+                    self.dismiss();
+                    again = false;
+                }
+                Err(error) => {
+                    self.dismiss();
+                    return Err(if is_late(&error) { silence() } else { error });
+                }
+                answers => return answers,
+            }
+        }
+    }
+
+    fn stream(&mut self) -> io::Result<&UnixStream> {
+        if self.copy.is_none() {
+            self.abandoned.retain(|copy| copy.ended().is_none());
+            if self.abandoned.len() >= MOST_ABANDONED {
+                return Err(io::Error::other("too many copies that asked before hang"));
+            }
+            let (ours, theirs) = UnixStream::pair()?;
+            let running = copy(&theirs, || wire::serve(&theirs))?;
+            self.copy = Some((running, ours));
+        }
+        match &self.copy {
+            Some((_, stream)) => Ok(stream),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn dismiss(&mut self) {
+        let left = self.copy.take().and_then(|(running, _)| running.get_rid_of());
+        self.abandoned.extend(left);
+    }
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn silence() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "no answer: the process is in the middle of running another program")
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::unistd::mkfifo;
+
+    use super::*;
+
+    fn file(name: &str) -> Question {
+        Question { kind: Kind::File { cap: 4096 }, name: name.to_owned() }
+    }
+
+    /// Whoever opens a FIFO that nobody writes to waits, as for the lock; the next one is asked all the same.
+    #[test]
+    fn one_that_is_silent_is_left_and_the_others_are_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        mkfifo(&dir.path().join("stat"), Mode::S_IRWXU).unwrap();
+        std::fs::write(dir.path().join("wchan"), "here").unwrap();
+        let fd = open(dir.path(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
+        let mut asker = Asker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() };
+        let began = Instant::now();
+        let kinds = |answers: Vec<Answer>| answers.into_iter().map(|one| one.map_err(|error| error.kind())).collect();
+        let told: Vec<_> = kinds(asker.ask(&fd, 7, &[file("wchan"), file("stat")]));
+        assert_eq!(told, [Err(io::ErrorKind::TimedOut), Err(io::ErrorKind::TimedOut)]);
+        assert!(began.elapsed() >= ONE_FILE && asker.abandoned.is_empty());
+        let again = Instant::now();
+        assert!(asker.ask(&fd, 7, &[file("wchan")])[0].is_err() && again.elapsed() < ONE_FILE);
+        let told: Vec<_> = kinds(asker.ask(&fd, 8, &[file("wchan"), file("nothing")]));
+        assert_eq!(told, [Ok(b"here".to_vec()), Err(io::ErrorKind::NotFound)]);
+        asker.dismiss();
+    }
+
+    /// The copy ends with the thread that made it.
+    #[test]
+    fn asks_again_when_the_copy_has_ended() {
+        let mut asker = Asker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() };
+        let dir = proc().unwrap();
+        let asked = |asker: &mut Asker| asker.ask(&dir, 1, &[file("self/stat")]).remove(0).is_ok();
+        assert!(std::thread::scope(|scope| scope.spawn(|| asked(&mut asker)).join().unwrap()));
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(asked(&mut asker));
+        asker.dismiss();
+    }
+}
