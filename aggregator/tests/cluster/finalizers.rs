@@ -372,6 +372,30 @@ fn nobody_is_told_to_start_argo_cd_again() {
     }
 }
 
+/// Each kind of Rook has one, and most have nothing to do with the end of the Ceph cluster.
+#[test]
+fn a_pool_of_rook_waits_for_its_operator_to_be_started_again() {
+    let pool = |replicas, ready| {
+        healthy()
+            .with_custom("ceph.rook.io", "cephblockpools", "CephBlockPool")
+            .with(json!({"kind": "Namespace", "metadata": {"name": "rook-ceph"}}))
+            .held("ceph.rook.io/v1", "CephBlockPool", "rook-ceph", "replicapool", &["cephblockpool.ceph.rook.io"])
+            .deployment("rook-ceph", "rook-ceph-operator", replicas, ready)
+            .may_change("rook-ceph", "rook-ceph-operator", "ceph.rook.io", "cephblockpools")
+    };
+    for (replicas, ready, expected) in
+        [(0, 0, "FinalizerControllerGone"), (1, 0, "FinalizerControllerNotReady"), (1, 1, "ControllerCleanupPending")]
+    {
+        let looked = look(pool(replicas, ready), object("cephblockpool", "rook-ceph", "replicapool"));
+        assert_eq!(looked.causes(), [expected], "{:#?}", looked.report);
+        let finding = &looked.report.roots[0].finding;
+        assert!(looked.chain(0)[0].contains("DeletionIsBlocked names what does"), "{:?}", looked.chain(0));
+        assert!(!format!("{:?}", finding.remedy).contains("cleanupPolicy"), "{:#?}", finding.remedy);
+        let starts = |command: &String| command.contains("scale deployment/rook-ceph-operator --replicas=1");
+        assert_eq!(looked.commands().iter().any(starts), replicas == 0, "{:?}", looked.commands());
+    }
+}
+
 /// Without the one for hooks Argo CD skips them, and deletes all the same.
 #[test]
 fn each_finalizer_of_argo_cd_has_its_own_steps() {

@@ -25,4 +25,7 @@ fn the_dependents_that_block_it_are_told() {
         root.contains("DeletionIsBlocked=True ObjectHasDependents") && root.contains("CephBlockPool: [ceph-blockpool]"),
         "{root}"
     );
+    // It wipes the disks, and releases nothing (rook: pkg/operator/ceph/cluster/controller.go, `reconcileDelete`).
+    let steps = &looked.report.roots[0].finding.remedy.steps;
+    assert!(!steps.iter().any(|step| step.text.contains("cleanupPolicy")), "{steps:#?}");
 }

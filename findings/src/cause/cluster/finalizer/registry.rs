@@ -141,16 +141,18 @@ causes! {
         .title("Rook protects a Ceph cluster's data")
         .meaning("Rook put this finalizer there to prevent exactly this deletion: without the object the Ceph \
             cluster's data cannot be read any more.")
-        .proof("A finalizer of ceph.rook.io is left.")
+        .proof("The finalizer ceph.rook.io/disaster-protection is left.")
         .safe(&[
-            step("Make sure that the Ceph cluster is really meant to be destroyed").run("kubectl get cephclusters -A"),
-            step("Then set the CephCluster's cleanupPolicy and let the operator finish"),
+            step("Find out whether the Ceph cluster is meant to be destroyed").run("kubectl get cephclusters -A"),
+            step("If it is not, leave the finalizer: while it is there the object can be read. Save a copy of it"),
+            step("If it is, delete the CephCluster: the operator removes this finalizer with it, when nothing depends on \
+                the cluster any more"),
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",
             "The keys and addresses of the Ceph cluster are lost, and with them all data in it.",
         ))
-        .sources(&["reference: Rook disaster protection"])
+        .sources(&["rook: pkg/operator/ceph/cluster/controller.go, reconcileDelete"])
         .event_reason("RookFinalizer")
         .diagnosis(Proven::Observation);
 

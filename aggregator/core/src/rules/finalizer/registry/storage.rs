@@ -28,12 +28,20 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("its CephCluster is deleted")
         .lost("The keys and addresses of the Ceph cluster are lost, and with them all data in it")
         .source("rook/rook: pkg/operator/ceph/cluster/mon/mon.go"),
-    KnownFinalizer::of(&[Domain("ceph.rook.io")], &cause::ROOK_FINALIZER)
-        .comes_first()
-        .on("CephCluster, CephBlockPool, CephFilesystem, CephObjectStore, …")
+    known(&[Is("cephcluster.ceph.rook.io")])
+        .on("CephCluster")
         .released_by("the Rook operator")
-        .when("nothing depends on it any more (its condition DeletionIsBlocked names what does), and it is cleaned up")
-        .lost("Pools, file systems and daemons stay without anybody who manages them; with the CephCluster all data")
+        .when(
+            "no object of Rook (its condition DeletionIsBlocked names them) and no volume depends on the cluster any \
+                more; its daemons then go with it, and its disks are wiped if its cleanupPolicy says so",
+        )
+        .lost("Daemons of the Ceph cluster may stay without anybody who manages them, and its data with them")
+        .source("rook/rook: pkg/operator/ceph/cluster/controller.go"),
+    known(&[Domain("ceph.rook.io")])
+        .on("CephBlockPool, CephFilesystem, CephObjectStore, …")
+        .released_by("the Rook operator")
+        .when("nothing depends on the object any more (its condition DeletionIsBlocked names what does), and it is cleaned up")
+        .lost("Pools, file systems and daemons stay without anybody who manages them")
         .source("rook/rook: pkg/operator/ceph/controller/finalizer.go"),
     known(&[Is("longhorn.io")])
         .on("Volume, Replica, Engine, Node, BackingImage, Backup, … of longhorn.io")
