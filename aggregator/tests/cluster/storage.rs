@@ -89,48 +89,65 @@ fn a_claim_waits_for_its_pod_and_the_pod_for_its_node() {
     looked.assert_chain(0, &["PersistentVolumeClaim a/data", "Pod a/user", "Node node-a"]);
 }
 
-#[test]
-fn local_data_on_a_lost_node() {
-    let local = json!({
-        "local": {"path": "/mnt"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [
-            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-a"]}]}
-        ]}}
-    });
+/// Used by a pod on node-a that is being deleted.
+fn local_data(hostname: &str) -> World {
     let world = claim().with(user("Running", "node-a")).with(json!({
-        "kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "spec": local, "status": {"phase": "Bound"}
+        "kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "status": {"phase": "Bound"},
+        "spec": {"local": {"path": "/mnt"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [hostname]}]}
+        ]}}}
     }));
     let asked = world.ago(300);
-    let world = world
-        .change("/api/v1/pods", "user", |pod| pod["metadata"]["deletionTimestamp"] = asked.into())
-        .node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    world.change("/api/v1/pods", "user", |pod| pod["metadata"]["deletionTimestamp"] = asked.into())
+}
+
+fn is_local_to_node_a(looked: &Looked) -> bool {
+    looked.report.notes.iter().any(|note| note.starts_with("Local to node-a: PersistentVolume pv-1."))
+}
+
+#[test]
+fn local_data_on_a_lost_node() {
+    let world = local_data("node-a").node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
     let looked = look(world, object("pvc", "a", "data"));
     let mut causes = looked.causes();
     causes.sort_unstable();
     assert_eq!(causes, ["LocalVolumeOnLostNode", "NodeUnreachable"], "{:#?}", looked.report);
-    assert!(looked.report.notes.iter().any(|note| note.starts_with("Local to node-a: PersistentVolume pv-1.")));
+    assert!(is_local_to_node_a(&looked), "{:?}", looked.report.notes);
     // The volumes of the pods that were met are asked for, and not those of the whole cluster.
     let whole = |path: &String| path.starts_with("/api/v1/persistentvolumes?");
     assert!(!looked.requests.iter().any(whole), "{:#?}", looked.requests);
 }
 
+/// Only a kubelet that lives writes `False` (kubernetes: pkg/kubelet/nodestatus/setters.go, `ReadyCondition`).
+#[test]
+fn a_node_whose_kubelet_says_that_it_is_not_ready_is_not_lost() {
+    let words = "container runtime network not ready: cni plugin not initialized";
+    let world = || local_data("node-a").node_ready("node-a", "False", "KubeletNotReady", words);
+    for world in [world(), world().taint("node-a", "node.cloudprovider.kubernetes.io/shutdown", "NoSchedule")] {
+        let looked = look(world, object("pvc", "a", "data"));
+        assert_eq!(looked.causes(), ["NodeNotReady"], "{:#?}", looked.report);
+        assert!(is_local_to_node_a(&looked), "{:?}", looked.report.notes);
+    }
+    // One that was silent for a moment may only be late, unless its cloud says that it is off.
+    let late = || {
+        let world = local_data("node-a").node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+        let since = world.ago(20);
+        world.change("/api/v1/nodes", "node-a", |node| {
+            node["status"]["conditions"][0]["lastTransitionTime"] = since.into();
+        })
+    };
+    let is_lost = |world| look(world, object("pvc", "a", "data")).causes().contains(&"LocalVolumeOnLostNode");
+    assert!(!is_lost(late()));
+    assert!(is_lost(late().taint("node-a", "node.cloudprovider.kubernetes.io/shutdown", "NoSchedule")));
+}
+
 /// A volume names its node by the label kubernetes.io/hostname, and a cloud may call the Node otherwise.
 #[test]
 fn a_node_whose_hostname_is_not_its_name_is_not_lost() {
-    let local = json!({
-        "local": {"path": "/mnt"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [
-            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["host-a"]}]}
-        ]}}
-    });
     let world = || {
-        let world = claim().with(user("Running", "node-a")).with(json!({
-            "kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "spec": local, "status": {"phase": "Bound"}
-        }));
-        let asked = world.ago(300);
-        world
-            .change("/api/v1/nodes", "node-a", |node| {
-                node["metadata"]["labels"]["kubernetes.io/hostname"] = "host-a".into();
-            })
-            .change("/api/v1/pods", "user", |pod| pod["metadata"]["deletionTimestamp"] = asked.into())
+        local_data("host-a").change("/api/v1/nodes", "node-a", |node| {
+            node["metadata"]["labels"]["kubernetes.io/hostname"] = "host-a".into();
+        })
     };
     let well = look(world(), object("pvc", "a", "data"));
     assert_eq!(well.causes(), ["PodContainersNotStopped"], "{:#?}", well.report);

@@ -4,7 +4,7 @@ use findings::{Cause, Placeholder, cause};
 
 use super::words::held_by;
 use super::words::{overdue, some, within};
-use super::{control_plane, finalizer, invalid_owner};
+use super::{control_plane, finalizer, invalid_owner, node};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -119,8 +119,8 @@ fn local_on_lost_node(
     let name = user.spec.node_name.as_str();
     let answer = lister.get::<Node>(known::NODES, None, name);
     let is_gone = answer.is_missing();
-    let on = diagnosis.required(format!("Node {name}"), "whether its node is Ready", answer);
-    let is_lost = on.is_some_and(|on| !is_true(&on.status.conditions, "Ready"));
+    let on = diagnosis.required(format!("Node {name}"), "whether its kubelet is silent", answer);
+    let is_lost = on.is_some_and(|on| node::is_lost(lister, on));
     (is_gone || is_lost).then(|| {
         RootCause::below(&cause::LOCAL_VOLUME_ON_LOST_NODE, target)
             .same_as(&volume.metadata.name)
@@ -131,7 +131,10 @@ fn local_on_lost_node(
                 format!("PersistentVolume {}", volume.metadata.name),
                 format!("local to {name}: no other node has its data"),
             ))
-            .step(Step::about(&ObjectRef::node(name), if is_gone { "does not exist any more" } else { "is not ready" }))
+            .step(Step::about(
+                &ObjectRef::node(name),
+                if is_gone { "does not exist any more" } else { "its kubelet is silent" },
+            ))
             .evidence(format!("PersistentVolume {}", volume.metadata.name), format!("nodeAffinity: {name}"))
     })
 }

@@ -14,9 +14,6 @@ use crate::state::*;
 /// After its deadline a kubelet needs some seconds to finish and to report; nobody on the node is asked before.
 const SETTLING: i64 = 10;
 
-/// A node that was silent for so long is not only late.
-const LOST: i64 = 60;
-
 /// The pod garbage collector needs a minute; after two something refuses it.
 const COLLECTOR: i64 = 120;
 
@@ -159,10 +156,7 @@ fn is_on_lost_node(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) -> boo
     let name = pod.spec.node_name.as_str();
     let answer = (!name.is_empty()).then(|| lister.get::<Node>(known::NODES, None, name));
     let on = answer.and_then(|answer| diagnosis.silently(answer));
-    on.and_then(|on| condition(&on.status.conditions, "Ready")).is_some_and(|ready| {
-        let since = ready.last_transition_time.map(|at| lister.state.seconds_since(at));
-        ready.status == "Unknown" && since.is_some_and(|seconds| seconds > LOST)
-    })
+    on.is_some_and(|on| node::is_lost(lister, on))
 }
 
 /// The collector marked it, and it is still there.

@@ -67,7 +67,8 @@ causes! {
             replacement pod waits with a volume node affinity conflict. The claim waits for its pod, the pod for the \
             node.")
         .proof("The claim is being deleted and held by a pod; its PersistentVolume is local to one node by \
-            nodeAffinity; that node is not Ready or does not exist.")
+            nodeAffinity; that node does not exist, or its Ready has been Unknown for more than a minute, or is Unknown \
+            and a taint says that the machine is off. A kubelet that says NotReady itself lives.")
         .safe(&[
             step("Bring node {node} back: the data is only there, and then everything finishes by itself"),
             step("Or give the data up. Confirm first that the machine is off; then, in this order: the node is \

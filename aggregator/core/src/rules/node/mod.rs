@@ -26,6 +26,9 @@ pub use route::{down as network_down, missing as route_missing};
 /// The pod garbage collector acts every 20 seconds.
 const COLLECTOR: i64 = 120;
 
+/// A node that was silent for so long is not only late.
+const LOST: i64 = 60;
+
 /// A cloud needs minutes to end a machine.
 const MACHINE_ENDS: i64 = 10 * 60;
 
@@ -136,6 +139,16 @@ pub fn called<'a>(lister: &Lister<'a>, name: &str) -> Answer<&'a Node> {
     lister.select::<Node>(known::NODES, Scope::All, labelled).and_then(|nodes| match nodes.first() {
         Some(node) => Answer::Seen(*node),
         None => Answer::Missing,
+    })
+}
+
+/// Whether its kubelet is silent, and not only late: for a while, or as its machine is said to be off. One that says
+/// itself that it is not ready lives.
+pub fn is_lost(lister: &Lister, node: &Node) -> bool {
+    let is_off = node.is_tainted(OUT_OF_SERVICE) || node.is_tainted(SHUT_DOWN);
+    condition(&node.status.conditions, "Ready").is_some_and(|ready| {
+        let since = ready.last_transition_time.map(|at| lister.state.seconds_since(at));
+        ready.status == "Unknown" && (is_off || since.is_some_and(|seconds| seconds > LOST))
     })
 }
 
