@@ -467,3 +467,57 @@ fn a_controller_whose_account_was_deleted() {
         assert_eq!(asked(going).causes(), [cause]);
     }
 }
+
+/// Tekton Chains has its finalizer on the runs of Tekton Pipelines: whatever becomes of these takes nothing off.
+#[test]
+fn a_finalizer_of_another_product_is_not_the_operators_of_the_kind() {
+    let (group, runs_of) = ("tekton.dev", "/apis/tekton.dev/v1/taskruns");
+    let run = |ready: i64| {
+        let named = ["taskruns", "taskruns/status", "taskruns/finalizers"];
+        let subjects = json!([sa("tekton-pipelines", "pipelines")]);
+        let world = healthy()
+            .with_custom(group, "taskruns", "TaskRun")
+            .with(json!({"kind": "Namespace", "metadata": {"name": "ci"}}))
+            .held("tekton.dev/v1", "TaskRun", "ci", "build-1", &["chains.tekton.dev"]);
+        let world = role(world, "pipelines", &[group], &named, &["get", "update", "patch"], subjects);
+        runs(world, "tekton-pipelines", "tekton-pipelines-controller", "pipelines", ready)
+    };
+    for manager in ["controller", "chains-controller"] {
+        for ready in [0, 1] {
+            let looked = look(run(ready).set_by(runs_of, "build-1", manager), object("taskrun", "ci", "build-1"));
+            assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{manager} {ready}: {:#?}", looked.report);
+            assert_eq!(confidence(&looked), Confidence::Probable);
+            let told = format!("{:?} {:?}", looked.report.roots, looked.commands());
+            assert!(told.contains("Tekton Chains removes it") && !told.contains("pipelines-controller"), "{told}");
+        }
+    }
+    // Chains is there, and set it.
+    let chains = |world| {
+        let rights = ["taskruns", "taskruns/finalizers"];
+        let world = role(world, "chains", &[group], &rights, &["update"], json!([sa("tekton-chains", "chains")]));
+        runs(world, "tekton-chains", "chains-controller", "chains", 0).set_by(runs_of, "build-1", "chains-controller")
+    };
+    let looked = look(chains(run(1)), object("taskrun", "ci", "build-1"));
+    assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert!(root(&looked).starts_with("Deployment tekton-chains/chains-controller: 0 of 1"), "{}", root(&looked));
+}
+
+/// Its role leads to the operator of the kind, and whose the finalizer is nothing says.
+#[test]
+fn rights_prove_nothing_of_a_finalizer_that_is_not_the_kinds_own() {
+    let served = |world| runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "widgetd", "operator", 0);
+    let other =
+        |finalizer: &str| widget().change(WIDGETS, "w", |one| one["metadata"]["finalizers"] = json!([finalizer]));
+    for (world, expected) in [
+        (widget(), Confidence::Proven),
+        (other("widgets.example.com/cleanup"), Confidence::Proven),
+        (other("backup.example.org/hold"), Confidence::Probable),
+        (other("cleanup"), Confidence::Probable),
+        // Another program set it.
+        (set_by(widget(), "backup-agent"), Confidence::Probable),
+    ] {
+        let looked = asked(served(world));
+        assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
+        assert_eq!(confidence(&looked), expected, "{:?}", looked.chain(0));
+    }
+}

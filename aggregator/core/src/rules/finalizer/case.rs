@@ -4,6 +4,7 @@ use findings::{Cause, cause};
 
 use super::held::{SLOW, held};
 use super::registry::KnownFinalizer;
+use super::setter;
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::state::*;
 
@@ -38,6 +39,18 @@ impl Case<'_> {
         !self.target.resource.is_built_in()
     }
 
+    /// The program that set it, when the server recorded a name that tells.
+    pub fn program(&self) -> Option<&str> {
+        setter::program(self.meta, self.finalizer, &self.target.resource.group)
+    }
+
+    /// Whether whoever serves the kind is the one that takes it off: the finalizer has the domain of the kind, and no
+    /// program is recorded that was not found.
+    pub fn is_of_kind(&self) -> bool {
+        let domain = self.finalizer.split('/').next().unwrap_or(self.finalizer);
+        is_within(domain, &self.target.resource.group) && self.program().is_none()
+    }
+
     pub fn released_by(&self) -> String {
         self.known.map_or(String::new(), |known| format!(" ({})", known.sentence()))
     }
@@ -62,5 +75,21 @@ impl Case<'_> {
 
     pub fn is_young(&self, diagnosis: &Diagnosis) -> bool {
         diagnosis.is_younger_than(SLOW)
+    }
+}
+
+/// Whether a name is this domain or below it.
+pub fn is_within(name: &str, domain: &str) -> bool {
+    name == domain || name.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_within;
+
+    #[test]
+    fn a_domain_ends_at_a_dot() {
+        assert!(is_within("operator.tigera.io", "tigera.io") && is_within("tigera.io", "tigera.io"));
+        assert!(!is_within("nottigera.io", "tigera.io") && !is_within("tigera.io", "operator.tigera.io"));
     }
 }

@@ -3,7 +3,7 @@
 use findings::{Cause, Placeholder, cause};
 
 use super::account;
-use super::case::{Case, is_down};
+use super::case::{Case, is_down, is_within};
 use super::controller::{self, By, Controllers, Wanted};
 use super::deadlock;
 use super::held::{refused, setter as setter_words};
@@ -14,7 +14,6 @@ use super::reported::{self, Reported};
 use super::rights::{self, May};
 use super::runner::{Runner, Stands};
 use super::same;
-use super::setter;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::webhook;
@@ -44,8 +43,8 @@ const DOUBT: &str =
 
 /// What of the proof is missing where somebody else may be the one.
 const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
-const NOT_ALONE: &str =
-    "that it is this one: others may change the kind as well, or only a name or what is near the kind leads to it";
+const NOT_ALONE: &str = "that it is this one: others may change the kind as well, the finalizer may be of another program, or only a name or \
+     what is near the kind leads to it";
 const INFERRED: &str = "that the finalizer is its own: the server did not record that this program set it";
 
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
@@ -106,12 +105,11 @@ fn of_domain<'a>(
     case: &Case,
     diagnosis: &mut Diagnosis,
 ) -> Option<(Controllers<'a>, Vec<String>)> {
-    let program = setter::program(case.meta, case.finalizer, "");
     let adds = "whose API has the finalizer's domain";
     let discovery = diagnosis.optional("API discovery", adds, lister.discovery());
     let groups = discovery.map_or(Vec::new(), |discovery| groups_of(case.finalizer, discovery));
     let cut = Cut { groups: groups.clone(), plural: None };
-    let wanted = Wanted { target: case.target, program, cut: &cut };
+    let wanted = Wanted { target: case.target, program: case.program(), cut: &cut };
     if groups.is_empty() {
         let mut all = controller::named(lister, diagnosis, &wanted).into_iter();
         let found = Controllers { first: all.next(), also: all.collect(), ..Controllers::default() };
@@ -138,16 +136,23 @@ fn groups_of(finalizer: &str, discovery: &Discovery) -> Vec<String> {
     own
 }
 
-fn is_within(name: &str, domain: &str) -> bool {
-    name == domain || name.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
-}
-
 /// Who serves a custom kind, and why that one has not released it.
 fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
     let Resource { group, plural, .. } = &case.target.resource;
-    let program = setter::program(case.meta, case.finalizer, group);
     let cut = Cut { groups: vec![group.to_string()], plural: Some(plural.to_string()) };
-    let found = controller::of(lister, diagnosis, &Wanted { target: case.target, program, cut: &cut })?;
+    let wanted = Wanted { target: case.target, program: case.program(), cut: &cut };
+    let found = controller::of(lister, diagnosis, &wanted)?;
+    if let Some(known) = case.known.filter(|known| known.by_another)
+        && found.first.as_ref().is_none_or(|first| first.by != By::Setting)
+    {
+        let told = reported::tell(lister, case.target, case.meta, diagnosis);
+        let setter = setter_words(case.meta, case.finalizer);
+        let words = format!("{}{}; {setter}", diagnosis.words, case.released_by());
+        let missing =
+            format!("whether {} runs: whoever else may change the object does not remove it", known.released_by);
+        let root = case.start(unknown(case)).at_itself(case.target, words).probable(missing);
+        return Some(reported::with(root, told));
+    }
     match blamed(lister, case, diagnosis, &found, Vec::new()) {
         Blamed::Open => return None,
         Blamed::Found(found) => return Some(*found),
@@ -208,7 +213,8 @@ fn blamed(
     mut beside: Vec<Says>,
 ) -> Blamed {
     let Some(first) = &found.first else { return Blamed::Nobody };
-    let is_alone = found.is_alone() && beside.is_empty();
+    let is_told = first.by == By::Setting || case.is_of_kind();
+    let is_alone = found.is_alone() && is_told && beside.is_empty();
     let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MOST_OTHERS);
     beside.extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words()))));
     beside.extend(users(found));
@@ -427,15 +433,4 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     let missing =
         if is_proven { "why it has not finished, but for these words: its log has the rest" } else { INFERRED };
     Some(if young { found.progressing() } else { found.probable(missing) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_within;
-
-    #[test]
-    fn a_domain_ends_at_a_dot() {
-        assert!(is_within("operator.tigera.io", "tigera.io") && is_within("tigera.io", "tigera.io"));
-        assert!(!is_within("nottigera.io", "tigera.io") && !is_within("tigera.io", "operator.tigera.io"));
-    }
 }

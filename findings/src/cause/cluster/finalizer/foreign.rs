@@ -18,7 +18,8 @@ causes! {
             are always deleted first, so this happens every time.")
         .proof("The namespace is being deleted, an object in it has a finalizer, and the account that may change that \
             kind belongs to the same namespace, where no pod of it is ready. Where others may change the kind as \
-            well, or its role is not cut as that of a controller, it is probable.")
+            well, its role is not cut as that of a controller, or the finalizer has not the kind's domain or was set by \
+            another program, it is probable.")
         .safe(&[
             step("Run the controller from another namespace, with an account and the rights of its own, until its \
                 objects are gone"),
@@ -85,7 +86,8 @@ causes! {
         .proof("The workload that set the finalizer (managedFields), or that runs as the account whose role is cut the \
             closest to this kind (its finalizers or status before the kind, the kind before its whole group), has no \
             ready pod. Where others are as likely or may change everything, its role is not cut as that of a \
-            controller, or it was found by its name or through the kind's neighbours only, it is probable.")
+            controller, the finalizer has not the kind's domain or was set by another program, or it was found by its \
+            name or through the kind's neighbours only, it is probable.")
         .safe(&[
             step("See why its pods are not ready").run("kubectl -n {workload_namespace} describe {workload}").typed()
                 .if_known(),

@@ -95,12 +95,14 @@ pub static KNOWN: &[KnownFinalizer] = &[
                 pkg/controllers/clusterexternalsecret/clusterexternalsecret_controller.go",
         ),
     known(&[Domain("chains.tekton.dev")])
+        .by_another()
         .on("TaskRun, PipelineRun")
         .released_by("Tekton Chains")
         .when("the run has ended and is signed")
         .lost("The run's result is never signed: its attestation is missing")
         .source("tektoncd/chains: pkg/reconciler/taskrun/taskrun.go"),
     known(&[Domain("results.tekton.dev")])
+        .by_another()
         .on("TaskRun, PipelineRun, CustomRun")
         .released_by("Tekton Results")
         .when("the run and its logs are stored")

@@ -19,6 +19,8 @@ pub struct KnownFinalizer {
     pub runs: &'static str,
     /// What must have happened by then, after "when".
     pub when: &'static str,
+    /// Whether that is another program than the operator of the kinds: who may change these says nothing of it.
+    pub by_another: bool,
     /// What is lost when somebody else takes it off.
     pub lost: &'static str,
     /// The repository and the path in it that say so.
@@ -77,6 +79,7 @@ impl KnownFinalizer {
             released_by: "",
             runs: "",
             when: "",
+            by_another: false,
             lost: "",
             source: "",
             in_controller_manager: false,
@@ -95,6 +98,12 @@ impl KnownFinalizer {
     /// See [`KnownFinalizer::comes_first`].
     pub const fn comes_first(mut self) -> Self {
         self.comes_first = true;
+        self
+    }
+
+    /// See [`KnownFinalizer::by_another`].
+    pub const fn by_another(mut self) -> Self {
+        self.by_another = true;
         self
     }
 
