@@ -101,6 +101,28 @@ fn what_would_hold_a_namespace_is_what_holds_one() {
     }
 }
 
+/// Its load balancer controller and its Karpenter run where nobody sees them.
+#[test]
+fn what_eks_auto_mode_takes_off_holds_nothing() {
+    let world = || {
+        shop()
+            .with_cluster_wide("eks.amazonaws.com", "nodeclasses", "NodeClass")
+            .with_cluster_wide("karpenter.sh", "nodeclaims", "NodeClaim")
+            .with(json!([
+                {"kind": "Service", "metadata": {"name": "web", "namespace": "shop", "uid": "s",
+                    "finalizers": ["service.eks.amazonaws.com/resources"]}},
+                {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+                 "metadata": {"name": "pool-x", "uid": "x", "finalizers": ["karpenter.sh/termination"]}},
+                {"apiVersion": "eks.amazonaws.com/v1", "kind": "NodeClass",
+                 "metadata": {"name": "default", "uid": "y", "finalizers": ["eks.amazonaws.com/termination"]}}
+            ]))
+    };
+    for (word, name) in [("ns", "shop"), ("nodeclaim", "pool-x"), ("nodeclass", "default")] {
+        let looked = before(world(), word, name);
+        assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{word}: {:#?}", looked.report);
+    }
+}
+
 #[test]
 fn what_only_the_namespace_serves_goes_first() {
     let world = shop()

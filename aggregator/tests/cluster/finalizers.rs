@@ -184,6 +184,36 @@ fn a_network_policy_of_eks_is_not_the_load_balancer_controllers() {
     assert!(breaks.contains("the rules that the nodes enforce on pods"), "{breaks}");
 }
 
+/// EKS Auto Mode runs Karpenter and the load balancer controller where neither roles nor workloads show them.
+#[test]
+fn what_eks_auto_mode_runs_is_not_gone() {
+    let auto = || healthy().with_cluster_wide("eks.amazonaws.com", "nodeclasses", "NodeClass").active("shop");
+    let service = auto().held("v1", "Service", "shop", "web", &["service.eks.amazonaws.com/resources"]);
+    let looked = look(service, object("service", "shop", "web"));
+    assert_eq!(looked.causes(), ["CloudLoadBalancerFinalizer"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[0].contains("it runs in the control plane of EKS Auto Mode"), "{:?}", looked.chain(0));
+    let claim = |world: World| {
+        let world = world.with_cluster_wide("karpenter.sh", "nodeclaims", "NodeClaim");
+        let world = world.held_cluster_wide("karpenter.sh/v1", "NodeClaim", "pool-x", "karpenter.sh/termination");
+        look(world, object("nodeclaim", "", "pool-x"))
+    };
+    let node = |world: World| {
+        let world = world.with_cluster_wide("karpenter.sh", "nodeclaims", "NodeClaim");
+        look(world.terminated_by_karpenter("node-a"), object("node", "", "node-a"))
+    };
+    for looked in [claim(auto()), node(auto())] {
+        assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
+        assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+        assert!(looked.chain(0)[0].contains("eks.amazonaws.com"), "{:?}", looked.chain(0));
+        assert!(!format!("{:?}", looked.report.roots).contains("install the same version"), "{:#?}", looked.report);
+    }
+    // Every EKS serves the metrics of its control plane.
+    let metrics = healthy().with_cluster_wide("metrics.eks.amazonaws.com", "kcm", "Kcm");
+    for looked in [claim(metrics), claim(healthy())] {
+        assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    }
+}
+
 /// A group of `k8s.io` is not built in for that: without its controller nothing takes the finalizer off.
 #[test]
 fn a_volume_snapshot_without_its_controller() {

@@ -91,7 +91,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
         Blamed::Found(root) => *root,
         Blamed::Nobody if groups.is_empty() => case.start(unknown(case)).at_itself(case.target, words),
         Blamed::Nobody => {
-            let root = nobody(case, diagnosis, &found, &groups.join(", "));
+            let root = nobody(lister, case, diagnosis, &found, &groups.join(", "));
             beside.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says))
         }
     };
@@ -164,7 +164,7 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         Err(hints) => hints,
     };
     let told = reported::tell(lister, case.target, case.meta, diagnosis);
-    let root = nobody(case, diagnosis, &found, &case.target.resource.for_kubectl());
+    let root = nobody(lister, case, diagnosis, &found, &case.target.resource.for_kubectl());
     let root = reported::with(root, told);
     Some(hints.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says)))
 }
@@ -278,7 +278,7 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
 }
 
 /// Nobody was found: gone, or not to be told.
-fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str) -> RootCause {
+fn nobody(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, found: &Controllers, subject: &str) -> RootCause {
     if !found.is_visible {
         let words = format!("{}; which controller handles {subject} could not be looked up", case.words());
         return case.start(unknown(case)).at_itself(case.target, words).probable(format!(
@@ -302,6 +302,16 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str
         let missing = "which of the users and groups that may change it removes it, and whether that one runs";
         return case.start(unknown(case)).at_itself(case.target, words).probable(missing);
     }
+    if let Some(group) = hosted(lister, case, diagnosis) {
+        let words = format!("{words}; a cloud that serves {group} may run it out of sight");
+        let missing = "whether a cloud runs it in its control plane: neither roles nor workloads show that";
+        let says = format!("the group {group} is served");
+        return case
+            .start(unknown(case))
+            .at_itself(case.target, words)
+            .evidence("API discovery", says)
+            .probable(missing);
+    }
     if found.may_all.is_empty() {
         let gone = case.start(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).at_itself(case.target, words);
         return gone.evidence(ROLES, DOUBT).probable(NOBODY_ELSE);
@@ -310,6 +320,13 @@ fn nobody(case: &Case, diagnosis: &Diagnosis, found: &Controllers, subject: &str
     let says = format!("{rights}; {}", all_powerful(found));
     let missing = "which of the accounts that may change everything removes it";
     case.start(unknown(case)).at_itself(case.target, words).evidence(ROLES, says).probable(missing)
+}
+
+/// The group that tells that a cloud may run the program that takes it off.
+fn hosted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<&'static str> {
+    let group = case.known.map(|known| known.hosted_with).filter(|group| !group.is_empty())?;
+    let discovery = diagnosis.silently(lister.discovery())?;
+    discovery.versions.iter().any(|served| served.group == group).then_some(group)
 }
 
 /// Something may take it off: whether it runs, may, leads, and finishes.

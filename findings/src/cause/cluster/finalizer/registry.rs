@@ -45,6 +45,9 @@ causes! {
         .proof("A finalizer of the AWS load balancer controller or of GKE's controllers is left.")
         .safe(&[
             step("See whether that controller runs, and read its log"),
+            step("Where the cloud runs it for you (GKE, EKS Auto Mode), install no second one: read the object's Events, \
+                check the cluster's role in the cloud, and ask the cloud's support")
+                .run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("If an IngressClass was deleted, create it again until the Ingress is deleted")
                 .run("kubectl get ingressclasses").typed(),
         ])
@@ -164,7 +167,8 @@ causes! {
         .proof("A finalizer is left that docs/finalizers.md knows to stand for something outside: of Crossplane, \
             Flux, Karpenter, Cluster API and others.")
         .safe(&[
-            step("Restore the controller or provider and its credentials, and let it finish"),
+            step("Restore the controller or provider and its credentials, and let it finish. Where a cloud runs it for you \
+                (EKS Auto Mode), install no second one: check the cluster's role in the cloud, and ask the cloud's support"),
             step("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
         ])
         .danger(BY_HAND)

@@ -24,6 +24,20 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .when("its load balancer, listeners, target groups and security groups are deleted in AWS")
     .lost("Load balancers, target groups and security groups stay in AWS and cost money")
     .source("kubernetes-sigs/aws-load-balancer-controller: pkg/shared_constants/finalizers.go"),
+    load_balancer(&[Is("service.eks.amazonaws.com/resources"), Domain("ingress.eks.amazonaws.com")])
+        .on("Service, Ingress")
+        .released_by("the load balancer controller of EKS Auto Mode")
+        .runs("in the control plane of EKS Auto Mode")
+        .when("its load balancer, listeners, target groups and security groups are deleted in AWS")
+        .lost("Load balancers, target groups and security groups stay in AWS and cost money")
+        .source("awsdocs/amazon-eks-user-guide: latest/ug/automode/auto-configure-nlb.adoc"),
+    in_use(&[Is("eks.amazonaws.com/termination")])
+        .on("NodeClass of eks.amazonaws.com")
+        .released_by("Karpenter of EKS Auto Mode")
+        .runs("in the control plane of EKS Auto Mode")
+        .when("no NodeClaim uses the class")
+        .lost("Nodes that still run name a class that does not exist")
+        .source("awsdocs/amazon-eks-user-guide: latest/ug/automode/create-node-class.adoc"),
     in_use(&[StartsWith("gateway.k8s.aws/")])
         .on("GatewayClass, TargetGroupConfiguration, LoadBalancerConfiguration, ListenerRuleConfiguration")
         .released_by("the AWS Load Balancer Controller")

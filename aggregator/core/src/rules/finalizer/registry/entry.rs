@@ -17,6 +17,8 @@ pub struct KnownFinalizer {
     pub released_by: &'static str,
     /// Where that program runs, when that is not to be seen in the cluster or depends on a setting.
     pub runs: &'static str,
+    /// The group of the API that is served where a cloud runs that program out of sight.
+    pub hosted_with: &'static str,
     /// What must have happened by then, after "when".
     pub when: &'static str,
     /// Whether that is another program than the operator of the kinds: who may change these says nothing of it.
@@ -78,6 +80,7 @@ impl KnownFinalizer {
             only: &[],
             released_by: "",
             runs: "",
+            hosted_with: "",
             when: "",
             by_another: false,
             lost: "",
@@ -140,7 +143,7 @@ macro_rules! fields {
     };
 }
 
-fields! { on, released_by, runs, when, lost, source }
+fields! { on, released_by, runs, hosted_with, when, lost, source }
 
 #[cfg(test)]
 mod tests {

@@ -68,6 +68,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     outside(&[Is("karpenter.sh/termination")])
         .on("Node, NodeClaim")
         .released_by("Karpenter")
+        .hosted_with("eks.amazonaws.com")
         .when("the node is drained, its volumes are detached and its instance is terminated")
         .lost("The instance keeps running and costs money; pods on it are not drained")
         .source("kubernetes-sigs/karpenter: pkg/apis/v1/labels.go"),
