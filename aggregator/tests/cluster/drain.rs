@@ -343,6 +343,43 @@ fn karpenter_leaves_pods_alone_that_ask_for_it() {
     assert!(looked.chain(0)[1].starts_with("Node node-a: Karpenter empties it"), "{:?}", looked.chain(0));
 }
 
+/// The Machines of another cluster may have nodes of the same names.
+#[test]
+fn a_machine_of_another_cluster_is_not_the_node_of_the_same_name() {
+    let machine = |node_uid: &str, its: Value, spec: Value| {
+        let world = cordoned(shop())
+            .with(pod("web-0", "True", |_| {}))
+            .change(NODES, "node-a", |node| {
+                node["metadata"]["uid"] = node_uid.into();
+                node["spec"]["providerID"] = "aws:///eu-1/i-here".into();
+            })
+            .with_custom("cluster.x-k8s.io", "machines", "Machine")
+            .held("cluster.x-k8s.io/v1", "Machine", "shop", "md-0", &["machine.cluster.x-k8s.io"])
+            .change("/apis/cluster.x-k8s.io/v1/machines", "md-0", |one| {
+                one["status"] = json!({"nodeRef": its});
+                one["spec"] = spec;
+            });
+        look(world, object("machine", "shop", "md-0"))
+    };
+    let is_here = |looked: &Looked| looked.causes().contains(&"DrainNotIssued");
+    for (its, spec, expected) in [
+        (json!({"name": "node-a", "uid": "n"}), json!({}), true),
+        (json!({"name": "node-a"}), json!({"providerID": "aws:///eu-1/i-here"}), true),
+        // The Node was made again, on the same machine.
+        (json!({"name": "node-a", "uid": "before"}), json!({"providerID": "aws:///eu-1/i-here"}), true),
+        (json!({"name": "node-a", "uid": "other"}), json!({"providerID": "aws:///eu-1/i-there"}), false),
+        (json!({"name": "node-a"}), json!({"providerID": "aws:///eu-1/i-there"}), false),
+        (json!({"name": "node-a"}), json!({}), false),
+    ] {
+        let looked = machine("n", its.clone(), spec.clone());
+        assert_eq!(is_here(&looked), expected, "{its} {spec}: {:#?}", looked.report);
+        let is_told = looked.chain(0).concat().contains("machine.cluster.x-k8s.io");
+        assert!(expected || is_told, "{:?}", looked.chain(0));
+    }
+    // What neither says is not the same.
+    assert!(!is_here(&machine("", json!({"name": "node-a", "uid": ""}), json!({"providerID": ""}))));
+}
+
 const NODE_CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
 
 /// A budget that never allows an eviction, on a node whose NodeClaim ends so many seconds from now.

@@ -52,11 +52,20 @@ fn drains(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> boo
         return false;
     };
     let on = ObjectRef::node(&claim.status.node_name);
-    // The nodes of Cluster API are mostly in another cluster.
     let Some(found) = diagnosis.silently(lister.get::<Node>(known::NODES, None, &on.name)) else { return false };
+    if target.resource.group == "cluster.x-k8s.io" && !is_node_of(claim, found) {
+        return false;
+    }
     let causes = node::drain::look(lister, &on, found, diagnosis);
     diagnosis.causes.extend(causes);
     diagnosis.is_explained() || diagnosis.pending
+}
+
+/// The nodes of Cluster API are mostly in another cluster, where each may have the name of one here. A nodeRef has a uid up
+/// to v1beta1 (cluster-api: api/core/v1beta1/machine_types.go, api/core/v1beta2/machine_types.go).
+fn is_node_of(machine: &Object, node: &Node) -> bool {
+    let is_same = |its: &str, own: &str| !its.is_empty() && its == own;
+    is_same(&machine.status.node_uid, &node.metadata.uid) || is_same(&machine.spec.provider_id, &node.spec.provider_id)
 }
 
 /// Nobody can change an object whose namespace does not exist.

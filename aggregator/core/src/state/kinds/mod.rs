@@ -114,8 +114,32 @@ lite! {
     Object {
         /// Its metadata.
         metadata: Meta,
+        /// What was asked for.
+        #[serde(skip_serializing_if = "ObjectSpec::is_empty")]
+        spec: ObjectSpec,
         /// How it stands.
         status: ObjectStatus,
+    }
+}
+
+/// What is read of what was asked of an object. Of a custom kind it may have any shape.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ObjectSpec {
+    /// The machine that a Machine has become, as its cloud calls it.
+    #[serde(rename = "providerID")]
+    pub provider_id: String,
+}
+
+impl ObjectSpec {
+    fn is_empty(&self) -> bool {
+        self.provider_id.is_empty()
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spec = Value::deserialize(deserializer)?;
+        Ok(ObjectSpec { provider_id: text(&spec, "providerID").to_owned() })
     }
 }
 
@@ -133,20 +157,24 @@ pub struct ObjectStatus {
     pub error_message: Message,
     /// The node that a Machine or a NodeClaim has become.
     pub node_name: String,
+    /// The uid of that node, where it is told.
+    pub node_uid: String,
 }
 
 impl<'de> Deserialize<'de> for ObjectStatus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let status = Value::deserialize(deserializer)?;
+        let of_node = |own: &str, field: &str| match text(&status, own) {
+            "" => text(&status["nodeRef"], field).to_owned(),
+            told => told.to_owned(),
+        };
         let first = |fields: &[&str]| fields.iter().map(|field| text(&status, field)).find(|text| !text.is_empty());
         Ok(ObjectStatus {
             conditions: status["conditions"].as_array().into_iter().flatten().map(loose_condition).collect(),
             reason: first(&["reason", "failureReason", "errorReason"]).unwrap_or_default().to_owned(),
             message: text(&status, "message").into(),
-            node_name: Some(text(&status, "nodeName"))
-                .filter(|name| !name.is_empty())
-                .unwrap_or_else(|| text(&status["nodeRef"], "name"))
-                .to_owned(),
+            node_name: of_node("nodeName", "name"),
+            node_uid: of_node("nodeUid", "uid"),
             error_message: first(&["errorMessage", "failureMessage"]).unwrap_or_default().into(),
         })
     }
@@ -173,15 +201,26 @@ fn loose_condition(value: &Value) -> Condition {
 mod tests {
     use super::*;
 
+    fn again(read: &Object) -> Object {
+        serde_json::from_str(&serde_json::to_string(read).unwrap()).unwrap()
+    }
+
     #[test]
     fn a_status_of_any_shape_can_be_read() {
         for odd in [r#""Ready""#, "null", "7", r#"{"conditions": {"Ready": true}, "message": {"a": 1}, "reason": 7}"#] {
             let read: Object = serde_json::from_str(&format!(r#"{{"status": {odd}}}"#)).unwrap();
             assert_eq!(read.status, ObjectStatus::default(), "{odd}");
+            let read: Object = serde_json::from_str(&format!(r#"{{"spec": {odd}}}"#)).unwrap();
+            assert_eq!(read.spec, ObjectSpec::default(), "{odd}");
         }
         let odd = r#"{"status": {"conditions": [{"type": "Synced", "status": "False", "lastTransitionTime": ""}, 7]}}"#;
         let read: Object = serde_json::from_str(odd).unwrap();
         assert_eq!(read.status.conditions[0].kind, "Synced");
-        assert_eq!(serde_json::from_str::<Object>(&serde_json::to_string(&read).unwrap()).unwrap(), read);
+        assert_eq!(again(&read), read);
+        let machine = r#"{"spec": {"providerID": "x"}, "status": {"nodeRef": {"name": "n", "uid": "u"}}}"#;
+        let read: Object = serde_json::from_str(machine).unwrap();
+        let ObjectStatus { node_name, node_uid, .. } = &read.status;
+        assert_eq!((read.spec.provider_id.as_str(), node_name.as_str(), node_uid.as_str()), ("x", "n", "u"));
+        assert_eq!(again(&read), read);
     }
 }

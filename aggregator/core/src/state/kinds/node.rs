@@ -37,6 +37,9 @@ lite! {
         unschedulable: bool,
         /// Its taints.
         taints: Vec<Taint>,
+        /// Its machine, as its cloud calls it.
+        #[serde(rename = "providerID")]
+        provider_id: String,
         /// The addresses of its pods.
         #[serde(rename = "podCIDRs")]
         pod_cidrs: Vec<String>,
