@@ -141,6 +141,17 @@ fn other_objects_have_the_same_rules() {
     let looked = before(shop(), "pvc", "data");
     assert_eq!(looked.causes(), ["PvcUsedByPod"], "{:#?}", looked.report);
     assert!(notes(&looked).contains("pv-1"), "{}", notes(&looked));
+    let looked = before(shop(), "pv", "pv-1");
+    assert_eq!(looked.causes(), ["PvBoundToClaim"], "{:#?}", looked.report);
+    assert!(notes(&looked).contains("Delete: pv-1."), "{}", notes(&looked));
+    // Of one that no claim has had yet the provisioner deletes nothing.
+    let free = shop().change("/api/v1/persistentvolumes", "pv-1", |volume| {
+        volume["status"]["phase"] = "Available".into();
+        volume["spec"].as_object_mut().unwrap().remove("claimRef");
+    });
+    let looked = before(free, "pv", "pv-1");
+    assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
+    assert!(!notes(&looked).contains("Lost"), "{}", notes(&looked));
     let looked = before(operator(shop(), "ops", 0), "widget", "w");
     assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
     assert!(looked.chain(0)[0].starts_with("Widget shop/w: held by finalizer"), "{:?}", looked.chain(0));

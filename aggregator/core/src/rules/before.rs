@@ -46,6 +46,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
         if target.is(known::CLAIMS) {
             lost_claims(lister, namespace, |claim| claim.metadata.name == target.name, &mut diagnosis);
         }
+        if target.is(known::VOLUMES) {
+            lost_volume(lister, target, &mut diagnosis);
+        }
         if target.is(known::STATEFUL_SETS) && !diagnosis.missing {
             stateful_set::look(lister, target, &mut diagnosis);
             // Its pods and claims have been marked with it.
@@ -226,7 +229,7 @@ fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     }
 }
 
-/// Volumes that go with their claims.
+/// Disks that go with their claims.
 fn lost_claims(lister: &Lister, namespace: &str, is_meant: impl Fn(&Claim) -> bool, diagnosis: &mut Diagnosis) {
     let answer = lister.list::<Claim>(known::CLAIMS, within(namespace));
     let claims = diagnosis.silently(answer).unwrap_or_default();
@@ -236,14 +239,31 @@ fn lost_claims(lister: &Lister, namespace: &str, is_meant: impl Fn(&Claim) -> bo
         let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
         let source = format!("PersistentVolume {}", claim.spec.volume_name);
         let volume = diagnosis.optional(source, "whether its data is deleted with the claim", answer);
-        if volume.is_some_and(|volume| volume.spec.persistent_volume_reclaim_policy == "Delete") {
+        if volume.is_some_and(deletes_its_disk) {
             lost.push(format!("{} (claim {})", claim.spec.volume_name, claim.metadata.name));
         }
     }
+    tell_lost(&lost, diagnosis);
+}
+
+/// The disk of a volume that would be deleted itself. One that was never bound is never Released, and its disk stays
+/// (sig-storage-lib-external-provisioner: controller/controller.go, `shouldDelete`).
+fn lost_volume(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
+    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &target.name);
+    let was_bound = |volume: &&PersistentVolume| !matches!(volume.status.phase.as_str(), "Pending" | "Available");
+    let volume = diagnosis.silently(answer).filter(was_bound).filter(|volume| deletes_its_disk(volume));
+    tell_lost(&Vec::from_iter(volume.map(|volume| volume.metadata.name.clone())), diagnosis);
+}
+
+fn deletes_its_disk(volume: &PersistentVolume) -> bool {
+    volume.spec.persistent_volume_reclaim_policy == "Delete"
+}
+
+fn tell_lost(lost: &[String], diagnosis: &mut Diagnosis) {
     if !lost.is_empty() {
         diagnosis.note(format!(
             "Lost with it, because the reclaim policy of these PersistentVolumes is Delete: {}.",
-            some(&lost, MOST_NAMES)
+            some(lost, MOST_NAMES)
         ));
     }
 }

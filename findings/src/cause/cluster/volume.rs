@@ -5,6 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// The volume is bound to a claim that nobody deletes.
     PV_BOUND_TO_CLAIM = Cause::in_cluster(ClusterArea::Storage, "PvBoundToClaim")
+        .holds_from_the_start()
         .title("The volume is bound to a claim that is not being deleted")
         .meaning("pv-protection keeps a volume while it is Bound. Its claim must be deleted first; the volume then \
             follows.")
