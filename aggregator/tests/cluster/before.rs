@@ -123,6 +123,82 @@ fn what_eks_auto_mode_takes_off_holds_nothing() {
     }
 }
 
+/// An object of a custom kind with a finalizer that is known by its name.
+fn known(group: &str, plural: &str, kind: &str, finalizer: &str) -> World {
+    shop().with_custom(group, plural, kind).with(json!({
+        "apiVersion": format!("{group}/v1"), "kind": kind,
+        "metadata": {"name": "x", "namespace": "shop", "uid": "x", "finalizers": [finalizer]}
+    }))
+}
+
+#[test]
+fn a_finalizer_that_is_known_by_its_name_holds_as_any_other_does() {
+    let bucket = || known("s3.example.com", "buckets", "Bucket", "finalizer.managedresource.crossplane.io");
+    let everything = |world: World| world.grants("admin", &["*"], &["*"], &["*"], json!([sa("flux", "flux")]));
+    let application = |replicas: i64, ready: i64| {
+        known("argoproj.io", "applications", "Application", "resources-finalizer.argocd.argoproj.io")
+            .deployment("argocd", "controller", replicas, ready)
+            .may_change("argocd", "controller", "argoproj.io", "applications")
+    };
+    let pool = || {
+        known("ceph.rook.io", "cephblockpools", "CephBlockPool", "cephblockpool.ceph.rook.io")
+            .deployment("rook", "rook", 0, 0)
+            .may_change("rook", "rook", "ceph.rook.io", "cephblockpools")
+    };
+    for (world, word, expected) in [
+        (everything(bucket()).deployment("flux", "flux", 1, 1), "bucket", "ExternalResourceFinalizer"),
+        (bucket(), "bucket", "FinalizerControllerGone"),
+        (application(1, 0), "application", "ArgoCdFinalizer"),
+        (application(0, 0), "application", "ArgoCdFinalizer"),
+        (pool(), "cephblockpool", "FinalizerControllerGone"),
+    ] {
+        let looked = before(world, word, "x");
+        assert_eq!((looked.causes(), looked.report.verdict), (vec![expected], Verdict::Stuck), "{:#?}", looked.report);
+    }
+    let looked = before(application(1, 0), "ns", "shop");
+    assert_eq!((looked.causes(), looked.report.verdict), (vec!["ArgoCdFinalizer"], Verdict::Stuck));
+}
+
+#[test]
+fn a_finalizer_whose_controller_works_or_is_not_to_be_seen_holds_nothing_yet() {
+    let world = |word: &str| match word {
+        "application" => known("argoproj.io", "applications", "Application", "resources-finalizer.argocd.argoproj.io")
+            .deployment("argocd", "controller", 1, 1)
+            .may_change("argocd", "controller", "argoproj.io", "applications"),
+        // It runs in the primary pod of its cluster, which is no workload.
+        "database" => known("postgresql.cnpg.io", "databases", "Database", "cnpg.io/deleteDatabase"),
+        _ => shop().with(json!({"kind": "Service", "metadata": {
+            "name": "x", "namespace": "shop", "uid": "x", "finalizers": ["service.kubernetes.io/load-balancer-cleanup"]
+        }})),
+    };
+    for word in ["application", "database", "service"] {
+        for (asked, name) in [(word, "x"), ("ns", "shop")] {
+            let looked = before(world(word), asked, name);
+            assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
+        }
+    }
+}
+
+/// Such a finalizer is there whether something uses the object or not.
+#[test]
+fn whether_something_uses_an_object_is_not_known() {
+    let configuration = known("aws.example.com", "providerconfigs", "ProviderConfig", "in-use.crossplane.io")
+        .deployment("crossplane", "provider", 1, 1)
+        .may_change("crossplane", "provider", "aws.example.com", "providerconfigs");
+    let claim = shop().with(json!({
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+        "metadata": {"name": "x", "namespace": "shop", "uid": "x",
+                     "finalizers": ["resource.kubernetes.io/delete-protection"]}
+    }));
+    for (world, word, finalizer) in [
+        (configuration, "providerconfig", "in-use.crossplane.io"),
+        (claim, "resourceclaim", "resource.kubernetes.io/delete-protection"),
+    ] {
+        let said = notes(&before(world, word, "x"));
+        assert!(said.contains("Not known: whether ") && said.contains(finalizer), "{said}");
+    }
+}
+
 #[test]
 fn what_only_the_namespace_serves_goes_first() {
     let world = shop()

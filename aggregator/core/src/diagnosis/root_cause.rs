@@ -76,6 +76,8 @@ pub struct RootCause {
     pub steps: Vec<Step>,
     /// Whether the object itself is the root.
     pub here: bool,
+    /// See [`Cause::holds_from_the_start`]; of a finalizer that is known by its name what was found tells.
+    pub holds_from_the_start: bool,
     /// What is lost when its finalizer is taken off by hand, if that is known.
     lost: Option<&'static str>,
     /// What an agent says of it, when it is not what the API shows.
@@ -112,6 +114,7 @@ impl RootCause {
             verdict: Verdict::Stuck,
             steps: Vec::new(),
             here: false,
+            holds_from_the_start: cause.holds_from_the_start,
             lost: None,
             agent: None,
         }
@@ -182,6 +185,7 @@ impl RootCause {
         let of = self.draft.root.split_once(':').map_or("", |(_, of)| of);
         self.draft.root = cause.root(of);
         self.draft.cause = cause;
+        self.holds_from_the_start = cause.holds_from_the_start;
         self
     }
 

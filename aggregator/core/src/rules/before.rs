@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Placeholder, Verdict, cause};
+use findings::{Cause, Placeholder, Verdict, cause};
 
 mod live;
 mod release;
@@ -55,11 +55,29 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
             lost_claims(lister, namespace, |claim| claim.metadata.deletion_timestamp.is_some(), &mut diagnosis);
         }
     }
-    diagnosis.causes.retain(|found| found.draft.cause.holds_from_the_start && found.verdict != Verdict::Progressing);
+    if subject::is_named(lister, target) {
+        in_use(target, &mut diagnosis);
+    }
+    diagnosis.causes.retain(|found| found.holds_from_the_start && found.verdict != Verdict::Progressing);
     if subject::is_named(lister, target) || release.is_some_and(|release| release.target() == *target) {
         live::look(lister, target, &mut diagnosis);
     }
     diagnosis
+}
+
+/// What is told of a finalizer that stays while something uses the object. It is there whether something does or not,
+/// and who does may go with the object: that is no cause yet.
+static IN_USE: [&Cause; 3] =
+    [&cause::PROTECTED_WHILE_IN_USE, &cause::RESOURCE_CLAIM_IN_USE, &cause::IN_TREE_PROTECTION_FINALIZER];
+
+/// Says that it is not known whether something uses the object.
+fn in_use(target: &ObjectRef, diagnosis: &mut Diagnosis) {
+    let is_in_use = |found: &&RootCause| IN_USE.iter().any(|cause| cause.id == found.draft.cause.id);
+    let all = diagnosis.causes.iter().filter(|found| !found.holds_from_the_start).filter(is_in_use);
+    let words: Vec<String> = all.filter_map(|found| Some(found.steps.first()?.words.clone())).collect();
+    for words in words {
+        diagnosis.note(format!("Not known: whether anything uses {target}, which would hold it ({words})."));
+    }
 }
 
 /// Whether it is a pod that somebody has deleted already: what holds it now would hold what it is in.

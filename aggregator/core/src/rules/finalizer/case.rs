@@ -59,9 +59,19 @@ impl Case<'_> {
         format!("held by finalizer {}{}", self.finalizer, self.released_by())
     }
 
+    /// What was found, told as what the finalizer is known for. It holds from the start if what was found does, and is
+    /// the finalizer's own controller.
+    pub fn known_for(&self, found: &'static Cause) -> RootCause {
+        // Nobody is easily found who takes a finalizer off a built-in kind: a cloud's controllers are not in the cluster.
+        let is_its_own = |known: &KnownFinalizer| known.runs.is_empty() && (self.is_custom() || is_down(found));
+        let mut told = self.start(self.cause(found));
+        told.holds_from_the_start = found.holds_from_the_start && self.known.is_none_or(is_its_own);
+        told
+    }
+
     /// What the finalizer is known for comes before what follows from who was found, but for a controller that is
     /// down.
-    pub fn cause(&self, found: &'static Cause) -> &'static Cause {
+    fn cause(&self, found: &'static Cause) -> &'static Cause {
         // Of one that runs where workloads do not show it, the workload that was found is another.
         let says_more = |known: &&KnownFinalizer| known.comes_first || !known.runs.is_empty() || !is_down(found);
         self.known.filter(says_more).map_or(found, |known| known.cause)

@@ -1,6 +1,6 @@
 //! Finalizers of programs that somebody installed: which program, and whether it lives.
 
-use findings::{Cause, Placeholder, cause};
+use findings::{Placeholder, cause};
 
 use super::account;
 use super::case::{Case, is_down, is_within};
@@ -75,7 +75,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
     }
     if let Some((source, says)) = related::ingress_class(lister, case.target, case.finalizer, diagnosis) {
         return Some(
-            case.start(unknown(case))
+            unknown(case)
                 .step(Step::about(case.target, words))
                 .step(Step::named(&source, &says))
                 .same_as(&source)
@@ -89,7 +89,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
     let root = match blamed(lister, case, diagnosis, &found, beside.clone()) {
         Blamed::Open => return None,
         Blamed::Found(root) => *root,
-        Blamed::Nobody if groups.is_empty() => case.start(unknown(case)).at_itself(case.target, words),
+        Blamed::Nobody if groups.is_empty() => unknown(case).at_itself(case.target, words),
         Blamed::Nobody => {
             let root = nobody(lister, case, diagnosis, &found, &groups.join(", "));
             beside.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says))
@@ -150,7 +150,7 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         let words = format!("{}{}; {setter}", diagnosis.words, case.released_by());
         let missing =
             format!("whether {} runs: whoever else may change the object does not remove it", known.released_by);
-        let root = case.start(unknown(case)).at_itself(case.target, words).probable(missing);
+        let root = unknown(case).at_itself(case.target, words).probable(missing);
         return Some(reported::with(root, told));
     }
     match blamed(lister, case, diagnosis, &found, Vec::new()) {
@@ -189,10 +189,11 @@ fn operator(
 }
 
 /// The cause when nobody is known to take it off.
-fn unknown(case: &Case) -> &'static Cause {
-    let nobody =
-        if case.is_of_namespace() { &cause::NAMESPACE_METADATA_FINALIZER } else { &cause::FINALIZER_OWNER_UNKNOWN };
-    case.cause(nobody)
+fn unknown(case: &Case) -> RootCause {
+    case.known_for(match case.is_of_namespace() {
+        true => &cause::NAMESPACE_METADATA_FINALIZER,
+        false => &cause::FINALIZER_OWNER_UNKNOWN,
+    })
 }
 
 /// What comes of those that may take a finalizer off.
@@ -259,16 +260,16 @@ fn own_namespace<'c>(lister: &Lister, case: &'c Case) -> Option<&'c str> {
 fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside: Vec<Says>) -> RootCause {
     let (namespace, name) = account;
     let shown = format!("ServiceAccount {namespace}/{name}");
-    let (cause, words) = match own_namespace(lister, case) == Some(namespace) {
+    let is_deadlock = own_namespace(lister, case) == Some(namespace);
+    let (found, words) = match is_deadlock {
         true => (
-            &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE,
+            case.start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE),
             "may remove it and is of the namespace that is being deleted; nothing runs as it, and nothing new can start \
              there",
         ),
-        false => (case.cause(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it"),
+        false => (case.known_for(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it"),
     };
-    let is_deadlock = cause.id == cause::FINALIZER_OWNER_IN_SAME_NAMESPACE.id;
-    let found = case.start(cause).step(Step::about(case.target, case.words())).step(Step::named(shown, words));
+    let found = found.step(Step::about(case.target, case.words())).step(Step::named(shown, words));
     let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
     match (is_deadlock, is_alone) {
         (true, true) => found,
@@ -281,7 +282,7 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
 fn nobody(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, found: &Controllers, subject: &str) -> RootCause {
     if !found.is_visible {
         let words = format!("{}; which controller handles {subject} could not be looked up", case.words());
-        return case.start(unknown(case)).at_itself(case.target, words).probable(format!(
+        return unknown(case).at_itself(case.target, words).probable(format!(
             "which controller handles \
             {subject}"
         ));
@@ -300,26 +301,24 @@ fn nobody(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, found: &Contr
     if !found.users.is_empty() {
         // They may be the one: of them the cluster shows nothing.
         let missing = "which of the users and groups that may change it removes it, and whether that one runs";
-        return case.start(unknown(case)).at_itself(case.target, words).probable(missing);
+        return unknown(case).at_itself(case.target, words).probable(missing);
     }
     if let Some(group) = hosted(lister, case, diagnosis) {
         let words = format!("{words}; a cloud that serves {group} may run it out of sight");
         let missing = "whether a cloud runs it in its control plane: neither roles nor workloads show that";
         let says = format!("the group {group} is served");
-        return case
-            .start(unknown(case))
-            .at_itself(case.target, words)
-            .evidence("API discovery", says)
-            .probable(missing);
+        let mut found = unknown(case).at_itself(case.target, words).evidence("API discovery", says).probable(missing);
+        found.holds_from_the_start = false;
+        return found;
     }
     if found.may_all.is_empty() {
-        let gone = case.start(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).at_itself(case.target, words);
+        let gone = case.known_for(&cause::FINALIZER_CONTROLLER_GONE).at_itself(case.target, words);
         return gone.evidence(ROLES, DOUBT).probable(NOBODY_ELSE);
     }
     // One of those that may change everything may be the one.
     let says = format!("{rights}; {}", all_powerful(found));
     let missing = "which of the accounts that may change everything removes it";
-    case.start(unknown(case)).at_itself(case.target, words).evidence(ROLES, says).probable(missing)
+    unknown(case).at_itself(case.target, words).evidence(ROLES, says).probable(missing)
 }
 
 /// The group that tells that a cloud may run the program that takes it off.
@@ -337,9 +336,8 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     let state = runner.words();
     // No command about one of which only the name is known.
     let typed = Some(workload).filter(|_| by != Some(By::Name));
-    let chain = |cause| {
-        let found = case
-            .start(cause)
+    let chain = |found: RootCause| {
+        let found = found
             .step(Step::about(case.target, case.words()))
             .name_if(Placeholder::Workload, typed.map(|one| format!("{}/{}", one.kind.to_lowercase(), one.name)))
             .name_if(Placeholder::WorkloadNamespace, typed.and(at))
@@ -355,7 +353,9 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
         Stands::Ready if would_be_lost => {
             let words = "runs in the namespace that would be deleted: its pods are deleted first, and nothing new can \
                          start there. Delete these objects before the namespace";
-            return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(workload, words)));
+            return Some(
+                chain(case.start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE)).step(Step::about(workload, words)),
+            );
         }
         Stands::Ready if is_released => {
             let kind = &case.target.kind;
@@ -365,20 +365,23 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
                 "belongs to the release too; Helm deletes it {when}, and does not wait. Delete these objects first, and \
                  wait until they are gone"
             );
-            let found = chain(&cause::FINALIZER_OWNER_IN_SAME_RELEASE).step(Step::about(workload, words));
+            let found = chain(case.start(&cause::FINALIZER_OWNER_IN_SAME_RELEASE)).step(Step::about(workload, words));
             let is_quicker = "whether it removes the finalizer before it ends: Helm deletes it right after the object";
             return Some(if is_first { found } else { found.probable(is_quicker) });
         }
         Stands::ScaledDown | Stands::NotReady if at.is_some() && own_namespace(lister, case) == at => {
             let words = format!("runs in the namespace that is being deleted ({state}); nothing new can start there");
-            return Some(chain(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE).step(Step::about(workload, words)));
+            return Some(
+                chain(case.start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE)).step(Step::about(workload, words)),
+            );
         }
         Stands::ScaledDown => {
-            let found = chain(case.cause(&cause::FINALIZER_CONTROLLER_GONE)).step(Step::about(workload, &state));
+            let found = chain(case.known_for(&cause::FINALIZER_CONTROLLER_GONE)).step(Step::about(workload, &state));
             return Some(if is_proven { found } else { found.evidence(ROLES, DOUBT).probable(NOBODY_ELSE) });
         }
         Stands::NotReady => {
-            let found = chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_READY)).step(Step::about(workload, &state));
+            let found =
+                chain(case.known_for(&cause::FINALIZER_CONTROLLER_NOT_READY)).step(Step::about(workload, &state));
             return Some(match account::gone(lister, diagnosis, &runner.account) {
                 Some(how) => {
                     let shown = account::object(&runner.account);
@@ -397,7 +400,7 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
             let account = format!("ServiceAccount {}/{}", runner.account.0, runner.account.1);
             let kind = case.target.resource.for_kubectl();
             let words = format!("runs ({state}), and its {account} may not patch {kind}: {why}");
-            let found = chain(&cause::FINALIZER_CONTROLLER_FORBIDDEN).step(Step::about(workload, words));
+            let found = chain(case.start(&cause::FINALIZER_CONTROLLER_FORBIDDEN)).step(Step::about(workload, words));
             let found = found.evidence(ROLES, format!("none of those of {account} grants update or patch of {kind}"));
             return Some(if is_proven { found } else { found.probable(INFERRED) });
         }
@@ -414,7 +417,7 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
     {
         let shown = account::object(account);
         let refuses = "the API server refuses its requests";
-        let found = chain(&cause::FINALIZER_CONTROLLER_ACCOUNT_GONE)
+        let found = chain(case.start(&cause::FINALIZER_CONTROLLER_ACCOUNT_GONE))
             .step(Step::about(workload, format!("runs ({state}) and has not removed it{words}")))
             .step(Step::about(&shown, format!("{how}: {refuses}")))
             .evidence(shown.to_string(), how);
@@ -434,15 +437,15 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
             Leader::Nobody { source, says } => {
                 let words = format!("runs ({state}), and none of its pods leads: {source} is {says}");
                 let found =
-                    chain(case.cause(&cause::FINALIZER_CONTROLLER_NOT_LEADING)).step(Step::about(workload, words));
+                    chain(case.known_for(&cause::FINALIZER_CONTROLLER_NOT_LEADING)).step(Step::about(workload, words));
                 let missing = format!("that {source} is the Lease of this work: only its holder's name says so");
                 return Some(found.evidence(source, says).probable(missing));
             }
         }
     }
     // What was reported is nearer than what the finalizer is known for.
-    let cause = if is_general { case.cause(cause) } else { cause };
-    let found = chain(cause).step(Step::about(workload, format!("runs ({state}) and has not removed it{words}")));
+    let found = if is_general { case.known_for(cause) } else { case.start(cause) };
+    let found = chain(found).step(Step::about(workload, format!("runs ({state}) and has not removed it{words}")));
     let found = if cause.id == cause::UPDATE_FAILS_VALIDATION.id { found.same_as(case.target) } else { found };
     let is_new = new_since.map(|since| (workload.to_string(), format!("ready since {since}")));
     let all = evidence.into_iter().chain(leads).chain(is_new);
