@@ -263,6 +263,31 @@ fn a_crd_waits_for_its_objects_although_its_finalizer_is_not_there_yet() {
     looked.assert_chain(0, &["CustomResourceDefinition widgets.example.com", "Widget shop/w", "Deployment ops/op"]);
 }
 
+#[test]
+fn of_many_claims_none_is_passed_over() {
+    let bound = |name: String, policy: &str| {
+        json!([
+            {"kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "shop", "uid": name},
+             "spec": {"volumeName": format!("pv-{name}")}, "status": {"phase": "Bound"}},
+            {"kind": "PersistentVolume", "metadata": {"name": format!("pv-{name}"), "uid": format!("pv-{name}")},
+             "spec": {"persistentVolumeReclaimPolicy": policy,
+                      "claimRef": {"namespace": "shop", "name": name, "uid": name}}, "status": {"phase": "Bound"}}
+        ])
+    };
+    let volumes = "/api/v1/persistentvolumes";
+    let world = |retained: usize| {
+        let world = (0..retained).fold(shop(), |world, number| world.with(bound(format!("a-{number}"), "Retain")));
+        (0..2).fold(world, |world, number| world.with(bound(format!("z-{number}"), "Delete")))
+    };
+    let looked = before(world(70).refuse(volumes, 403, "persistentvolumes is forbidden"), "ns", "shop");
+    assert!(!looked.requests.iter().any(|path| path.contains("/pv-a-")), "{:#?}", looked.requests);
+    assert!(notes(&looked).contains("persistentvolumes. It says whether its data is deleted"), "{}", notes(&looked));
+    for retained in [25, 70] {
+        let said = notes(&before(world(retained), "ns", "shop"));
+        assert!(said.contains("Delete: pv-1 (claim data), pv-z-0 (claim z-0), pv-z-1 (claim z-1)."), "{said}");
+    }
+}
+
 /// `db`, to which the pod and the claim of the shop belong.
 fn stateful(policy: serde_json::Value, is_claim_owned: bool) -> World {
     let owner =
@@ -401,6 +426,21 @@ fn what_a_release_keeps_stays_and_what_it_made_goes() {
         refused.contains("no object of namespace shop has the annotation") && refused.contains("helm list"),
         "{refused}"
     );
+}
+
+/// Helm deletes the StatefulSet, and the garbage collector its claims.
+#[test]
+fn the_claims_of_a_stateful_set_of_a_release_go_with_it() {
+    let release = |is_claim_owned: bool| {
+        let policy = json!({"whenDeleted": if is_claim_owned { "Delete" } else { "Retain" }});
+        let world = stateful(policy, is_claim_owned)
+            .change("/apis/apps/v1/statefulsets", "db", |set| of_release(set, "web", "shop"));
+        before(world, "helm", "web")
+    };
+    let said = notes(&release(true));
+    assert!(said.contains("Lost with it") && said.contains("pv-1 (claim data-db-0)"), "{said}");
+    let said = notes(&release(false));
+    assert!(!said.contains("Lost with it"), "{said}");
 }
 
 #[test]

@@ -16,8 +16,8 @@ use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
 
-/// More claims are not looked up.
-const MOST_CLAIMS: usize = 20;
+/// More volumes are looked up in the list of all.
+const MOST_VOLUMES: usize = 50;
 /// More names are counted.
 const MOST_NAMES: usize = 5;
 
@@ -251,12 +251,20 @@ fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
 fn lost_claims(lister: &Lister, namespace: &str, is_meant: impl Fn(&Claim) -> bool, diagnosis: &mut Diagnosis) {
     let answer = lister.list::<Claim>(known::CLAIMS, within(namespace));
     let claims = diagnosis.silently(answer).unwrap_or_default();
-    let meant = claims.into_iter().filter(|claim| is_meant(claim));
+    let is_bound = |claim: &&Claim| !claim.spec.volume_name.is_empty() && is_meant(claim);
+    let meant: Vec<&Claim> = claims.into_iter().filter(is_bound).collect();
+    let adds = "whether its data is deleted with the claim";
+    if meant.len() > MOST_VOLUMES {
+        let all = lister.list::<PersistentVolume>(known::VOLUMES, Scope::All);
+        // Who may not list them is not refused each of them as well.
+        if diagnosis.optional(known::VOLUMES.plural, adds, all).is_none() {
+            return;
+        }
+    }
     let mut lost = Vec::new();
-    for claim in meant.filter(|claim| !claim.spec.volume_name.is_empty()).take(MOST_CLAIMS) {
+    for claim in meant {
         let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
-        let source = format!("PersistentVolume {}", claim.spec.volume_name);
-        let volume = diagnosis.optional(source, "whether its data is deleted with the claim", answer);
+        let volume = diagnosis.optional(format!("PersistentVolume {}", claim.spec.volume_name), adds, answer);
         if volume.is_some_and(deletes_its_disk) {
             lost.push(format!("{} (claim {})", claim.spec.volume_name, claim.metadata.name));
         }

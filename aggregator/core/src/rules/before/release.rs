@@ -66,21 +66,24 @@ pub fn explain(lister: &Lister, target: &ObjectRef, release: &Release) -> Diagno
         );
         return diagnosis;
     }
-    dependents(lister, namespace, uids, &others, &mut diagnosis);
-    let is_its = |claim: &Claim| release.takes(&claim.metadata);
+    let uids = dependents(lister, namespace, uids, &others, &mut diagnosis);
+    // Claims of a StatefulSet that name it as their owner among them
+    // (kubernetes: pkg/controller/statefulset/stateful_set_utils.go, `updateClaimOwnerRefForSetAndPod`).
+    let is_its = |claim: &Claim| release.takes(&claim.metadata) || goes_with(&claim.metadata, &uids);
     lost_claims(lister, namespace, is_its, &mut diagnosis);
     notes(target, release, &kept, &mut diagnosis);
     diagnosis
 }
 
-/// Pods are made by what Helm installs and are no objects of the release; the garbage collector deletes them.
+/// Pods are made by what Helm installs and are no objects of the release; the garbage collector deletes them. What of
+/// the namespace may be an owner and goes comes back.
 fn dependents<'a>(
     lister: &Lister<'a>,
     namespace: &str,
     mut uids: BTreeSet<&'a str>,
     others: &[&'a Object],
     diagnosis: &mut Diagnosis,
-) {
+) -> BTreeSet<&'a str> {
     for _ in 0..MOST_OWNERS {
         uids.extend(
             others
@@ -97,6 +100,7 @@ fn dependents<'a>(
             diagnosis.wait_for(ObjectRef::pod(namespace, &pod.metadata.name));
         }
     }
+    uids
 }
 
 fn uid(meta: &Meta) -> &str {
