@@ -288,6 +288,29 @@ fn of_many_claims_none_is_passed_over() {
     }
 }
 
+/// The server deletes all of them, wherever they are, before the CRD.
+#[test]
+fn a_crd_says_which_objects_go_with_it() {
+    let widget = |namespace: &str, number: i64| {
+        json!({"apiVersion": "example.com/v1", "kind": "Widget",
+               "metadata": {"name": format!("w{number}"), "namespace": namespace, "uid": format!("{namespace}{number}")}})
+    };
+    let world = shop().with_custom("example.com", "widgets", "Widget").with(json!([
+        {"kind": "Namespace", "metadata": {"name": "pay", "uid": "pay"}},
+        {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+         "metadata": {"name": "widgets.example.com"},
+         "spec": {"group": "example.com", "names": {"kind": "Widget", "plural": "widgets"}, "scope": "Namespaced",
+                  "versions": [{"name": "v1", "served": true}]}}
+    ]));
+    let world = (0..5).fold(world, |world, number| world.with(json!([widget("shop", number), widget("pay", number)])));
+    let looked = before(world, "crd", "widgets.example.com");
+    assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
+    let said = notes(&looked);
+    let words =
+        "Deleted with CustomResourceDefinition widgets.example.com: 10 Widgets in 2 namespaces (pay 5, shop 5).";
+    assert_eq!(said, words);
+}
+
 /// `db`, to which the pod and the claim of the shop belong.
 fn stateful(policy: serde_json::Value, is_claim_owned: bool) -> World {
     let owner =
@@ -466,4 +489,6 @@ fn a_crd_of_a_release_takes_its_objects_everywhere() {
         0,
         &["Release shop/web", "CustomResourceDefinition widgets", "Widget elsewhere/w", "Deployment shop/op"],
     );
+    let said = notes(&looked);
+    assert!(said.contains("widgets.example.com: 1 Widget in 1 namespace (elsewhere 1)."), "{said}");
 }

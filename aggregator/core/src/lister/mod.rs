@@ -216,6 +216,14 @@ impl<'a> Lister<'a> {
         self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
     }
 
+    /// Whether all objects of a kind are known by their metadata.
+    pub fn has_all(&self, resource: &Resource) -> bool {
+        let (resource, scope) = (resource.clone(), Scope::All);
+        let question = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Metadata };
+        self.rests_on(Rest::of(&question));
+        complete::<Object>(self.state, &question).is_some()
+    }
+
     /// The metadata of all objects of any kind that are being deleted.
     pub fn terminating_metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
         self.facts(Question::terminating_metadata(resource.clone(), scope)).and_then(of_kind)

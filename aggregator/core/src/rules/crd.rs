@@ -1,16 +1,21 @@
 //! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
 
+use std::collections::BTreeMap;
+
 use findings::{Placeholder, cause};
 
 use super::backend::{self, Backend};
 use super::ca_bundle;
-use super::words::{overdue, said, terminating};
+use super::words::{count, overdue, said, some, terminating};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
 
 /// What a CRD waits for while its instances go.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// More namespaces are counted.
+const MOST_NAMESPACES: usize = 5;
 
 /// The CRD that defines this kind.
 pub fn crd_of(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, kind: &str) -> Option<ObjectRef> {
@@ -117,17 +122,25 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     if let Some(version) = served {
         let resource = Resource::new(crd.spec.group.clone(), version.name.clone(), crd.spec.names.plural.clone());
         let answer = lister.metadata(&resource, Scope::All);
-        for object in diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default() {
-            if object.metadata.deletion_timestamp.is_some() {
-                held += 1;
-                diagnosis.wait_for(ObjectRef {
-                    kind: crd.spec.names.kind.clone().into(),
-                    resource: resource.clone(),
-                    namespace: object.metadata.namespace.clone(),
-                    name: object.metadata.name.clone(),
-                });
-            } else {
-                free += 1;
+        let all = diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default();
+        if lister.is_before() {
+            would_go(target, crd, &all, lister.has_all(&resource), diagnosis);
+        }
+        for object in all {
+            let meta = &object.metadata;
+            match meta.deletion_timestamp {
+                None => free += 1,
+                // It would be gone at once.
+                Some(_) if lister.is_before() && meta.finalizers.is_empty() => held += 1,
+                Some(_) => {
+                    held += 1;
+                    diagnosis.wait_for(ObjectRef {
+                        kind: crd.spec.names.kind.clone().into(),
+                        resource: resource.clone(),
+                        namespace: meta.namespace.clone(),
+                        name: meta.name.clone(),
+                    });
+                }
             }
         }
     }
@@ -143,4 +156,28 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
             .causes
             .push(RootCause::here(&cause::CRD_INSTANCES_REMAIN, target, words).name(Placeholder::Crd, &target.name));
     }
+}
+
+/// Says what would be deleted with it: every instance, in every namespace, without asking a webhook
+/// (kubernetes: apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go, `deleteInstances`).
+fn would_go(target: &ObjectRef, crd: &Crd, all: &[&Object], is_whole: bool, diagnosis: &mut Diagnosis) {
+    if all.is_empty() {
+        return;
+    }
+    let mut namespaces = BTreeMap::<&str, usize>::new();
+    for namespace in all.iter().filter_map(|object| object.metadata.namespace.as_deref()) {
+        *namespaces.entry(namespace).or_default() += 1;
+    }
+    let each: Vec<String> = namespaces.iter().map(|(namespace, number)| format!("{namespace} {number}")).collect();
+    let places = match each.len() {
+        0 => String::new(),
+        number => format!(" in {} ({})", count(number, "namespace"), some(&each, MOST_NAMESPACES)),
+    };
+    let CrdNames { kind, plural } = &crd.spec.names;
+    let objects = match all.len() {
+        number if number > 1 && *plural != format!("{}s", kind.to_lowercase()) => format!("{number} {plural}"),
+        number => count(number, kind),
+    };
+    let more = if is_whole { "" } else { "at least " };
+    diagnosis.note(format!("Deleted with {target}: {more}{objects}{places}."));
 }

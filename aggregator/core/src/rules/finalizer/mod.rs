@@ -39,7 +39,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut
     for finalizer in meta.each_finalizer() {
         one(lister, target, meta, finalizer, diagnosis);
     }
-    if meta.finalizers.is_empty() {
+    if meta.finalizers.is_empty() && !lister.is_before() {
         diagnosis.note(format!(
             "{target} has no finalizer left. The API server removes such an object at once, so it was seen on its way, \
              or its deletion is refused."
