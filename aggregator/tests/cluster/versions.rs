@@ -85,3 +85,48 @@ fn an_exact_rule_about_some_of_the_served_versions_leaves_an_update_probable() {
     assert_eq!(deletion("v1"), ["WebhookUnavailable"]);
     assert!(!deletion("v1beta1").contains(&"WebhookUnavailable"));
 }
+
+/// `status.storedVersions` names what was stored once. Whether anything is still stored so, a list in the version that
+/// is stored now tells: it fails where an object must be converted.
+#[test]
+fn a_crd_that_goes_needs_no_converter_for_objects_that_were_listed() {
+    let widgets = "/apis/example.com/v1/widgets";
+    let world = || {
+        let mut defined = crd(
+            json!({"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"namespace": "mon", "name": "conv"}}}}),
+            &["v1alpha1", "v1"],
+        );
+        defined["spec"]["versions"] =
+            json!([{"name": "v1alpha1", "served": true}, {"name": "v1", "served": true, "storage": true}]);
+        let world = healthy().with_custom("example.com", "widgets", "Widget");
+        defined["metadata"]["deletionTimestamp"] = world.ago(600).into();
+        defined["metadata"]["finalizers"] = json!(["customresourcecleanup.apiextensions.k8s.io"]);
+        world.with(defined).with(json!({"kind": "Namespace", "metadata": {"name": "a"}})).held(
+            "example.com/v1",
+            "Widget",
+            "a",
+            "w",
+            &["x.example.com/y"],
+        )
+    };
+    let run = |world: World| look(world, object("crd", "default", "widgets.example.com"));
+    let listed = run(world());
+    assert_eq!(listed.causes(), ["FinalizerControllerGone"], "{:#?}", listed.report);
+    assert!(listed.chain(0)[0].contains("Terminating for"), "{:?}", listed.chain(0));
+    assert_eq!(run(world().without(widgets, "w")).causes(), [""; 0]);
+    // What is asked for in another version fails all the same.
+    let failed = "conversion webhook for example.com/v1, Kind=Widget failed: Post \"https://conv.mon.svc:443/?timeout=30s\": \
+        service \"conv\" not found";
+    let looked = look(world().going("d1", content_failure(failed)), everything());
+    assert!(looked.causes().contains(&"ConversionWebhookUnavailable"), "{:#?}", looked.report);
+    let failed = "Internal error occurred: conversion webhook for example.com/v1alpha1, Kind=Widget failed: Post \
+        \"https://conv.mon.svc:443/?timeout=30s\": service \"conv\" not found";
+    for (status, words, confidence) in
+        [(500, failed, Confidence::Proven), (403, "widgets.example.com is forbidden", Confidence::Probable)]
+    {
+        let refused = run(world().refuse(widgets, status, words));
+        assert_eq!(refused.causes(), ["ConversionWebhookUnavailable"], "{status}: {:#?}", refused.report);
+        assert_eq!(refused.report.roots[0].finding.confidence, confidence, "{status}");
+        refused.assert_chain(0, &["CustomResourceDefinition widgets", "Service mon/conv: does not exist"]);
+    }
+}

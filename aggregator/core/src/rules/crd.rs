@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use findings::{Placeholder, cause};
+use findings::{Cause, FaultKind, Placeholder, cause};
 
 use super::backend::{self, Backend};
 use super::ca_bundle;
@@ -25,10 +25,15 @@ pub fn crd_of(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, kind: &st
     Some(ObjectRef::cluster_wide(known::CRDS, &found.metadata.name))
 }
 
+/// What is told of objects that cannot be converted.
+static NOT_CONVERTED: [&Cause; 3] =
+    [&cause::CONVERSION_WEBHOOK_UNAVAILABLE, &cause::CONVERSION_WEBHOOK_CA_EXPIRED, &cause::STORED_VERSION_NOT_SERVED];
+
 /// Whether the CRD tells why its objects cannot be converted.
 pub fn is_explained(lister: &Lister, crd: &ObjectRef) -> bool {
     let its = explain(lister, crd);
-    its.pending || its.is_explained()
+    let is_told = |found: &RootCause| NOT_CONVERTED.iter().any(|cause| cause.id == found.draft.cause.id);
+    its.pending || its.causes.iter().any(is_told) || its.waits_for.iter().any(|one| one.is(known::NODES))
 }
 
 /// Explains a CRD.
@@ -43,11 +48,12 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return diagnosis;
     };
     diagnosis.words = "is not being deleted".to_owned();
-    if crd.needs_converter() {
+    let is_going = crd.metadata.deletion_timestamp.is_some();
+    if crd.needs_converter() && !is_going {
         conversion(lister, target, crd, &mut diagnosis);
     }
     stored_versions(target, crd, &mut diagnosis);
-    if crd.metadata.deletion_timestamp.is_some() {
+    if is_going {
         deletion(lister, target, crd, &mut diagnosis);
     }
     diagnosis
@@ -56,7 +62,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
     certificate(lister, target, crd, diagnosis);
     let Some(service) = crd.converter() else { return };
-    diagnosis.words = format!("converts by webhook, Service {service}");
+    if !diagnosis.terminating {
+        diagnosis.words = format!("converts by webhook, Service {service}");
+    }
     let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
     let base = || {
         RootCause::below(&cause::CONVERSION_WEBHOOK_UNAVAILABLE, target)
@@ -115,6 +123,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
         return;
     }
     let before = diagnosis.unknown.len();
+    let mut listed = Listed::NotTold;
     // In the version that is stored now, most of them are not converted.
     let served = crd.spec.versions.iter().filter(|version| version.served).min_by_key(|version| !version.storage);
     let mut held = 0;
@@ -122,6 +131,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     if let Some(version) = served {
         let resource = Resource::new(crd.spec.group.clone(), version.name.clone(), crd.spec.names.plural.clone());
         let answer = lister.metadata(&resource, Scope::All);
+        listed = Listed::of(&answer, version.storage, lister.has_all(&resource));
         let all = diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default();
         if lister.is_before() {
             would_go(target, crd, &all, lister.has_all(&resource), diagnosis);
@@ -144,6 +154,9 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
             }
         }
     }
+    if crd.needs_converter() {
+        conversion_of_listed(lister, target, crd, listed, diagnosis);
+    }
     let says = condition(&crd.status.conditions, "Terminating");
     let blind = diagnosis.unknown.len() > before;
     if held == 0 && diagnosis.causes.is_empty() && !diagnosis.pending && (free > 0 || blind) {
@@ -155,6 +168,45 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
         diagnosis
             .causes
             .push(RootCause::here(&cause::CRD_INSTANCES_REMAIN, target, words).name(Placeholder::Crd, &target.name));
+    }
+}
+
+/// What a list of the instances tells of their conversion.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listed {
+    /// It may be that none of them has to be converted.
+    NotTold,
+    /// There is none, or all are listed in the version that is stored now: one that is stored in another would have been
+    /// converted, or the list would have failed
+    /// (kubernetes: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go, `Convert`).
+    Whole,
+    /// It failed.
+    Failed,
+}
+
+impl Listed {
+    fn of(answer: &Answer<Vec<&Object>>, is_stored: bool, is_whole: bool) -> Self {
+        match answer {
+            Answer::Seen(all) if is_whole && (is_stored || all.is_empty()) => Listed::Whole,
+            Answer::Failed(fault) if fault.kind != FaultKind::Denied => Listed::Failed,
+            _ => Listed::NotTold,
+        }
+    }
+}
+
+/// Why the instances of a CRD that is being deleted cannot be converted. `status.storedVersions` names every version that
+/// was ever stored: that one of them has to be converted is known once it has failed.
+fn conversion_of_listed(lister: &Lister, target: &ObjectRef, crd: &Crd, listed: Listed, diagnosis: &mut Diagnosis) {
+    if listed == Listed::Whole || diagnosis.pending {
+        return;
+    }
+    let first = diagnosis.causes.len();
+    conversion(lister, target, crd, diagnosis);
+    if listed == Listed::NotTold {
+        for found in diagnosis.causes.iter_mut().skip(first) {
+            *found =
+                found.clone().probable("whether an object is still stored in another version than the present one");
+        }
     }
 }
 

@@ -11,8 +11,9 @@ causes! {
         .meaning("The objects are stored in one version and asked for in another, and the webhook that converts cannot \
             be called. They can be neither listed nor deleted. The namespace's conditions then say that all content \
             was removed, which is wrong.")
-        .proof("The CRD converts by webhook, has more than one version (for its own deletion: objects are stored in \
-            another than the one they are stored in now), and the Service does not exist or has no ready endpoint; or \
+        .proof("The CRD converts by webhook, has more than one version (for its own deletion: objects were stored in \
+            another than the one they are stored in now, and listing them in that one fails; where they may not be listed \
+            it is probable), and the Service does not exist or has no ready endpoint; or \
             the namespace's condition says: conversion webhook … failed.")
         .safe(&[
             step("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed()
