@@ -1,6 +1,6 @@
 //! Where the host's root directory is found.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::{observation::HostPath, sys};
 
@@ -40,13 +40,22 @@ impl HostRoot {
     pub fn without_links(&self, path: HostPath) -> HostPath {
         let mut path = path;
         for _ in 0..MAX_LINKS {
-            let Some((link, target)) = self.first_link(&path) else { return path };
+            let Some((link, target)) = self.first_link(&path) else { return without_dots(&path) };
             let rest = path.as_path().strip_prefix(link.as_path()).unwrap_or(Path::new("")).to_owned();
             let parent = link.as_path().parent().unwrap_or(Path::new("/"));
             let real = parent.join(target.as_path());
             path = HostPath::from(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
         }
         path
+    }
+
+    /// Whether surely nothing is there: not where a link remains that would be followed below the agent's own root, and
+    /// not where the root itself has gone with its process.
+    pub fn is_missing(&self, path: &HostPath) -> bool {
+        let real = self.without_links(path.clone());
+        self.first_link(&real).is_none()
+            && sys::file_facts(&self.at(&real)).is_err_and(|error| sys::is_gone(&error))
+            && sys::file_facts(&self.at(&HostPath::from("/"))).is_ok()
     }
 
     /// The first component of `path` that is a link, and where it points.
@@ -58,6 +67,18 @@ impl HostRoot {
             Some((part, HostPath::new(target)))
         })
     }
+}
+
+/// Of a path without links: on many hosts `/var/run` leads to `../run`.
+fn without_dots(path: &HostPath) -> HostPath {
+    let mut real = PathBuf::new();
+    for part in path.as_path().components() {
+        match part {
+            Component::ParentDir => _ = real.pop(),
+            part => real.push(part),
+        }
+    }
+    HostPath::from(real)
 }
 
 #[cfg(test)]
@@ -81,6 +102,20 @@ mod tests {
         std::os::unix::fs::symlink("b", dir.path().join("a")).unwrap();
         std::os::unix::fs::symlink("a", dir.path().join("b")).unwrap();
         let base = HostPath::from(std::fs::canonicalize(dir.path()).unwrap());
-        HostRoot::default().without_links(base.join("a"));
+        let circle = base.join("a");
+        HostRoot::default().without_links(circle.clone());
+        assert!(!HostRoot::default().is_missing(&circle), "where it leads is not known");
+    }
+
+    #[test]
+    fn nothing_is_missing_below_a_root_that_has_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("run")).unwrap();
+        std::os::unix::fs::symlink("/run", dir.path().join("var")).unwrap();
+        let socket = HostPath::from("/var/s.sock");
+        assert!(HostRoot::new(dir.path()).is_missing(&socket));
+        std::fs::write(dir.path().join("run/s.sock"), "").unwrap();
+        assert!(!HostRoot::new(dir.path()).is_missing(&socket));
+        assert!(!HostRoot::new("/proc/0/root").is_missing(&socket));
     }
 }

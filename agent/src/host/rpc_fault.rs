@@ -8,10 +8,13 @@ use crate::observation::Reason;
 /// A socket that is not there is one at which nobody listens.
 pub(super) fn reason(error: &RpcError) -> Reason {
     let kind = match error {
-        RpcError::Unreachable { errno, .. } => match errno.map(FaultKind::of_errno) {
-            Some(FaultKind::Gone) => FaultKind::Refused,
-            kind => kind.unwrap_or_default(),
-        },
+        RpcError::Unreachable { errno, .. } => {
+            let kind = match errno.map(FaultKind::of_errno) {
+                Some(FaultKind::Gone) => FaultKind::Refused,
+                kind => kind.unwrap_or_default(),
+            };
+            return Reason { errno: *errno, ..Reason::new(kind, error) };
+        }
         RpcError::TimedOut(_) => FaultKind::TimedOut,
         RpcError::NotFound => FaultKind::Gone,
         RpcError::Unimplemented | RpcError::Failed(_) => FaultKind::Failed,

@@ -50,12 +50,12 @@ pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, hos
 /// The runtime's socket.
 pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRoot) -> Seen<HostPath> {
     if let Some(told) = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket()) {
-        return Seen::Seen(told);
+        return Seen::Seen(host.without_links(told));
     }
     // Some distributions bring a runtime of their own, whatever else is installed beside it.
     let own = settings.distribution.runtime;
     let mut refused = Seen::Missing;
-    for socket in own.into_iter().chain(&RUNTIMES).map(|runtime| HostPath::from(runtime.socket)) {
+    for socket in own.into_iter().chain(&RUNTIMES).map(|runtime| host.without_links(runtime.socket.into())) {
         match sys::file_facts(&host.at(&socket)) {
             Ok(_) => return Seen::Seen(socket),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -69,10 +69,31 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
 
 /// Whether the socket that is asked is the one the kubelet uses: only then does its silence mean
 /// that the kubelet waits.
-pub fn is_kubelets(options: &Options, settings: &kubelet::Settings) -> bool {
-    let told = options.cri_socket.clone().map(HostPath::from);
+pub fn is_kubelets(options: &Options, settings: &kubelet::Settings, host: &HostRoot) -> bool {
+    let real = |path: HostPath| host.without_links(path);
+    let told = options.cri_socket.clone().map(HostPath::from).map(real);
     let own = settings.distribution.runtime.map(|runtime| HostPath::from(runtime.socket));
-    told.is_none() || settings.runtime_socket().or(own) == told
+    told.is_none() || settings.runtime_socket().or(own).map(real) == told
+}
+
+/// That nobody listens on a socket that is not there is so only where the kubelet, too, finds none.
+pub fn refused_to_kubelet(
+    runtime: Seen<RuntimeFacts>,
+    socket: &HostPath,
+    of_kubelet: &HostRoot,
+) -> Seen<RuntimeFacts> {
+    match runtime {
+        Seen::Failed(fault) if fault.kind == FaultKind::Refused && is_of_nothing(&fault) => {
+            let missing = of_kubelet.is_missing(socket);
+            let kind = if missing { FaultKind::Refused } else { FaultKind::Gone };
+            Seen::Failed(Fault { kind, ..fault })
+        }
+        other => other,
+    }
+}
+
+fn is_of_nothing(fault: &Fault) -> bool {
+    fault.errno.map(FaultKind::of_errno) == Some(FaultKind::Gone)
 }
 
 /// An answer about another machine is worse than none: every pod here would seem forgotten. The
@@ -94,7 +115,56 @@ pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::sample;
+    use crate::{host::Sockets, host::runtime::Runtime, observation::sample};
+
+    /// `/var/run` as on Debian: below another root an absolute link leads into the reader's own.
+    fn node_with(socket: &str) -> (tempfile::TempDir, HostRoot, kubelet::Settings) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("var")).unwrap();
+        std::fs::create_dir_all(dir.path().join("run/wt-test")).unwrap();
+        std::os::unix::fs::symlink("/run", dir.path().join("var/run")).unwrap();
+        let mut settings = kubelet::Settings::default();
+        settings.config.container_runtime_endpoint = Some(format!("unix://{socket}"));
+        let host = HostRoot::new(dir.path());
+        (dir, host, settings)
+    }
+
+    #[tokio::test]
+    async fn a_socket_told_below_a_link_is_the_kubelets_own() {
+        let (dir, host, settings) = node_with("/var/run/wt-test/c.sock");
+        let real = HostPath::from("/run/wt-test/c.sock");
+        let facts = async |socket: &HostPath| {
+            let facts = Runtime::new(&Sockets::Own, &host.at(socket)).unwrap().facts(None).await;
+            refused_to_kubelet(facts, socket, &host).fault().map(|fault| fault.kind)
+        };
+        let found = cri_socket(&Options::default(), &settings, &host);
+        assert_eq!(found, Seen::Seen(real.clone()));
+        assert_eq!(facts(&real).await, Some(FaultKind::Refused), "it is not there");
+        let listener = std::os::unix::net::UnixListener::bind(dir.path().join("run/wt-test/c.sock")).unwrap();
+        assert_eq!(facts(&real).await, Some(FaultKind::TimedOut), "it was reached");
+        drop(listener);
+        assert_eq!(facts(&real).await, Some(FaultKind::Refused), "nobody listens on it");
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_the_kubelet_finds_is_not_missing() {
+        let (dir, host, _) = node_with("/var/run/wt-test/c.sock");
+        let socket = HostPath::from("/var/run/wt-test/c.sock");
+        let facts = Runtime::new(&Sockets::Own, &host.at(&socket)).unwrap().facts(None).await;
+        assert_eq!(facts.fault().map(|fault| fault.kind), Some(FaultKind::Refused));
+        let _listener = std::os::unix::net::UnixListener::bind(dir.path().join("run/wt-test/c.sock")).unwrap();
+        let confirmed = refused_to_kubelet(facts, &socket, &host);
+        assert_eq!(confirmed.fault().map(|fault| fault.kind), Some(FaultKind::Gone));
+    }
+
+    #[test]
+    fn one_socket_with_two_names_is_the_kubelets() {
+        let (_dir, host, settings) = node_with("/var/run/wt-test/c.sock");
+        let told = |path: &str| Options { cri_socket: Some(path.into()), ..Options::default() };
+        assert!(is_kubelets(&told("/run/wt-test/c.sock"), &settings, &host));
+        assert!(is_kubelets(&told("/var/run/wt-test/c.sock"), &settings, &host));
+        assert!(!is_kubelets(&told("/run/wt-test/other.sock"), &settings, &host));
+    }
 
     #[test]
     fn the_pods_of_another_machine_are_not_believed() {

@@ -114,7 +114,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),
             kubelet,
             false_kubelets: search.refused,
-            cri_socket_is_kubelets: locations::is_kubelets(options, &scan.settings),
+            cri_socket_is_kubelets: locations::is_kubelets(options, &scan.settings, &scan.host),
             cri_socket,
             runtime_process: Seen::NotAsked,
             dra_pods: Seen::NotAsked,
@@ -175,7 +175,11 @@ impl<'a> Scan<'a> {
     async fn runtime(&mut self, socket: &Seen<HostPath>, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
         let Some(socket) = socket.get() else { return Seen::Missing };
         match Runtime::new(&self.options.sockets, &self.host.at(socket)) {
-            Ok(runtime) => self.runtime.insert(runtime).facts(only).await,
+            Ok(runtime) => {
+                let facts = self.runtime.insert(runtime).facts(only).await;
+                let of_kubelet = self.kubelet.as_ref().map(|kubelet| HostRoot::new(format!("/proc/{}/root", kubelet.pid)));
+                locations::refused_to_kubelet(facts, socket, of_kubelet.as_ref().unwrap_or(&self.host))
+            }
             Err(fault) => Seen::Failed(fault),
         }
     }
