@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{waits, words};
+use super::{waiting::on_host, waits, words};
 use crate::{
     observation::{Mount, Process, Question, Thread},
     view::PodView,
@@ -26,8 +26,7 @@ pub fn not_responding(
     let found = match mounts {
         [mount] => found
             .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
-            .name_if(Placeholder::Mount, mount.mount_point.as_str())
-            .name_if(Placeholder::Path, mount.mount_point.as_str())
+            .name_if(Placeholder::Mount, on_host(view, mount).and_then(|there| there.mount_point.as_str()))
             .root(mount.source.show()),
         several => {
             let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
@@ -96,7 +95,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, INIT, block, causes, container_table, mount, process, verdict},
+            sample::{self, INIT, UID, block, causes, container_table, mount, process, table, verdict},
             *,
         },
     };
@@ -106,10 +105,26 @@ mod tests {
         let mut seen = sample::running();
         block(&mut seen, INIT, "rpc_wait_bit_killable");
         container_table(&mut seen, vec![mount(9, "0:55", "/data", "nfs4")]);
+        let volume = format!("/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~nfs/pv-1");
+        table(&mut seen).push(mount(50, "0:55", &volume, "nfs4"));
         assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
         assert_eq!(verdict(&seen), Verdict::Stuck);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert!(finding.chain.last().unwrap().state.contains("server:/export"), "{finding:?}");
+    }
+
+    /// The container's path is nothing on the host, or something else.
+    #[test]
+    fn only_what_the_kubelet_has_mounted_is_unmounted() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "rpc_wait_bit_killable");
+        container_table(&mut seen, vec![mount(9, "0:55", "/data", "nfs4")]);
+        let steps =
+            |seen: &Observation| serde_json::to_string(&judge(seen).pods[0].findings[0].remedy.steps).unwrap();
+        assert!(!steps(&seen).contains("umount"), "{}", steps(&seen));
+        let there = format!("/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~nfs/x");
+        table(&mut seen).push(mount(50, "0:55", &there, "nfs4"));
+        assert!(steps(&seen).contains(&format!("umount -f '{there}'")), "{}", steps(&seen));
     }
 
     #[test]

@@ -50,8 +50,10 @@ pub enum Sure {
 
 /// Where the kubelet has all of this file system mounted: the place people know, where it can be unmounted.
 pub fn on_host<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
+    let mounts = view.kubelet_mounts();
+    let itself = mounts.iter().find(|other| std::ptr::eq(*other, mount));
     let same = |other: &&Mount| other.dev == mount.dev && other.root.as_bytes() == b"/";
-    view.kubelet_mounts().iter().find(same)
+    itself.or_else(|| mounts.iter().find(same))
 }
 
 /// A path to this file system, through the task itself where the kubelet has none.
