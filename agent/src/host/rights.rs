@@ -16,7 +16,10 @@ const SYS_ADMIN: u32 = 21;
 
 /// Our rights. The kubelet is the process on which the right to look is tried: a security module may
 /// refuse what the capability grants.
-pub fn rights(kubelet: Option<u32>) -> Seen<Rights> {
+///
+/// Where the node is itself a container (kind, k3d, LXC), no pid namespace that its pods can have shows kernel threads;
+/// one that shows its kubelet, which is `believed`, shows the processes of that node.
+pub fn rights(kubelet: Option<u32>, believed: bool) -> Seen<Rights> {
     let own = ProcDir::open(std::process::id()).and_then(|dir| dir.read("status", LINES));
     super::seen(own.map(|bytes| {
         let capabilities = parse::status(&bytes).capabilities;
@@ -26,7 +29,7 @@ pub fn rights(kubelet: Option<u32>) -> Seen<Rights> {
             sys_ptrace: has(SYS_PTRACE),
             dac_read_search: has(DAC_READ_SEARCH) || has(DAC_OVERRIDE),
             sys_admin: has(SYS_ADMIN),
-            host_pids: super::kubelet::sees_the_host(),
+            host_pids: believed || super::kubelet::sees_the_host(),
             sees_kubelet: kubelet.and_then(sees_into),
         }
     }))
@@ -49,10 +52,17 @@ mod tests {
     #[test]
     fn agrees_with_the_kernel() {
         let own = linux::capabilities(None).unwrap().effective;
-        let told = rights(Some(std::process::id())).get().copied().unwrap();
+        let told = rights(Some(std::process::id()), true).get().copied().unwrap();
         assert_eq!(told.sys_ptrace, own.contains(linux::CapabilitySet::SYS_PTRACE));
         assert_eq!(told.sys_admin, own.contains(linux::CapabilitySet::SYS_ADMIN));
         assert_eq!(told.sees_kubelet, Some(true), "everybody may look into himself");
+    }
+
+    #[test]
+    fn a_node_that_is_a_container_is_known_by_its_kubelet() {
+        let host_pids = |believed| rights(Some(std::process::id()), believed).get().map(|rights| rights.host_pids);
+        assert_eq!(host_pids(true), Some(true));
+        assert_eq!(host_pids(false), Some(crate::host::kubelet::sees_the_host()), "of one that is not believed");
     }
 
     #[test]

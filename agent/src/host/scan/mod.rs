@@ -60,7 +60,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     let cgroup_mounts = cgroups::hierarchies(first.bytes());
     let search = kubelet::find(&cgroup_mounts, &own, prober, options.kubelet);
     let (running, pid) = (search.kubelet.get(), search.pid());
-    let rights = rights::rights(pid);
+    let rights = rights::rights(pid, running.is_some());
     let host = locations::host(options, pid);
     let settings = running.map(|found| kubelet::settings(found, &host, prober, &mut faults)).unwrap_or_default();
     let kubelet_root = locations::kubelet_root(options, running.map(|_| &settings), &host);
