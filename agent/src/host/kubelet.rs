@@ -4,10 +4,7 @@ mod listener;
 mod outside_pods;
 mod verification;
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::PathBuf};
 
 pub use listener::{KubeletListener, listener};
 
@@ -257,20 +254,25 @@ pub fn settings(found: &KubeletProcess, host: &HostRoot, prober: &Prober, faults
         }
         Seen::Missing | Seen::NotAsked => KubeletFlags::default(),
     };
-    let at = |path: &str| host.at(&HostPath::from(path));
-    let file = flags.config.as_deref().map(at).into_iter();
-    let drop_ins = flags.config_dir.as_deref().map(|dir| drop_ins(&at(dir), faults)).unwrap_or_default();
-    let files: Vec<PathBuf> = file.chain(drop_ins).collect();
-    let config =
-        files.iter().map(|path| read_config(path, faults)).fold(KubeletConfig::default(), KubeletConfig::overridden_by);
+    let config = config(&flags, host, faults);
     let distribution = Distribution::of(Some(&found.comm), found.unit.as_deref(), None);
     Settings { distribution, flags, config }
 }
 
+/// `--config`, overridden by the files of `--config-dir`.
+fn config(flags: &KubeletFlags, host: &HostRoot, faults: &mut Vec<Fault>) -> KubeletConfig {
+    let file = flags.config.as_deref().map(HostPath::from).into_iter();
+    let drop_ins = flags.config_dir.as_deref().map(|dir| drop_ins(host, dir.into(), faults)).unwrap_or_default();
+    let files: Vec<HostPath> = file.chain(drop_ins).collect();
+    let configs = files.into_iter().map(|path| read_config(host, path, faults));
+    configs.fold(KubeletConfig::default(), KubeletConfig::overridden_by)
+}
+
 /// The files of `--config-dir` that the kubelet reads, in its order: those that end with `.conf`, by name.
-fn drop_ins(dir: &Path, faults: &mut Vec<Fault>) -> Vec<PathBuf> {
-    let entries = sys::list_capped(dir, MAX_DROP_INS).unwrap_or_else(|error| {
-        faults.push(Fault::new(format!("kubelet configuration {}", dir.display()), error));
+fn drop_ins(host: &HostRoot, dir: HostPath, faults: &mut Vec<Fault>) -> Vec<HostPath> {
+    let dir = host.without_links(dir);
+    let entries = sys::list_capped(&host.at(&dir), MAX_DROP_INS).unwrap_or_else(|error| {
+        faults.push(Fault::new(format!("kubelet configuration {}", dir.show()), error));
         Vec::new()
     });
     let names = entries.into_iter().map(|entry| PathBuf::from(entry.name));
@@ -279,12 +281,15 @@ fn drop_ins(dir: &Path, faults: &mut Vec<Fault>) -> Vec<PathBuf> {
     files.into_iter().map(|name| dir.join(name)).collect()
 }
 
-fn read_config(path: &Path, faults: &mut Vec<Fault>) -> KubeletConfig {
-    let parsed = sys::read_text(path, MAX_CONFIG)
+fn read_config(host: &HostRoot, path: HostPath, faults: &mut Vec<Fault>) -> KubeletConfig {
+    let real = host.without_links(path.clone());
+    // Whoever made a link chose where it leads: a file that is root's alone is no trap.
+    let read = if real == path { sys::read_text } else { sys::read_text_of_root };
+    let parsed = read(&host.at(&real), MAX_CONFIG)
         .map_err(Reason::from)
         .and_then(|text| parse::kubelet_config(&text).map_err(|why| Reason::new(FaultKind::Malformed, why)));
     parsed.unwrap_or_else(|reason| {
-        faults.push(Fault::new(format!("kubelet configuration {}", path.display()), reason));
+        faults.push(Fault::new(format!("kubelet configuration {}", path.show()), reason));
         KubeletConfig::default()
     })
 }
@@ -388,13 +393,41 @@ mod tests {
         write("20-second.conf", "cgroupRoot: /b\n");
         write("30-no.yaml", "cgroupRoot: /c\n");
         let mut faults = Vec::new();
-        let files = drop_ins(dir.path(), &mut faults);
-        let configs = files.iter().map(|path| read_config(path, &mut faults));
-        let merged = configs.fold(KubeletConfig::default(), KubeletConfig::overridden_by);
+        let host = HostRoot::default();
+        let of_dir = |dir: &std::path::Path| KubeletFlags {
+            config_dir: dir.to_str().map(str::to_owned),
+            ..KubeletFlags::default()
+        };
+        let merged = config(&of_dir(dir.path()), &host, &mut faults);
         assert_eq!((merged.cgroup_driver.as_deref(), merged.cgroup_root.as_deref()), (Some("cgroupfs"), Some("/b")));
         assert!(faults.is_empty(), "{faults:?}");
-        assert!(drop_ins(&dir.path().join("none"), &mut faults).is_empty());
+        assert_eq!(config(&of_dir(&dir.path().join("none")), &host, &mut faults), KubeletConfig::default());
         assert_eq!(faults.len(), 1);
+    }
+
+    /// Below another root an absolute link leads into the reader's own files.
+    #[test]
+    fn a_linked_directory_has_its_configuration() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("data/kubelet");
+        std::fs::create_dir_all(real.join("conf.d")).unwrap();
+        std::fs::create_dir_all(dir.path().join("var/lib")).unwrap();
+        std::os::unix::fs::symlink("/data/kubelet", dir.path().join("var/lib/kubelet")).unwrap();
+        std::fs::write(real.join("config.yaml"), "cgroupRoot: /a\ncgroupDriver: cgroupfs\n").unwrap();
+        std::fs::write(real.join("conf.d/10.conf"), "cgroupRoot: /b\n").unwrap();
+        let flags = KubeletFlags {
+            config: Some("/var/lib/kubelet/config.yaml".to_owned()),
+            config_dir: Some("/var/lib/kubelet/conf.d".to_owned()),
+            ..KubeletFlags::default()
+        };
+        let mut faults = Vec::new();
+        let read = config(&flags, &HostRoot::new(dir.path()), &mut faults);
+        assert!(faults.is_empty(), "{faults:?}");
+        assert_eq!((read.cgroup_driver.as_deref(), read.cgroup_root.as_deref()), (Some("cgroupfs"), Some("/b")));
+        // A link of somebody else to a file of his own.
+        std::os::unix::fs::chown(real.join("config.yaml"), Some(65534), None).unwrap();
+        config(&flags, &HostRoot::new(dir.path()), &mut faults);
+        assert!(faults.len() == 1 && faults[0].says.contains("does not belong to root"), "{faults:?}");
     }
 
     #[test]

@@ -119,8 +119,7 @@ mod tests {
         let mut seen = sample::running();
         block(&mut seen, INIT, "rpc_wait_bit_killable");
         container_table(&mut seen, vec![mount(9, "0:55", "/data", "nfs4")]);
-        let steps =
-            |seen: &Observation| serde_json::to_string(&judge(seen).pods[0].findings[0].remedy.steps).unwrap();
+        let steps = |seen: &Observation| serde_json::to_string(&judge(seen).pods[0].findings[0].remedy.steps).unwrap();
         assert!(!steps(&seen).contains("umount"), "{}", steps(&seen));
         let there = format!("/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~nfs/x");
         table(&mut seen).push(mount(50, "0:55", &there, "nfs4"));

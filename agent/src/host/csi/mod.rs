@@ -28,16 +28,35 @@ const ENTRIES_CAP: usize = 1000;
 /// The most folders that are looked into.
 const FOLDERS_CAP: usize = 64;
 
+/// The kubelet's directory: as a driver may call it, and without links.
+#[derive(Clone, Copy)]
+pub struct Root<'a> {
+    /// As the kubelet was told of it.
+    pub told: &'a HostPath,
+    /// Where that is.
+    pub real: &'a HostPath,
+}
+
+impl Root<'_> {
+    /// Only the links on the way to the kubelet's directory, which are root's, are followed.
+    fn real(self, endpoint: &HostPath) -> HostPath {
+        match endpoint.as_path().strip_prefix(self.told.as_path()) {
+            Ok(below) => self.real.join(below),
+            Err(_) => endpoint.clone(),
+        }
+    }
+}
+
 /// Asks every registration socket below `<root-dir>/plugins_registry` who it is, some at a time, and
 /// tries whether anybody listens on the socket it names. Each may take `deadline`, all together twice as long.
 pub async fn drivers(
     host: &HostRoot,
     sockets: &Sockets,
-    kubelet_root: &HostPath,
+    root: Root<'_>,
     table: &MountTable,
     deadline: Duration,
 ) -> Seen<Vec<CsiDriver>> {
-    let registry = kubelet_root.join("plugins_registry");
+    let registry = root.real.join("plugins_registry");
     let tree = match Tree::open(host, &registry, &table.mounts) {
         Seen::Seen(tree) => tree,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
@@ -62,10 +81,11 @@ pub async fn drivers(
         };
         let info = match said.unwrap_or_else(late) {
             Seen::Seen((name, endpoint)) => {
-                let listens = listens(host, sockets, &table.mounts, &endpoint).await;
+                let at = root.real(&endpoint);
+                let listens = listens(host, sockets, &table.mounts, &at).await;
                 let since_ms = match made_ms(host, &table.mounts, &socket) {
                     Seen::Seen(registered) if listens != Seen::Missing => {
-                        made_ms(host, &table.mounts, &endpoint).map(|made| made.max(registered))
+                        made_ms(host, &table.mounts, &at).map(|made| made.max(registered))
                     }
                     registered => registered,
                 };

@@ -29,6 +29,10 @@ fn root() -> (tempfile::TempDir, HostPath) {
     (dir, root)
 }
 
+fn own(root: &HostPath) -> Root<'_> {
+    Root { told: root, real: root }
+}
+
 #[test]
 fn finds_what_is_staged_and_who_uses_it() {
     let (_dir, root) = root();
@@ -158,7 +162,7 @@ async fn asks_all_registration_sockets_at_once() {
     fs::write(registry.join("readme").as_path(), "").unwrap();
 
     let began = std::time::Instant::now();
-    let seen = drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
+    let seen = drivers(&HostRoot::default(), &Sockets::Own, own(&root), &table(&root), DEADLINE).await;
     assert!(began.elapsed() < DEADLINE * 3, "{:?}", began.elapsed());
     let seen = seen.get().cloned().unwrap();
     let at = |name: &str| seen.iter().find(|driver| driver.socket == registry.join(name)).cloned().unwrap().info;
@@ -183,7 +187,7 @@ async fn a_driver_is_found_where_the_kubelet_finds_it() {
     for (at, name) in [("reg", "a.example.com"), ("vendor/driver/c.sock", "c.example.com"), (".hidden.sock", "h")] {
         serve(&registry.join(at), info("CSIPlugin", name, &root.join("csi.sock")));
     }
-    let seen = drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
+    let seen = drivers(&HostRoot::default(), &Sockets::Own, own(&root), &table(&root), DEADLINE).await;
     let names: Vec<String> = seen.get().unwrap().iter().map(|driver| driver.info.get().unwrap().name.clone()).collect();
     assert_eq!(names, ["a.example.com", "c.example.com"]);
 }
@@ -197,7 +201,7 @@ async fn what_is_not_looked_at_is_no_absence() {
     for socket in 0..=SOCKETS_CAP {
         drop(UnixListener::bind(registry.join(format!("{socket:03}.sock")).as_path()).unwrap());
     }
-    let seen = drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
+    let seen = drivers(&HostRoot::default(), &Sockets::Own, own(&root), &table(&root), DEADLINE).await;
     let seen = seen.get().unwrap();
     assert_eq!(seen.len(), SOCKETS_CAP + 1);
     assert_eq!(seen[SOCKETS_CAP].info.fault().unwrap().kind, FaultKind::NotAsked);
@@ -209,7 +213,7 @@ async fn an_answer_has_a_bound() {
     let registry = root.join("plugins_registry");
     fs::create_dir_all(registry.as_path()).unwrap();
     serve(&registry.join("a.sock"), info("CSIPlugin", &"a".repeat(200 << 10), &root.join("csi.sock")));
-    let seen = drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await;
+    let seen = drivers(&HostRoot::default(), &Sockets::Own, own(&root), &table(&root), DEADLINE).await;
     assert!(seen.get().unwrap()[0].info.fault().is_some(), "{seen:?}");
 }
 
@@ -219,7 +223,7 @@ async fn keeps_off_endpoints_on_file_systems_that_need_a_server() {
     let mut table = table(&root);
     table.mounts[1].fs_type = "nfs4".to_owned();
     fs::create_dir(root.join("plugins_registry").as_path()).unwrap();
-    assert!(drivers(&HostRoot::default(), &Sockets::Own, &root, &table, DEADLINE).await.fault().is_some());
+    assert!(drivers(&HostRoot::default(), &Sockets::Own, own(&root), &table, DEADLINE).await.fault().is_some());
     let nowhere = listens(&HostRoot::default(), &Sockets::Own, &table.mounts, &root.join("csi.sock")).await;
     assert!(nowhere.fault().unwrap().says.contains("nfs4"));
     assert!(listens(&HostRoot::default(), &Sockets::Own, &table.mounts, &"relative".into()).await.fault().is_some());
@@ -246,8 +250,29 @@ async fn an_endpoint_is_reached_by_no_link_and_no_way_up() {
     }
 }
 
+/// `/var/lib/kubelet` leads to `/data/kubelet`, and a driver knows it by the first name.
+#[tokio::test]
+async fn an_endpoint_in_a_linked_directory_of_the_kubelet() {
+    let (dir, base) = root();
+    let (told, real) = (HostPath::from("/var/lib/kubelet"), HostPath::from("/data/kubelet"));
+    let at = |below: &str| base.join("data/kubelet").join(below);
+    fs::create_dir_all(at("plugins_registry").as_path()).unwrap();
+    fs::create_dir_all(at("plugins/d").as_path()).unwrap();
+    fs::create_dir_all(base.join("var/lib").as_path()).unwrap();
+    std::os::unix::fs::symlink("/data/kubelet", base.join("var/lib/kubelet").as_path()).unwrap();
+    let _driver = UnixListener::bind(at("plugins/d/csi.sock").as_path()).unwrap();
+    serve(&at("plugins_registry/a.sock"), info("CSIPlugin", "a", &told.join("plugins/d/csi.sock")));
+    serve(&at("plugins_registry/b.sock"), info("CSIPlugin", "b", &told.join("plugins/gone/csi.sock")));
+    let of = Root { told: &told, real: &real };
+    let seen = drivers(&HostRoot::new(dir.path()), &Sockets::Own, of, &table(&real), DEADLINE).await;
+    let seen: Vec<CsiDriverInfo> =
+        seen.get().unwrap().iter().map(|driver| driver.info.get().unwrap().clone()).collect();
+    assert_eq!((&seen[0].listens, &seen[1].listens), (&Seen::Seen(true), &Seen::Missing));
+    assert!(seen.iter().all(|driver| driver.since_ms.get().is_some()), "{seen:?}");
+}
+
 #[tokio::test]
 async fn a_node_without_a_registry_is_missing() {
     let (_dir, root) = root();
-    assert_eq!(drivers(&HostRoot::default(), &Sockets::Own, &root, &table(&root), DEADLINE).await, Seen::Missing);
+    assert_eq!(drivers(&HostRoot::default(), &Sockets::Own, own(&root), &table(&root), DEADLINE).await, Seen::Missing);
 }

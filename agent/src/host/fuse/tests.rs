@@ -162,7 +162,13 @@ fn no_link_leads_a_thread_to_a_server_that_is_silent() {
         volumes::read_into(&mut dirs[0], &host, &root, &table, 36);
         let staged = (csi::staging(&host, &root, &table), csi::unstaged(&host, &root, &table));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let drivers = runtime.block_on(csi::drivers(&host, &Sockets::Own, &root, &table, Duration::from_millis(300)));
+        let drivers = runtime.block_on(csi::drivers(
+            &host,
+            &Sockets::Own,
+            csi::Root { told: &root, real: &root },
+            &table,
+            Duration::from_millis(300),
+        ));
         sender.send((dirs.remove(0), staged, drivers)).unwrap();
     });
     let looked = receiver.recv_timeout(Duration::from_secs(20));

@@ -7,7 +7,7 @@ use agent_core::{MAX_ROUNDS, causes::tries, plan};
 use findings::PodUid;
 use tokio::time::Instant;
 
-use super::Scan;
+use super::{Scan, locations};
 use crate::{
     host::{
         block_stack, census::Census, cgroups, csi, fuse, holders, in_flight, kubelet, mount_copies, multipath, netns,
@@ -354,7 +354,9 @@ impl Scan<'_> {
 
     async fn csi_drivers(&self, deadline: Option<Duration>, seen: &mut Observation) {
         let (Some(table), Some(deadline)) = (seen.mounts.kubelet.get(), deadline) else { return };
-        seen.csi = csi::drivers(&self.host, &self.options.sockets, &seen.node.kubelet_root, table, deadline).await;
+        let told = locations::told_root(self.options, self.kubelet.as_ref().map(|_| &self.settings), &self.host);
+        let root = csi::Root { told: &told, real: &seen.node.kubelet_root };
+        seen.csi = csi::drivers(&self.host, &self.options.sockets, root, table, deadline).await;
     }
 
     /// Asked by whoever has the credentials; this process says who the kubelet is.

@@ -37,14 +37,19 @@ pub fn node_name(options: &Options, settings: &kubelet::Settings) -> String {
 
 /// The kubelet's directory, with links followed: the mount table knows only real paths.
 pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> HostPath {
-    let exists = |root: &&str| sys::file_facts(&host.at(&HostPath::from(*root)).join("pods")).is_ok();
+    host.without_links(told_root(options, settings, host))
+}
+
+/// The kubelet's directory as the kubelet and its plugins call it.
+pub fn told_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> HostPath {
+    let pods = |root: &str| host.without_links(HostPath::from(root).join("pods"));
+    let exists = |root: &&str| sys::file_facts(&host.at(&pods(root))).is_ok();
     let mut usual = DISTRIBUTIONS.iter().map(|distribution| distribution.kubelet_root);
-    let root = match (&options.kubelet_root, settings) {
+    match (&options.kubelet_root, settings) {
         (Some(root), _) => HostPath::from(root.clone()),
         (None, Some(settings)) => settings.root_dir(),
         (None, None) => HostPath::from(usual.find(exists).unwrap_or(DEFAULT_ROOT)),
-    };
-    host.without_links(root)
+    }
 }
 
 /// The runtime's socket.
@@ -77,11 +82,7 @@ pub fn is_kubelets(options: &Options, settings: &kubelet::Settings, host: &HostR
 }
 
 /// That nobody listens on a socket that is not there is so only where the kubelet, too, finds none.
-pub fn refused_to_kubelet(
-    runtime: Seen<RuntimeFacts>,
-    socket: &HostPath,
-    of_kubelet: &HostRoot,
-) -> Seen<RuntimeFacts> {
+pub fn refused_to_kubelet(runtime: Seen<RuntimeFacts>, socket: &HostPath, of_kubelet: &HostRoot) -> Seen<RuntimeFacts> {
     match runtime {
         Seen::Failed(fault) if fault.kind == FaultKind::Refused && is_of_nothing(&fault) => {
             let missing = of_kubelet.is_missing(socket);

@@ -177,7 +177,8 @@ impl<'a> Scan<'a> {
         match Runtime::new(&self.options.sockets, &self.host.at(socket)) {
             Ok(runtime) => {
                 let facts = self.runtime.insert(runtime).facts(only).await;
-                let of_kubelet = self.kubelet.as_ref().map(|kubelet| HostRoot::new(format!("/proc/{}/root", kubelet.pid)));
+                let of_kubelet =
+                    self.kubelet.as_ref().map(|kubelet| HostRoot::new(format!("/proc/{}/root", kubelet.pid)));
                 locations::refused_to_kubelet(facts, socket, of_kubelet.as_ref().unwrap_or(&self.host))
             }
             Err(fault) => Seen::Failed(fault),
