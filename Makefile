@@ -11,7 +11,7 @@ ARCHS ?= $(OWN_ARCH)
 PLATFORMS ?= linux-$(OWN_ARCH)
 
 .PHONY: demo test accuracy deny bench docs image release archives reproducible arm64 coverage mutants tag packages kubectl build \
-	clean-lab e2e soak
+	clean-lab cluster e2e soak
 
 ## Stage three stuck pods on this machine, explain them, show the page, clean up
 demo: packages
@@ -34,9 +34,16 @@ accuracy: packages build
 	ACCURACY=$(CURDIR)/docs/accuracy.md $(CARGO) test --workspace --test scenarios
 
 ## Try it on a real cluster: that of KUBECONFIG, or one made of the binaries in KUBE_ASSETS
-e2e: packages kubectl image
+# Images of this machine's kind: the node is this machine. The plugin's is not installed.
+e2e: cluster packages kubectl
+	$(CARGO) run -q -p xtask -- image --program agent
+	$(CARGO) run -q -p xtask -- image --program aggregator
 	$(CARGO) build -q -p e2e -p why-terminating-agent -p why-terminating-aggregator
 	sh tests/e2e/run.sh
+
+# Whether there is one to ask, before anything is installed or built.
+cluster:
+	@sh tests/e2e/run.sh --check
 
 ## Pods that stick and resolve for MINUTES=30 while API server, runtime and agent fail, for a third of it beside a hostile
 ## pod; SEED=… makes the choices of an earlier run again

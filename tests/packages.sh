@@ -44,6 +44,13 @@ if [ -z "$browser" ]; then
 fi
 need cc build-essential
 [ -x /usr/lib/cni/loopback ] || [ -x /opt/cni/bin/loopback ] || missing="$missing containernetworking-plugins"
+# For the cluster of tests/e2e/cluster.sh.
+if [ -n "${KUBE_ASSETS-}" ]; then
+	need openssl openssl
+	need socat socat
+	need iptables iptables
+	need ip iproute2
+fi
 # The images are built around a busybox without shared libraries.
 if ! command -v busybox >/dev/null 2>&1 || ldd "$(command -v busybox)" >/dev/null 2>&1; then
 	missing="$missing busybox-static"

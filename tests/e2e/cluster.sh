@@ -3,6 +3,7 @@
 #
 #   KUBE_ASSETS=DIR tests/e2e/cluster.sh up     prints what to export
 #   KUBE_ASSETS=DIR tests/e2e/cluster.sh down   leaves nothing behind; fails where something is still mounted
+#   KUBE_ASSETS=DIR tests/e2e/cluster.sh complete   says which of the binaries DIR lacks
 #   KUBE_ASSETS=DIR tests/e2e/cluster.sh service NAMESPACE NAME   lets pods reach one endpoint of a Service
 #
 # DIR holds etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, kubectl, containerd,
@@ -82,12 +83,18 @@ restore() {
     done <$state/directories
 }
 
-up() {
+# Whether DIR has all of it.
+complete() {
     for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl containerd ctr; do
         [ -x "$KUBE_ASSETS/$program" ] || { echo "no $program in $KUBE_ASSETS" >&2; exit 1; }
     done
-    for program in openssl socat iptables runc; do
-        command -v $program >/dev/null || { echo "$program is not installed" >&2; exit 1; }
+}
+
+up() {
+    complete
+    # tests/packages.sh installs them where KUBE_ASSETS is set.
+    for program in openssl socat iptables ip runc; do
+        command -v $program >/dev/null || { echo "$program is not installed: sh tests/packages.sh" >&2; exit 1; }
     done
     ! pgrep -x kubelet >/dev/null || { echo "a kubelet runs on this machine already" >&2; exit 1; }
     [ ! -e /var/lib/kubelet ] || { echo "/var/lib/kubelet belongs to somebody" >&2; exit 1; }

@@ -1,8 +1,15 @@
 #!/bin/sh
 # Acceptance on a real cluster: the one of KUBECONFIG, whose node is this machine, or with KUBE_ASSETS=DIR one of its
-# own. `tests/e2e/run.sh [SITUATION...]`
+# own. `tests/e2e/run.sh [SITUATION...]`; with --check it only says whether there is one.
 set -eu
 cd "$(dirname "$0")/../.."
+if [ -n "${KUBE_ASSETS-}" ]; then
+    tests/e2e/cluster.sh complete
+elif [ -z "${KUBECONFIG-}" ]; then
+    echo "no cluster: set KUBECONFIG to one whose node is this machine, or KUBE_ASSETS to a directory of release binaries" >&2
+    exit 1
+fi
+[ "${1-}" != --check ] || exit 0
 export TARGET="${TARGET:-${CARGO_TARGET_DIR:-target}}"
 # Where PyPI has Helm's library it is the chart that is installed, else what kubectl makes of deploy/.
 HELM_PYTHON=$(sh tests/chart/python.sh) || HELM_PYTHON=
@@ -12,9 +19,6 @@ if [ -n "${KUBE_ASSETS-}" ]; then
     trap 'exit 1' INT TERM
     exports=$(tests/e2e/cluster.sh up)
     eval "$exports"
-elif [ -z "${KUBECONFIG-}" ]; then
-    echo "no cluster: set KUBECONFIG to one whose node is this machine, or KUBE_ASSETS to a directory of release binaries" >&2
-    exit 1
 fi
 COMMIT=$(git describe --always --dirty --abbrev=8 2>/dev/null) || COMMIT=
 export COMMIT
