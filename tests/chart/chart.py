@@ -247,11 +247,19 @@ def check_details():
 
 
 def check_notes():
-    """Who installs is told of each image that cannot be pulled."""
+    """Who installs is told of each image that cannot be pulled, and of agents and service only where they are."""
     own = {"image": {"repository": "r.example.com/own"}}
     for values, expected in [({}, 2), ({"agent": own}, 1), ({"aggregator": own}, 1), ({"agent": own, "aggregator": own}, 0)]:
         notes = render(values)[f"{NAME}/templates/NOTES.txt"]
         assert notes.count("cannot be pulled") == expected, (values, notes)
+    old = {"kubeVersion": "1.29.4"}
+    for enabled in [(True, True), (True, False), (False, True), (False, False)]:
+        values = {program: {"enabled": is_there} for program, is_there in zip(("agent", "aggregator"), enabled)}
+        notes = render({**values, **old})[f"{NAME}/templates/NOTES.txt"]
+        for is_there, words in zip(enabled, (("AGENT-POD", "reportingComponent", "the agents' name"), ("port-forward",))):
+            assert all((word in notes) == is_there for word in words), (enabled, notes)
+        assert "No agents come" in notes or enabled[0], (enabled, notes)
+        assert notes.startswith(("The agents", "No agents")) and "\n\n\n" not in notes, (enabled, notes)
 
 
 def check_runbooks():
