@@ -81,6 +81,9 @@ SETS = {
                 "namesInMetrics": True,
                 "priorityClassName": "",
                 "affinity": {"nodeAffinity": {}},
+                "topologySpreadConstraints": [
+                    {"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+                ],
                 "rbac": {"groups": ["argoproj.io"]},
             },
             "networkPolicy": {"readersFrom": [{"podSelector": {}}]},
@@ -222,6 +225,10 @@ def check_details():
     # A quota there would count the pods of others.
     in_system = Chart.load(CHART).render({}, name="x", namespace="kube-system")
     assert not any("ResourceQuota" in text for text in in_system.values())
+    # What is given is in the place of ours.
+    own = {it["kind"]: it for it in objects(render(SETS["one replica, own certificate, own kinds, no Events"][0]))}
+    spread = own["Deployment"]["spec"]["template"]["spec"]["topologySpreadConstraints"]
+    assert [it["maxSkew"] for it in spread] == [2], spread
     # The service keeps to the Pod Security level "restricted".
     service = {it["kind"]: it for it in objects(render(SETS["the service alone"][0]))}["Deployment"]
     pod = service["spec"]["template"]["spec"]
