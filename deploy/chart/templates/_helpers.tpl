@@ -31,7 +31,11 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* A policy for Events: the API from 1.30, and pods' tokens that name their node from 1.32. */}}
 {{- define "why-terminating.eventPolicy" -}}
-{{- if eq (toString .Values.eventPolicy.enabled) "true" }}true
+{{- if eq (toString .Values.eventPolicy.enabled) "true" }}
+{{- $version := include "why-terminating.kubeVersion" . }}
+{{- if semverCompare "<1.30.0-0" $version }}
+{{- fail (printf "eventPolicy.enabled is true, and Kubernetes %s knows no ValidatingAdmissionPolicy: it needs 1.30 (kubeVersion says which to render for); auto leaves it out" $version) }}
+{{- end }}true
 {{- else if and (eq (toString .Values.eventPolicy.enabled) "auto") (semverCompare ">=1.32.0-0" (include "why-terminating.kubeVersion" .)) }}true
 {{- end -}}
 {{- end }}
