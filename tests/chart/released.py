@@ -6,12 +6,14 @@ Nothing runs there, so that is about objects; `make e2e` does the same where pod
 """
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 
-from applied import cluster
-from chart import CHART, NAME
-from helm_python import Config, config
+from applied import apply, cluster
+from chart import CHART, NAME, ROOT
+from helm_python import Config, HelmError, config
 from upgrade import CHANGED, kept, previous_chart
 
 
@@ -32,6 +34,33 @@ def there(kubectl):
 
 def uids(objects):
     return {(it["kind"], it["metadata"].get("namespace"), it["metadata"]["name"]): it["metadata"]["uid"] for it in objects}
+
+
+def check_own_namespace(kubectl, apiserver):
+    """A namespace that is there is refused, and given over by what deploy/README.md says."""
+    values = {"namespace": {"create": True}}
+    with cluster(kubectl, apiserver) as command:
+        apply(command, "a namespace", [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}])
+        with Config(namespace=NAME, kubeconfig_path=command[2], storage_driver="memory") as helm:
+            try:
+                helm.install(CHART, NAME, values)
+                sys.exit("Helm takes over a namespace that is there; deploy/README.md says that it does not")
+            except HelmError as error:
+                assert "exists and cannot be imported into the current release" in str(error), error
+        text = (ROOT / "deploy/README.md").read_text().replace("\\\n", "")
+        typed = re.findall(r"^kubectl ((?:label namespace .*managed-by|annotate namespace .*meta\.helm).*)$", text, re.M)
+        assert len(typed) == 2, typed
+        for line in typed:
+            subprocess.run([*command, *shlex.split(line)], stdout=subprocess.DEVNULL, check=True)
+        with Config(namespace=NAME, kubeconfig_path=command[2], storage_driver="memory") as helm:
+            helm.install(CHART, NAME, values)
+            level = "jsonpath={.metadata.labels.pod-security\\.kubernetes\\.io/enforce}"
+            asked = subprocess.run([*command, "get", "namespace", NAME, "-o", level], capture_output=True, text=True, check=True)
+            assert asked.stdout == "privileged", asked.stdout
+            helm.uninstall(NAME)
+        left = there(command)
+        assert not left, f"left by helm uninstall: {sorted(uids(left))}"
+    print("helm: a namespace that is there refused, and taken over when given")
 
 
 def main(kubectl, apiserver):
@@ -55,6 +84,7 @@ def main(kubectl, apiserver):
             helm.uninstall(NAME)
         left = there(command)
         assert not left, f"left by helm uninstall: {sorted(uids(left))}"
+    check_own_namespace(kubectl, apiserver)
     print(f"helm: installed, upgraded from {tag}, {len(after)} objects of which {len(before)} stayed, uninstalled")
 
 
