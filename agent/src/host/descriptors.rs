@@ -1,7 +1,7 @@
 //! The descriptors of a process, for as long as there is time: processes that share one table (`CLONE_FILES`) cost a walk
 //! each, and one table may have a million.
 
-use std::{ops::ControlFlow, time::Instant};
+use std::{io, ops::ControlFlow, time::Instant};
 
 use crate::sys::{self, ProcDir};
 
@@ -12,7 +12,7 @@ pub enum Walk {
     Whole,
     /// They may not be seen.
     Denied,
-    /// Time was up, so there may be others.
+    /// Time was up, or the process runs another program, so there may be others.
     CutOff,
 }
 
@@ -33,8 +33,12 @@ pub fn each(dir: &ProcDir, end: Instant, mut see: impl FnMut(u32, &[u8])) -> Wal
         see(fd, link);
         ControlFlow::Continue(())
     });
-    // A list that breaks off is that of a process that ends.
-    if matches!(walked, Ok(ControlFlow::Break(()))) { Walk::CutOff } else { Walk::Whole }
+    match walked {
+        Ok(ControlFlow::Break(())) => Walk::CutOff,
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Walk::CutOff,
+        // A list that breaks off is that of a process that ends.
+        _ => Walk::Whole,
+    }
 }
 
 #[cfg(test)]

@@ -174,6 +174,11 @@ pub fn comm_of(pid: u32) -> io::Result<Vec<u8>> {
 /// The kernel's numbers of namespaces have 32 bits.
 const OWN: u64 = 1 << 32;
 
+/// Whether this is no number of the kernel's: the process was silent when it was asked.
+pub fn is_untold(namespace: u64) -> bool {
+    namespace >= OWN
+}
+
 /// Who is silent counts as alone in a mount namespace: its mount table can be read all the same.
 fn number_or_own(pid: u32, kind: &str, told: io::Result<Vec<u8>>) -> io::Result<u64> {
     match told {

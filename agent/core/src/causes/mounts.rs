@@ -200,7 +200,10 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
     }
     let found = of_pod(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
         .blame(words::mount(mount), "the file system is read-only")
-        .evidence("mountinfo of the kubelet", format!("ro in the super options of {}", mount.mount_point.show()))
+        .evidence(
+            "mountinfo of the kubelet",
+            format!("ro, emergency_ro or shutdown in the super options of {}", mount.mount_point.show()),
+        )
         .name_if(Placeholder::Path, target.as_str())
         .root(mount.dev);
     Some(found.finish())

@@ -70,7 +70,7 @@ impl<'a> RawMount<'a> {
 
     /// Copies it.
     pub fn to_mount(&self) -> Mount {
-        let read_only = |options: &[u8]| options.split(|b| *b == b',').any(|option| option == b"ro");
+        let has = |options: &[u8], known: &[&[u8]]| options.split(|b| *b == b',').any(|one| known.contains(&one));
         Mount {
             id: self.id,
             parent: self.parent,
@@ -81,8 +81,9 @@ impl<'a> RawMount<'a> {
             source: HostPath::new(unescape(self.source)),
             shared: self.shared,
             master: self.master,
-            read_only: read_only(self.options),
-            super_read_only: read_only(self.super_options),
+            read_only: has(self.options, &[b"ro"]),
+            // After an error ext4 stays `rw` since Linux 6.12 (`ext4_handle_error`, fs/ext4/super.c).
+            super_read_only: has(self.super_options, &[b"ro", b"emergency_ro", b"shutdown"]),
         }
     }
 }

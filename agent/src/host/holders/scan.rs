@@ -14,7 +14,7 @@ use crate::{
     },
     observation::{HostPath, How},
     parse,
-    sys::ProcDir,
+    sys::{self, ProcDir},
 };
 
 /// Looks at every process of `space`. Descriptors may lead into any of `spaces`: they stay where
@@ -25,6 +25,7 @@ pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Searches) {
         let Ok((dir, ns)) = living(*pid) else { continue };
         // It has moved, or the pid is another process's by now.
         if ns != space.ns {
+            denied += u32::from(sys::is_untold(ns));
             continue;
         }
         let who = Who { pid: *pid, dir: &dir, ns };

@@ -208,7 +208,7 @@ causes! {
         .meaning("The kubelet must delete the files of an emptyDir or a similar volume, and the file system refuses: \
             it has become read-only or shut down after an error, or a file is marked immutable. The removal fails each \
             time. No issue is known for this; it follows from the source.")
-        .proof("mountinfo shows ro in the super options of the file system that holds the volume, or the kubelet says \
+        .proof("mountinfo shows ro, emergency_ro or shutdown in the super options of the file system that holds the volume, or the kubelet says \
             read-only file system, operation not permitted, or input/output error for a path in the volume.")
         .safe(&[
             step("See whether the kernel reports disk or file system errors").run("dmesg -T"),

@@ -36,6 +36,15 @@ fn keeps_only_what_is_wanted() {
     assert_eq!((parsed.total, parsed.mounts.len()), (3, 2));
 }
 
+/// Since Linux 6.12 ext4 keeps `rw` when an error has made it read-only.
+#[test]
+fn knows_a_file_system_that_takes_no_writes() {
+    let takes_none =
+        |options: &str| one(format!("1 0 8:1 / /x rw - ext4 /dev/sda {options}").as_bytes()).super_read_only;
+    assert!(takes_none("ro") && takes_none("rw,emergency_ro,errors=remount-ro") && takes_none("rw,shutdown"));
+    assert!(!takes_none("rw,errors=remount-ro,prefix=shutdown"));
+}
+
 #[test]
 fn undoes_the_escapes() {
     let mount = one(br"1 0 0:5 /a\040b /x\011y\012z\134w\043v\ ro,nosuid - fuse.s3\043fs my\040src rw,ro");
