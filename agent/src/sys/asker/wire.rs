@@ -1,7 +1,7 @@
 //! Questions and answers between this process and its copy, in the byte order of the machine.
 
 use std::{
-    io::{self, IoSlice, IoSliceMut, Read, Write},
+    io::{self, BufReader, IoSlice, IoSliceMut, Read, Write},
     mem::MaybeUninit,
     os::{
         fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
@@ -79,12 +79,14 @@ pub(super) fn exchange(
     let descriptors = [dir.as_fd().as_raw_fd()];
     let with = [ControlMessage::ScmRights(&descriptors)];
     sendmsg::<()>(stream.as_raw_fd(), &[IoSlice::new(&head)], &with, MsgFlags::MSG_NOSIGNAL, None)?;
-    let mut stream = stream;
-    stream.write_all(&body)?;
-    questions.iter().map(|_| answer(&mut stream)).collect()
+    let mut to = stream;
+    to.write_all(&body)?;
+    // The copy says nothing but what was asked, so nothing is read that is not of these.
+    let mut said = BufReader::new(stream);
+    questions.iter().map(|_| answer(&mut said)).collect()
 }
 
-fn answer(stream: &mut &UnixStream) -> io::Result<Answer> {
+fn answer(stream: &mut impl Read) -> io::Result<Answer> {
     let [error, length] = [take(stream)?, take(stream)?];
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
     stream.read_exact(&mut bytes)?;
