@@ -122,6 +122,13 @@ impl ProcDir {
         self.ask(Kind::Link, name)
     }
 
+    /// Where several of its links point, each or nothing, asked at once.
+    pub fn links<const N: usize>(&self, names: [&str; N]) -> [Option<Vec<u8>>; N] {
+        let questions = names.map(|name| Question { kind: Kind::Link, name: name.to_owned() });
+        let mut told = asker::ask(&self.fd, self.pid, &questions).into_iter();
+        names.map(|_| told.next().and_then(Result::ok))
+    }
+
     /// Opens one of its directories, to read several links in it without walking the path again.
     pub fn open_list(&self, name: &str) -> io::Result<ProcList> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;

@@ -42,8 +42,9 @@ pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Searches) {
 
 /// By `cwd`, `root` and `exe`. They tell no mount id, so the path must decide.
 pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Searches) {
-    for link in ["cwd", "root", "exe"] {
-        let Ok(path) = who.dir.link(link) else { continue };
+    let names = ["cwd", "root", "exe"];
+    for (link, path) in names.into_iter().zip(who.dir.links(names)) {
+        let Some(path) = path else { continue };
         if !space.could_hold(&path) {
             continue;
         }
