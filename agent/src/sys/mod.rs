@@ -12,6 +12,7 @@ mod heap;
 pub mod limits;
 pub mod linux;
 mod listmount;
+mod mount_namespace;
 mod proc_dir;
 mod proc_list;
 mod read;

@@ -51,7 +51,7 @@ pub fn is_at_pipe(thread: &Thread) -> bool {
 /// Said of a stack that alone would tell what a task waits for.
 fn untold(thread: &Thread) -> &'static str {
     match thread.in_exec {
-        true => "nobody may read it: the process is in the middle of running another program, and closes files",
+        true => "gave no answer, as while a process runs another program and closes files",
         false => "may not be read without CAP_SYS_ADMIN, and this kernel tells in it only what a task waits for",
     }
 }
@@ -70,7 +70,10 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         // /proc does not tell since when a task waits.
         match thread.in_exec {
             true => {
-                format!("{}; seen waiting, in the middle of running another program", words::waiting(process, thread))
+                format!(
+                    "{}; seen waiting; /proc tells no more, as while a process runs another program",
+                    words::waiting(process, thread)
+                )
             }
             false => format!(
                 "{}; seen waiting, process started {} ago",
@@ -171,7 +174,10 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     let says = if thread.is_untold() { untold(thread) } else { function };
     let found = of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
-        .evidence(format!("/proc/{}/task/{}/stat", process.pid, thread.tid), format!("state {}", thread.state))
+        .evidence(
+            format!("/proc/{}/task/{}/{}", process.pid, thread.tid, if thread.in_exec { "status" } else { "stat" }),
+            format!("state {}", thread.state),
+        )
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
         .evidence(format!("/proc/{}/task/{}/syscall", process.pid, thread.tid), call)
         .name(Placeholder::Pid, process.id())

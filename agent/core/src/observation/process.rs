@@ -67,8 +67,8 @@ pub struct Thread {
     pub steady: bool,
     /// The file its system call works on, when its first argument is a descriptor.
     pub works_on: Option<OpenFile>,
-    /// It is in the middle of running another program, which closes files; until that is over the kernel tells nobody
-    /// more of it than `/proc/<pid>/status` (`begin_new_exec`, fs/exec.c).
+    /// Only `/proc/<pid>/status` answered: so it is while a process runs another program and closes files
+    /// (`begin_new_exec`, fs/exec.c).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_exec: bool,
 }

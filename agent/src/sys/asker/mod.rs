@@ -28,7 +28,7 @@ use nix::{
 use super::{Running, copy};
 pub(super) use wire::{Kind, Question};
 
-/// How long one file of a process's in `/proc` may take: it answers at once, or waits for a lock that may never be free.
+/// How long a look at one file of `/proc` may take: it answers at once, or waits for a lock that may never be free.
 pub const ONE_FILE: Duration = Duration::from_millis(300);
 /// The same where many processes have been silent.
 const ONE_OF_MANY: Duration = Duration::from_millis(20);
@@ -162,7 +162,7 @@ fn is_late(error: &io::Error) -> bool {
 }
 
 fn silence() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "no answer: the process is in the middle of running another program")
+    io::Error::new(io::ErrorKind::TimedOut, "no answer, as while a process runs another program")
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use nix::{
 };
 
 use super::{
-    super::{linux::readlink_into, listmount, read::read_all},
+    super::{linux::readlink_into, mount_namespace::namespace_id, read::read_all},
     Answer,
 };
 
@@ -155,7 +155,7 @@ fn look(dir: &OwnedFd, body: &mut &[u8]) -> Answer {
         }
         _ => {
             let namespace = openat(dir, name.as_slice(), read_only, Mode::empty())?;
-            Ok(listmount::namespace_id(namespace.as_fd())?.to_ne_bytes().to_vec())
+            Ok(namespace_id(namespace.as_fd())?.to_ne_bytes().to_vec())
         }
     }
 }

@@ -131,10 +131,11 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     if let Some(version) = served {
         let resource = Resource::new(crd.spec.group.clone(), version.name.clone(), crd.spec.names.plural.clone());
         let answer = lister.metadata(&resource, Scope::All);
-        listed = Listed::of(&answer, version.storage, lister.has_all(&resource));
+        let is_whole = lister.has_all(&resource);
+        listed = Listed::of(&answer, version.storage, is_whole);
         let all = diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default();
         if lister.is_before() {
-            would_go(target, crd, &all, lister.has_all(&resource), diagnosis);
+            would_go(target, crd, &all, is_whole, diagnosis);
         }
         for object in all {
             let meta = &object.metadata;

@@ -80,8 +80,6 @@ mod tests {
             ("networking.k8s.aws/cnp-resources", "the Amazon network policy controller"),
             ("service.eks.amazonaws.com/resources", "the load balancer controller of EKS Auto Mode"),
             ("eks.amazonaws.com/termination", "Karpenter of EKS Auto Mode"),
-            ("service.eks.amazonaws.com/resources", "the load balancer controller of EKS Auto Mode"),
-            ("eks.amazonaws.com/termination", "Karpenter of EKS Auto Mode"),
             ("longhorn.io", "longhorn-manager"),
             ("foregroundDeleteVirtualMachine", "KubeVirt's virt-controller"),
             ("kubevirt.io/foregroundDeleteVirtualMachine", "KubeVirt's virt-controller"),
