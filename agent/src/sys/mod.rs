@@ -13,6 +13,7 @@ pub mod limits;
 pub mod linux;
 mod listmount;
 mod mount_namespace;
+mod numbered_links;
 mod proc_dir;
 mod proc_list;
 mod read;
@@ -20,7 +21,7 @@ pub mod sandbox;
 mod statx;
 
 pub use anchor::{SocketPath, bind, listener};
-pub use asker::{ONE_FILE, rest};
+pub use asker::{ONE_FILE, nothing_below, rest};
 pub use beneath::{Beneath, Refused, Socket, refusal};
 pub use clock::{now_ms, page_size, thread_cpu_ms, ticks_per_second, uptime_ms};
 pub use copy::{Running, copy};

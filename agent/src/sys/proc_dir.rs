@@ -69,7 +69,7 @@ impl ProcDir {
     }
 
     fn ask(&self, kind: Kind, name: &str) -> io::Result<Vec<u8>> {
-        let question = Question { kind, name: name.to_owned() };
+        let question = Question { kind, name: name.into() };
         let answer = asker::ask_one(&self.fd, self.pid, &question);
         answer.map_err(|error| named(&self.path.join(name), error))
     }
@@ -124,7 +124,7 @@ impl ProcDir {
 
     /// Where several of its links point, each or nothing, asked at once.
     pub fn links<const N: usize>(&self, names: [&str; N]) -> [Option<Vec<u8>>; N] {
-        let questions = names.map(|name| Question { kind: Kind::Link, name: name.to_owned() });
+        let questions = names.map(|name| Question { kind: Kind::Link, name: name.into() });
         let mut told = asker::ask(&self.fd, self.pid, &questions).into_iter();
         names.map(|_| told.next().and_then(Result::ok))
     }
@@ -158,7 +158,7 @@ pub fn namespace_of(pid: u32, kind: &str) -> io::Result<u64> {
 
 /// The same of each of these processes.
 pub fn namespaces_of(pids: &[u32], kind: &str) -> Vec<io::Result<u64>> {
-    let question = |pid: u32| Question { kind: Kind::Link, name: format!("{pid}/ns/{kind}") };
+    let question = |pid: u32| Question { kind: Kind::Link, name: format!("{pid}/ns/{kind}").into() };
     match asker::ask_all(pids, question) {
         // The bare error: most that fail are gone, and nobody reads a path of them.
         Ok(links) => pids.iter().zip(links).map(|(pid, link)| number_or_own(*pid, kind, link)).collect(),

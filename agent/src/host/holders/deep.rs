@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{
     Options,
-    scan::{directories, mount_id, walk},
+    scan::{clear, directories, mount_id, walk},
     searches::{Searches, Who},
     sockets,
     space::{Namespace, Space},
@@ -77,9 +77,12 @@ fn threads(space: &Space, spaces: &[Space], found: &mut Searches) {
 /// to another namespace.
 fn elsewhere(spaces: &[Space], all: &Census, found: &mut Searches) {
     let known: BTreeSet<u64> = spaces.iter().map(|space| space.ns).collect();
-    for pid in all.by_mount_ns().pids.iter().filter(|(ns, _)| !known.contains(ns)).flat_map(|(_, pids)| pids) {
-        if let Ok((dir, ns)) = living(*pid) {
-            walk(&Who { pid: *pid, dir: &dir, ns }, spaces, found);
+    let others = all.by_mount_ns().pids.iter().filter(|(ns, _)| !known.contains(ns));
+    let others: Vec<u32> = others.flat_map(|(_, pids)| pids).copied().collect();
+    let clear = clear(&others, spaces, found);
+    for pid in others.into_iter().filter(|pid| !clear.contains(pid)) {
+        if let Ok((dir, ns)) = living(pid) {
+            walk(&Who { pid, dir: &dir, ns }, spaces, found);
         }
     }
 }

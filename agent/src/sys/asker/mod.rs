@@ -6,10 +6,11 @@
 //! for ever where the FUSE server of one is silent. Whoever asks meanwhile waits, and only SIGKILL ends that. So a copy
 //! of this process asks, and is killed when it does not answer.
 
+mod below;
 mod wire;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     os::{
         fd::{AsFd, OwnedFd},
@@ -40,6 +41,11 @@ const SILENT: Duration = Duration::from_secs(10);
 const MOST_ABANDONED: usize = 4;
 /// So many questions are asked at a time: each time costs two changes of the running process.
 const AT_ONCE: usize = 64;
+
+/// So many processes are asked about together.
+const PROCESSES_AT_ONCE: usize = 16;
+/// With more paths each link would be compared for too long.
+const MOST_PATHS: usize = 64;
 
 static ASKER: Mutex<Asker> = Mutex::new(Asker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() });
 
@@ -77,6 +83,28 @@ pub(super) fn ask_all(pids: &[u32], question: impl Fn(u32) -> Question) -> io::R
         }
     }
     Ok(answers)
+}
+
+/// Those of `pids` that have no working directory, root, program or descriptor at one of `paths` or below it, as far as
+/// was seen until `end`. The others may have one.
+pub fn nothing_below(pids: &[u32], paths: &BTreeSet<&[u8]>, end: Instant) -> BTreeSet<u32> {
+    let mut clear = BTreeSet::new();
+    let Ok(dir) = proc() else { return clear };
+    if paths.len() > MOST_PATHS {
+        return clear;
+    }
+    for some in pids.chunks(PROCESSES_AT_ONCE) {
+        let mut asker = asker();
+        // By itself one that is silent is found.
+        if Instant::now() < end
+            && !some.iter().any(|pid| asker.is_silent(*pid))
+            && let Ok(answers) = asker.exchange(&dir, &[below::question(some, paths.iter().copied())])
+            && let [Ok(pids)] = answers.as_slice()
+        {
+            clear.extend(below::pids(pids));
+        }
+    }
+    clear
 }
 
 /// Ends the copy that asks: there is nothing to ask for a while.
@@ -172,7 +200,7 @@ mod tests {
     use super::*;
 
     fn file(name: &str) -> Question {
-        Question { kind: Kind::File { cap: 4096 }, name: name.to_owned() }
+        Question { kind: Kind::File { cap: 4096 }, name: name.into() }
     }
 
     /// Whoever opens a FIFO that nobody writes to waits, as for the lock; the next one is asked all the same.

@@ -21,7 +21,7 @@ use nix::{
 
 use super::{
     super::{linux::readlink_into, mount_namespace::namespace_id, read::read_all},
-    Answer,
+    Answer, below,
 };
 
 /// What is asked about a file below a directory.
@@ -30,7 +30,7 @@ pub struct Question {
     /// What.
     pub kind: Kind,
     /// The file.
-    pub name: String,
+    pub name: Vec<u8>,
 }
 
 /// What is asked.
@@ -45,10 +45,12 @@ pub enum Kind {
     Link,
     /// The number that `listmount` knows the mount namespace by, eight bytes.
     MountNamespace,
+    /// What [`below`] says; no file.
+    NothingBelow,
 }
 
 /// What the kernel shows of a link in `/proc` at most: one page, less a zero.
-const LONGEST_LINK: usize = 4096;
+pub(super) const LONGEST_LINK: usize = 4096;
 /// A file that is longer than was asked for has no number of an error.
 const TOO_LONG: i32 = -1;
 
@@ -67,11 +69,12 @@ pub(super) fn exchange(
             Kind::File { cap } => (0_u32, *cap),
             Kind::Link => (1, 0),
             Kind::MountNamespace => (2, 0),
+            Kind::NothingBelow => (3, 0),
         };
         put(&mut body, number);
         put(&mut body, cap);
         put(&mut body, length(name.len()));
-        body.extend_from_slice(name.as_bytes());
+        body.extend_from_slice(name);
     }
     let mut head = Vec::new();
     put(&mut head, length(questions.len()));
@@ -153,23 +156,24 @@ fn look(dir: &OwnedFd, body: &mut &[u8]) -> Answer {
             let mut target = [MaybeUninit::uninit(); LONGEST_LINK];
             Ok(readlink_into(dir, name.as_slice(), &mut target)?.to_vec())
         }
-        _ => {
+        2 => {
             let namespace = openat(dir, name.as_slice(), read_only, Mode::empty())?;
             Ok(namespace_id(namespace.as_fd())?.to_ne_bytes().to_vec())
         }
+        _ => below::answer(dir, &name),
     }
 }
 
-fn put(bytes: &mut Vec<u8>, number: u32) {
+pub(super) fn put(bytes: &mut Vec<u8>, number: u32) {
     bytes.extend_from_slice(&number.to_ne_bytes());
 }
 
-fn take(from: &mut impl Read) -> io::Result<u32> {
+pub(super) fn take(from: &mut impl Read) -> io::Result<u32> {
     let mut bytes = [0; 4];
     from.read_exact(&mut bytes)?;
     Ok(u32::from_ne_bytes(bytes))
 }
 
-fn length(length: usize) -> u32 {
+pub(super) fn length(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
