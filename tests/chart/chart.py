@@ -247,6 +247,7 @@ def check_details():
     own = {it["kind"]: it for it in objects(render(SETS["one replica, own certificate, own kinds, no Events"][0]))}
     spread = own["Deployment"]["spec"]["template"]["spec"]["topologySpreadConstraints"]
     assert [it["maxSkew"] for it in spread] == [2], spread
+    assert spread[0]["labelSelector"]["matchLabels"]["app.kubernetes.io/component"] == "aggregator", spread
     # The service keeps to the Pod Security level "restricted".
     service = {it["kind"]: it for it in objects(render(SETS["the service alone"][0]))}["Deployment"]
     pod = service["spec"]["template"]["spec"]
