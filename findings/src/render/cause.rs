@@ -29,8 +29,9 @@ fn explain(cause: &Cause) -> String {
         let untested = if advice.is_tested() { "" } else { " (untested)" };
         let head = if index == 0 { "  Do       " } else { "           " };
         page.filled(head, &format!("{}. {}{untested}", index + 1, advice.text));
-        if let Some(command) = advice.shown_command() {
-            page.line(&format!("                {command}"));
+        for (index, command) in advice.shown_commands().enumerate() {
+            let head = if index == 0 { "                " } else { "            or  " };
+            page.line(&format!("{head}{command}"));
         }
     }
     page.filled("  Don't    ", &format!("{}: {}", cause.danger.action, cause.danger.breaks));

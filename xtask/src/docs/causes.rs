@@ -30,7 +30,9 @@ Those the API shows follow, from what holds the whole cluster to what holds one 
 In a command, `{pid}` and the like stand for names that a finding fills in. Commands are for sh. Do the steps in their
 order: the safest is first, and you may be done before the last. A step marked *untested* follows from the reference, but
 no test of this project has executed it. A `kill` is printed with a test that the process is still the one that was seen:
-by the time it is typed, its pid may be another's (`{start}` is field 22 of its `/proc/PID/stat`).
+by the time it is typed, its pid may be another's (`{start}` is field 22 of its `/proc/PID/stat`). What `{crictl}`,
+`{cri_endpoint}`, `{kubelet_journal}` and the like are on k3s, RKE2, k0s and MicroK8s is told in
+[The agent on every node](agent.md#where-kubelet-and-runtime-are).
 
 ";
 
@@ -127,9 +129,11 @@ fn look(cause: &'static Cause) -> String {
 fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
     let mark = if advice.is_tested() { "" } else { " *(untested)*" };
     writeln!(page, "{number}. {}.{mark}", text(advice.text))?;
-    if let Some(command) = advice.shown_command() {
+    let commands: Vec<_> = advice.shown_commands().collect();
+    if !commands.is_empty() {
         let indent = " ".repeat(format!("{number}. ").len());
-        writeln!(page, "\n{indent}```sh\n{indent}{command}\n{indent}```\n")?;
+        let commands = commands.join(&format!("\n{indent}# or, where it writes a file:\n{indent}"));
+        writeln!(page, "\n{indent}```sh\n{indent}{commands}\n{indent}```\n")?;
     }
     Ok(())
 }

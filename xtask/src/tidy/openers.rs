@@ -58,8 +58,8 @@ const THEIR_PATHS: &[(&str, &str)] = &[
     ("agent/src/host/csi/mod.rs", "a descriptor of a socket that tree.rs has found"),
     ("agent/src/host/csi/registration.rs", "a descriptor of a socket that tree.rs has found"),
     ("agent/src/host/fuse/mod.rs", "/sys"),
-    ("agent/src/host/holders/sockets.rs", "/proc"),
     ("agent/src/host/kubelet.rs", "/proc, and the kubelet's own configuration"),
+    ("agent/src/host/kubelet/embedded.rs", "directories of k3s, which are root's"),
     ("agent/src/host/kubelet/listener.rs", "/proc, and the kubelet's certificate, a file of root"),
     ("agent/src/host/kubelet/outside_pods.rs", "the cgroup tree, in which there are no links"),
     ("agent/src/host/mount_copies.rs", "/proc"),
@@ -72,6 +72,7 @@ const THEIR_PATHS: &[(&str, &str)] = &[
     ("agent/src/host/scan/locations.rs", "the usual places of kubelets and runtimes"),
     ("agent/src/host/scan/mod.rs", "/proc"),
     ("agent/src/host/scan/saved.rs", "the file that a person names on the command line"),
+    ("agent/src/host/socket_list.rs", "/proc"),
     ("agent/src/host/sockets.rs", "sockets that its callers name, who are all named here"),
     ("agent/src/host/superblocks.rs", "/sys"),
 ];

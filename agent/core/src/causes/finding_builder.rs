@@ -2,7 +2,7 @@
 
 use findings::{Cause, FindingBuilder, Gate, Link, Placeholder};
 
-use super::units;
+use super::node_names;
 use crate::{observation::Observation, view::PodView};
 
 /// The gate of everything below a pod's `volumes`.
@@ -16,10 +16,6 @@ pub(super) fn of_pod(view: &PodView, cause: &'static Cause, gate: Option<Gate>, 
 
 /// One about the node.
 pub(super) fn of_node(seen: &Observation, cause: &'static Cause, gate: Option<Gate>) -> FindingBuilder {
-    let (kubelet, runtime) = units::of_kubelet_and_runtime(seen);
-    FindingBuilder::new(cause)
-        .at(gate)
-        .name(Placeholder::Node, &seen.node.name)
-        .name_if(Placeholder::KubeletUnit, kubelet)
-        .name_if(Placeholder::RuntimeUnit, runtime)
+    let found = FindingBuilder::new(cause).at(gate).name(Placeholder::Node, &seen.node.name);
+    node_names::given(found, seen)
 }

@@ -274,7 +274,7 @@ mod tests {
             let pod = crate::gates::judge(seen).pods.remove(0);
             let finding = pod.findings.iter().find(|one| one.cause.id == "ForceDeletedStillRunning").unwrap();
             let steps = serde_json::to_string(&finding.remedy.steps).unwrap();
-            assert!(steps.contains("crictl stop --timeout 600 "), "{steps}");
+            assert!(steps.contains("stop --timeout 600 "), "{steps}");
             let grace = finding.evidence.iter().find(|one| one.source == "terminationGracePeriodSeconds").unwrap();
             let words = grace.says.strip_prefix("10m; ").unwrap().to_owned();
             (pod.verdict, finding.confidence, steps.contains("kill -9"), words)

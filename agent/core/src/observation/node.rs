@@ -28,6 +28,12 @@ pub struct NodeFacts {
     pub cri_socket_is_kubelets: bool,
     /// The process that listens on it.
     pub runtime_process: Seen<RuntimeProcess>,
+    /// The file that the kubelet writes its log to, where that is known and no journal.
+    #[serde(default)]
+    pub kubelet_log: Option<HostPath>,
+    /// The same of the runtime.
+    #[serde(default)]
+    pub runtime_log: Option<HostPath>,
     /// Which cgroup hierarchies are mounted.
     pub cgroup_mounts: Vec<CgroupMount>,
     /// The pods for which the kubelet still holds devices (DRA), from its `dra_manager_state`.

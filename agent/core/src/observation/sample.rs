@@ -27,7 +27,7 @@ pub fn node() -> Observation {
         pid: 77,
         start_ticks: Some(100),
         comm: "kubelet".into(),
-        unit: None,
+        unit: Some("kubelet.service".into()),
         state: 'S',
         age_ms: 900_000_000,
         mount_ns: Some(1),
@@ -55,6 +55,8 @@ pub fn node() -> Observation {
             dra_pods: Seen::Missing,
             cri_socket_is_kubelets: true,
             runtime_process: Seen::Missing,
+            kubelet_log: None,
+            runtime_log: None,
             init_mount_ns: Some(1),
         },
         api: Seen::Seen(ApiFacts {

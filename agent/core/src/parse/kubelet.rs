@@ -29,6 +29,8 @@ pub struct KubeletFlags {
     pub tls_cert_file: Option<String>,
     /// `--healthz-port`, also a setting of the file; 0 switches it off.
     pub healthz_port: Option<u16>,
+    /// `--kubelet-args-file` of kubelite, which has all of these.
+    pub args_file: Option<String>,
 }
 
 /// Reads `--name=value` and `--name value`; the last one wins, as in the kubelet.
@@ -61,7 +63,42 @@ pub fn kubelet_flags(arguments: &[String]) -> KubeletFlags {
         cert_dir: value("cert-dir"),
         tls_cert_file: value("tls-cert-file"),
         healthz_port: value("healthz-port").and_then(|port| port.parse().ok()),
+        args_file: value("kubelet-args-file"),
     }
+}
+
+/// The arguments in `--kubelet-args-file`, as kubelite reads them (`ReadArgsFromFile` of its server): `path` is
+/// `$SNAP_DATA/args/kubelet`, and `$SNAP_COMMON` lies beside `$SNAP_DATA`. What has another variable is left out.
+pub fn kubelet_args_file(text: &str, path: &str) -> Vec<String> {
+    let data = path.strip_suffix("/args/kubelet").unwrap_or_default();
+    let common = data.rsplit_once('/').map(|(snap, _)| format!("{snap}/common")).unwrap_or_default();
+    let known = [("SNAP_DATA", data), ("SNAP_COMMON", &common)].map(|(name, value)| (name, value.to_owned()));
+    let mut arguments: Vec<String> = Vec::new();
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    for word in lines.flat_map(str::split_ascii_whitespace) {
+        let mut argument = word.replace(['"', '\''], "");
+        for (name, value) in known.iter().filter(|(_, value)| !value.is_empty()) {
+            argument = argument.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value);
+        }
+        match argument.contains('$') {
+            false => arguments.push(argument),
+            // A value of its own is that of the flag before it.
+            true if !argument.starts_with('-') => _ = arguments.pop(),
+            true => {}
+        }
+    }
+    arguments
+}
+
+/// The endpoint that a `crictl.yaml` names.
+pub fn crictl_endpoint(text: &str) -> Result<Option<String>, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    struct Crictl {
+        runtime_endpoint: Option<String>,
+    }
+    let read: Result<Crictl, _> = serde_saphyr::from_str(text);
+    read.map(|crictl| crictl.runtime_endpoint).map_err(|error| findings::clean(&error.to_string(), 200))
 }
 
 /// The settings of `KubeletConfiguration` that are used.
@@ -124,6 +161,34 @@ mod tests {
         assert_eq!(flags.config_dir.as_deref(), Some("/etc/kubernetes/kubelet.conf.d"));
     }
 
+    /// What MicroK8s 1.36 has there (`microk8s-resources/default-args/kubelet`), cut down.
+    #[test]
+    fn reads_the_arguments_of_kubelite() {
+        let line = ["/snap/microk8s/9072/kubelite", "--kubelet-args-file=/var/snap/microk8s/9072/args/kubelet"];
+        let path = kubelet_flags(&line.map(str::to_owned)).args_file.unwrap();
+        let text = "--kubeconfig=${SNAP_DATA}/credentials/kubelet.config\n--root-dir=${SNAP_COMMON}/var/lib/kubelet\n\
+            \n# --root-dir=/no\n--container-runtime-endpoint=$SNAP_COMMON/run/containerd.sock\n\
+            --eviction-hard=\"memory.available<100Mi,nodefs.available<1Gi\"\n--hostname-override $HOSTNAME\n --cert-dir /c -v=2";
+        let flags = kubelet_flags(&kubelet_args_file(text, &path));
+        let told = |flag: &Option<String>| flag.clone().unwrap_or_default();
+        assert_eq!(told(&flags.kubeconfig), "/var/snap/microk8s/9072/credentials/kubelet.config");
+        assert_eq!(told(&flags.root_dir), "/var/snap/microk8s/common/var/lib/kubelet");
+        assert_eq!(told(&flags.runtime_endpoint), "/var/snap/microk8s/common/run/containerd.sock");
+        assert_eq!((told(&flags.cert_dir).as_str(), flags.hostname_override), ("/c", None));
+        assert!(
+            kubelet_args_file("--root-dir=$SNAP_COMMON/x", "/elsewhere").is_empty(),
+            "it is not known where that is"
+        );
+    }
+
+    #[test]
+    fn reads_the_endpoint_of_crictl() {
+        let text = "runtime-endpoint: unix:///run/k3s/cri-dockerd/cri-dockerd.sock\ntimeout: 2\n";
+        assert_eq!(crictl_endpoint(text).unwrap().as_deref(), Some("unix:///run/k3s/cri-dockerd/cri-dockerd.sock"));
+        assert_eq!(crictl_endpoint("timeout: 2\n"), Ok(None));
+        assert!(crictl_endpoint("[").is_err());
+    }
+
     #[test]
     fn reads_yaml_and_json() {
         let yaml = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupDriver: systemd\nhealthzPort: 0\nevictionHard:\n  nodefs.available: 10%\n";
@@ -145,6 +210,8 @@ mod tests {
         #[test]
         fn never_panics(text in "\\PC{0,200}") {
             let _ = kubelet_config(&text);
+            let _ = crictl_endpoint(&text);
+            let _ = kubelet_args_file(&text, "/var/snap/microk8s/1/args/kubelet");
             let _ = kubelet_flags(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
         }
     }

@@ -14,7 +14,7 @@ mod vol_data;
 pub use cgroup::{CgroupLine, cgroup_lines, owner};
 pub use exposition::{LONGEST_LINE, counter};
 pub use fdinfo::{Fdinfo, fdinfo};
-pub use kubelet::{KubeletConfig, KubeletFlags, kubelet_config, kubelet_flags};
+pub use kubelet::{KubeletConfig, KubeletFlags, crictl_endpoint, kubelet_args_file, kubelet_config, kubelet_flags};
 pub use stat::{Stat, stat};
 pub use status::{Status, ids, status};
 pub use syscall::{descriptor, stack, syscall, writes};

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{KubeletProcess, Settings};
 use crate::{
-    host::{HostRoot, descriptors},
+    host::{HostRoot, descriptors, socket_list},
     observation::{Fault, FaultKind, HostPath},
     sys::{self, ProcDir},
 };
@@ -89,8 +89,7 @@ fn listens(pid: u32, port: u16) -> bool {
     let mut sockets = BTreeSet::new();
     if let Ok(dir) = ProcDir::open(pid) {
         descriptors::each(&dir, Instant::now() + MOST, |_, link| {
-            let inode = link.strip_prefix(b"socket:[").and_then(|rest| rest.strip_suffix(b"]"));
-            sockets.extend(inode.and_then(|inode| str::from_utf8(inode).ok()?.parse::<u64>().ok()));
+            sockets.extend(socket_list::inode(link));
         });
     }
     // The kubelet listens on all addresses, which is one socket of version 6.

@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 
 use crate::{
-    distribution::{DEFAULT_ROOT, DISTRIBUTIONS, RUNTIMES},
+    distribution::{DEFAULT_ROOT, DEFAULT_RUNTIME, DISTRIBUTIONS, RUNTIMES},
     host::{HostRoot, kubelet},
     observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Sandbox, Seen, Source},
     sys::{self, ProcDir},
@@ -42,14 +42,43 @@ pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, hos
 
 /// The kubelet's directory as the kubelet and its plugins call it.
 pub fn told_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> HostPath {
-    let pods = |root: &str| host.without_links(HostPath::from(root).join("pods"));
-    let exists = |root: &&str| sys::file_facts(&host.at(&pods(root))).is_ok();
-    let mut usual = DISTRIBUTIONS.iter().map(|distribution| distribution.kubelet_root);
     match (&options.kubelet_root, settings) {
         (Some(root), _) => HostPath::from(root.clone()),
         (None, Some(settings)) => settings.root_dir(),
-        (None, None) => HostPath::from(usual.find(exists).unwrap_or(DEFAULT_ROOT)),
+        (None, None) => usual_roots(host).into_iter().next().map_or(DEFAULT_ROOT.into(), |(_, told)| told),
     }
+}
+
+/// Why it cannot be told which directory a kubelet that is gone has had.
+pub fn doubt_of_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> Option<Fault> {
+    let roots = usual_roots(host);
+    let is_unsure = options.kubelet_root.is_none() && settings.is_none() && roots.len() > 1;
+    let why = "is the directory of a kubelet, as others here are; name the right one with --kubelet-root";
+    let (_, first) = roots.into_iter().next().filter(|_| is_unsure)?;
+    Some(Fault::new(first.join("pods"), (FaultKind::NotAsked, why)))
+}
+
+/// The usual directories that are there, each with what it is called: where its pods really are, and by which path.
+fn usual_roots(host: &HostRoot) -> Vec<(HostPath, HostPath)> {
+    let mut found: Vec<(HostPath, HostPath)> = Vec::new();
+    for root in DISTRIBUTIONS.iter().map(|distribution| HostPath::from(distribution.kubelet_root)) {
+        let pods = host.without_links(root.join("pods"));
+        if !found.iter().any(|(known, _)| *known == pods) && sys::file_facts(&host.at(&pods)).is_ok() {
+            found.push((pods, root));
+        }
+    }
+    found
+}
+
+/// Where the kubelet and the runtime write files as their logs.
+pub fn logs(settings: &kubelet::Settings, host: &HostRoot) -> [Option<HostPath>; 2] {
+    let known = settings.distribution.rancher.zip(settings.rancher_agent.as_ref());
+    let Some((rancher, agent)) = known else { return [None, None] };
+    let there = |log: &str| {
+        let log = host.without_links(agent.join(log));
+        sys::file_facts(&host.at(&log)).is_ok().then_some(log)
+    };
+    [rancher.kubelet_log.and_then(there), there(rancher.runtime_log)]
 }
 
 /// The runtime's socket.
@@ -57,19 +86,33 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
     if let Some(told) = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket()) {
         return Seen::Seen(host.without_links(told));
     }
-    // Some distributions bring a runtime of their own, whatever else is installed beside it.
-    let own = settings.distribution.runtime;
-    let mut refused = Seen::Missing;
-    for socket in own.into_iter().chain(&RUNTIMES).map(|runtime| host.without_links(runtime.socket.into())) {
+    // Some distributions bring a runtime of their own, whatever else is installed beside it, and a kubelet that is told of
+    // none has a default.
+    let own = settings.distribution.runtime.or(settings.is_whole.then_some(DEFAULT_RUNTIME));
+    let (mut there, mut refused) = (Vec::new(), Seen::Missing);
+    for runtime in own.into_iter().chain(&RUNTIMES) {
+        let socket = host.without_links(runtime.socket.into());
         match sys::file_facts(&host.at(&socket)) {
-            Ok(_) => return Seen::Seen(socket),
+            Ok(_) if own == Some(runtime) => return Seen::Seen(socket),
+            Ok(_) => there.push(socket),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 refused = Seen::Failed(Fault::new(format!("CRI {}", socket.show()), error));
+                if own == Some(runtime) {
+                    return refused;
+                }
             }
             Err(_) => {}
         }
     }
-    refused
+    match there.as_slice() {
+        [] => refused,
+        [only] => Seen::Seen(only.clone()),
+        several => {
+            let several = several.iter().map(HostPath::show).collect::<Vec<_>>().join(", ");
+            let why = format!("several have a socket ({several}); name that of the kubelet with --cri-endpoint");
+            Seen::Failed(Fault::new("container runtimes", (FaultKind::NotAsked, why)))
+        }
+    }
 }
 
 /// Whether the socket that is asked is the one the kubelet uses: only then does its silence mean
@@ -116,7 +159,7 @@ pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{host::Sockets, host::runtime::Runtime, observation::sample};
+    use crate::{distribution::Distribution, host::Sockets, host::runtime::Runtime, observation::sample};
 
     /// `/var/run` as on Debian: below another root an absolute link leads into the reader's own.
     fn node_with(socket: &str) -> (tempfile::TempDir, HostRoot, kubelet::Settings) {
@@ -165,6 +208,80 @@ mod tests {
         assert!(is_kubelets(&told("/run/wt-test/c.sock"), &settings, &host));
         assert!(is_kubelets(&told("/var/run/wt-test/c.sock"), &settings, &host));
         assert!(!is_kubelets(&told("/run/wt-test/other.sock"), &settings, &host));
+    }
+
+    #[test]
+    fn of_two_runtimes_none_is_guessed() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = HostRoot::new(dir.path());
+        let put = |path: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        };
+        let found = |settings: &kubelet::Settings| cri_socket(&Options::default(), settings, &host);
+        let unknown = kubelet::Settings::default();
+        let whole = kubelet::Settings { is_whole: true, ..kubelet::Settings::default() };
+        let distribution = Distribution::of(Some("k3s-server"), None, None);
+        let k3s = kubelet::Settings { distribution, ..kubelet::Settings::default() };
+        let at = |path: &str| Seen::Seen(HostPath::from(path));
+        assert_eq!(found(&unknown), Seen::Missing);
+        put("run/crio/crio.sock");
+        for settings in [&unknown, &whole, &k3s] {
+            assert_eq!(found(settings), at("/run/crio/crio.sock"));
+        }
+        put("run/containerd/containerd.sock");
+        for settings in [&unknown, &k3s] {
+            let fault = found(settings).fault().cloned().unwrap();
+            assert!(fault.says.contains("/run/containerd/containerd.sock, /run/crio/crio.sock"), "{fault:?}");
+            assert!(fault.says.contains("--cri-endpoint"), "{fault:?}");
+        }
+        assert_eq!(found(&whole), at("/run/containerd/containerd.sock"), "its default");
+        put("run/k3s/containerd/containerd.sock");
+        assert_eq!(found(&k3s), at("/run/k3s/containerd/containerd.sock"));
+    }
+
+    #[test]
+    fn of_two_directories_of_a_kubelet_that_is_gone_none_is_guessed() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = HostRoot::new(dir.path());
+        let settings = kubelet::Settings::default();
+        let asked = |options: &Options, settings| {
+            (told_root(options, settings, &host), doubt_of_root(options, settings, &host).is_some())
+        };
+        let none = Options::default();
+        assert_eq!(asked(&none, None), (DEFAULT_ROOT.into(), false));
+        std::fs::create_dir_all(dir.path().join("var/lib/k0s/kubelet/pods")).unwrap();
+        assert_eq!(asked(&none, None), ("/var/lib/k0s/kubelet".into(), false));
+        // MicroK8s has such a link.
+        std::os::unix::fs::symlink("/var/lib/k0s/kubelet", dir.path().join("var/lib/kubelet")).unwrap();
+        assert_eq!(asked(&none, None), (DEFAULT_ROOT.into(), false));
+        std::fs::create_dir_all(dir.path().join("var/snap/microk8s/common/var/lib/kubelet/pods")).unwrap();
+        assert_eq!(asked(&none, None), (DEFAULT_ROOT.into(), true));
+        assert_eq!(asked(&none, Some(&settings)), (DEFAULT_ROOT.into(), false));
+        let named = Options { kubelet_root: Some("/var/lib/k0s/kubelet".into()), ..Options::default() };
+        assert_eq!(asked(&named, None), ("/var/lib/k0s/kubelet".into(), false));
+    }
+
+    #[test]
+    fn logs_are_named_where_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = HostRoot::new(dir.path());
+        let agent = HostPath::from("/var/lib/rancher/rke2/agent");
+        let settings = kubelet::Settings {
+            distribution: Distribution::of(Some("kubelet"), Some("rke2-agent.service"), None),
+            rancher_agent: Some(agent.clone()),
+            ..kubelet::Settings::default()
+        };
+        assert_eq!(logs(&settings, &host), [None, None]);
+        for path in ["logs/kubelet.log", "containerd/containerd.log"] {
+            let path = host.at(&agent.join(path));
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let both = ["logs/kubelet.log", "containerd/containerd.log"].map(|log| Some(agent.join(log)));
+        assert_eq!(logs(&settings, &host), both);
+        assert_eq!(logs(&kubelet::Settings::default(), &host), [None, None]);
     }
 
     #[test]

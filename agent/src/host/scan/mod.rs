@@ -40,6 +40,8 @@ struct Scan<'a> {
     prober: &'a Prober,
     host: HostRoot,
     settings: kubelet::Settings,
+    /// Why the kubelet's directory cannot be told.
+    doubt_of_root: Option<Fault>,
     /// The kubelet that was found.
     kubelet: Option<kubelet::KubeletProcess>,
     runtime: Option<Runtime>,
@@ -64,11 +66,13 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     let host = locations::host(options, pid);
     let settings = running.map(|found| kubelet::settings(found, &host, prober, &mut faults)).unwrap_or_default();
     let kubelet_root = locations::kubelet_root(options, running.map(|_| &settings), &host);
+    let doubt_of_root = locations::doubt_of_root(options, running.map(|_| &settings), &host);
     let cri_socket = locations::cri_socket(options, &settings, &host);
+    let [kubelet_log, runtime_log] = locations::logs(&settings, &host);
     let name = locations::node_name(options, &settings);
     let reader = MountReader::new(kubelet_root.clone()).knowing(first);
     let kubelet = running.cloned();
-    let mut scan = Scan { settings, kubelet, ..Scan::new(options, prober, host, reader) };
+    let mut scan = Scan { settings, doubt_of_root, kubelet, ..Scan::new(options, prober, host, reader) };
 
     // The node is listed before the API server is asked: a pod that appears in between is known to
     // the API server, and is not taken for one that it has forgotten.
@@ -117,6 +121,8 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
             cri_socket_is_kubelets: locations::is_kubelets(options, &scan.settings, &scan.host),
             cri_socket,
             runtime_process: Seen::NotAsked,
+            kubelet_log,
+            runtime_log,
             dra_pods: Seen::NotAsked,
             init_mount_ns: ProcDir::open(1).and_then(|dir| dir.namespace("mnt")).ok(),
             cgroup_mounts,
@@ -162,6 +168,7 @@ impl<'a> Scan<'a> {
             prober,
             host,
             settings: kubelet::Settings::default(),
+            doubt_of_root: None,
             kubelet: None,
             runtime: None,
             conversation: OnceCell::new(),
@@ -272,6 +279,9 @@ impl<'a> Scan<'a> {
         kubelet_runs: bool,
         uids: Option<&BTreeSet<PodUid>>,
     ) -> Seen<Vec<PodDir>> {
+        if let Some(fault) = &self.doubt_of_root {
+            return Seen::Failed(fault.clone());
+        }
         match &mounts.kubelet {
             Seen::Failed(fault) => Seen::Failed(fault.clone()),
             Seen::Missing | Seen::NotAsked => Seen::Missing,

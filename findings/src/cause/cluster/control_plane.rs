@@ -37,7 +37,8 @@ causes! {
         .safe(&[
             step("Compare the times: of the API server, of the nodes, and of the last renewals")
                 .run("kubectl -n kube-node-lease get leases -o yaml").typed(),
-            step("On any node, read why its kubelet does not reach the API server (refused, no route, certificate)")
+            step("On any node, read why its kubelet does not reach the API server (refused, no route, certificate); k3s, \
+                k0s and MicroK8s have another unit, RKE2 a file")
                 .run("journalctl -u kubelet --since -1h --no-pager"),
             step("Repair that way; the kubelets and controllers then continue automatically"),
         ])

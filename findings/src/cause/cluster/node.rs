@@ -55,7 +55,7 @@ causes! {
         .safe(&[
             SEE_NODE,
             step("On the node, see why the kubelet ended or whom it cannot reach (expired certificate, full disk, a \
-                hanging mount)")
+                hanging mount); k3s, k0s and MicroK8s have another unit, RKE2 a file")
                 .run("journalctl -u kubelet --since -1h --no-pager"),
             step("On the node, ask which process or mount it hangs in").run("why-terminating-agent check").on_the_node(),
             step("Start the kubelet again: running containers are not touched, and it finishes the deletions by \

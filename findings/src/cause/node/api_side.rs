@@ -15,7 +15,7 @@ causes! {
             non-terminal for longer than a minute. The kubelet says Failed to update status for pod.")
         .safe(&[
             step("Read the kubelet's reason")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep \"status for pod\""),
+                .read(log_of!("kubelet", "-15min", "\"status for pod\"")),
             step("Check whether the node is Ready, whether the kubelet's client certificate is valid, and whether an \
                 admission webhook matches pods/status"),
             step("Once that is repaired, wait 10 s: the kubelet reports by itself"),
@@ -46,9 +46,9 @@ causes! {
                 .run("kubectl get events --all-namespaces --field-selector involvedObject.uid={uid}"),
             step("Read what the kubelet says of this pod: StopPodSandbox, NodeUnprepareResources, Failed to update \
                 status for pod")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+                .read(log_of!("kubelet", "-15min", "{uid}")),
             step("Stop the sandbox as the kubelet does and read the error; for one that is stopped nothing happens")
-                .run("crictl stopp {sandbox}").if_known(),
+                .run("{crictl} --runtime-endpoint {cri_endpoint} stopp {sandbox}").if_known(),
             step("Repair what it names (the CNI plugin, the DRA driver, the kubelet's certificate, a webhook of \
                 pods/status); the kubelet tries again every 10 to 15 s"),
         ])

@@ -173,7 +173,7 @@ causes! {
             UID confirms it.")
         .safe(&[
             step("Search the kubelet's log for the operation that keeps failing, and treat that")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+                .read(log_of!("kubelet", "-15min", "{uid}")),
             step("Check that the volume's CSI driver runs on this node and answers"),
             step("Restart the kubelet: it builds its memory anew from the disk; containers keep running")
                 .run("systemctl restart {kubelet_unit}"),

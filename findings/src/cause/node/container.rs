@@ -16,7 +16,7 @@ causes! {
             step("Wait until the grace period is over").lab("grace"),
             step("Read the log of container {container} if the application should have ended by now: a preStop hook or \
                 a handler of the stop signal may wait for something")
-                .run("crictl logs --tail 50 {container}"),
+                .run("{crictl} --runtime-endpoint {cri_endpoint} logs --tail 50 {container}"),
             step("If nobody needs the orderly end, shorten it: kubectl delete pod with a smaller --grace-period (at \
                 least 1); what the application has not written by then is lost"),
         ])
@@ -63,9 +63,9 @@ causes! {
             in SigPnd or ShdPnd and not in D, T or frozen. No Killing event exists, or kubelet_pleg_last_seen is old.")
         .safe(&[
             step("Check the runtime: a hanging pull, start or list keeps the pod worker waiting; repair that")
-                .run("crictl ps -a"),
+                .run("{crictl} --runtime-endpoint {cri_endpoint} ps -a"),
             step("Read the kubelet's log of the last minutes for this pod")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+                .read(log_of!("kubelet", "-15min", "{uid}")),
             step("Wait until the current sync has returned; the kubelet then kills the containers by itself"),
             step("If it never returns, restart the kubelet; containers keep running and it starts the termination anew")
                 .run("systemctl restart {kubelet_unit}"),
@@ -92,7 +92,7 @@ causes! {
             where a conmon that lives has not recorded the exit.")
         .safe(&[
             step("Search the runtime's log for this container and repair what its clean-up fails at")
-                .run("journalctl -u {runtime_unit} --since -1h --no-pager --grep {container}"),
+                .read(log_of!("runtime", "-1h", "{container}")),
             step("Wait one back-off (containerd retries after 1 s up to 5 min)"),
             step("Restart the runtime: it loads its state again and marks the container as exited; other containers \
                 keep running")

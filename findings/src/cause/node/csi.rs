@@ -42,7 +42,7 @@ causes! {
         .safe(&[
             step("Read the log of the CSI driver's node pod: its error names the reason; repair or upgrade the driver"),
             step("See what the kubelet got from {driver}")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+                .read(log_of!("kubelet", "-15min", "{uid}")),
             step("If the target is not mounted in any namespace, remove its empty directory (rmdir refuses a mount and \
                 a directory with content): it completes a clean-up that stopped halfway")
                 .run("rmdir {path}"),
@@ -69,7 +69,7 @@ causes! {
             step("Wait for the kubelet's next try (at most 2 min 2 s after the driver came back) and look again")
                 .lab("csi-driver-back"),
             step("If it stays, read what the kubelet got from the driver")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+                .read(log_of!("kubelet", "-15min", "{uid}")),
         ])
         .danger(Danger::new(
             "umount by hand while the kubelet is about to try",

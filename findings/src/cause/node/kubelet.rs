@@ -15,7 +15,7 @@ causes! {
         .proof("The scan of /proc was complete, saw the host's processes, and found no kubelet (nor a process of \
             k3s, RKE2, k0s, microk8s, MicroShift or KubeEdge that is or contains one) outside of pods.")
         .safe(&[
-            step("Read why it ended").run("journalctl -u {kubelet_unit} --since -1h --no-pager"),
+            step("Read why it ended").read(log_of!("kubelet", "-1h")),
             step("Start the kubelet; running containers are not touched").run("systemctl start {kubelet_unit}"),
             step("If it ends again, repair what its log names (configuration, certificate, runtime socket, full disk)"),
         ])
@@ -83,7 +83,7 @@ causes! {
         .proof("The node's Ready condition says pleg was last seen active … ago; threshold is 3m0s, or \
             kubelet_pleg_last_seen_seconds is older than that, or the log says GenericPLEG: Unable to retrieve pods.")
         .safe(&[
-            step("See whether the runtime lists its containers in time").run("crictl ps -a"),
+            step("See whether the runtime lists its containers in time").run("{crictl} --runtime-endpoint {cri_endpoint} ps -a"),
             step("Repair what makes the list slow or hang: a hung runtime, a stopped shim, an overloaded disk"),
             step("If the runtime answers and the PLEG does not recover, restart the kubelet; containers keep running")
                 .run("systemctl restart {kubelet_unit}"),

@@ -35,9 +35,9 @@ causes! {
             this is never more than probable.")
         .safe(&[
             step("Ask the shim: its messages are in the runtime's log")
-                .run("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
+                .read(log_of!("runtime", "-15min", "{sandbox}")),
             step("Read the log of the container if it should have ended by now")
-                .run("crictl logs --tail 50 {container}"),
+                .run("{crictl} --runtime-endpoint {cri_endpoint} logs --tail 50 {container}"),
             step("Look into the guest with the tool of its runtime (kata-runtime exec, runsc debug)"),
             step("If the guest does not answer any more, end the shim, pid {shim_pid}: every container of the pod ends \
                 at once, and what it has only in memory is lost")

@@ -16,7 +16,7 @@ causes! {
             Running with volumes or a cgroup left. What the plugin says is not seen, so it is only probable.")
         .safe(&[
             step("Read the runtime's message for this sandbox")
-                .run("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
+                .read(log_of!("runtime", "-15min", "{sandbox}")),
             step("Upgrade the CNI plugin or CRI-O to a release that accepts a missing namespace on release"),
         ])
         .danger(Danger::new(

@@ -19,7 +19,7 @@ causes! {
             step("Check whether a replacement runs on the same data and, if so, scale it down first"),
             step("If it was deleted less than its grace period ago ({grace_seconds} s), wait: the kubelet is stopping it"),
             step("Stop the container in the orderly way, with its whole grace period to finish")
-                .run("crictl stop --timeout {grace_seconds} {container}"),
+                .run("{crictl} --runtime-endpoint {cri_endpoint} stop --timeout {grace_seconds} {container}"),
             step("If it does not stop, kill its init, pid {pid}; what it has only in memory is lost")
                 .run("kill -9 {pid}").if_known(),
         ])

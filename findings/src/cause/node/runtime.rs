@@ -14,7 +14,7 @@ causes! {
         .safe(&[
             step("If the runtime, pid {pid}, is stopped (state T), let it run again")
                 .run("kill -CONT {pid}").lab("containerd-stopped").if_known(),
-            step("Read the runtime's last messages").run("journalctl -u {runtime_unit} --since -15min --no-pager"),
+            step("Read the runtime's last messages").read(log_of!("runtime", "-15min")),
             step("Look at load, memory and disk of the node; a runtime that is only slow recovers"),
             step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
         ])
@@ -34,7 +34,7 @@ causes! {
             their shims.")
         .proof("connect() to the CRI socket that the kubelet uses gives ENOENT or ECONNREFUSED.")
         .safe(&[
-            step("Read why the runtime ended").run("journalctl -u {runtime_unit} --since -1h --no-pager"),
+            step("Read why the runtime ended").read(log_of!("runtime", "-1h")),
             step("Start the runtime; containers that still run are taken over again")
                 .run("systemctl start {runtime_unit}"),
             step("Check that the kubelet's containerRuntimeEndpoint is the socket the runtime listens on"),

@@ -15,7 +15,7 @@ causes! {
         .safe(&[
             step("Wait for the kubelet's next StopPodSandbox (10 to 15 s after the last failure) and look again"),
             step("Read why the runtime could not load the container")
-                .run("journalctl -u {runtime_unit} --since -1h --no-pager --grep {container}"),
+                .read(log_of!("runtime", "-1h", "{container}")),
             step("Restart the runtime so that it tries to load the container again; running ones stay")
                 .run("systemctl restart {runtime_unit}"),
         ])
@@ -38,7 +38,7 @@ causes! {
             or nothing; no network failure is known, and the phase in the API is not Pending.")
         .safe(&[
             step("Read the FailedKillPod events of the pod: they carry the runtime's reason"),
-            step("Ask the runtime once more and read its answer").run("crictl stopp {sandbox}"),
+            step("Ask the runtime once more and read its answer").run("{crictl} --runtime-endpoint {cri_endpoint} stopp {sandbox}"),
             step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
             step("Kill the shim of this sandbox, pid {shim_pid}; no application process is left under it")
                 .run("kill -9 {shim_pid}").if_known(),
@@ -67,7 +67,7 @@ causes! {
                 FailedKillPod has the words of a StopPodSandbox that fails")
                 .run("kubectl get events --all-namespaces --field-selector involvedObject.uid={uid}"),
             step("Read what the kubelet says of this pod")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+                .read(log_of!("kubelet", "-15min", "{uid}")),
             step("Wait until the image is there, or repair the way to its registry; the kubelet then stops the pod"),
         ])
         .danger(Danger::new(
@@ -93,7 +93,7 @@ causes! {
             words: failed to destroy network for sandbox.")
         .safe(&[
             step("Read the runtime's message: it names the plugin that fails")
-                .run("journalctl -u {runtime_unit} --since -15min --no-pager --grep {sandbox}"),
+                .read(log_of!("runtime", "-15min", "{sandbox}")),
             step("Repair or reinstall the CNI plugin (binary, daemon, credentials); the next retry then succeeds"),
         ])
         .danger(Danger::new(

@@ -16,7 +16,7 @@ causes! {
             that is held back has no container yet and is not seen.")
         .safe(&[
             step("Treat what blocks the old UID (see its own findings)"),
-            step("Stop the container of the old UID").run("crictl stop {container}"),
+            step("Stop the container of the old UID").run("{crictl} --runtime-endpoint {cri_endpoint} stop {container}"),
         ])
         .danger(Danger::new(
             "kubectl delete of the mirror pod",

@@ -16,7 +16,7 @@ causes! {
         .safe(&[
             step("Wait for the kubelet's next try (at most 2 min 2 s) and look again"),
             step("If it stays, read why the kubelet's unmount fails")
-                .run("journalctl -u {kubelet_unit} --since -15min --no-pager --grep {uid}"),
+                .read(log_of!("kubelet", "-15min", "{uid}")),
         ])
         .danger(Danger::new(
             "umount by hand while the kubelet is at it",

@@ -55,9 +55,17 @@ fn kept(told: &Values, is_allowed: impl Fn(&str) -> bool, uid: Option<&PodUid>) 
             is_allowed(value)
         }
         Shape::Uid => uid.is_some_and(|uid| uid.as_str() == value),
+        Shape::CriEndpoint | Shape::LogFile => is_of_root(value.strip_prefix("unix://").unwrap_or(value)),
         _ => true,
     });
     values
+}
+
+/// In a directory where runtimes and kubelets have their sockets and logs, and no tenant any file.
+fn is_of_root(path: &str) -> bool {
+    ["/run/", "/var/run/", "/var/lib/rancher/", "/var/snap/microk8s/common/run/"]
+        .iter()
+        .any(|dir| path.starts_with(dir))
 }
 
 /// Below the pod's own directory, or in its own cgroup: the kubelet and the runtime name both by its uid.
@@ -83,7 +91,21 @@ fn looks_or_unmounts(advice: &Advice) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use findings::Placeholder;
+
     use super::*;
+
+    #[test]
+    fn a_socket_is_named_where_no_tenant_can_put_one() {
+        let told = |endpoint| Values::new().with(Placeholder::CriEndpoint, endpoint);
+        let kept = |endpoint| kept(&told(endpoint), |_| true, None).get(Placeholder::CriEndpoint).is_some();
+        for own in
+            ["unix:///run/k3s/containerd/containerd.sock", "unix:///var/snap/microk8s/common/run/containerd.sock"]
+        {
+            assert!(kept(own), "{own}");
+        }
+        assert!(!kept("unix:///tmp/x.sock") && !kept("unix:///var/lib/kubelet/pods/a/volumes/b/c.sock"));
+    }
 
     #[test]
     fn a_path_is_own_by_the_uid_alone() {
