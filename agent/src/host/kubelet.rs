@@ -204,7 +204,7 @@ pub struct Settings {
     pub flags: KubeletFlags,
     /// Its configuration file.
     pub config: KubeletConfig,
-    /// Whether all of its flags are these: it runs in a process of its own, and its command line was read.
+    /// Whether nothing else was told: it runs in a process of its own, and its command line and its files were read.
     pub is_whole: bool,
     /// Where k3s and RKE2 keep what belongs to the node.
     pub rancher_agent: Option<HostPath>,
@@ -265,6 +265,7 @@ fn settings_of(
     faults: &mut Vec<Fault>,
 ) -> Settings {
     let distribution = Distribution::of(Some(&found.comm), found.unit.as_deref(), None);
+    let unread = faults.len();
     let flags = arguments.map(parse::kubelet_flags).unwrap_or_default();
     let mut flags = embedded::flags(flags, distribution, host, faults);
     flags.root_dir = flags.root_dir.or_else(|| own_root::of(found.pid)?.as_path().to_str().map(str::to_owned));
@@ -272,7 +273,8 @@ fn settings_of(
     let rancher_agent = embedded::agent_dir(&flags, distribution);
     let written = || embedded::endpoint(rancher_agent.as_ref()?, host, faults);
     config.container_runtime_endpoint = config.container_runtime_endpoint.or_else(written);
-    let is_whole = arguments.is_some() && ["kubelet", "hyperkube"].contains(&found.comm.as_str());
+    let is_own_process = ["kubelet", "hyperkube"].contains(&found.comm.as_str());
+    let is_whole = is_own_process && arguments.is_some() && faults.len() == unread;
     Settings { distribution, flags, config, is_whole, rancher_agent }
 }
 

@@ -141,6 +141,17 @@ mod tests {
     }
 
     #[test]
+    fn what_was_told_is_whole_when_all_of_it_was_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_whole = |comm: &str, line: &[&str]| settings(&dir, comm, line).0.is_whole;
+        assert!(is_whole("kubelet", &["kubelet"]));
+        assert!(!is_whole("kubelet", &["kubelet", "--config=/var/lib/kubelet/config.yaml"]), "which is not there");
+        assert!(!is_whole("k3s-agent", &["/usr/local/bin/k3s agent"]), "its flags are hidden");
+        write(&dir, "var/lib/kubelet/config.yaml", "cgroupDriver: systemd\n");
+        assert!(is_whole("kubelet", &["kubelet", "--config=/var/lib/kubelet/config.yaml"]));
+    }
+
+    #[test]
     fn another_data_directory_is_told_by_the_kubeconfig() {
         let line = ["/data/rke2/data/v1/bin/kubelet", "--kubeconfig=/data/rke2/agent/kubelet.kubeconfig"];
         let found = |unit: &str| {
