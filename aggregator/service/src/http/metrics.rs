@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use aggregator_core::report::Held;
+use aggregator_core::report::{Held, Root};
 
 use axum::extract::{FromRequestParts as _, State};
 use axum::http::request::Parts;
@@ -24,7 +24,7 @@ use crate::cost;
 use crate::published::{Findings, Published};
 use crate::requests::Outcome;
 
-/// Roots that are told one by one; of the others only the sum is known.
+/// Roots that are told one by one; of the others only how many there are.
 const MOST_ROOTS: usize = 50;
 /// Namespaces that are named.
 const MOST_NAMES: usize = 200;
@@ -122,6 +122,16 @@ fn silence_alone(published: &Published, shared: &Shared) -> Result<String, std::
     Ok(text)
 }
 
+/// The roots that an alert tells of, each by itself, and how many more there are. What is on its way should not be gone
+/// yet. Lost nodes come first: what their agents no longer say is told by nobody else.
+fn one_by_one<'r>(roots: impl Iterator<Item = &'r Root>) -> (Vec<&'r Root>, u64) {
+    let mut holding: Vec<&Root> = roots.filter(|root| root.verdict > Verdict::Progressing).collect();
+    holding.sort_by_key(|root| !root.finding.cause.node_is_lost);
+    let left_out = holding.len().saturating_sub(MOST_ROOTS);
+    holding.truncate(MOST_ROOTS);
+    (holding, left_out as u64)
+}
+
 /// Made anew for each scrape, so that what is over leaves no series behind.
 fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Error> {
     let mut all = Registry::with_prefix(PREFIX);
@@ -148,9 +158,8 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let oldest = stuck.max().unwrap_or(0);
     let one = |value: u64| [(NoLabel {}, i64::try_from(value).unwrap_or(i64::MAX))];
     gauge(&mut all, "oldest_stuck_seconds", "Since when the oldest stuck object should be gone", one(oldest));
-    // An alert tells of these; what is on its way should not be gone yet.
-    let holding = roots.clone().filter(|root| root.verdict > Verdict::Progressing);
-    let victims = holding.take(MOST_ROOTS).map(|root| {
+    let (holding, left_out) = one_by_one(roots.clone());
+    let victims = holding.into_iter().map(|root| {
         let node = root.node().map(str::to_owned);
         let label = RootLabel { cause: root.finding.cause.id, root: root.finding.root_id().to_string(), node };
         (label, i64::try_from(root.victims.len()).unwrap_or(i64::MAX))
@@ -161,6 +170,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
         "Objects that one root holds and that should be gone, of the first 50 roots",
         victims,
     );
+    gauge(&mut all, "roots_left_out", "Roots beyond the first 50, which hold something all the same", one(left_out));
     if shared.names_in_metrics {
         let names = roots.clone().flat_map(|root| {
             root.victims.iter().filter_map(move |victim| {
@@ -218,5 +228,33 @@ fn own_cost(all: &mut Registry) {
         let counter = Counter::<f64, AtomicU64>::default();
         counter.inc_by(time.as_secs_f64());
         all.register_with_unit("process_cpu", "Processor time that the service has used", Unit::Seconds, counter);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::{Cause, FindingBuilder, cause};
+
+    use super::*;
+
+    fn root(cause: &'static Cause, name: &str, verdict: Verdict) -> Root {
+        let finding = FindingBuilder::new(cause).root(name).finish();
+        let (victims, on_the_way, behind) = (Vec::new(), Vec::new(), Vec::new());
+        Root { verdict, finding, told_by: None, look_on: None, victims, on_the_way, behind }
+    }
+
+    /// Its agent's findings are not called late, and it has no other alert.
+    #[test]
+    fn a_lost_node_is_told_however_many_roots_are_older() {
+        let mut roots: Vec<Root> = (0..60)
+            .map(|number| root(&cause::WEBHOOK_UNAVAILABLE, &format!("webhook {number}"), Verdict::Stuck))
+            .collect();
+        roots.push(root(&cause::NODE_UNREACHABLE, "Node node-b", Verdict::Stuck));
+        roots.push(root(&cause::NODE_SHUT_DOWN, "Node node-c", Verdict::Progressing));
+        let (told, left_out) = one_by_one(roots.iter());
+        let names: Vec<&str> = told.iter().map(|root| root.finding.root.as_str()).collect();
+        assert_eq!((names.len(), left_out), (MOST_ROOTS, 11));
+        assert_eq!(names[..2], ["NodeUnreachable:Node node-b", "WebhookUnavailable:webhook 0"]);
+        assert_eq!(one_by_one(roots.iter().take(3)).1, 0);
     }
 }
