@@ -138,9 +138,48 @@ fn a_machine_that_its_cloud_has_stopped() {
     assert_eq!(looked.causes(), ["NodeShutDown"], "{:#?}", looked.report);
     assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
     assert!(evidence(&looked).contains("taints of Node node-a: node.cloudprovider.kubernetes.io/shutdown:NoSchedule"));
+    // It may have been started again: nothing is to be given up before its cloud has been asked.
+    let remedy = &looked.report.roots[0].finding.remedy;
+    assert!(remedy.dont.contains("--force") && remedy.dont.contains("deleting the Node"), "{remedy:#?}");
+    assert!(remedy.dont.contains("claims and volumes") && remedy.breaks.contains("twice"), "{remedy:#?}");
+    let taints = remedy.steps.iter().filter(|step| step.command.as_ref().is_some_and(|one| one.contains("taint")));
+    let is_asked = |step: &findings::Step| step.text.starts_with("If its cloud still shows it as stopped");
+    assert_eq!(taints.map(is_asked).collect::<Vec<_>>(), [true], "{remedy:#?}");
     // The last word from before it was stopped.
     let world = silent().taint("node-a", SHUT_DOWN, "NoSchedule").told(Says::fuse(&[POD]).at(820));
     assert!(look(world, everything()).causes().contains(&"NodeShutDown"));
+}
+
+/// Who still hears its agent gives nothing up that is on its disk.
+#[test]
+fn local_data_of_a_machine_that_runs_is_not_lost() {
+    let world = |world: World| {
+        let asked = world.ago(300);
+        let going = |name: &str| json!({"name": name, "namespace": "a", "uid": name, "deletionTimestamp": asked});
+        let hostname = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-a"]});
+        world.active("a").held("v1", "PersistentVolumeClaim", "a", "data", &["kubernetes.io/pvc-protection"]).with(json!([
+            {
+                "kind": "Pod", "metadata": going("user"), "status": {"phase": "Running"},
+                "spec": {"nodeName": "node-a", "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]}
+            },
+            {
+                "kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "status": {"phase": "Bound"},
+                "spec": {"local": {"path": "/mnt"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [
+                    {"matchExpressions": [hostname]}
+                ]}}}
+            }
+        ])).change("/api/v1/persistentvolumeclaims", "data", |claim| claim["spec"] = json!({"volumeName": "pv-1"}))
+    };
+    let causes = |of: World| {
+        let mut causes = look(world(of), object("pvc", "a", "data")).causes();
+        causes.sort_unstable();
+        causes
+    };
+    assert_eq!(causes(silent()), ["LocalVolumeOnLostNode", "NodeUnreachable"]);
+    assert_eq!(causes(stopped(silent())), ["LocalVolumeOnLostNode", "NodeShutDown"]);
+    let spoke = || silent().agent("node-a", "True").told(Says::fuse(&[POD]).at(60));
+    assert_eq!(causes(spoke()), ["NodeKubeletSilent"]);
+    assert_eq!(causes(stopped(spoke())), ["NodeKubeletSilent"]);
 }
 
 /// The taint stays until the node is Ready: that of a machine that was started again may be old.

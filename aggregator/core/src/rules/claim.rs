@@ -120,7 +120,7 @@ fn local_on_lost_node(
     let answer = lister.get::<Node>(known::NODES, None, name);
     let is_gone = answer.is_missing();
     let on = diagnosis.required(format!("Node {name}"), "whether its kubelet is silent", answer);
-    let is_lost = on.is_some_and(|on| node::is_lost(lister, on));
+    let is_lost = on.is_some_and(|on| node::is_lost(lister, on) && !node::agent_spoke_since(lister, on, diagnosis));
     (is_gone || is_lost).then(|| {
         RootCause::below(&cause::LOCAL_VOLUME_ON_LOST_NODE, target)
             .same_as(&volume.metadata.name)

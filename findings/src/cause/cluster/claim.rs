@@ -68,7 +68,8 @@ causes! {
             node.")
         .proof("The claim is being deleted and held by a pod; its PersistentVolume is local to one node by \
             nodeAffinity; that node does not exist, or its Ready has been Unknown for more than a minute, or is Unknown \
-            and a taint says that the machine is off. A kubelet that says NotReady itself lives.")
+            and a taint says that the machine is off, and no agent on it was heard since. A kubelet that says NotReady \
+            itself lives.")
         .safe(&[
             step("Bring node {node} back: the data is only there, and then everything finishes by itself"),
             step("Or give the data up. Confirm first that the machine is off; then, in this order: the node is \

@@ -36,7 +36,8 @@ causes! {
             much younger than its StatefulSet makes it probable.")
         .safe(&[
             step("Read why it waits").run("kubectl describe pod {name} -n {namespace}").typed(),
-            step("For a local volume: bring its node back, or give the data up and delete the claim"),
+            step("For a local volume: bring its node back; only when the machine is confirmed off can the data be given up, \
+                and the claim deleted"),
         ])
         .danger(Danger::new("Deleting the replacement again", "Nothing changes but the time it has to start."))
         .sources(&["a user's report: a sealed vault"])

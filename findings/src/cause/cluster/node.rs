@@ -89,8 +89,10 @@ causes! {
                 .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
         ])
         .danger(Danger::new(
-            "Deleting claims and volumes of its pods by hand",
-            "Data on local disks of the machine is lost for good; it would be there after a start.",
+            "kubectl delete pod --force, deleting the Node or the out-of-service taint before its cloud shows the machine as \
+                stopped, or deleting claims and volumes of its pods",
+            "A machine that was started again runs its pods, and they run twice on the same data. What is on its own disks \
+                is lost with the claim, and would be there after a start.",
         ))
         .sources(&["reference: cloud node lifecycle controller"])
         .event_reason("NodeShutDown")
