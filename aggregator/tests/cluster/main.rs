@@ -45,6 +45,8 @@ mod properties;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]
+mod resumed;
+#[cfg(test)]
 mod rights;
 #[cfg(test)]
 mod roots;

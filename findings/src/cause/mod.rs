@@ -88,6 +88,34 @@ mod tests {
         }
     }
 
+    /// The screen names the node before such a command, and before no other.
+    #[test]
+    fn what_runs_on_the_node_says_so() {
+        let is_agents = |command: &str| command.split_whitespace().any(|word| word == "why-terminating-agent");
+        for cause in all().filter(|cause| matches!(cause.area, Area::Cluster(_))) {
+            for advice in cause.safe {
+                let is_there = advice.command.is_some_and(is_agents);
+                assert_eq!(advice.on_the_node, is_there, "{}: {:?}", cause.id, advice.command);
+            }
+        }
+    }
+
+    /// Where a stopped controller is started, its deletion goes on.
+    #[test]
+    fn who_starts_a_controller_again_decides_first() {
+        let starts =
+            |advice: &Advice| advice.command.is_some_and(|one| one.contains("scale ") || one.contains("rollout"));
+        let of_finalizers = |cause: &&&Cause| matches!(cause.area, Area::Cluster(ClusterArea::Finalizer));
+        for cause in cluster::ALL.iter().flat_map(|area| area.iter()).filter(of_finalizers) {
+            let first = cause.safe.first().and_then(|advice| advice.fill(&crate::Values::new()));
+            assert!(
+                !cause.safe.iter().any(starts) || first.is_some_and(|step| step.is_decision()),
+                "{}: nothing is decided before it starts a controller",
+                cause.id
+            );
+        }
+    }
+
     /// What a tenant has put into its own file system is never run, least of all by root: each command is one
     /// of these programs, found in the `PATH` of who types it, and none enters anywhere to run another.
     #[test]

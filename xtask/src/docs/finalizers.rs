@@ -14,8 +14,8 @@ const INTRODUCTION: &str = "\
 # Finalizers
 
 The finalizers that why-terminating knows by name: who takes each off and when, what is lost when somebody else does, and
-the source that says so. `*` stands for anything. A finalizer that is not here is explained by who set it and by who may
-change the object.
+the source that says so. What stands under *When* goes on as soon as that program works again. `*` stands for anything. A
+finalizer that is not here is explained by who set it and by who may change the object.
 
 The finalizers that have rules of their own stand in [causes.md](causes.md): `kubernetes` of a Namespace,
 `foregroundDeletion`, `orphan`, `kubernetes.io/pvc-protection`, `kubernetes.io/pv-protection`, `external-attacher/*`,
@@ -34,6 +34,10 @@ pub fn page() -> Result<String> {
             "" => known.released_by.to_owned(),
             runs => format!("{}, {runs}", known.released_by),
         };
+        let lost = match known.by_mistake {
+            "" => known.lost.to_owned(),
+            by_mistake => format!("{}. If it was deleted by mistake: {by_mistake}", known.lost),
+        };
         let id = known.cause.id;
         let (repository, path) = known.source.split_once(": ").unwrap_or((known.source, ""));
         writeln!(
@@ -43,7 +47,7 @@ pub fn page() -> Result<String> {
             cell(known.on),
             cell(&owner),
             cell(known.when),
-            cell(known.lost),
+            cell(&lost),
             cell(repository),
             code(path)
         )?;

@@ -80,6 +80,8 @@ pub struct RootCause {
     pub holds_from_the_start: bool,
     /// What is lost when its finalizer is taken off by hand, if that is known.
     lost: Option<&'static str>,
+    /// What happens when the deletion goes on, if that is known.
+    goes_on: Option<String>,
     /// What an agent says of it, when it is not what the API shows.
     pub agent: Option<AgentFinding>,
 }
@@ -116,6 +118,7 @@ impl RootCause {
             here: false,
             holds_from_the_start: cause.holds_from_the_start,
             lost: None,
+            goes_on: None,
             agent: None,
         }
         .names_of(object)
@@ -195,6 +198,12 @@ impl RootCause {
         self
     }
 
+    /// Says what happens when the deletion goes on.
+    pub fn goes_on(mut self, words: String) -> Self {
+        self.goes_on = Some(words);
+        self
+    }
+
     /// An agent says so.
     pub fn by_agent(mut self, finding: AgentFinding) -> Self {
         self.agent = Some(finding);
@@ -233,8 +242,12 @@ impl RootCause {
         }
         let lost = self.lost.filter(|_| self.draft.cause.danger.is_any_finalizer_by_hand());
         let breaks = lost.map_or(general.breaks.clone(), |lost| format!("{lost}."));
+        let mut steps = general.steps;
+        for step in steps.iter_mut().filter(|step| step.is_decision()) {
+            step.text.extend(self.goes_on.iter().flat_map(|words| [": ", words]));
+        }
         // The chain and the steps have the values in words.
-        Remedy { values: Values::new(), breaks, ..general }
+        Remedy { steps, values: Values::new(), breaks, ..general }
     }
 
     /// From the object to the root, without what stands for the object itself if the first takes its place.

@@ -1,5 +1,6 @@
 //! What several pages say.
 
+use crate::Step;
 use crate::cause::entry::{Advice, Danger, step};
 
 pub(in crate::cause) const READ_CONFIGURATION: Advice = step("Read what the webhook is called for, and where")
@@ -30,6 +31,19 @@ pub(in crate::cause) const BY_HAND: Danger = Danger::new(
     "The clean-up it stands for is skipped for good: cloud disks, load balancers, DNS records, accounts stay and cost \
         money, and nobody knows of them any more.",
 );
+
+/// For every cause whose steps let a deletion go on that has stopped.
+pub(in crate::cause) const DECIDE: Advice = step(
+    "Decide first whether it should go at all: a deletion cannot be taken back, and whoever finishes it does so as soon \
+        as it works again, with all that the object stands for",
+);
+
+impl Step {
+    /// Whether it is to decide that a deletion may go on: what that does depends on the finalizer.
+    pub fn is_decision(&self) -> bool {
+        self.text == DECIDE.text
+    }
+}
 
 impl Danger {
     /// Whether it is to take some finalizer off by hand: what that breaks depends on the finalizer.

@@ -79,7 +79,7 @@ impl Case<'_> {
 
     pub fn start(&self, cause: &'static Cause) -> RootCause {
         let found = held(self.target, self.meta, self.finalizer, cause);
-        let found = self.known.iter().fold(found, |found, known| found.loses(known.lost));
+        let found = self.known.iter().fold(found, |found, known| found.loses(known.lost).goes_on(known.goes_on()));
         found.same_as(self.target.resource.for_kubectl())
     }
 

@@ -29,9 +29,9 @@ use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
 
-/// Who takes this finalizer off, where its name tells.
-pub fn released_by(finalizer: &str) -> Option<&'static str> {
-    registry::find(finalizer, "").map(|known| known.released_by)
+/// What is known of this finalizer by its name.
+pub fn known_as(finalizer: &str) -> Option<&'static KnownFinalizer> {
+    registry::find(finalizer, "")
 }
 
 /// Explains every finalizer of an object.

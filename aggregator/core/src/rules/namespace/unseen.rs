@@ -25,7 +25,8 @@ pub fn explain(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
         if left.finalizers.contains(held_by.as_str()) {
             continue;
         }
-        let owner = finalizer::released_by(&held_by).map_or(String::new(), |owner| format!(" ({owner} removes it)"));
+        let known = finalizer::known_as(&held_by);
+        let owner = known.map_or(String::new(), |known| format!(" ({} removes it)", known.released_by));
         let which = if kinds.len() == 1 { "held" } else { "some of them held" };
         let words = format!("remain, {which} by finalizer {held_by}{owner}, as the namespace's condition says");
         let found = RootCause::below(&cause::FINALIZER_OF_UNSEEN_OBJECTS, case.target)
@@ -35,6 +36,7 @@ pub fn explain(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
             .name_if(Placeholder::Type, first.as_ref())
             .step(Step::named(some(&kinds, 4), words))
             .evidence(format!("status of {}", case.target), said(condition));
+        let found = known.iter().fold(found, |found, known| found.loses(known.lost).goes_on(known.goes_on()));
         let found = match kinds.len() {
             1 => found,
             _ => found.probable("which of these kinds has the finalizer: they could not be listed"),

@@ -1,6 +1,6 @@
 //! Finalizers of programs that somebody installed: which program, and whether it lives.
 
-use crate::cause::cluster::shared::BY_HAND;
+use crate::cause::cluster::shared::{BY_HAND, DECIDE};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, step};
 
 const SET_BY: Advice = step("See who set the finalizer {finalizer} (managedFields)")
@@ -21,6 +21,7 @@ causes! {
             well, its role is not cut as that of a controller, or the finalizer has not the kind's domain or was set by \
             another program, it is probable.")
         .safe(&[
+            DECIDE,
             step("Run the controller from another namespace, with an account and the rights of its own, until its \
                 objects are gone"),
             step("Or find out what it would clean up, clean that up by hand, and only then remove this one finalizer \
@@ -65,11 +66,12 @@ causes! {
             plane that somebody manages), so it is probable, but for a workload scaled to 0 that set the finalizer \
             (managedFields) and may change the object.")
         .safe(&[
+            DECIDE,
             SET_BY,
-            step("Start the controller again, if it was scaled down")
+            step("If it should go, and its controller was scaled down: start that again")
                 .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").on_cluster("operator-scaled").if_known(),
-            step("If its controller was uninstalled, install the same version again and let it finish; then uninstall it in the \
-                right order: objects first"),
+            step("If it should go, and its controller was uninstalled: install the same version again and let it finish; then \
+                uninstall it in the right order: objects first"),
             step("If it cannot come back: find out what it would have cleaned up and do that by hand, before anything \
                 else"),
         ])
@@ -89,6 +91,7 @@ causes! {
             controller, the finalizer has not the kind's domain or was set by another program, or it was found by its \
             name or through the kind's neighbours only, it is probable.")
         .safe(&[
+            DECIDE,
             step("See why its pods are not ready").run("kubectl -n {workload_namespace} describe {workload}").typed()
                 .if_known(),
             step("Repair that; the objects are then deleted automatically"),
@@ -110,6 +113,7 @@ causes! {
             that this program set the finalizer (managedFields) and a role for the kind is left to its account; where \
             the workload was inferred, or only its name is that of the program, it is probable.")
         .safe(&[
+            DECIDE,
             step("See who has which role").run("kubectl get clusterrolebindings,rolebindings -A -o wide"),
             step("Before it gets any right, make sure by its source or its log that it is the program that set the \
                 finalizer: others may be called so"),
@@ -134,6 +138,7 @@ causes! {
             or the object's own words say that such an account was refused. Proven where the server recorded that this \
             program set the finalizer (managedFields), else probable.")
         .safe(&[
+            DECIDE,
             step("See which account the controller runs as").run("kubectl -n {workload_namespace} describe {workload}")
                 .typed().if_known(),
             step("Create the ServiceAccount again, from where it came (Helm chart, manifests), with its bindings. In a \
@@ -155,6 +160,7 @@ causes! {
             renewed for twice its duration. That this Lease is the one of this work is inferred from the name, so it \
             is probable; a controller that no longer elects a leader leaves such a Lease behind.")
         .safe(&[
+            DECIDE,
             step("See who holds the Leases there, and since when")
                 .run("kubectl -n {workload_namespace} get leases -o wide").typed().if_known(),
             step("Read in its log why no pod becomes the leader (the API server does not answer, rights on leases)"),
@@ -174,6 +180,7 @@ causes! {
         .proof("The workload that runs as the account with rights on this kind has ready pods, and the finalizer is \
             left. That it is this workload's finalizer is inferred from its rights, so this is probable.")
         .safe(&[
+            DECIDE,
             step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
                 .if_known(),
             step("Read the log of {workload}").if_known(),

@@ -1,6 +1,6 @@
 //! Finalizers that are known by name.
 
-use crate::cause::cluster::shared::BY_HAND;
+use crate::cause::cluster::shared::{BY_HAND, DECIDE};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
@@ -27,6 +27,7 @@ causes! {
             refuses it.")
         .proof("The Service has the finalizer service.kubernetes.io/load-balancer-cleanup.")
         .safe(&[
+            DECIDE,
             step("Read its Events").run("kubectl -n {namespace} describe service {name}").typed(),
             step("Restore the cloud controller manager and its cloud permissions")
                 .run("kubectl -n kube-system get lease cloud-controller-manager -o yaml").typed(),
@@ -44,6 +45,7 @@ causes! {
             refuse the update.")
         .proof("A finalizer of the AWS load balancer controller or of GKE's controllers is left.")
         .safe(&[
+            DECIDE,
             step("See whether that controller runs, and read its log"),
             step("Where the cloud runs it for you (GKE, EKS Auto Mode), install no second one: read the object's Events, \
                 check the cluster's role in the cloud, and ask the cloud's support")
@@ -80,6 +82,7 @@ causes! {
         .meaning("An IstioOperator waits for the in-cluster operator, which newer versions of Istio do not have.")
         .proof("istio-finalizer.install.istio.io is left.")
         .safe(&[
+            DECIDE,
             step("Run the operator of the version that made it until the object is gone"),
             step("Look for what it would remove: Deployments, webhooks and CRDs of Istio"),
         ])
@@ -167,6 +170,7 @@ causes! {
         .proof("A finalizer is left that docs/finalizers.md knows to stand for something outside: of Crossplane, \
             Flux, Karpenter, Cluster API and others.")
         .safe(&[
+            DECIDE,
             step("Restore the controller or provider and its credentials, and let it finish. Where a cloud runs it for you \
                 (EKS Auto Mode), install no second one: check the cluster's role in the cloud, and ask the cloud's support"),
             step("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
@@ -183,6 +187,7 @@ causes! {
             what is lost otherwise. Either that controller does not run, or what it waits for has not happened.")
         .proof("A finalizer of docs/finalizers.md is left. Whether its controller runs is not visible, or it does.")
         .safe(&[
+            DECIDE,
             step("See whether that controller runs, and restore it; if it was uninstalled, install the same version \
                 again until its objects are gone"),
             step("If it is not known which program that is, see who set it")
@@ -221,6 +226,7 @@ causes! {
             does not run.")
         .proof("A finalizer of snapshot.storage.kubernetes.io or provisioner.storage.kubernetes.io is left.")
         .safe(&[
+            DECIDE,
             step("See which snapshots and restores are not ready")
                 .run("kubectl get volumesnapshots,volumesnapshotcontents -A"),
             step("Restore the snapshot controller and the driver's sidecars, and let them finish"),

@@ -1,6 +1,6 @@
 //! Objects of a namespace that could not be listed.
 
-use crate::cause::cluster::shared::BY_HAND;
+use crate::cause::cluster::shared::{BY_HAND, DECIDE};
 use crate::cause::entry::{Cause, ClusterArea, Proven, step};
 
 causes! {
@@ -14,6 +14,7 @@ causes! {
             that could be listed has it. Where several kinds could not be listed, which of them has it is not known, \
             and it is probable.")
         .safe(&[
+            DECIDE,
             step("See which of them has the finalizer, and nothing of their content; if that is refused, ask \
                 somebody who may list them")
                 .run("kubectl -n {namespace} get {type} -o custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers")

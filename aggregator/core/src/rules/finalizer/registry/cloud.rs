@@ -75,13 +75,19 @@ pub static KNOWN: &[KnownFinalizer] = &[
     outside(&[Domain("services.k8s.aws")])
         .on("resources of AWS Controllers for Kubernetes")
         .released_by("the ACK controller of that AWS service")
-        .when("the resource is deleted in AWS")
+        .when(
+            "the resource is deleted in AWS, unless the annotation services.k8s.aws/deletion-policy, or the controller's \
+                own setting, says retain",
+        )
         .lost("The resource stays in AWS and costs money")
         .source("aws-controllers-k8s/s3-controller: pkg/resource/bucket/descriptor.go"),
     outside(&[Domain("cnrm.cloud.google.com")])
         .on("resources of Config Connector")
         .released_by("Config Connector")
-        .when("the resource is deleted in Google Cloud")
+        .when(
+            "the resource is deleted in Google Cloud, unless the annotation cnrm.cloud.google.com/deletion-policy says \
+                abandon",
+        )
         .lost("The resource stays in Google Cloud and costs money")
         .source("GoogleCloudPlatform/k8s-config-connector: pkg/k8s/constants.go"),
     in_use(&[Is("in-use.crossplane.io")])

@@ -25,6 +25,8 @@ pub struct KnownFinalizer {
     pub by_another: bool,
     /// What is lost when somebody else takes it off.
     pub lost: &'static str,
+    /// What in its owner's documents says how to come back from a deletion by mistake.
+    pub by_mistake: &'static str,
     /// The repository and the path in it that say so.
     pub source: &'static str,
     /// Whether a controller of kube-controller-manager takes it off.
@@ -84,6 +86,7 @@ impl KnownFinalizer {
             when: "",
             by_another: false,
             lost: "",
+            by_mistake: "",
             source: "",
             in_controller_manager: false,
             cause,
@@ -126,6 +129,19 @@ impl KnownFinalizer {
         let runs = if self.runs.is_empty() { String::new() } else { format!("; it runs {}", self.runs) };
         format!("{} removes it when {}{runs}", self.released_by, self.when)
     }
+
+    /// What happens when its deletion goes on, and what else could be done.
+    pub fn goes_on(&self) -> String {
+        let KnownFinalizer { released_by, when, by_mistake, .. } = self;
+        let instead = match by_mistake.is_empty() {
+            true => String::new(),
+            false => format!(
+                ". If it was deleted by mistake, start nothing and remove nothing yet: {by_mistake} says how it is made \
+                 again"
+            ),
+        };
+        format!("{released_by} removes the finalizer when {when}{instead}")
+    }
 }
 
 /// Methods that set one field each.
@@ -143,7 +159,7 @@ macro_rules! fields {
     };
 }
 
-fields! { on, released_by, runs, hosted_with, when, lost, source }
+fields! { on, released_by, runs, hosted_with, when, lost, by_mistake, source }
 
 #[cfg(test)]
 mod tests {

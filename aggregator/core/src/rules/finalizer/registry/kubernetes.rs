@@ -61,7 +61,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("Cluster API")
         .when(
             "what is below it is deleted: a Machine's node is drained, its volumes are detached and its infrastructure \
-                object is gone",
+                object is gone; below a Cluster are all its machines",
         )
         .lost("The machine keeps running and is counted nowhere; its Node stays")
         .source("kubernetes-sigs/cluster-api: api/core/v1beta2/machine_types.go"),

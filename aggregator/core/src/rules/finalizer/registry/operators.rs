@@ -56,7 +56,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     known(&[Is("strimzi.io/topic-operator")])
         .on("KafkaTopic")
         .released_by("Strimzi's Topic Operator")
-        .when("the topic is deleted in Kafka")
+        .when("the topic is deleted in Kafka, with its data")
         .lost("The topic and its data stay in Kafka")
         .source("strimzi/strimzi-kafka-operator: topic-operator/src/main/java/io/strimzi/operator/topic/KubernetesHandler.java"),
     known(&[Domain("strimzi.io")])
@@ -95,7 +95,10 @@ pub static KNOWN: &[KnownFinalizer] = &[
     known(&[Is("postgres-operator.acid.zalan.do")])
         .on("postgresql")
         .released_by("Zalando's Postgres operator")
-        .when("the cluster's StatefulSet, Services and Secrets are deleted")
+        .when(
+            "the cluster's StatefulSet, Services and Secrets are deleted, and its claims with all data unless the operator \
+                is told to keep these (enable_persistent_volume_claim_deletion)",
+        )
         .lost("StatefulSets, Services and Secrets stay that nobody manages")
         .source("zalando/postgres-operator: pkg/cluster/cluster.go"),
     known(&[Is("kopf.zalando.org/KopfFinalizerMarker")])

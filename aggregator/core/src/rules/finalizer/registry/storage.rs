@@ -35,18 +35,26 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "no object of Rook (its condition DeletionIsBlocked names them) and no volume depends on the cluster any \
                 more; its daemons then go with it, and its disks are wiped if its cleanupPolicy says so",
         )
-        .lost("Daemons of the Ceph cluster may stay without anybody who manages them, and its data with them")
+        .lost(
+            "Kubernetes then deletes all that the CephCluster owns: its daemons, their Services, the Secrets with its \
+                keys; what is on its disks is out of reach without these",
+        )
+        .by_mistake("\"Restoring CRDs After Deletion\" in Rook's documentation (Disaster Recovery)")
         .source("rook/rook: pkg/operator/ceph/cluster/controller.go"),
     known(&[Domain("ceph.rook.io")])
         .on("CephBlockPool, CephFilesystem, CephObjectStore, …")
         .released_by("the Rook operator")
-        .when("nothing depends on the object any more (its condition DeletionIsBlocked names what does), and it is cleaned up")
+        .when(
+            "nothing depends on the object any more (its condition DeletionIsBlocked names what does), and Ceph has deleted \
+                what it stands for: a pool, file system or object store with all its data, unless its spec preserves that",
+        )
         .lost("Pools, file systems and daemons stay without anybody who manages them")
+        .by_mistake("\"Restoring CRDs After Deletion\" in Rook's documentation (Disaster Recovery)")
         .source("rook/rook: pkg/operator/ceph/controller/finalizer.go"),
     known(&[Is("longhorn.io")])
         .on("Volume, Replica, Engine, Node, BackingImage, Backup, … of longhorn.io")
         .released_by("longhorn-manager")
-        .when("what the object stands for is removed from the nodes and from the backup target")
+        .when("what the object stands for is removed from the nodes and from the backup target, with its data")
         .lost("Replicas stay on the nodes' disks, and engines keep running")
         .source("longhorn/longhorn-manager: datastore/longhorn.go"),
     known(&[Is("topolvm.io/pvc"), Is("topolvm.cybozu.com/pvc")])
