@@ -405,7 +405,9 @@ fn kept(report: &findings::NodeReport) {
         render::finding(&mut page, finding);
         page.gap();
         render::remedy(&mut page, finding, "why-terminating-agent", Detail::Short);
-        let faults = [all.len() > 1, *verdict != Verdict::Stuck, finding.confidence != Confidence::Proven];
+        let lacks_a_step = finding.remedy.steps.len() < finding.cause.safe.len();
+        let faults =
+            [all.len() > 1, *verdict != Verdict::Stuck, finding.confidence != Confidence::Proven, lacks_a_step];
         let answer = answers::Answer { cause, faults: &faults, text: &page.finish() };
         answers::is_as_kept(&answers::folder("node"), &test, &answer);
     }
