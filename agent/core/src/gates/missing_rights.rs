@@ -132,6 +132,22 @@ mod tests {
         assert_eq!(told(Rights { host_pids: false, ..blind }), ["hostPID"]);
     }
 
+    /// Its own pid namespace shows it as root with all capabilities, and nothing of the node.
+    #[test]
+    fn without_the_pids_of_the_host_nothing_else_counts() {
+        let mut seen = sample::mounted("ext4");
+        seen.rights = Seen::Seen(Rights { host_pids: false, ..ALL });
+        let kinds = [FaultKind::Denied, FaultKind::TimedOut];
+        seen.faults = kinds.map(|kind| Fault::new("/proc/1/root/var/lib/kubelet", (kind, "x"))).to_vec();
+        seen.faults.push(Fault::new(Source::ApiServer, (FaultKind::TimedOut, "x")));
+        let unknown = judge(&seen).unknown;
+        let told: Vec<(&str, &str)> = unknown.iter().map(|told| (told.source.as_str(), told.hides.as_str())).collect();
+        assert_eq!(told[0], ("hostPID", "everything on this node"));
+        assert!(unknown[0].why.contains("set hostPID: true"), "{unknown:?}");
+        assert_eq!(told.len(), 2, "what the API server does not tell has another reason: {told:?}");
+        assert!(lacking(&seen).blind && !lacking(&Observation { rights: Seen::Seen(ALL), ..seen }).blind);
+    }
+
     /// Linux 5.10 says 0 as wchan of every task.
     #[test]
     fn stacks_are_missed_where_only_they_tell() {
