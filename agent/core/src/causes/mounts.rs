@@ -198,12 +198,14 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
     if !mount.super_read_only || view.mount_at(target).is_some() {
         return None;
     }
+    let options = match mount.read_only_options.as_slice() {
+        // As an older agent kept it.
+        [] => "ro, emergency_ro or shutdown".to_owned(),
+        options => options.join(", "),
+    };
     let found = of_pod(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
         .blame(words::mount(mount), "the file system is read-only")
-        .evidence(
-            "mountinfo of the kubelet",
-            format!("ro, emergency_ro or shutdown in the super options of {}", mount.mount_point.show()),
-        )
+        .evidence("mountinfo of the kubelet", format!("{options} in the super options of {}", mount.mount_point.show()))
         .name_if(Placeholder::Path, target.as_str())
         .root(mount.dev);
     Some(found.finish())
@@ -281,6 +283,23 @@ mod tests {
         assert_eq!(causes(&seen), ["VolumeDirectoryNotEmpty"]);
         table(&mut seen)[0].super_read_only = true;
         assert_eq!(causes(&seen), ["FileSystemReadOnly"]);
+    }
+
+    #[test]
+    fn the_option_that_was_seen_is_named() {
+        let mut seen = sample::mounted("ext4");
+        volume(&mut seen).mounted = Seen::Seen(false);
+        (volume(&mut seen).vol_data, volume(&mut seen).plugin) = (VolData::NotCsi, "kubernetes.io/empty-dir".into());
+        *table(&mut seen) = vec![mount(1, "8:1", "/var/lib/kubelet", "ext4")];
+        table(&mut seen)[0].super_read_only = true;
+        let says = |seen: &Observation| {
+            let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
+            assert_eq!(finding.cause.id, "FileSystemReadOnly");
+            finding.evidence[0].says.clone()
+        };
+        assert_eq!(says(&seen), "ro, emergency_ro or shutdown in the super options of /var/lib/kubelet");
+        table(&mut seen)[0].read_only_options = vec!["emergency_ro".into()];
+        assert_eq!(says(&seen), "emergency_ro in the super options of /var/lib/kubelet");
     }
 
     /// A kubelet that was started again, and a driver that mounts without looking.

@@ -53,6 +53,9 @@ pub struct Mount {
     pub read_only: bool,
     /// The file system itself is read-only.
     pub super_read_only: bool,
+    /// Its options that say so, as they stand there; empty in observations of older agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_only_options: Vec<String>,
 }
 
 impl Mount {

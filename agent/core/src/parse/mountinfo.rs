@@ -70,7 +70,12 @@ impl<'a> RawMount<'a> {
 
     /// Copies it.
     pub fn to_mount(&self) -> Mount {
-        let has = |options: &[u8], known: &[&[u8]]| options.split(|b| *b == b',').any(|one| known.contains(&one));
+        let among = |options: &[u8], known: &[&str]| -> Vec<String> {
+            let each = options.split(|b| *b == b',').filter_map(|one| std::str::from_utf8(one).ok());
+            each.filter(|one| known.contains(one)).map(str::to_owned).collect()
+        };
+        // After an error ext4 stays `rw` since Linux 6.12 (`ext4_handle_error`, fs/ext4/super.c).
+        let read_only_options = among(self.super_options, &["ro", "emergency_ro", "shutdown"]);
         Mount {
             id: self.id,
             parent: self.parent,
@@ -81,9 +86,9 @@ impl<'a> RawMount<'a> {
             source: HostPath::new(unescape(self.source)),
             shared: self.shared,
             master: self.master,
-            read_only: has(self.options, &[b"ro"]),
-            // After an error ext4 stays `rw` since Linux 6.12 (`ext4_handle_error`, fs/ext4/super.c).
-            super_read_only: has(self.super_options, &[b"ro", b"emergency_ro", b"shutdown"]),
+            read_only: !among(self.options, &["ro"]).is_empty(),
+            super_read_only: !read_only_options.is_empty(),
+            read_only_options,
         }
     }
 }
