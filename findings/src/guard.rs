@@ -19,13 +19,13 @@ fn signalled(template: &str) -> Option<Placeholder> {
 }
 
 /// The command that a template is with these values, each quoted for the shell. None when one is missing, and for a
-/// `kill` when it is not known when the process started.
+/// `kill` when it is not known when the process started, as of one that gave no answer.
 pub(crate) fn command(template: &str, values: &Values) -> Option<String> {
     let filled = fill(template, values, |value| quote_for_shell(value).map(Cow::from))?;
     match signalled(template) {
         None => Some(filled),
         Some(process) => {
-            let (pid, start) = values.get(process)?.split_once('@')?;
+            let (pid, start) = values.get(process)?.split_once('@').filter(|(_, start)| *start != "0")?;
             Some(only_if_started_at(start, pid, &filled))
         }
     }
@@ -87,6 +87,16 @@ mod tests {
     fn type_in(shell: &[&str], command: &str) -> (bool, String) {
         let output = Command::new(shell[0]).args(&shell[1..]).args(["-c", command]).output().unwrap();
         (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    }
+
+    /// The command would wait for its `stat` as whoever looked has.
+    #[test]
+    fn nobody_is_told_to_kill_what_gave_no_answer() {
+        let silent = ProcessId { pid: 4242, start_ticks: 0 };
+        let values = Values::new().with(Placeholder::Pid, silent);
+        assert!(!silent.may_be_asked());
+        assert_eq!(command("kill -9 {pid}", &values), None);
+        assert!(command("grep State /proc/{pid}/status", &values).is_some());
     }
 
     #[test]

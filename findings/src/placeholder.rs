@@ -234,8 +234,15 @@ pub enum Shape {
 pub struct ProcessId {
     /// Its pid.
     pub pid: u32,
-    /// Clock ticks after boot, field 22 of its `stat`.
+    /// Clock ticks after boot, field 22 of its `stat`; 0 of one that gave no answer.
     pub start_ticks: u64,
+}
+
+impl ProcessId {
+    /// Whether a command may ask it for its `stat`: of one that gave no answer it would wait as well.
+    pub fn may_be_asked(self) -> bool {
+        self.start_ticks > 0
+    }
 }
 
 impl fmt::Display for ProcessId {

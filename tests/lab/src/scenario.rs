@@ -149,6 +149,7 @@ pub const ALL: &[Scenario] = &[
     fuse::ZOMBIE_LEADER,
     fuse::EXITING_FLUSH,
     fuse::EXEC_FLUSH,
+    fuse::EXEC_UNKILLED,
     fuse::FUSE_LOOKUP,
     fuse::FUSE_WITHOUT_FUSECTL,
     device::FROZEN_FILE_SYSTEM,

@@ -43,6 +43,9 @@ fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     if found.is_empty() {
         found.extend(uninterruptible::find(view, &processes, &head, GATE));
     }
+    if found.is_empty() && view.is_overdue_by(RETRY_WINDOW_MS) {
+        found.extend(uninterruptible::unkilled(view, init, &head, GATE));
+    }
     if found.is_empty() {
         found.extend(runc_init(view, &processes, &head));
     }
@@ -159,6 +162,7 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
 
 /// It runs, nothing hinders it, and nobody has sent it a SIGKILL.
 fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Process], head: &[Link]) -> Option<Finding> {
+    let init = view.init(container);
     let killed = processes.iter().any(|process| process.has_been_told_to_end());
     if killed || processes.is_empty() {
         return None;
@@ -178,7 +182,10 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
         of_pod(view, cause, GATE, head).probable("whether a SIGKILL was sent: no process of the container shows one");
     let hooks: Vec<u32> = hooks(view, container).iter().map(|process| process.pid).collect();
     for process in processes.iter().take(3) {
+        let is_silent =
+            init.is_some_and(|init| init.pid == process.pid && uninterruptible::silent(view, init).is_some());
         let state = match hooks.contains(&process.pid) {
+            _ if is_silent => format!("{}; {}", words::state(process.state), uninterruptible::RUNC_WAITS),
             true => hook_state(container, process),
             false => words::state(process.state).to_owned(),
         };

@@ -8,14 +8,14 @@ use crate::{distribution, observation::Process, view::PodView};
 const NEEDED: [&str; 6] = ["systemd", "init", "containerd", "crio", "dockerd", "cri-dockerd"];
 
 /// The value for the placeholder of a command that kills, unless the process is one that a node
-/// needs: pid 1, the kubelet, a runtime, a shim, the agent itself.
+/// needs: pid 1, the kubelet, a runtime, a shim, the agent itself. Nor for one that gives no answer.
 pub fn may_be_killed(view: &PodView, process: ProcessId, comm: &str) -> Option<ProcessId> {
     let pid = process.pid;
     let kubelet = view.seen.node.kubelet.get().map(|kubelet| kubelet.pid);
     let runtime = view.seen.node.runtime_process.get().map(|runtime| runtime.pid);
     let named = NEEDED.contains(&comm) || distribution::is_kubelet(comm) || is_shim_name(comm);
     let needed = named || pid <= 1 || Some(pid) == kubelet || Some(pid) == runtime;
-    (!needed).then_some(process)
+    (!needed && process.may_be_asked()).then_some(process)
 }
 
 /// A container's direct parent that the runtime put there: containerd's shims, CRI-O's conmon.

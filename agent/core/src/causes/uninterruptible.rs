@@ -1,7 +1,7 @@
 //! A task that should end and waits in the kernel: a SIGKILL is pending and the kernel cannot act on it, or it hangs
 //! on its way out. What it waits for is the cause: a FUSE server, an NFS server, a device.
 
-use findings::{Confidence, Finding, Gate, Link, Placeholder, cause};
+use findings::{Confidence, Evidence, Finding, Gate, Link, Placeholder, cause};
 
 use super::{finding_builder::of_pod, fuse, nfs, waited_for, words};
 use crate::{
@@ -101,6 +101,34 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     }
 }
 
+/// The init of a container in the middle of running another program, which nobody has killed: runc reads its `stat`
+/// before it kills (`hasInit`, libcontainer/container_linux.go), and waits for the same lock. Told only where the
+/// process sees a FUSE mount with unanswered requests.
+pub fn unkilled(view: &PodView, init: Option<&Process>, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
+    let process = init?;
+    let thread = silent(view, process)?;
+    let mut finding = why(view, process, thread, head, gate);
+    if finding.cause.id != cause::FUSE_SERVER_NOT_RESPONDING.id {
+        return None;
+    }
+    finding.evidence.push(Evidence::new(
+        format!("/proc/{}/status", process.pid),
+        format!("no SIGKILL in SigPnd or ShdPnd; {RUNC_WAITS}"),
+    ));
+    Some(finding)
+}
+
+/// Said of a process that gave no answer.
+pub const RUNC_WAITS: &str = "runc asks for its stat before it kills it, and gets no answer either";
+
+/// The first thread of a process that gives no answer, stays where it is, and is not about to end.
+pub fn silent<'a>(view: &PodView, process: &'a Process) -> Option<&'a Thread> {
+    let thread = process.threads.iter().find(|thread| thread.tid == process.pid && thread.in_exec)?;
+    // On a machine that is too busy nobody answers in time.
+    let others_answer = view.seen.processes.iter().any(|other| other.asked().is_some());
+    (others_answer && view.is_steady(process, thread) && !process.is_ending(thread)).then_some(thread)
+}
+
 /// On which file system a task waits.
 enum WaitsOn<'a> {
     /// On one of these FUSE mounts; exactly one when it is known which.
@@ -180,7 +208,7 @@ fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
         )
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
         .evidence(format!("/proc/{}/task/{}/syscall", process.pid, thread.tid), call)
-        .name(Placeholder::Pid, process.id())
+        .name_if(Placeholder::Pid, process.asked())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm)
         .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)));
@@ -274,6 +302,82 @@ mod tests {
         seen.processes[0].threads.push(thread);
         seen.processes[0].thread_count = 2;
         assert_eq!(judge(&seen).pods[0].findings, of_one);
+    }
+
+    /// The container's init runs another program, and closes a file of a silent server.
+    fn in_exec(state: char) -> Observation {
+        let mut seen = sample::running();
+        let init = &mut seen.processes[0];
+        (init.start_ticks, init.age_ms, init.state) = (0, 0, state);
+        let thread = &mut init.threads[0];
+        (thread.state, thread.wchan, thread.in_exec) = (state, Seen::Missing, true);
+        with_fuse(&mut seen);
+        seen
+    }
+
+    /// As long as nobody else kills it: runc asks it for its `stat` first.
+    #[test]
+    fn an_init_that_gives_no_answer_is_not_killed_by_runc_either() {
+        for state in ['S', 'D'] {
+            let mut seen = in_exec(state);
+            assert_eq!(causes(&seen), ["FuseServerNotResponding"], "{state}");
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            assert_eq!(finding.confidence, findings::Confidence::Probable);
+            let text = serde_json::to_string(&finding).unwrap();
+            for word in ["pid 326 sh", "gave no answer", "runc asks for its stat", "connections/40/abort"] {
+                assert!(text.contains(word), "{word}: {text}");
+            }
+            seen.processes[0].threads[0].steady = false;
+            assert!(!causes(&seen).contains(&"FuseServerNotResponding"), "it moves");
+            let mut seen = in_exec(state);
+            seen.processes[1].start_ticks = 0;
+            assert!(!causes(&seen).contains(&"FuseServerNotResponding"), "nobody answers");
+        }
+    }
+
+    #[test]
+    fn what_an_init_waits_for_that_gives_no_answer_is_not_guessed() {
+        let mut seen = in_exec('S');
+        seen.fuse[0].waiting = Seen::Seen(0);
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        let told = finding.chain.iter().find(|link| link.subject.contains("pid 326 sh")).unwrap();
+        assert!(told.state.contains("runc asks for its stat before it kills it"), "{told:?}");
+        // What another process of the container does keeps nobody from killing its init.
+        let mut seen = in_exec('S');
+        let mut other = seen.processes[0].clone();
+        (other.pid, other.parent, other.threads[0].tid) = (INIT + 1, INIT, INIT + 1);
+        seen.processes[0] = sample::running().processes.remove(0);
+        seen.processes.push(other);
+        seen.cgroups = sample::cgroup(&[INIT, INIT + 1]);
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
+        assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("runc asks"));
+    }
+
+    /// A command that compares its `stat`, or shows its stack, would wait as we did.
+    #[test]
+    fn no_step_asks_a_process_that_gave_no_answer() {
+        let asks = |seen: &Observation| {
+            let finding = judge(seen).pods.remove(0).findings.remove(0);
+            let commands: Vec<String> = finding.remedy.steps.into_iter().filter_map(|step| step.command).collect();
+            (finding.cause.id, commands.iter().any(|command| command.contains("/proc/326/")))
+        };
+        // Killed, and what it waits for is not known.
+        let mut seen = in_exec('D');
+        seen.fuse.clear();
+        (seen.processes[0].kill_pending, seen.processes[0].threads[0].kill_pending) = (true, true);
+        assert_eq!(asks(&seen), ("UninterruptibleTask", false));
+        (seen.processes[0].start_ticks, seen.processes[0].threads[0].in_exec) = (1000, false);
+        assert_eq!(asks(&seen), ("UninterruptibleTask", true));
+        // Its containers have ended, and it is left in the cgroup.
+        let mut seen = in_exec('S');
+        sample::runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        sample::runtime(&mut seen).sandboxes[0].ready = false;
+        sample::set_phase(&mut seen, "Failed");
+        seen.cgroups = sample::cgroup(&[INIT]);
+        assert_eq!(asks(&seen), ("CgroupProcessAlive", false));
+        (seen.processes[0].start_ticks, seen.processes[0].threads[0].in_exec) = (1000, false);
+        assert_eq!(asks(&seen), ("CgroupProcessAlive", true));
     }
 
     /// busybox' `cat` splices: it keeps the lock of its pipe while it waits for the server.

@@ -22,6 +22,6 @@ pub fn waits(
             format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
             thread.wchan.get().map_or("", String::as_str),
         )
-        .name(Placeholder::Pid, process.id())
+        .name_if(Placeholder::Pid, process.asked())
         .name(Placeholder::Tid, thread.tid)
 }

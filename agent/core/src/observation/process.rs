@@ -79,6 +79,11 @@ impl Process {
         ProcessId { pid: self.pid, start_ticks: self.start_ticks }
     }
 
+    /// Its name for a command that reads files of it other than `status`; none when it gave no answer.
+    pub fn asked(&self) -> Option<ProcessId> {
+        Some(self.id()).filter(|id| id.may_be_asked())
+    }
+
     /// Whether it has been killed, or hangs on its way out.
     pub fn is_dying(&self) -> bool {
         self.is_exiting() || self.kill_pending || self.threads.iter().any(|thread| self.is_ending(thread))
@@ -130,9 +135,10 @@ impl Process {
 }
 
 impl Thread {
-    /// Whether only a second look tells that it stays as it is: it waits, or has ended and is not reaped yet.
+    /// Whether only a second look tells that it stays as it is: it waits, or has ended and is not reaped yet, or gave no
+    /// answer.
     pub fn may_pass(&self) -> bool {
-        self.waits() || self.state == 'Z'
+        self.waits() || self.state == 'Z' || self.in_exec
     }
 
     /// Whether it waits for something in the kernel that may never come: uninterruptibly, or

@@ -16,8 +16,9 @@ causes! {
             at least a quarter of a second apart; the mount comes from the descriptor of its system call, else from \
             the one mount it can see whose /sys/fs/fuse/connections/<number>/waiting is above 0. For a volume: its \
             server is stopped (T), or a stat in a disposable child gets no answer. Several possible mounts, a \
-            holder that is not being killed, a task that waits for another one's look into the same directory, or a \
-            node without fusectl, make it only probable.")
+            holder that is not being killed, a task that waits for another one's look into the same directory, a \
+            process that gives no answer, as while it runs another program (runc asks a container's init the same \
+            before it kills it), or a node without fusectl, make it only probable.")
         .safe(&[
             step("If {server} (pid {server_pid}) is only stopped (state T), let it run again")
                 .run("kill -CONT {server_pid}").if_known(),

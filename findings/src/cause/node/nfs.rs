@@ -17,7 +17,7 @@ causes! {
             mount with a server, that is probable.")
         .safe(&[
             step("Bring the NFS server, or the network to it, back: the waiting tasks then continue by themselves"),
-            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
+            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
             step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
                 .run("umount -f {mount}").if_known(),
             step("If a task stays in D after that, drain and reboot the node"),

@@ -17,7 +17,7 @@ causes! {
             for the lock of a pipe is told only where no other wait is: a task that splices keeps it. A busy disk makes a task wait too: until two minutes \
             after the deadline it is only probable.")
         .safe(&[
-            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
+            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
             step("Look for disk, driver and hung task messages of the kernel and repair what they name")
                 .run("dmesg -T"),
             step("If the device or driver cannot be made to answer, drain the node and reboot it; what was not written \

@@ -47,7 +47,20 @@ pub const EXITING_FLUSH: Scenario = Scenario {
 pub const EXEC_FLUSH: Scenario = Scenario {
     name: "exec-flush",
     about: "the container's process runs another program and waits in the flush of a file for a FUSE server",
-    stage: exec_flush,
+    stage: |node| {
+        let (staged, task) = exec_flush(node, "exec-flush")?;
+        // runc does not come to kill it: it asks first when it started.
+        process::signal(task, Signal::SIGKILL)?;
+        process::wait_state(task, "D")?;
+        Ok(staged)
+    },
+};
+
+/// The same, and nobody but the runtime kills it.
+pub const EXEC_UNKILLED: Scenario = Scenario {
+    name: "exec-unkilled",
+    about: "runc cannot kill the container's process, which runs another program and waits for a FUSE server",
+    stage: |node| exec_flush(node, "exec-unkilled").map(|(staged, _)| staged),
 };
 
 /// The server's file system lies on a block device, so its connection has another number.
@@ -172,18 +185,16 @@ fn with_lab(node: &Node, spec: PodSpec, part: &[&str]) -> PodSpec {
     spec.mount("/lib".as_ref(), "/lib").mount("/lib64".as_ref(), "/lib64")
 }
 
-fn exec_flush(node: &Node) -> anyhow::Result<Staged> {
-    let media = node.layout().mnt("media-of-exec-flush");
+fn exec_flush(node: &Node, name: &str) -> anyhow::Result<(Staged, i32)> {
+    let media = node.layout().mnt(&format!("media-of-{name}"));
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
-    let spec = with_lab(node, PodSpec::new("exec-flush"), &["runner", "/media/flush"]).mount(&media, "/media");
+    let spec = with_lab(node, PodSpec::new(name), &["runner", "/media/flush"]).mount(&media, "/media");
     let task = node.run(&spec)?.app()?.pid;
     support::wait_requests(&fuse)?;
     node.delete_until(&spec, Gate::ContainersStopped)?;
-    // runc does not come to kill it: it asks first when it started.
-    process::signal(task, Signal::SIGKILL)?;
-    process::wait_state(task, "D")?;
     let names = vec![task.to_string(), fuse.server.to_string()];
-    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+    let staged = Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command());
+    Ok((staged, task))
 }
 
 fn zombie_leader(node: &Node) -> anyhow::Result<Staged> {
