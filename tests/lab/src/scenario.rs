@@ -179,6 +179,7 @@ pub const ALL: &[Scenario] = &[
     csi::VOL_DATA_MISSING,
     csi::VOL_DATA_EMPTY,
     csi::CSI_SOCKET_MISSING,
+    csi::CSI_BLOCK_DRIVER_GONE,
     csi::CSI_LEFT_MOUNTED,
     csi::CSI_DRIVER_BACK,
     csi::MOUNTED_TWICE,

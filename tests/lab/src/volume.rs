@@ -70,11 +70,10 @@ impl Node {
     pub fn block_volume(&self, spec: &mut PodSpec, name: &str, device: &Path) -> anyhow::Result<PathBuf> {
         self.begin(&spec.pod.uid)?;
         let published = block_device(&self.layout().kubelet_root(), name, &spec.pod.uid);
-        let volume = published.parent().and_then(Path::parent).context("a block volume has a directory")?;
-        create(&volume.join("dev"))?;
-        create(&volume.join("data"))?;
-        fs::write(volume.join("data/vol_data.json"), serde_json::to_vec(&vol_data(name))?)
-            .context("write vol_data.json")?;
+        create(published.parent().context("a device is in a directory")?)?;
+        let data = block_data(&self.layout().kubelet_root(), name);
+        create(data.parent().context("a file is in a directory")?)?;
+        fs::write(data, serde_json::to_vec(&vol_data(name))?).context("write vol_data.json")?;
         fs::write(&published, "").context("create the place of the device")?;
         mounts::bind(device, &published)?;
         let link = block_link(&self.layout().pod_dir(&spec.pod.uid), name);
@@ -84,6 +83,15 @@ impl Node {
         Ok(published)
     }
 
+    /// Does what its CSI driver does with a raw block volume: binds the device where the kubelet wants it published.
+    pub fn publish_block(&self, spec: &PodSpec, name: &str, device: &Path) -> anyhow::Result<PathBuf> {
+        let target = block_target(&self.layout().kubelet_root(), name, &spec.pod.uid);
+        create(target.parent().context("a target is in a directory")?)?;
+        fs::write(&target, "").context("create the target of the device")?;
+        mounts::bind(device, &target)?;
+        Ok(target)
+    }
+
     /// Where the kubelet stages a CSI volume for all pods of the node.
     pub fn global_mount(&self, handle: &str) -> PathBuf {
         let csi = self.layout().kubelet_root().join("plugins/kubernetes.io/csi");
@@ -91,9 +99,21 @@ impl Node {
     }
 }
 
+const BLOCK: &str = "plugins/kubernetes.io/csi/volumeDevices";
+
 /// Where the kubelet binds the device of a raw block volume.
 pub fn block_device(kubelet_root: &Path, name: &str, pod_uid: &str) -> PathBuf {
-    kubelet_root.join("plugins/kubernetes.io/csi/volumeDevices").join(name).join("dev").join(pod_uid)
+    kubelet_root.join(BLOCK).join(name).join("dev").join(pod_uid)
+}
+
+/// Where its driver publishes it.
+pub fn block_target(kubelet_root: &Path, name: &str, pod_uid: &str) -> PathBuf {
+    kubelet_root.join(BLOCK).join("publish").join(name).join(pod_uid)
+}
+
+/// Its `vol_data.json`.
+pub fn block_data(kubelet_root: &Path, name: &str) -> PathBuf {
+    kubelet_root.join(BLOCK).join(name).join("data/vol_data.json")
 }
 
 /// The link to it in the pod's directory.

@@ -1,9 +1,18 @@
-//! Raw block volumes: the loop device the kubelet locks them with, and what is built on it.
+//! Raw block volumes: the loop device the kubelet locks them with, what is built on it, and the driver that must
+//! unpublish them.
 
-use findings::{CauseRef, Finding, Gate, Placeholder, PodUid, cause};
+use findings::{CauseRef, Evidence, Finding, Gate, Link, Placeholder, PodUid, Subject, Thing, cause};
 
-use super::{NotLookedFor, finding_builder::of_node, words};
-use crate::observation::{LoopDevice, Observation};
+use super::{
+    NotLookedFor,
+    csi::{self, Presence},
+    finding_builder::of_node,
+    words,
+};
+use crate::{
+    observation::{LoopDevice, Observation, VolumeDir},
+    view::{PodView, Why},
+};
 
 /// Loop devices on block volumes of pods that are gone.
 pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
@@ -22,6 +31,54 @@ pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
         is_volume && uid.is_some_and(|uid| !runtime.is_static(&uid) && !is_known(&uid))
     };
     Ok(seen.loops.iter().filter(is_left).map(|device| loop_left(seen, device, None)).collect())
+}
+
+/// The block volumes that are published for the pod, as far as the kubelet may wait for them.
+pub fn published<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a VolumeDir> {
+    // Past this gate it has forgotten them, and their driver has left what is there.
+    let dir = view.dir.filter(|_| !view.has_passed_cgroup());
+    dir.into_iter().flat_map(|dir| &dir.published)
+}
+
+/// Those whose link in the pod's directory the kubelet has removed (`UnmapBlockVolume`): it asks the driver next.
+pub fn unlinked<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a VolumeDir> {
+    published(view).filter(move |volume| !is_linked(view, volume))
+}
+
+fn is_linked(view: &PodView, volume: &VolumeDir) -> bool {
+    view.dir.is_some_and(|dir| dir.devices.iter().any(|link| link.as_path().ends_with(&volume.name)))
+}
+
+/// The driver has not unpublished it, because it is gone or fails (`UnmapPodDevice`).
+pub fn not_unpublished(view: &PodView, volume: &VolumeDir) -> Option<Finding> {
+    let target = volume.target.get()?;
+    let subject = findings::clean(&format!("raw block volume {} ({})", volume.name, volume.plugin), 160);
+    let head = [Link::new(Subject::new(subject, Thing::volume(&volume.name)), "still published for the pod")];
+    let known = csi::unusable(view, volume, &head).or_else(|| csi::not_registered(view, volume, &head));
+    let mut found = known.or_else(|| match csi::presence(view, volume) {
+        Presence::Recent(since_ms) => csi::is_back(view, volume, since_ms, &head),
+        Presence::Lasting | Presence::Untold(_) => csi::unpublish_fails(view, volume, &head),
+    })?;
+    let says = if volume.mounted.get() == Some(&true) { "a device is bound there" } else { "exists, and is no file" };
+    found.evidence.push(Evidence::new(target.show(), says));
+    if may_be_forgotten(view, volume) {
+        found.doubt(
+            "that the kubelet still remembers it: it was started after the pod should have ended, and looks for links",
+        );
+    }
+    Some(found)
+}
+
+/// A kubelet that starts finds a block volume again by its link in the pod's directory (`getVolumesFromPodDir`).
+fn may_be_forgotten(view: &PodView, volume: &VolumeDir) -> bool {
+    let grace_ms = match view.why {
+        Why::DeletionRequested(deletion) => i64::try_from(deletion.grace_s).unwrap_or(0).saturating_mul(1000),
+        _ => 0,
+    };
+    let age_ms = view.seen.node.kubelet.get().and_then(|kubelet| i64::try_from(kubelet.age_ms).ok());
+    let asked_ms = view.overdue_ms().map(|overdue| overdue.saturating_add(grace_ms));
+    let is_younger = asked_ms.is_some_and(|asked| age_ms.is_none_or(|age| age < asked));
+    is_younger && !is_linked(view, volume) && view.has_lowered_cpu() != Some(true)
 }
 
 /// A loop device on a published block volume is still attached.
@@ -46,10 +103,12 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
 
 #[cfg(test)]
 mod tests {
+    use findings::Confidence;
+
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, UID, causes, node_causes},
+            sample::{self, UID, causes, node_causes, pod_dir},
             *,
         },
     };
@@ -82,6 +141,124 @@ mod tests {
         assert_eq!(judge(&gone).node_findings[0].finding.cause.id, "LoopDeviceLeft");
         gone.loops[0].file = HostPath::from(format!("/srv/disks/{UID}").as_str());
         assert_eq!(judge(&gone).node_findings, [], "it is no volume's");
+    }
+
+    fn unregistered() -> Observation {
+        let mut seen = sample::published();
+        seen.csi = Seen::Seen(Vec::new());
+        seen
+    }
+
+    fn finding(seen: &Observation) -> findings::Finding {
+        judge(seen).pods.remove(0).findings.remove(0)
+    }
+
+    /// Nothing is left below the pod's directory: systemd was blamed for the empty cgroup, and its slice to be stopped.
+    #[test]
+    fn a_block_volume_whose_driver_is_gone_holds_the_pod() {
+        let seen = unregistered();
+        assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
+        let report = judge(&seen);
+        let pod = &report.pods[0];
+        assert_eq!((pod.gate, pod.verdict), (Some(findings::Gate::VolumesUnmounted), findings::Verdict::Stuck));
+        assert_eq!(pod.findings[0].confidence, Confidence::Proven, "{pod:#?}");
+        let at = pod.gates.iter().find(|gate| gate.gate == findings::Gate::VolumesUnmounted).unwrap();
+        assert_eq!(at.detail, "1 raw block volume");
+        let told = serde_json::to_string(&pod.findings).unwrap();
+        for word in [
+            format!("volumeDevices/publish/pv-1/{UID}"),
+            "volumeDevices/pv-1/data/vol_data.json".to_owned(),
+            "driverName exam.csi".to_owned(),
+            "no driver is registered".to_owned(),
+        ] {
+            assert!(told.contains(&word), "{word}: {told}");
+        }
+        assert!(!told.contains("systemctl"), "{told}");
+        // Its socket is there, and it is not.
+        let mut seen = sample::published();
+        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
+        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
+        info.listens = Seen::Missing;
+        assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
+    }
+
+    #[test]
+    fn a_driver_that_is_there_is_not_said_to_be_gone() {
+        let mut seen = sample::published();
+        assert_eq!((causes(&seen), finding(&seen).confidence), (vec!["CsiUnpublishFails"], Confidence::Probable));
+        let text = serde_json::to_string(&finding(&seen)).unwrap();
+        assert!(text.contains("registered; the volume is still published"), "{text}");
+        assert!(!text.contains("rmdir"), "{text}");
+        let counted = |at_ms: u64, outcome: &str, count: u64| {
+            let of = Operation::Csi { driver: "exam.csi".into(), method: "/csi.v1.Node/NodeUnpublishVolume".into() };
+            CounterRead { at_ms, counters: vec![Counter { of, outcome: outcome.into(), count }] }
+        };
+        let read = |outcome: &str| {
+            let earlier = Some(counted(sample::NOW - 200_000, outcome, 12));
+            Seen::Seen(KubeletCounters { last: counted(sample::NOW, outcome, 14), earlier })
+        };
+        seen.kubelet_counters = read("Internal");
+        assert_eq!((causes(&seen), finding(&seen).confidence), (vec!["CsiUnpublishFails"], Confidence::Proven));
+        // It may be this one of which it said OK: then the kubelet waits for something else.
+        seen.kubelet_counters = read("OK");
+        assert_eq!((causes(&seen), sample::verdict(&seen)), (vec![], findings::Verdict::CannotTell));
+        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
+        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
+        info.since_ms = Seen::Seen(sample::NOW - 5_000);
+        assert_eq!(causes(&seen), ["CsiDriverBack"]);
+    }
+
+    #[test]
+    fn what_remembers_a_block_volume_lies_beside_its_device() {
+        let mut seen = unregistered();
+        pod_dir(&mut seen).published[0].vol_data = VolData::Missing;
+        assert_eq!(causes(&seen), ["VolDataMissing"]);
+        let text = serde_json::to_string(&finding(&seen)).unwrap();
+        assert!(text.contains("/csi/volumeDevices/pv-1/data/vol_data.json"), "{text}");
+    }
+
+    #[test]
+    fn a_kubelet_that_was_started_later_may_have_forgotten_a_block_volume() {
+        let mut seen = unregistered();
+        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        kubelet.age_ms = 3_620_000;
+        let missing = |seen: &Observation| finding(seen).missing.unwrap_or_default();
+        assert!(missing(&seen).starts_with("that the kubelet still remembers it"), "{}", missing(&seen));
+        assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
+        // It has lowered the pod's share of the processors: it waits for volumes.
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        cgroups[0].dirs[0].cpu_at_minimum = Some(true);
+        assert_eq!(missing(&seen), "");
+        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        cgroups[0].dirs[0].cpu_at_minimum = None;
+        let link = format!("/var/lib/kubelet/pods/{UID}/volumeDevices/kubernetes.io~csi/pv-1");
+        pod_dir(&mut seen).devices.push(HostPath::from(link.as_str()));
+        assert_eq!(missing(&seen), "", "it found the link");
+        let gates = judge(&seen).pods.remove(0).gates;
+        assert!(gates.iter().any(|gate| gate.detail == "1 raw block volume"), "{gates:#?}");
+    }
+
+    /// The kubelet has not stopped at what the driver left.
+    #[test]
+    fn what_is_published_holds_nothing_once_the_cgroup_is_gone() {
+        let mut seen = unregistered();
+        seen.cgroups = Seen::Seen(Vec::new());
+        let pod = judge(&seen).pods.remove(0);
+        assert_eq!((pod.gate, pod.findings), (Some(findings::Gate::ObjectRemoved), Vec::new()));
+    }
+
+    #[test]
+    fn a_loop_device_is_detached_before_the_driver_is_asked() {
+        let mut seen = unregistered();
+        let file = format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv-1/dev/{UID}");
+        seen.loops.push(LoopDevice {
+            device: "/dev/loop0".into(),
+            dev: Dev { major: 7, minor: 0 },
+            file: HostPath::from(file.as_str()),
+            deleted: false,
+            holders: Vec::new(),
+        });
+        assert_eq!(causes(&seen), ["LoopDeviceLeft"]);
     }
 
     #[test]

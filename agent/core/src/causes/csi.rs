@@ -247,7 +247,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
     if tries.as_ref().is_some_and(|tries| tries.failure().is_some()) {
         let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
             .link(words::mount(mount), "mounted, and nothing holds it");
-        return Some(fails(view, volume, tries.as_ref(), told(tries.as_ref()), found));
+        return Some(fails(view, volume, tries.as_ref(), told(volume, tries.as_ref()), found));
     }
     let (state, lacks) = match tries.as_ref().is_some_and(Tries::only_succeeds) {
         true => (
@@ -273,10 +273,16 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
     Some(tries::tell(view, tries.as_ref(), found).finish())
 }
 
+/// A raw block volume is published elsewhere than its `vol_data.json` is, and to a file.
+fn is_block(volume: &VolumeDir) -> bool {
+    volume.target.get().is_some_and(|target| !target.is_within(&volume.path))
+}
+
 /// How it is known that it fails.
-fn told(tries: Option<&Tries<'_>>) -> String {
+fn told(volume: &VolumeDir, tries: Option<&Tries<'_>>) -> String {
     match tries.and_then(Tries::failure) {
         Some(code) => answers(code),
+        None if is_block(volume) => "registered; the volume is still published".to_owned(),
         None => "registered; its target is not mounted, and the volume is still not cleaned up".to_owned(),
     }
 }
@@ -294,12 +300,12 @@ fn fails(
     found: FindingBuilder,
 ) -> Finding {
     let VolData::Read(data) = &volume.vol_data else { return found.finish() };
-    let target = volume.path.join("mount");
+    let target = volume.target.get().cloned().unwrap_or_else(|| volume.path.join("mount"));
     let found = found
         .blame(words::csi_driver(&data.driver), state)
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
-        .name_if(Placeholder::Path, target.as_str())
+        .name_if(Placeholder::Path, target.as_str().filter(|_| !is_block(volume)))
         .root(target.show());
     let found = if tries.is_some_and(Tries::proves_failure) {
         found
@@ -310,14 +316,19 @@ fn fails(
 }
 
 /// Not mounted, remembered, its driver registered: the driver keeps failing on a target it has
-/// already unpublished.
+/// already unpublished. Or a raw block volume that it has not.
 pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
     view.csi_drivers()?;
     let tries = tries::unpublish(view, &data.driver);
-    let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
-        .evidence(volume.path.join("mount").show(), "not a mount point");
-    Some(fails(view, volume, tries.as_ref(), told(tries.as_ref()), found))
+    let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head);
+    let found = match is_block(volume) {
+        // Whatever it has left: the kubelet has forgotten the volume.
+        true if tries.as_ref().is_some_and(Tries::only_succeeds) => return None,
+        true => found,
+        false => found.evidence(volume.path.join("mount").show(), "not a mount point"),
+    };
+    Some(fails(view, volume, tries.as_ref(), told(volume, tries.as_ref()), found))
 }
 
 #[cfg(test)]

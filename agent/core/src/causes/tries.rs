@@ -54,8 +54,14 @@ pub fn unpublish<'a>(view: &PodView<'a>, driver: &str) -> Option<Tries<'a>> {
         VolData::Missing | VolData::Unusable(_) | VolData::Failed(_) => true,
     };
     let is_its_call = |of: &Operation| matches!(of, Operation::Csi { driver: of, method } if of == driver && method.ends_with("/NodeUnpublishVolume"));
-    // Which driver a raw block volume is of, its directory does not tell; `UnmapPodDevice` makes the same call.
-    of(view, format!("NodeUnpublishVolume of {}", findings::clean(driver, 80)), is_its_call, is_its, is_block_of_csi)
+    // `UnmapPodDevice` makes the same call.
+    let blocks = |dir: &PodDir| {
+        // Which driver a raw block volume is of, its link does not tell.
+        let is_published = |link: &HostPath| dir.published.iter().any(|one| link.as_path().ends_with(&one.name));
+        let linked = dir.devices.iter().filter(|link| is_block_of_csi(link) && !is_published(link));
+        linked.count() + dir.published.iter().filter(|one| is_its(one)).count()
+    };
+    of(view, format!("NodeUnpublishVolume of {}", findings::clean(driver, 80)), is_its_call, is_its, blocks)
 }
 
 /// The kubelet's unmounts of volumes like this one.
@@ -67,14 +73,14 @@ pub fn unmount<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<Tries<'a>> 
     let is_its = |other: &VolumeDir| other.plugin == volume.plugin;
     let is_unmount = |of: &Operation| matches!(of, Operation::Storage { plugin: of, name } if *of == plugin && name == "volume_unmount");
     // A raw block volume is unmapped, which is counted apart.
-    of(view, format!("volume_unmount of {}", findings::clean(&plugin, 120)), is_unmount, is_its, |_| false)
+    of(view, format!("volume_unmount of {}", findings::clean(&plugin, 120)), is_unmount, is_its, |_| 0)
 }
 
 /// The answers of DRA drivers to `NodeUnprepareResources`.
 pub fn unprepare<'a>(view: &PodView<'a>) -> Option<Tries<'a>> {
     let is_unprepare =
         |of: &Operation| matches!(of, Operation::Dra { method, .. } if method.ends_with("/NodeUnprepareResources"));
-    of(view, "NodeUnprepareResources".to_owned(), is_unprepare, |_| false, |_| false)
+    of(view, "NodeUnprepareResources".to_owned(), is_unprepare, |_| false, |_| 0)
 }
 
 /// `volumeDevices/kubernetes.io~csi/<name>`.
@@ -87,9 +93,9 @@ fn of<'a>(
     what: String,
     is_meant: impl Fn(&Operation) -> bool,
     is_like: impl Fn(&VolumeDir) -> bool,
-    is_like_block: impl Fn(&HostPath) -> bool,
+    blocks_like: impl Fn(&PodDir) -> usize,
 ) -> Option<Tries<'a>> {
-    let is_only = is_only(view, is_like, is_like_block);
+    let is_only = is_only(view, is_like, blocks_like);
     let read = view.kubelet_counters().get()?;
     let meant = |read: &'a CounterRead| read.counters.iter().filter(|counter| is_meant(&counter.of));
     let before = |now: &Counter| {
@@ -194,14 +200,14 @@ pub fn tell(view: &PodView, tries: Option<&Tries<'_>>, found: FindingBuilder) ->
 }
 
 /// Whether no other volume like this one is to be unmounted on the node.
-fn is_only(view: &PodView, is_like: impl Fn(&VolumeDir) -> bool, is_like_block: impl Fn(&HostPath) -> bool) -> bool {
+fn is_only(view: &PodView, is_like: impl Fn(&VolumeDir) -> bool, blocks_like: impl Fn(&PodDir) -> usize) -> bool {
     let Some(dirs) = view.seen.pod_dirs.get() else { return false };
     let mut like = 0;
     for dir in dirs.iter().filter(|dir| is_ending(view.seen, dir)) {
         view.seen.is_settled(Question::PodVolumes(dir.uid.clone()));
         let Some(volumes) = dir.volumes.get() else { return false };
         like += volumes.iter().filter(|volume| !volume.is_only_a_husk() && is_like(volume)).count();
-        like += dir.devices.iter().filter(|device| is_like_block(device)).count();
+        like += blocks_like(dir);
     }
     like == 1
 }
@@ -221,6 +227,8 @@ pub fn to_be_unmounted(seen: &Observation) -> Vec<String> {
     let mut names: Vec<String> =
         volumes.map(|(dir, volume)| format!("{}/{}/{}", dir.uid, volume.plugin, volume.name)).collect();
     names.extend(dirs.iter().flat_map(|dir| &dir.devices).map(HostPath::show));
+    let published = dirs.iter().flat_map(|dir| &dir.published);
+    names.extend(published.filter_map(|volume| Some(volume.target.get()?.show())));
     names.sort();
     names
 }
@@ -366,6 +374,19 @@ mod tests {
         let before = super::to_be_unmounted(&seen);
         pod_dir(&mut seen).devices.push(device("kubernetes.io~csi"));
         assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        assert_ne!(super::to_be_unmounted(&seen), before);
+        // Its `vol_data.json` names the driver, also when the link is gone.
+        pod_dir(&mut seen).devices.clear();
+        let mut block = pod_dir(&mut sample::published()).published.remove(0);
+        block.name = "pv-2".into();
+        pod_dir(&mut seen).published.push(block);
+        assert_eq!(finding(&seen).confidence, Confidence::Probable);
+        let before = super::to_be_unmounted(&seen);
+        pod_dir(&mut seen).published[0].vol_data =
+            VolData::Read(CsiVolume { driver: "other.csi".into(), ..Default::default() });
+        pod_dir(&mut seen).devices.push(device("kubernetes.io~csi"));
+        let told = judge(&seen).pods.remove(0).findings;
+        assert!(told.iter().any(|told| told.cause.id == "CsiUnpublishFails" && told.confidence == Confidence::Proven));
         assert_ne!(super::to_be_unmounted(&seen), before);
     }
 

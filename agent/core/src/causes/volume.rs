@@ -36,7 +36,7 @@ impl Left {
         Left {
             mounted: mounted + sub_paths,
             directories: volumes().count() - mounted,
-            devices: view.dir.map_or(0, |dir| dir.devices.len()),
+            devices: view.dir.map_or(0, |dir| dir.devices.len()) + block::unlinked(view).count(),
             obstacles: view.dir.map_or(0, |dir| dir.strays.len()) + usize::from(orphan::left_file(view).is_some()),
         }
     }
@@ -68,7 +68,12 @@ pub fn find(view: &PodView) -> Vec<Finding> {
         found.extend(of_volume(view, volume));
     }
     let is_its = |device: &&LoopDevice| device.file.as_path().ends_with(view.uid().as_str());
-    found.extend(view.seen.loops.iter().filter(is_its).map(|device| block::loop_left(view.seen, device, VOLUMES)));
+    let loops: Vec<&LoopDevice> = view.seen.loops.iter().filter(is_its).collect();
+    found.extend(loops.iter().map(|device| block::loop_left(view.seen, device, VOLUMES)));
+    if loops.is_empty() {
+        // With a loop device the kubelet does not come to the driver.
+        found.extend(block::published(view).filter_map(|volume| block::not_unpublished(view, volume)));
+    }
     if Left::of(view).mounted == 0 && view.has_passed_cgroup() {
         // The kubelet has not stopped at what is left.
         let missing = "that the kubelet still waits for it: it has removed the pod's cgroup already";

@@ -255,6 +255,9 @@ fn volumes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
         volume::Left { mounted: 0, directories, devices: 0, obstacles: 0 } => {
             words::count(directories, "directory", "directories")
         }
+        volume::Left { mounted: 0, directories: 0, devices, obstacles: 0 } => {
+            words::count(devices, "raw block volume", "raw block volumes")
+        }
         volume::Left { mounted, .. } => words::count(mounted, "mount", "mounts"),
     };
     check(Gate::VolumesUnmounted, left.anything(), detail, || volume::find(view))

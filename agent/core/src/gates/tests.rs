@@ -343,6 +343,7 @@ fn a_static_pod_is_not_taken_for_a_force_deleted_one() {
         strays: Vec::new(),
         sub_paths: Vec::new(),
         devices: Vec::new(),
+        published: Vec::new(),
         faults: Vec::new(),
     };
     seen.pod_dirs = Seen::Seen(vec![dir]);

@@ -193,6 +193,7 @@ pub fn mounted(fs_type: &str) -> Observation {
         strays: Vec::new(),
         sub_paths: Vec::new(),
         devices: Vec::new(),
+        published: Vec::new(),
         faults: Vec::new(),
     }]);
     table(&mut seen).push(mount(46, "0:41", target.as_str().unwrap(), fs_type));
@@ -212,6 +213,23 @@ pub fn mounted(fs_type: &str) -> Observation {
         behind_unread_tables: 0,
         mappings: Seen::Missing,
     }];
+    seen
+}
+
+/// The same with a raw block volume instead: the kubelet has removed the link to it, and its driver has not unpublished
+/// it. The pod's cgroup is empty.
+pub fn published() -> Observation {
+    let mut seen = mounted("ext4");
+    let devices = HostPath::from("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices");
+    let target = devices.join("publish/pv-1").join(UID);
+    let path = devices.join("pv-1/data");
+    let block = VolumeDir { path, target: Seen::Seen(target.clone()), ..volume(&mut seen).clone() };
+    (pod_dir(&mut seen).volumes, pod_dir(&mut seen).published) = (Seen::Seen(Vec::new()), vec![block]);
+    *table(&mut seen) = vec![mount(46, "0:5", target.as_str().unwrap(), "devtmpfs")];
+    seen.holders.clear();
+    seen.cgroups = cgroup(&[]);
+    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+    cgroups[0].dirs[0].path = HostPath::from("/sys/fs/cgroup/kubepods.slice/kubepods-pod96fb425e.slice");
     seen
 }
 

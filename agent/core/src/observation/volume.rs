@@ -20,6 +20,11 @@ pub struct PodDir {
     pub sub_paths: Vec<SubPath>,
     /// `volumeDevices/<plugin>/<name>` (raw block).
     pub devices: Vec<HostPath>,
+    /// Raw block volumes of CSI that are published for the pod, outside of this directory:
+    /// `plugins/kubernetes.io/csi/volumeDevices/publish/<name>/<uid>` is the target of each, and its path is the
+    /// directory of its `vol_data.json`. The kubelet removes the link of one before it asks the driver.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<VolumeDir>,
     /// What could not be read.
     pub faults: Vec<Fault>,
 }

@@ -66,6 +66,7 @@ fn bare_dir() -> PodDir {
         strays: Vec::new(),
         sub_paths: Vec::new(),
         devices: Vec::new(),
+        published: Vec::new(),
         faults: Vec::new(),
     }
 }

@@ -4,6 +4,7 @@
 
 mod devices;
 mod is_mounted;
+mod published;
 mod sub_paths;
 #[cfg(test)]
 mod tests;
@@ -67,6 +68,7 @@ fn pod_dir(tree: &Tree<'_>, pods: &HostPath, uid: PodUid) -> Option<PodDir> {
         strays: Vec::new(),
         sub_paths: Vec::new(),
         devices: Vec::new(),
+        published: Vec::new(),
         faults: Vec::new(),
     };
     match tree.facts(&path) {
@@ -97,19 +99,15 @@ pub fn changed_ms(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) 
     tree.facts(&pods).map(|facts| facts.changed_ms.max(newest))
 }
 
-/// Looks into one pod's directory: its volumes, what is left of its subPaths and its devices.
+/// Looks into one pod's directory: its volumes, what is left of its subPaths and its devices; and which raw block
+/// volumes are published for it.
 ///
 /// `kubelet_minor` decides how the kubelet tells a mount point (up to 1.29 by comparing devices); 0 when its
 /// version is not known.
 pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, table: &MountTable, kubelet_minor: u32) {
     let pods = kubelet_root.join("pods");
     let path = pods.join(dir.uid.as_str());
-    // The walk over the table is done for every volume, so it is cut down to this pod first.
-    let near = |mount: &&Mount| {
-        let point = mount.mount_point.as_bytes();
-        within(point, path.as_bytes()) || within(path.as_bytes(), point)
-    };
-    let mounts: Vec<Mount> = table.mounts.iter().filter(near).cloned().collect();
+    let mounts = near(table, &path);
     let tree = match Tree::open(host, &pods, &mounts) {
         Seen::Seen(tree) => tree,
         Seen::Missing | Seen::NotAsked => return dir.volumes = Seen::Seen(Vec::new()),
@@ -119,6 +117,22 @@ pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, tab
     volume_dirs::fill(dir, &reader, &path.join("volumes"));
     sub_paths::fill(dir, &reader, &path.join("volume-subpaths"));
     devices::fill(dir, &reader, &path.join("volumeDevices"));
+    let devices = kubelet_root.join("plugins/kubernetes.io/csi/volumeDevices");
+    let mounts = near(table, &devices);
+    match Tree::open(host, &devices, &mounts) {
+        Seen::Seen(tree) => published::fill(dir, &PodDirReader { tree, mounts: &mounts, kubelet_minor }, &devices),
+        Seen::Missing | Seen::NotAsked => {}
+        Seen::Failed(fault) => dir.faults.push(fault),
+    }
+}
+
+/// The walk over the table is done for every volume, so it is cut down first.
+fn near(table: &MountTable, path: &HostPath) -> Vec<Mount> {
+    let is_near = |mount: &&Mount| {
+        let point = mount.mount_point.as_bytes();
+        within(point, path.as_bytes()) || within(path.as_bytes(), point)
+    };
+    table.mounts.iter().filter(is_near).cloned().collect()
 }
 
 /// What is needed to read one pod's directory.

@@ -149,6 +149,38 @@ fn uids(names: &[&str]) -> BTreeSet<PodUid> {
     names.iter().map(|name| PodUid::parse(name).unwrap()).collect()
 }
 
+/// Nothing of them is left below the pod's directory.
+#[test]
+fn reads_the_block_volumes_that_are_published_for_the_pod() {
+    let staged = Staged::new();
+    let devices = staged.root.join("plugins/kubernetes.io/csi/volumeDevices");
+    let target = |name: &str, uid: &str| {
+        let above = devices.join("publish").join(name);
+        fs::create_dir_all(above.as_path()).unwrap();
+        above.join(uid)
+    };
+    let other = "96fb425e-919e-44f9-8b42-b1254a602ba2";
+    // It was left when the driver had unmounted it; that of another pod; one that was not bound but made.
+    fs::write(target("left", UID).as_path(), "").unwrap();
+    std::os::unix::fs::symlink("/dev/null", target("others", other).as_path()).unwrap();
+    std::os::unix::fs::symlink("/dev/null", target("made", UID).as_path()).unwrap();
+    fs::write(target("bound", UID).as_path(), "").unwrap();
+    fs::write(devices.join("publish/stray").as_path(), "").unwrap();
+    let data = devices.join("bound/data");
+    fs::create_dir_all(data.as_path()).unwrap();
+    fs::write(data.join("vol_data.json").as_path(), br#"{"driverName":"d","volumeHandle":"h"}"#).unwrap();
+
+    let bound = target("bound", UID);
+    let line = format!("2 1 0:5 /loop0 {} rw - devtmpfs udev rw\n", bound.as_str().unwrap());
+    let dir = staged.read(&HostRoot::default(), &table(&format!("1 1 8:1 / / rw - ext4 /dev/root rw\n{line}")), 36);
+    assert!(dir.faults.is_empty(), "{:?}", dir.faults);
+    let published: Vec<_> = dir.published.iter().map(|volume| (volume.name.as_str(), &volume.mounted)).collect();
+    assert_eq!(published, [("bound", &Seen::Seen(true)), ("made", &Seen::Seen(false))]);
+    assert_eq!((&dir.published[0].target, &dir.published[0].path), (&Seen::Seen(bound), &data));
+    assert!(matches!(&dir.published[0].vol_data, VolData::Read(volume) if volume.driver == "d"));
+    assert_eq!(dir.published[1].vol_data, VolData::Missing);
+}
+
 /// Real mounts, seen through the namespace's own root as the agent does on a node.
 #[test]
 fn old_and_new_kubelets_differ_about_a_bind_mount_within_one_file_system() {

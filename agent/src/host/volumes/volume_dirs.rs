@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The plugin whose volumes are mounted one directory deeper.
-const CSI: &str = "kubernetes.io/csi";
+pub(super) const CSI: &str = "kubernetes.io/csi";
 /// Entries of an unmounted directory are counted up to this.
 const COUNT_CAP: usize = 100;
 

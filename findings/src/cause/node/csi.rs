@@ -12,7 +12,10 @@ causes! {
             it was uninstalled, evicted, or its DaemonSet no longer selects this node. The kubelet tries again and \
             again and finds nobody to call.")
         .proof("vol_data.json names the driver; no socket in plugins_registry and none in plugins/<driver> belongs to \
-            it. The kubelet says: driver name … not found in the list of registered CSI drivers.")
+            it. The kubelet says: driver name … not found in the list of registered CSI drivers. Of a raw block volume \
+            nothing may be left in the pod's directory: its device is at volumeDevices/publish/<volume>/<pod uid> below \
+            plugins/kubernetes.io/csi, its vol_data.json in volumeDevices/<volume>/data. A kubelet that was started \
+            after the pod should have ended may have forgotten it; then it is only probable.")
         .safe(&[
             step("Bring the node pod of the volume's CSI driver back to this node (reinstall it, or repair its \
                 nodeSelector, taints or image); the kubelet's next try then unpublishes the volume"),
@@ -45,7 +48,7 @@ causes! {
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             step("If the target is not mounted in any namespace, remove its empty directory (rmdir refuses a mount and \
                 a directory with content): it completes a clean-up that stopped halfway")
-                .run("rmdir {path}"),
+                .run("rmdir {path}").if_known(),
         ])
         .danger(Danger::new(
             "rm -rf of the volume's directory",

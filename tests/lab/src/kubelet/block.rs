@@ -8,10 +8,14 @@ use std::{
 
 use anyhow::Context as _;
 
-use super::volumes::{is_mount, unmount};
+use super::{
+    csi,
+    volumes::{is_mount, unmount},
+};
 use crate::{node::loop_devices, volume};
 
-/// Detaches the loop device that locks the volume, then removes the bound device and the link.
+/// Detaches the loop device that locks the volume, removes the bound device and the link, and then has the driver
+/// unpublish the device, where it was published.
 pub fn tear_down(kubelet_root: &Path, pod_dir: &Path, pod_uid: &str, name: &str) -> anyhow::Result<()> {
     let device = volume::block_device(kubelet_root, name, pod_uid);
     detach(&device).with_context(|| {
@@ -26,7 +30,13 @@ pub fn tear_down(kubelet_root: &Path, pod_dir: &Path, pod_uid: &str, name: &str)
         unmount(&device)?;
     }
     remove(&device)?;
-    remove(&volume::block_link(pod_dir, name))
+    remove(&volume::block_link(pod_dir, name))?;
+    let target = volume::block_target(kubelet_root, name, pod_uid);
+    if !target.exists() {
+        return Ok(());
+    }
+    csi::unpublish(kubelet_root, &volume::block_data(kubelet_root, name), &target)
+        .context("UnmapVolume.UnmapPodDevice failed")
 }
 
 fn detach(file: &Path) -> anyhow::Result<()> {

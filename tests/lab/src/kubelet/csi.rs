@@ -30,7 +30,21 @@ pub fn tear_down(kubelet_root: &Path, dir: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let (target, file) = (dir.join("mount"), dir.join("vol_data.json"));
-    let volume = load(&file)?;
+    unpublish(kubelet_root, &file, &target)?;
+    // Still mounted after the driver said OK: the kubelet takes that for done, and forgets it.
+    if is_mount(&target)? {
+        return Ok(());
+    }
+    if target.exists() {
+        fs::remove_dir(&target).with_context(|| format!("failed to remove dir {}", target.display()))?;
+    }
+    fs::remove_file(&file).with_context(|| format!("remove {}", file.display()))?;
+    fs::remove_dir(dir).with_context(|| format!("remove {}", dir.display()))
+}
+
+/// Has the driver that `file` names unpublish what is at `target`.
+pub fn unpublish(kubelet_root: &Path, file: &Path, target: &Path) -> anyhow::Result<()> {
+    let volume = load(file)?;
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let endpoint = executor
         .block_on(registered(kubelet_root, &volume.driver_name))
@@ -42,15 +56,7 @@ pub fn tear_down(kubelet_root: &Path, dir: &Path) -> anyhow::Result<()> {
         let answer: Result<Empty, _> = driver.call(NODE_UNPUBLISH_VOLUME, question).await;
         answer.map_err(|error| anyhow::anyhow!("kubernetes.io/csi: Unmounter.TearDownAt failed: rpc error: {error}"))
     })?;
-    // Still mounted after the driver said OK: the kubelet takes that for done, and forgets it.
-    if is_mount(&target)? {
-        return Ok(());
-    }
-    if target.exists() {
-        fs::remove_dir(&target).with_context(|| format!("failed to remove dir {}", target.display()))?;
-    }
-    fs::remove_file(&file).with_context(|| format!("remove {}", file.display()))?;
-    fs::remove_dir(dir).with_context(|| format!("remove {}", dir.display()))
+    Ok(())
 }
 
 pub fn load(file: &Path) -> anyhow::Result<VolData> {

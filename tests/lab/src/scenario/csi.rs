@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
-use super::{Cure, Repair, Scenario, Staged, support};
+use super::{Cure, Repair, Scenario, Staged, leftovers::losetup, support};
 use crate::{
     Gate, Launch, Node, PodSpec, Restart, mounts, process,
     standin::csi::Manner,
@@ -37,6 +37,13 @@ pub const CSI_SOCKET_MISSING: Scenario = Scenario {
     name: "csi-socket-missing",
     about: "the CSI driver of a volume was uninstalled before the volume was unpublished",
     stage: csi_socket_missing,
+};
+
+/// The driver of a raw block volume is gone.
+pub const CSI_BLOCK_DRIVER_GONE: Scenario = Scenario {
+    name: "csi-block-driver-gone",
+    about: "the CSI driver of a raw block volume was uninstalled; below the pod's directory nothing of it is left",
+    stage: csi_block_driver_gone,
 };
 
 /// The driver says that it has, and has not.
@@ -126,6 +133,23 @@ fn csi_socket_missing(node: &Node) -> anyhow::Result<Staged> {
     let driver = start_driver(node, Manner::Proper)?;
     let mut spec = PodSpec::sleeping("csi-socket-missing");
     node.csi_volume(&mut spec, "pvc-data")?;
+    without_driver(node, driver, spec, vec![CSI_DRIVER.to_owned()])
+}
+
+fn csi_block_driver_gone(node: &Node) -> anyhow::Result<Staged> {
+    let driver = start_driver(node, Manner::Proper)?;
+    let mut spec = PodSpec::sleeping("csi-block-driver-gone");
+    let disk = node.layout().mnt("raw.img");
+    fs::File::create(&disk).and_then(|file| file.set_len(4 << 20)).context("create the image of a disk")?;
+    let device = PathBuf::from(losetup(&disk)?);
+    let bound = node.block_volume(&mut spec, "pvc-raw", &device)?;
+    let target = node.publish_block(&spec, "pvc-raw", &device)?;
+    losetup(&bound)?;
+    without_driver(node, driver, spec, vec![CSI_DRIVER.to_owned(), target.display().to_string()])
+}
+
+/// Runs the pod, uninstalls the driver and deletes the pod.
+fn without_driver(node: &Node, driver: i32, spec: PodSpec, names: Vec<String>) -> anyhow::Result<Staged> {
     node.run(&spec)?;
     process::signal(driver, Signal::SIGKILL)?;
     process::wait_end(driver)?;
@@ -134,7 +158,6 @@ fn csi_socket_missing(node: &Node) -> anyhow::Result<Staged> {
     fs::remove_file(root.join("plugins_registry").join(format!("{CSI_DRIVER}-reg.sock")))
         .context("remove the driver's registration")?;
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
-    let names = vec![CSI_DRIVER.to_owned()];
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CsiDriverNotRegistered", names).by_hand(Repair::CsiDriver))
 }
 

@@ -117,7 +117,12 @@ fn unpublish(target: &Path) -> anyhow::Result<()> {
     if mounts::is_mounted(target)? {
         mounts::unmount(target).with_context(|| format!("umount: {}", target.display()))?;
     }
-    match fs::remove_dir(target) {
+    let removed = match fs::remove_dir(target) {
+        // A raw block volume is bound to a file.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => fs::remove_file(target),
+        removed => removed,
+    };
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("remove {}", target.display()))
         }
