@@ -237,11 +237,17 @@ impl Advice {
     }
 
     /// The step it is with these values, which are quoted for the shell in the command. None when one of its
-    /// placeholders has no value, or a `kill` has a pid alone: half a command is worse than none.
+    /// placeholders has no value, or a `kill` has a pid alone: half a command is worse than none. Where its path is in
+    /// another mount namespace, it is the command that reaches it there.
     pub fn fill(&self, values: &Values) -> Option<Step> {
-        let text = placeholder::fill(self.text, values, |value| Some(value.into()))?;
-        let command = match self.command {
-            Some(_) => {
+        let mut text = placeholder::fill(self.text, values, |value| Some(value.into()))?;
+        let inside = values.get(Placeholder::MountNamespacePid).zip(self.entered_command());
+        let command = match inside {
+            Some((pid, entered)) => {
+                text.push_str(&format!(" (in the mount namespace of pid {pid})"));
+                Some(guard::command(&entered, values)?)
+            }
+            None if self.command.is_some() => {
                 Some(self.commands().find_map(|template| guard::command(&of_any_scope(template, values), values))?)
             }
             None => None,

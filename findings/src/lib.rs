@@ -13,6 +13,7 @@ mod force;
 mod gate;
 mod guard;
 mod ids;
+mod mount_namespace;
 mod placeholder;
 pub mod render;
 mod report;

@@ -105,7 +105,8 @@ placeholders! {
     Map = "map": Map;
     /// Where something is mounted.
     Mount = "mount": Path;
-    /// A process that is entered for its mount namespace, and never ended.
+    /// A process in whose mount namespace the paths of the steps are, and which is never ended. Set only where they are
+    /// typed in another.
     MountNamespacePid = "mount_namespace_pid": EnteredPid;
     /// An object of the API.
     Name = "name": ApiName;
@@ -459,11 +460,12 @@ mod tests {
     use super::*;
     use crate::cause;
 
-    fn templates() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    fn templates() -> impl Iterator<Item = (&'static str, Cow<'static, str>, bool)> {
         cause::all().flat_map(|cause| {
             cause.safe.iter().flat_map(|advice| {
-                let commands = advice.commands().map(|command| (cause.id, command, true));
-                std::iter::once((cause.id, advice.text, false)).chain(commands)
+                let commands = advice.commands().map(Cow::from).chain(advice.entered_command().map(Cow::from));
+                let commands = commands.map(|command| (cause.id, command, true));
+                std::iter::once((cause.id, advice.text.into(), false)).chain(commands)
             })
         })
     }
@@ -472,7 +474,7 @@ mod tests {
     fn every_name_in_a_template_is_one_of_these_and_each_of_these_is_in_one() {
         let mut unused: std::collections::BTreeSet<Placeholder> = Placeholder::ALL.iter().copied().collect();
         for (id, template, is_command) in templates() {
-            for name in holes(template).filter_map(|(_, name)| name) {
+            for name in holes(&template).filter_map(|(_, name)| name) {
                 let placeholder = Placeholder::named(name).unwrap_or_else(|| panic!("{id}: {{{name}}}"));
                 unused.remove(&placeholder);
                 let is_text = placeholder.shape() == Shape::Text;

@@ -149,8 +149,16 @@ mod tests {
         let fault = Fault::new("reader", (FaultKind::Refused, "nobody listens"));
         let said = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
         assert_ne!(said.report.pods[0].findings[0].remedy.values, findings::Values::new());
-        let heard: Judged = serde_json::from_slice(&serde_json::to_vec(&said).unwrap()).unwrap();
-        assert_eq!(heard.report, said.report);
+        let hears = |said: &Judged| -> Judged { serde_json::from_slice(&serde_json::to_vec(said).unwrap()).unwrap() };
+        assert_eq!(hears(&said).report, said.report);
+        // Where the paths are, too, if that is not where the steps are typed.
+        let mut seen = sample::mounted("ext4");
+        seen.node.init_mount_ns = Some(2);
+        let nested = sample::table(&mut seen)[0].mount_point.join("inner");
+        sample::table(&mut seen).push(sample::mount(51, "0:60", nested.as_str().unwrap(), "tmpfs"));
+        let said = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
+        let heard = hears(&said).report.pods.remove(0).findings.remove(0).remedy.values;
+        assert_eq!(heard.get(findings::Placeholder::MountNamespacePid), Some("77"));
     }
 
     #[test]

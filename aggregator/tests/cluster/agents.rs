@@ -425,6 +425,8 @@ fn no_foreign_command_is_told() {
         ("MountDirectoryLeft", json!({"path": format!("{other}/mount")})),
         ("MountDirectoryLeft", json!({"path": "/mnt/media"})),
         ("OrphanedPodDirectory", json!({"uid": CWD})),
+        ("NestedMountUnderSubPath", json!({"path": own, "mount_namespace_pid": "0"})),
+        ("NestedMountUnderSubPath", json!({"path": "/etc", "mount_namespace_pid": "77"})),
         ("RuntimeNotResponding", json!({"runtime_unit": "--now"})),
         ("RuntimeNotResponding", json!({"runtime_unit": "\\x", "pid": "42"})),
     ] {
@@ -443,6 +445,16 @@ fn no_foreign_command_is_told() {
     let values = json!({"vol_data": format!("{own}/vol_data.json"), "json": "{}"});
     let told = joined(Says::forged(&[POD], "VolDataMissing", values)).commands();
     assert_eq!(told, [ASK.to_owned(), format!("printf '%s' '{{}}' > '{own}/vol_data.json'")]);
+    // A mount is told where it is; nothing is written through another process's root.
+    let told = |cause: &str, mut values: Value| {
+        values["mount_namespace_pid"] = "77".into();
+        joined(Says::forged(&[POD], cause, values)).commands()
+    };
+    let path = format!("{own}/mount/inner");
+    let unmount = format!("umount -i -n -c -N 77 '{path}'");
+    assert_eq!(told("NestedMountUnderSubPath", json!({"path": path})), [ASK.to_owned(), unmount]);
+    let values = json!({"vol_data": format!("{own}/vol_data.json"), "json": "{}"});
+    assert_eq!(told("VolDataMissing", values)[1], format!("printf '%s' '{{}}' > '{own}/vol_data.json'"));
 }
 
 #[test]

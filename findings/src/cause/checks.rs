@@ -141,7 +141,10 @@ static FUSE: &[Check] = &[
         "How many requests the FUSE server has not answered; the directory is gone when the server is",
         "cat /sys/fs/fuse/connections/{connection}/waiting",
     ),
-    check("Which FUSE mounts there are, and which number each has (0:NUMBER)", "grep ' - fuse' /proc/1/mountinfo"),
+    check(
+        "Which FUSE mounts there are, and which number each has (0:NUMBER), in the node's table and in that of the unit kubelet",
+        "grep -s ' - fuse' /proc/1/mountinfo /proc/$(systemctl show kubelet -p MainPID --value)/mountinfo",
+    ),
 ];
 
 static FILE_SERVER: &[Check] = &[
@@ -194,8 +197,8 @@ static SANDBOX: &[Check] = &[
 
 static VOLUMES: &[Check] = &[
     check(
-        "What of the pod is still mounted, in the node's table (in the kubelet's own, if it has a mount namespace)",
-        "grep {uid} /proc/1/mountinfo",
+        "What of the pod is still mounted, in the node's table and in that of the unit kubelet, which may be another",
+        "grep -s {uid} /proc/1/mountinfo /proc/$(systemctl show kubelet -p MainPID --value)/mountinfo",
     ),
     check(
         "What the kubelet says of it; a failed unmount writes no Event",

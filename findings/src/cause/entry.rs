@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Gate, Placeholder, clean, guard, placeholder::holes};
+use crate::{Gate, Placeholder, clean, guard, mount_namespace, placeholder::holes};
 
 /// Where a cause sits: at one of a pod's gates, or at the node (then it may hold many pods).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -335,6 +335,11 @@ impl Advice {
     /// Its commands as they are printed, with the names of placeholders where no value is known.
     pub fn shown_commands(&self) -> impl Iterator<Item = Cow<'static, str>> {
         self.commands().map(guard::shown)
+    }
+
+    /// Its command as it is printed where its path is in another mount namespace, if that is another command.
+    pub fn entered_command(&self) -> Option<String> {
+        self.command.and_then(mount_namespace::entered)
     }
 
     /// Whether a test has executed it.

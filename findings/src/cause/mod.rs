@@ -126,7 +126,8 @@ mod tests {
         const ENTERS: [&str; 4] = ["exec", "debug", "attach", "run"];
         let is_known = |program: &str| PROGRAMS.split_whitespace().any(|known| known == program);
         for cause in all() {
-            for command in cause.safe.iter().flat_map(Advice::commands) {
+            let commands = cause.safe.iter().flat_map(Advice::commands).map(str::to_owned);
+            for command in commands.chain(cause.safe.iter().filter_map(Advice::entered_command)) {
                 for part in command.split(['|', ';', '&', '`']).flat_map(|part| part.split("$(")) {
                     let mut words = part.split_whitespace();
                     let Some(program) = words.next() else { continue };

@@ -179,7 +179,7 @@ mod told {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Evidence, PodUid, event::note::tests::sample};
+    use crate::{Evidence, FindingBuilder, Placeholder, PodUid, cause, event::note::tests::sample};
 
     fn pod(name: &str) -> PodRef {
         let uid = PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba1").unwrap();
@@ -230,6 +230,28 @@ mod tests {
         let read = Carried::from_annotation(&sent.replace("\"4242@881230\"", "\"4242\"")).unwrap();
         let steps: Vec<_> = read.finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
         assert_eq!(steps, ["echo 1 > /sys/fs/fuse/connections/40/abort"]);
+    }
+
+    /// In which mount namespace a path is travels with it. Without it, as an older agent told, the step is that for the
+    /// host, where a plain umount finds nothing or refuses what is in use.
+    #[test]
+    fn where_a_mount_is_travels_with_its_path() {
+        let path = "/k/pods/u/volume-subpaths/v/app/0";
+        let values = Values::new().with(Placeholder::Path, path).with(Placeholder::MountNamespacePid, 77);
+        let finding = FindingBuilder::new(&cause::SUB_PATH_BUSY);
+        let finding = FindingBuilder { names: values, ..finding }.finish();
+        let sent = carried(finding, &[]).to_annotation();
+        let unmounts = |annotation: &str| {
+            let steps = Carried::from_annotation(annotation).unwrap().finding.remedy.steps;
+            steps.into_iter().filter_map(|step| step.command).collect::<Vec<_>>()
+        };
+        assert_eq!(unmounts(&sent), [format!("umount -i -n -c -N 77 {path}")]);
+        let older = sent.replace("\"mount_namespace_pid\":\"77\",", "");
+        assert_ne!(older, sent);
+        assert_eq!(unmounts(&older), [format!("umount {path}")]);
+        // So told one that had a step of its own for it.
+        let older = sent.replace("SubPathBusy", "NestedMount").replace("\"path\":", "\"mount\":");
+        assert_eq!(unmounts(&older), [""; 0]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The way of an Event's annotation to the terminal: what stands in it are values. A command has the
 //! syntax of its template and nothing more, and nothing on the page is hidden.
-// Fuzzes: findings/src/event findings/src/placeholder.rs findings/src/guard.rs findings/src/render findings/src/text
+// Fuzzes: findings/src/event findings/src/placeholder.rs findings/src/guard.rs findings/src/mount_namespace.rs findings/src/render findings/src/text
 #![no_main]
 
 use findings::{
@@ -11,7 +11,9 @@ use findings::{
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(Carried { finding, .. }) = Carried::from_annotation(text) else { return };
-    let templates: Vec<String> = finding.cause.safe.iter().filter_map(|advice| advice.command).map(syntax).collect();
+    let shown = finding.cause.safe.iter().filter_map(|advice| advice.shown_command().map(String::from));
+    let entered = finding.cause.safe.iter().filter_map(|advice| advice.entered_command());
+    let templates: Vec<String> = shown.chain(entered).map(|template| syntax(&template)).collect();
     for command in finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()) {
         assert!(templates.contains(&syntax(command)), "{command}");
     }

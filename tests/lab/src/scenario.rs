@@ -184,6 +184,7 @@ pub const ALL: &[Scenario] = &[
     csi::CSI_DRIVER_BACK,
     csi::MOUNTED_TWICE,
     leftovers::GLOBALMOUNT_LEFT,
+    leftovers::KUBELET_NAMESPACE_GLOBALMOUNT,
     leftovers::LOOP_LEFT,
     holders::SUBPATH_BUSY,
     nested::STRAY_FILE,

@@ -135,6 +135,10 @@ fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
         let commands = commands.join(&format!("\n{indent}# or, where it writes a file:\n{indent}"));
         writeln!(page, "\n{indent}```sh\n{indent}{commands}\n{indent}```\n")?;
     }
+    if let Some(command) = advice.entered_command() {
+        let indent = " ".repeat(format!("{number}. ").len());
+        writeln!(page, "{indent}Where the kubelet has a mount namespace of its own: `{command}`\n")?;
+    }
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use findings::{Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
-    finding_builder::{VOLUMES, of_pod},
+    finding_builder::{Mounted as _, VOLUMES, of_pod},
     tries::{self, Tries},
     words,
 };
@@ -267,7 +267,11 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
         // Where a server is needed, umount waits for it as the driver may have done.
-        .name_if(if mount.needs_server() { Placeholder::Mount } else { Placeholder::Path }, mount.mount_point.as_str())
+        .mounted(
+            view.seen,
+            if mount.needs_server() { Placeholder::Mount } else { Placeholder::Path },
+            &mount.mount_point,
+        )
         .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
         .root(mount.mount_point.show());
     Some(tries::tell(view, tries.as_ref(), found).finish())

@@ -3,7 +3,7 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{
-    finding_builder::of_pod,
+    finding_builder::{Mounted as _, of_pod},
     waiting::{Waiting, on_host},
     words,
 };
@@ -21,7 +21,7 @@ pub fn not_responding(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> F
         [mount] => found
             .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
             .evidence("mountinfo of the task", format!("{} of {}", mount.source.show(), mount.fs_type))
-            .name_if(Placeholder::Mount, on_host(view, mount).and_then(|there| there.mount_point.as_str()))
+            .mounted(view.seen, Placeholder::Mount, on_host(view, mount).map(|there| &there.mount_point))
             .root(mount.source.show())
             .finish(),
         several => {

@@ -3,7 +3,10 @@
 use findings::{Cause, FindingBuilder, Gate, Link, Placeholder};
 
 use super::node_names;
-use crate::{observation::Observation, view::PodView};
+use crate::{
+    observation::{HostPath, Mount, Observation},
+    view::PodView,
+};
 
 /// The gate of everything below a pod's `volumes`.
 pub(super) const VOLUMES: Option<Gate> = Some(Gate::VolumesUnmounted);
@@ -17,5 +20,70 @@ pub(super) fn of_pod(view: &PodView, cause: &'static Cause, gate: Option<Gate>, 
 /// One about the node.
 pub(super) fn of_node(seen: &Observation, cause: &'static Cause, gate: Option<Gate>) -> FindingBuilder {
     let found = FindingBuilder::new(cause).at(gate).name(Placeholder::Node, &seen.node.name);
+    let found = found.name_if(Placeholder::MountNamespacePid, seen.node.kubelet_in_own_mount_namespace());
     node_names::given(found, seen)
+}
+
+/// What is mounted, in a finding.
+pub(super) trait Mounted {
+    /// Names for the steps the path of a mount in the kubelet's table. Pid 1's may have the same mount; where an unmount
+    /// there takes the kubelet's away as well, the steps are typed there: the kubelet's alone would go from under those
+    /// who use the other.
+    fn mounted<'p>(self, seen: &Observation, placeholder: Placeholder, path: impl Into<Option<&'p HostPath>>) -> Self;
+}
+
+impl Mounted for FindingBuilder {
+    fn mounted<'p>(
+        mut self,
+        seen: &Observation,
+        placeholder: Placeholder,
+        path: impl Into<Option<&'p HostPath>>,
+    ) -> Self {
+        let path = path.into();
+        if path.is_some_and(|path| goes_with_the_hosts(seen, path)) {
+            self.names.retain(|placeholder, _| placeholder != Placeholder::MountNamespacePid);
+        }
+        self.name_if(placeholder, path.and_then(HostPath::as_str))
+    }
+}
+
+/// Whether each mount of the kubelet's at this path is a copy of one of pid 1's there, or its peer.
+fn goes_with_the_hosts(seen: &Observation, path: &HostPath) -> bool {
+    let (Some(kubelets), Some(init)) = (seen.mounts.kubelet.get(), seen.mounts.init.get()) else { return false };
+    let is_there = |mount: &&Mount| mount.mount_point == *path;
+    let takes_along = |other: &Mount, mount: &Mount| {
+        other.shared.is_some() && (other.shared == mount.shared || other.shared == mount.master)
+    };
+    let mut its = kubelets.mounts.iter().filter(is_there).peekable();
+    its.peek().is_some() && its.all(|mount| init.mounts.iter().filter(is_there).any(|other| takes_along(other, mount)))
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::{Advice, cause};
+
+    use super::*;
+    use crate::observation::sample;
+
+    /// Whatever a finder forgets: where the paths of the steps are is known of every finding.
+    #[test]
+    fn no_cause_has_its_mounts_looked_for_in_the_wrong_namespace() {
+        let mut seen = sample::node();
+        let path = "/k/pods/u";
+        let commands = |seen: &Observation, cause| {
+            let found = of_node(seen, cause, None).name(Placeholder::Path, path).name(Placeholder::Mount, path);
+            found.finish().remedy.steps.into_iter().filter_map(|step| step.command).collect::<Vec<String>>()
+        };
+        let asks_for_mounts =
+            |cause: &Cause| cause.safe.iter().any(|advice: &Advice| advice.entered_command().is_some());
+        let is_entered = |command: &String| command.contains(" -N 77 ") || command.contains(" /proc/77/root");
+        let is_plain = |command: &String| command.starts_with("umount ") || command.starts_with("findmnt ");
+        for cause in cause::all().filter(|cause| asks_for_mounts(cause)) {
+            seen.node.init_mount_ns = Some(1);
+            assert!(!commands(&seen, cause).iter().any(is_entered), "{}", cause.id);
+            seen.node.init_mount_ns = Some(2);
+            let told = commands(&seen, cause);
+            assert!(told.iter().filter(|command| is_plain(command)).all(is_entered), "{}: {told:?}", cause.id);
+        }
+    }
 }

@@ -60,6 +60,19 @@ mod tests {
         assert!(text.contains("write on /data/x (descriptor 5)"), "{text}");
     }
 
+    /// The descriptor is of the host's program: it has to come to that very mount.
+    #[test]
+    fn what_only_the_kubelet_has_mounted_is_thawed_through_it() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "percpu_rwsem_wait");
+        container_table(&mut seen, vec![mount(9, "7:0", "/data", "ext4"), mount(10, "0:44", "/x", "tmpfs")]);
+        sample::table(&mut seen).push(mount(50, "7:0", "/var/lib/kubelet/plugins/x", "ext4"));
+        let steps = |seen: &Observation| serde_json::to_string(&judge(seen).pods[0].findings[0].remedy.steps).unwrap();
+        assert!(steps(&seen).contains("fsfreeze -u /var/lib/kubelet/plugins/x"), "{}", steps(&seen));
+        seen.node.init_mount_ns = Some(2);
+        assert!(steps(&seen).contains("fsfreeze -u /proc/77/root/var/lib/kubelet/plugins/x"), "{}", steps(&seen));
+    }
+
     #[test]
     fn without_a_descriptor_the_only_file_system_that_can_be_frozen_is_likely() {
         let mut seen = sample::running();

@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause, clean};
 
-use super::{finding_builder::of_pod, waiting::on_host, waits, words};
+use super::{
+    finding_builder::{Mounted as _, of_pod},
+    waiting::on_host,
+    waits, words,
+};
 use crate::{
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
     view::PodView,
@@ -101,7 +105,7 @@ fn without_server(
         .evidence(format!("FUSE connection {number}"), proof)
         .name(Placeholder::Connection, number)
         .name_if(Placeholder::Mount, mount.mount_point.as_str())
-        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(number)
 }
 

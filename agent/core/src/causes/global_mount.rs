@@ -3,7 +3,11 @@
 
 use findings::{CauseRef, Finding, Patience, Placeholder, cause};
 
-use super::{NotLookedFor, finding_builder::of_node, words};
+use super::{
+    NotLookedFor,
+    finding_builder::{Mounted as _, of_node},
+    words,
+};
 use crate::{
     facts::Facts,
     observation::{ApiPod, Observation, PodDir, Question, Seen, StagingMount, VolData},
@@ -39,7 +43,7 @@ pub fn find(seen: &Facts<'_>) -> Result<Vec<Finding>, NotLookedFor> {
                 "mountinfo of the kubelet",
                 format!("{} on {}, shown nowhere below pods/", staging.path.show(), staging.dev),
             )
-            .name_if(Placeholder::Path, staging.path.as_str())
+            .mounted(seen, Placeholder::Path, &staging.path)
             .name(Placeholder::Driver, &staging.driver)
             .root(staging.path.show())
             .finish()

@@ -4,7 +4,7 @@ use findings::{Cause, Finding, Link, Placeholder, cause};
 
 use super::{
     completed, csi,
-    finding_builder::{VOLUMES, of_pod},
+    finding_builder::{Mounted as _, VOLUMES, of_pod},
     kill, uninterruptible, words,
 };
 use crate::{
@@ -152,7 +152,7 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
             .evidence(format!("/proc/{}/mountinfo", holder.pid), "a copy tied to the kubelet's mount by propagation");
     }
     let found = found
-        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .name_if(Placeholder::Owner, words::stoppable_owner(&holder.owner));
     if let How::Loop { device, file } = &holder.how {
         return found

@@ -3,7 +3,7 @@
 use findings::{FaultKind, Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
-    finding_builder::{VOLUMES, of_pod},
+    finding_builder::{Mounted as _, VOLUMES, of_pod},
     tries, words,
 };
 use crate::{
@@ -37,23 +37,19 @@ fn nested_mount(view: &PodView, mount: &Mount, head: &[Link], state: &str) -> Fi
     let found = of_pod(view, &cause::NESTED_MOUNT, VOLUMES, head)
         .blame(words::mount(mount), state)
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
+        .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
-    match only_in_kubelets(view, mount) {
-        Some(kubelet) => found
-            .evidence("/proc/1/mountinfo", "does not have it: it is in the kubelet's own mount namespace only")
-            .name(Placeholder::MountNamespacePid, kubelet)
-            .name_if(Placeholder::Mount, mount.mount_point.as_str()),
-        None => found.name_if(Placeholder::Path, mount.mount_point.as_str()),
+    if is_only_in_kubelets(view, mount) {
+        found.evidence("/proc/1/mountinfo", "does not have it: it is in the kubelet's own mount namespace only")
+    } else {
+        found
     }
 }
 
-/// The pid to enter for the mount, where it is in the kubelet's own mount namespace and not in pid 1's: whoever looks for
-/// it on the host does not see it, and `umount` there does not reach it.
-fn only_in_kubelets(view: &PodView, mount: &Mount) -> Option<u32> {
-    let init = view.seen.mounts.init.get()?;
-    let kubelet = view.seen.node.kubelet.get()?;
-    let is_seen = init.mounts.iter().any(|other| other.mount_point == mount.mount_point);
-    (!is_seen).then_some(kubelet.pid)
+/// Whoever looks for it on the host does not see it.
+fn is_only_in_kubelets(view: &PodView, mount: &Mount) -> bool {
+    let is_it = |other: &Mount| other.mount_point == mount.mount_point;
+    view.seen.mounts.init.get().is_some_and(|init| !init.mounts.iter().any(is_it))
 }
 
 /// A mount lies below a subPath.
@@ -62,7 +58,7 @@ pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> 
     let found = of_pod(view, &cause::NESTED_MOUNT_UNDER_SUB_PATH, VOLUMES, head)
         .blame(words::mount(mount), "mounted below the subPath")
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
-        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
     Some(found.finish())
 }
@@ -104,7 +100,7 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
             words::mount(last),
             format!("{what} {} times on this one path; each unmount takes one away", mounts.len()),
         )
-        .name_if(Placeholder::Path, target.as_str())
+        .mounted(view.seen, Placeholder::Path, target)
         .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
         .root(target.show());
     Some(mounts.iter().copied().fold(found, as_evidence).finish())
@@ -139,7 +135,7 @@ pub fn hidden(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Findin
     let found = of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
         .link(words::mount(mount), "mounted, and no path leads to it")
         .blame(words::mount(cover), "mounted over a directory above the volume")
-        .name_if(Placeholder::Path, cover.mount_point.as_str().filter(|_| is_same(view, cover)))
+        .mounted(view.seen, Placeholder::Path, Some(&cover.mount_point).filter(|_| is_same(view, cover)))
         .root(cover.mount_point.show());
     Some(shown.into_iter().flatten().fold(found, as_evidence).finish())
 }
@@ -220,7 +216,7 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
             .probable("what the kubelet's own look at it says")
             .blame(words::mount(mount), "mounted, and what was bound there does not exist any more")
             .evidence("mountinfo of the kubelet", format!("{}, root {}", mount.mount_point.show(), mount.root.show()))
-            .name_if(Placeholder::Path, mount.mount_point.as_str())
+            .mounted(view.seen, Placeholder::Path, &mount.mount_point)
             .root(mount.mount_point.show())
             .finish()
     };
@@ -236,7 +232,7 @@ pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let found = of_pod(view, &cause::SUB_PATH_STALE_HANDLE, VOLUMES, &[])
         .blame(words::place(&sub_path.path), "its file handle is stale")
         .evidence(fault.source.to_string(), &fault.says)
-        .name_if(Placeholder::Path, sub_path.path.as_str())
+        .mounted(view.seen, Placeholder::Path, &sub_path.path)
         .root(sub_path.path.show());
     Some(found.finish())
 }
@@ -258,16 +254,32 @@ mod tests {
             assert_eq!(causes(seen), ["NestedMount"]);
             serde_json::to_string(&crate::gates::judge(seen).pods[0].findings[0].remedy.steps).unwrap()
         };
-        assert!(steps(&seen).contains("umount '/var") && !steps(&seen).contains("-N 77"));
-        seen.mounts.init = Seen::Seen(MountTable { ns: 2, through_pid: 1, total: 1, mounts: Vec::new() });
-        assert!(!steps(&seen).contains("umount '/var") && steps(&seen).contains("-N 77 -- '/var"));
+        let is_for_host = |seen: &Observation| steps(seen).contains("umount '/var") && !steps(seen).contains("-N 77");
+        let is_for_kubelets = |seen: &Observation| {
+            !steps(seen).contains("umount '/var") && steps(seen).contains("umount -i -n -c -N 77 '/var")
+        };
+        assert!(is_for_host(&seen));
+        seen.node.init_mount_ns = None;
+        assert!(is_for_kubelets(&seen), "it is not known to be the same, and this helps in both cases");
+        seen.node.init_mount_ns = Some(2);
         let in_init = |seen: &mut Observation, mounts| {
             seen.mounts.init = Seen::Seen(MountTable { ns: 2, through_pid: 1, total: 1, mounts });
         };
+        in_init(&mut seen, Vec::new());
+        assert!(is_for_kubelets(&seen));
         in_init(&mut seen, vec![mount(7, "0:60", "/elsewhere", "tmpfs")]);
-        assert!(steps(&seen).contains("-N 77 -- '/var"));
-        in_init(&mut seen, vec![mount(7, "0:60", path.as_str().unwrap(), "tmpfs")]);
-        assert!(steps(&seen).contains("umount '/var") && !steps(&seen).contains("-N 77"));
+        assert!(is_for_kubelets(&seen));
+        let there = Mount { shared: None, ..mount(7, "0:60", path.as_str().unwrap(), "tmpfs") };
+        in_init(&mut seen, vec![there.clone()]);
+        assert!(is_for_kubelets(&seen), "a copy, and nothing ties the kubelet's to it");
+        // What is unmounted on the host goes from the kubelet's namespace as well.
+        in_init(&mut seen, vec![Mount { shared: Some(5), ..there }]);
+        assert!(is_for_kubelets(&seen), "the kubelet's is not of that group");
+        for (shared, master) in [(None, Some(5)), (Some(5), None), (Some(6), Some(5))] {
+            let its = &mut table(&mut seen)[1];
+            (its.shared, its.master) = (shared, master);
+            assert!(is_for_host(&seen), "{shared:?} {master:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{waiting::on_host, waits, words};
+use super::{finding_builder::Mounted as _, waiting::on_host, waits, words};
 use crate::{
     observation::{Mount, Process, Question, Thread},
     view::PodView,
@@ -26,7 +26,7 @@ pub fn not_responding(
     let found = match mounts {
         [mount] => found
             .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
-            .name_if(Placeholder::Mount, on_host(view, mount).and_then(|there| there.mount_point.as_str()))
+            .mounted(view.seen, Placeholder::Mount, on_host(view, mount).map(|there| &there.mount_point))
             .root(mount.source.show()),
         several => {
             let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());

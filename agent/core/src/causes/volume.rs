@@ -5,7 +5,7 @@ use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 use super::{
     block,
     csi::{self, Presence},
-    finding_builder::{VOLUMES, of_pod},
+    finding_builder::{Mounted as _, VOLUMES, of_pod},
     fuse, holder, in_flight, mount_copy, mounts, multipath, nfs, orphan, stray, tries, words,
 };
 use crate::{
@@ -235,7 +235,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
         .evidence("search for holders", "no process holds the mount")
-        .name_if(Placeholder::Path, mount.mount_point.as_str())
+        .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
     Some(found.finish())
 }
@@ -269,7 +269,11 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Lin
     let found = of_pod(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
-        .name_if(if mount.needs_server() { Placeholder::Mount } else { Placeholder::Path }, mount.mount_point.as_str())
+        .mounted(
+            view.seen,
+            if mount.needs_server() { Placeholder::Mount } else { Placeholder::Path },
+            &mount.mount_point,
+        )
         .root(&volume.plugin);
     Some(found.finish())
 }

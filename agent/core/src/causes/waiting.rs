@@ -59,7 +59,11 @@ pub fn on_host<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
 /// A path to this file system, through the task itself where the kubelet has none.
 pub fn path_to(view: &PodView, waiting: &Waiting, mount: &Mount) -> Option<String> {
     let there = on_host(view, mount).and_then(|there| there.mount_point.as_str());
-    there.map(str::to_owned).or_else(|| {
+    let seen_from_host = |there: &str| match view.seen.node.kubelet_in_own_mount_namespace() {
+        Some(kubelet) => format!("/proc/{kubelet}/root{there}"),
+        None => there.to_owned(),
+    };
+    there.map(seen_from_host).or_else(|| {
         let inside = mount.mount_point.as_str()?.trim_end_matches('/');
         Some(format!("/proc/{}/root{inside}", waiting.process.pid))
     })

@@ -124,5 +124,9 @@ fn namespace_note(seen: &Observation) -> Option<String> {
     let kubelet = seen.node.kubelet.get()?.mount_ns?;
     let init = seen.node.init_mount_ns?;
     let differ = kubelet != init && matches!(seen.mounts.init, Seen::Seen(_));
-    differ.then(|| "the kubelet runs in a mount namespace of its own; its mounts, not pid 1's, were judged".to_owned())
+    differ.then(|| {
+        "the kubelet runs in a mount namespace of its own; its mounts, not pid 1's, were judged, and \
+         paths are as it sees them"
+            .to_owned()
+    })
 }

@@ -42,6 +42,16 @@ pub struct NodeFacts {
     pub init_mount_ns: Option<u64>,
 }
 
+impl NodeFacts {
+    /// The kubelet's pid, where its mount namespace is another one than pid 1's, or may be: what is mounted there is
+    /// reached through it in both cases.
+    pub fn kubelet_in_own_mount_namespace(&self) -> Option<u32> {
+        let kubelet = self.kubelet.get()?;
+        let is_the_same = kubelet.mount_ns.is_some() && kubelet.mount_ns == self.init_mount_ns;
+        (!is_the_same).then_some(kubelet.pid)
+    }
+}
+
 /// The running kubelet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KubeletFacts {

@@ -16,7 +16,8 @@ causes! {
         .safe(&[
             step("Make sure that no pod on this node uses the volume, and that its CSI driver runs: the kubelet then \
                 unstages it by itself"),
-            step("Look for other mounts of the same file system (same SOURCE)").run("findmnt {path}"),
+            step("Look for other mounts of the same file system (same SOURCE)")
+                .run("findmnt {path}").lab("kubelet-namespace-globalmount"),
             step("If nothing uses it and the kubelet does not act, unmount it; umount writes everything back")
                 .run("umount {path}").lab("globalmount-left"),
         ])

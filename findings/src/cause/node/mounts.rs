@@ -18,11 +18,6 @@ causes! {
             step("Look at all mounts of this pod and find out who made the one below the volume")
                 .run("findmnt --list | grep -F {uid}"),
             step("Unmount the deepest one first").run("umount {path}").lab("nested-mount").if_known(),
-            step("It is in the kubelet's own mount namespace and not in the host's: unmount it there, that of pid \
-                {mount_namespace_pid}")
-                // Not `nsenter -m umount`: that runs the `umount` which stands in the other namespace. This one is the
-                // host's: it enters by itself, and calls no helper (-i), keeps no table (-n), follows no path (-c).
-                .run("umount -i -n -c -N {mount_namespace_pid} -- {mount}").lab("kubelet-namespace").if_known(),
             step("Go on, deepest first, until nothing is mounted below the volume; the kubelet does the rest"),
         ])
         .danger(Danger::new(

@@ -36,10 +36,38 @@ pub const ORPHAN_DIR: Scenario = Scenario {
     stage: orphan_dir,
 };
 
+/// The same where only the kubelet sees it: the steps are typed on the host.
+pub const KUBELET_NAMESPACE_GLOBALMOUNT: Scenario = Scenario {
+    name: "kubelet-namespace-globalmount",
+    about: "the kubelet has a mount namespace of its own, and a CSI volume is still staged there for no pod",
+    stage: |node| {
+        let kubelet = node.restart_kubelet(Restart::in_own_mount_namespace())?;
+        let path = global_mount_left(node, |path| {
+            fs::create_dir_all(path).context("create the staging directory")?;
+            support::shell(&format!(
+                "nsenter --mount=/proc/{kubelet}/ns/mnt mount -t tmpfs -o size=4m tmpfs {}",
+                path.display()
+            ))?;
+            anyhow::ensure!(!mounts::is_mounted(path)?, "the mount is seen by the host as well");
+            Ok(())
+        })?;
+        let names =
+            vec![path.clone(), format!("findmnt -N {kubelet} {path}"), format!("umount -i -n -c -N {kubelet} {path}")];
+        let cure = names[2].clone();
+        Ok(Staged::node("GlobalMountLeft", names).cured_by(cure))
+    },
+};
+
 fn globalmount_left(node: &Node) -> anyhow::Result<Staged> {
+    let path = global_mount_left(node, mounts::tmpfs)?;
+    let cure = format!("umount {path}");
+    Ok(Staged::node("GlobalMountLeft", vec![path]).cured_by(cure))
+}
+
+fn global_mount_left(node: &Node, mount: impl Fn(&Path) -> anyhow::Result<()>) -> anyhow::Result<String> {
     let handle = volume::handle("pvc-gone");
     let path = node.global_mount(&handle);
-    mounts::tmpfs(&path)?;
+    mount(&path)?;
     let data = serde_json::json!({"volumeHandle": handle, "driverName": volume::CSI_DRIVER});
     fs::write(path.with_file_name("vol_data.json"), serde_json::to_vec(&data)?).context("write vol_data.json")?;
     // While pods come and go it is not looked for.
@@ -52,9 +80,7 @@ fn globalmount_left(node: &Node) -> anyhow::Result<Staged> {
     }
     support::age(&pods)?;
     support::age(path.parent().context("a global mount is in a directory")?)?;
-    let path = path.display().to_string();
-    let cure = format!("umount {path}");
-    Ok(Staged::node("GlobalMountLeft", vec![path]).cured_by(cure))
+    Ok(path.display().to_string())
 }
 
 /// A kubelet in a container without util-linux finds the loop device and cannot run `losetup`.

@@ -76,7 +76,7 @@ fn kubelet_namespace(node: &Node) -> anyhow::Result<Staged> {
     anyhow::ensure!(!mounts::is_mounted(&nested)?, "the mount is seen by the host as well");
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "NestedMount", vec![path.clone(), kubelet.to_string()])
-        .cured_by(format!("umount -i -n -c -N {kubelet} -- {path}")))
+        .cured_by(format!("umount -i -n -c -N {kubelet} {path}")))
 }
 
 fn hidden_volume(node: &Node) -> anyhow::Result<Staged> {

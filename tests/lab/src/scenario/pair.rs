@@ -13,6 +13,7 @@ const ALONE: &[(&str, &str)] = &[
     ("kubelet-stopped", "nothing of the other would be done: it hides the other by design"),
     ("fuse-without-fusectl", "it takes fusectl away, which another FUSE server's answer needs"),
     ("kubelet-namespace", "what another mounts later does not reach its kubelet, which then has nothing to wait for"),
+    ("kubelet-namespace-globalmount", "the same: its kubelet sees nothing that another mounts later"),
 ];
 
 /// Of each of these one is on a node, and why.
