@@ -3,22 +3,16 @@
 //! A value comes from a process, a mount table, an API object or an Event, so somebody else chose it. It
 //! takes its place in a command only when it has the shape that its placeholder asks for.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+mod shape;
+mod values;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 
-use crate::{PodUid, clean};
+use serde::{Serialize, Serializer};
 
-/// `PID_MAX_LIMIT` of the kernel.
-const MAX_PID: u32 = 1 << 22;
-/// `PATH_MAX` of the kernel, with its NUL.
-const MAX_PATH: usize = 4095;
-/// A `vol_data.json` has a few hundred bytes.
-const MAX_JSON: usize = 2048;
-/// More of a text is not shown.
-const MAX_TEXT: usize = 200;
-/// In the `PATH`, and where RKE2 has it, which puts it into nobody's (docs.rke2.io/reference/logging).
-const CRICTL: [&str; 2] = ["crictl", "/var/lib/rancher/rke2/bin/crictl"];
+use crate::clean;
+pub use shape::{ProcessId, Shape};
+pub use values::{BadValue, Values};
 
 /// Declares every placeholder with its name and the shape of its values.
 macro_rules! placeholders {
@@ -168,90 +162,6 @@ placeholders! {
     WorkloadNamespace = "workload_namespace": Namespace;
 }
 
-/// What the values of a placeholder look like. None begins with `-`, `\` or `!`, and none has a second
-/// line; a [`Shape::Text`] may begin with any of them, as names of processes do, and stands in no command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// Decimal, above 1: nobody is told to signal init, a group or everybody.
-    Pid,
-    /// Such a pid, and when the process started ([`ProcessId`]). The pid alone may be read, never signalled.
-    Process,
-    /// Decimal; init's mount namespace may be entered.
-    EnteredPid,
-    /// Decimal.
-    Number,
-    /// Absolute and normal.
-    Path,
-    /// A path below the cgroup tree's root.
-    CgroupDir,
-    /// `cgroup.freeze` below the cgroup tree's root.
-    CgroupFreeze,
-    /// `freezer.state` below the cgroup tree's root.
-    FreezerState,
-    /// A file called `vol_data.json`.
-    VolData,
-    /// A directory right below one called `plugins`.
-    PluginDir,
-    /// A file whose name ends with `.log`.
-    LogFile,
-    /// `unix://` and the path of a socket.
-    CriEndpoint,
-    /// One of the few names by which crictl is run: whoever may choose a program runs it.
-    Crictl,
-    /// A path below `/dev`.
-    Device,
-    /// A name that device-mapper takes.
-    Map,
-    /// A name that systemd takes.
-    Unit,
-    /// An id that a runtime of CRI gives.
-    RuntimeId,
-    /// A pod's uid.
-    Uid,
-    /// A CSI driver's name.
-    Driver,
-    /// A label of DNS.
-    Namespace,
-    /// A subdomain of DNS.
-    Node,
-    /// A name that some kind of the API takes: RBAC's have colons.
-    ApiName,
-    /// `NAME`, `NAMESPACE/NAME` or a uid.
-    Pod,
-    /// Letters, digits, dots and dashes.
-    Type,
-    /// Two names with a slash between.
-    TypedName,
-    /// An object of JSON.
-    Json,
-    /// An address and a prefix length.
-    Cidr,
-    /// Any line, for sentences.
-    Text,
-}
-
-/// A process for good: a pid is given to another one when it has ended, but never with the same start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProcessId {
-    /// Its pid.
-    pub pid: u32,
-    /// Clock ticks after boot, field 22 of its `stat`; 0 of one that gave no answer.
-    pub start_ticks: u64,
-}
-
-impl ProcessId {
-    /// Whether a command may ask it for its `stat`: of one that gave no answer it would wait as well.
-    pub fn may_be_asked(self) -> bool {
-        self.start_ticks > 0
-    }
-}
-
-impl fmt::Display for ProcessId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.pid, self.start_ticks)
-    }
-}
-
 impl Placeholder {
     /// The placeholder of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -262,157 +172,6 @@ impl Placeholder {
     pub fn takes(self, value: &str) -> bool {
         let is_safe = clean(value, value.len()) == value && !value.starts_with(['-', '\\', '!']);
         self.shape().has(value) && (is_safe || self.shape() == Shape::Text)
-    }
-}
-
-impl Shape {
-    fn has(self, value: &str) -> bool {
-        match self {
-            Shape::Pid => decimal(value).is_some_and(|pid| pid > 1 && pid <= MAX_PID),
-            Shape::Process => {
-                let (pid, start) = value.split_once('@').unwrap_or((value, "0"));
-                Shape::Pid.has(pid) && is_ticks(start)
-            }
-            Shape::EnteredPid => decimal(value).is_some_and(|pid| pid > 0 && pid <= MAX_PID),
-            Shape::Number => decimal(value).is_some(),
-            Shape::Path => is_path(value),
-            Shape::CgroupDir => is_path(value) && value.starts_with("/sys/fs/cgroup/"),
-            Shape::CgroupFreeze => Shape::CgroupDir.has(value) && value.ends_with("/cgroup.freeze"),
-            Shape::FreezerState => Shape::CgroupDir.has(value) && value.ends_with("/freezer.state"),
-            Shape::VolData => is_path(value) && value.ends_with("/vol_data.json"),
-            Shape::PluginDir => is_path(value) && value.rsplit('/').nth(1) == Some("plugins"),
-            Shape::LogFile => is_path(value) && value.ends_with(".log"),
-            Shape::CriEndpoint => value.strip_prefix("unix://").is_some_and(is_path),
-            Shape::Crictl => CRICTL.contains(&value),
-            Shape::Device => is_path(value) && value.starts_with("/dev/"),
-            Shape::Map => is_word(value, 127, "#+-.:=@_"),
-            Shape::Unit => is_word(value, 255, ":-_.\\@"),
-            Shape::RuntimeId => is_word(value, 128, "-._"),
-            Shape::Uid => PodUid::parse(value).is_some(),
-            Shape::Driver => is_word(value, 63, "-.") && is_between(value),
-            Shape::Namespace => is_dns(value, 63) && !value.contains('.'),
-            Shape::Node => is_dns(value, 253),
-            Shape::ApiName => is_word(value, 253, "-._:"),
-            Shape::Pod => {
-                let is_pair = |(namespace, name)| Shape::Namespace.has(namespace) && Shape::Node.has(name);
-                value.split_once('/').map_or_else(|| Shape::Node.has(value) || Shape::Uid.has(value), is_pair)
-            }
-            Shape::Type => is_word(value, 253, "-."),
-            Shape::TypedName => {
-                value.split_once('/').is_some_and(|(kind, name)| Shape::Type.has(kind) && Shape::ApiName.has(name))
-            }
-            Shape::Json => value.len() <= MAX_JSON && value.starts_with('{') && is_json(value),
-            Shape::Cidr => value.split_once('/').is_some_and(|(address, length)| {
-                address.parse::<core::net::IpAddr>().is_ok() && decimal(length).is_some_and(|length| length <= 128)
-            }),
-            Shape::Text => !value.is_empty() && clean(value, MAX_TEXT) == value,
-        }
-    }
-}
-
-/// As the kernel writes a number: no sign, no zeros before it.
-fn decimal(value: &str) -> Option<u32> {
-    let number: u32 = value.parse().ok()?;
-    (number.to_string() == value).then_some(number)
-}
-
-/// As the kernel writes it.
-fn is_ticks(value: &str) -> bool {
-    value.parse().is_ok_and(|ticks: u64| ticks.to_string() == value)
-}
-
-fn is_path(value: &str) -> bool {
-    let is_normal = |part: &str| !part.is_empty() && part != "." && part != "..";
-    value.len() <= MAX_PATH && value.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_normal))
-}
-
-/// Letters, digits and these, the first of them a letter or a digit.
-fn is_word(value: &str, limit: usize, others: &str) -> bool {
-    let is_first = value.starts_with(|c: char| c.is_ascii_alphanumeric());
-    is_first && value.len() <= limit && value.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
-}
-
-fn is_between(value: &str) -> bool {
-    value.ends_with(|c: char| c.is_ascii_alphanumeric())
-}
-
-/// DNS-1123, as the API server checks names.
-fn is_dns(value: &str, limit: usize) -> bool {
-    let is_label = |label: &str| {
-        is_word(label, limit, "-") && is_between(label) && !label.contains(|c: char| c.is_ascii_uppercase())
-    };
-    value.len() <= limit && value.split('.').all(is_label)
-}
-
-fn is_json(value: &str) -> bool {
-    serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok()
-}
-
-/// What takes the place of placeholders: each has one value wherever it stands, and it has its shape.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Values(BTreeMap<Placeholder, String>);
-
-/// A text that cannot stand where it should.
-#[derive(Debug, thiserror::Error)]
-#[error("{value:?} is no value for {{{placeholder}}}")]
-pub struct BadValue {
-    placeholder: String,
-    value: String,
-}
-
-impl Values {
-    /// None yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Puts `value` in the place of `placeholder`. One that does not fit leaves it empty, and the steps that
-    /// need it are left out. Of a text only what can be shown is kept.
-    pub fn set(&mut self, placeholder: Placeholder, value: impl ToString) {
-        let value = match (placeholder.shape(), value.to_string()) {
-            (Shape::Text, value) => clean(&value, MAX_TEXT),
-            (_, value) => value,
-        };
-        if placeholder.takes(&value) {
-            self.0.insert(placeholder, value);
-        } else {
-            self.0.remove(&placeholder);
-        }
-    }
-
-    /// The same, with one value more.
-    pub fn with(mut self, placeholder: Placeholder, value: impl ToString) -> Self {
-        self.set(placeholder, value);
-        self
-    }
-
-    /// The value of a placeholder.
-    pub fn get(&self, placeholder: Placeholder) -> Option<&str> {
-        self.0.get(&placeholder).map(String::as_str)
-    }
-
-    /// Drops what does not pass.
-    pub fn retain(&mut self, mut passes: impl FnMut(Placeholder, &str) -> bool) {
-        self.0.retain(|placeholder, value| passes(*placeholder, value));
-    }
-}
-
-impl TryFrom<BTreeMap<String, String>> for Values {
-    type Error = BadValue;
-
-    fn try_from(told: BTreeMap<String, String>) -> Result<Self, BadValue> {
-        let one = |(name, value): (String, String)| match Placeholder::named(&name) {
-            Some(placeholder) if placeholder.takes(&value) => Ok((placeholder, value)),
-            _ => Err(BadValue { placeholder: clean(&name, 40), value: clean(&value, 80) }),
-        };
-        told.into_iter().map(one).collect::<Result<_, _>>().map(Values)
-    }
-}
-
-impl<'de> Deserialize<'de> for Values {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Values::try_from(BTreeMap::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -585,24 +344,6 @@ mod tests {
             (Placeholder::Comm, ""),
         ] {
             assert!(!placeholder.takes(bad), "{placeholder:?} {bad:?}");
-        }
-    }
-
-    #[test]
-    fn a_value_that_does_not_fit_leaves_its_place_empty() {
-        let values = Values::new().with(Placeholder::Pid, 42).with(Placeholder::Pid, -1);
-        assert_eq!(values, Values::new());
-        assert_eq!(Values::new().with(Placeholder::Comm, "a\u{1b}b").get(Placeholder::Comm), Some("a\\u{1b}b"));
-    }
-
-    #[test]
-    fn they_are_read_as_a_whole_or_not_at_all() {
-        let values = Values::new().with(Placeholder::Pid, 42).with(Placeholder::Comm, "du");
-        let json = serde_json::to_string(&values).unwrap();
-        assert_eq!(json, r#"{"comm":"du","pid":"42"}"#);
-        assert_eq!(serde_json::from_str::<Values>(&json).unwrap(), values);
-        for bad in [r#"{"pid":"-1"}"#, r#"{"pid":"42","invented":"x"}"#, r#"{"pid":42}"#] {
-            assert!(serde_json::from_str::<Values>(bad).is_err(), "{bad}");
         }
     }
 }
