@@ -51,9 +51,8 @@ fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
 fn kept(told: &Values, is_allowed: impl Fn(&str) -> bool, uid: Option<&PodUid>) -> Values {
     let mut values = told.clone();
     values.retain(|placeholder, value| match placeholder.shape() {
-        Shape::Path | Shape::CgroupDir | Shape::CgroupFreeze | Shape::FreezerState | Shape::VolData => {
-            is_allowed(value)
-        }
+        Shape::Path | Shape::CgroupDir | Shape::CgroupFreeze | Shape::FreezerState => is_allowed(value),
+        Shape::VolData => uid.is_some_and(|uid| is_own_vol_data(value, uid)),
         Shape::Uid => uid.is_some_and(|uid| uid.as_str() == value),
         Shape::CriEndpoint | Shape::LogFile => is_of_root(value.strip_prefix("unix://").unwrap_or(value)),
         _ => true,
@@ -70,11 +69,24 @@ fn is_of_root(path: &str) -> bool {
 
 /// Below the pod's own directory, or in its own cgroup: the kubelet and the runtime name both by its uid.
 fn is_own(path: &str, uid: &PodUid) -> bool {
-    let parts: Vec<&str> = path.split('/').collect();
-    let is_below = parts.windows(3).any(|three| three[0] == "pods" && three[1] == uid.as_str());
     let (plain, systemd) = (format!("pod{uid}"), format!("-pod{}.slice", uid.for_systemd()));
-    let is_cgroup = |part: &&str| **part == *plain || part.ends_with(&systemd);
-    is_below || (path.starts_with("/sys/fs/cgroup/") && parts.iter().any(is_cgroup))
+    let is_cgroup = |part: &str| part == plain || part.ends_with(&systemd);
+    below_own_directory(path, uid).is_some() || (path.starts_with("/sys/fs/cgroup/") && path.split('/').any(is_cgroup))
+}
+
+/// What follows the pod's directory. That is in the kubelet's, which may be anywhere but where others than root make
+/// directories: in theirs everything may be called like this.
+fn below_own_directory<'p>(path: &'p str, uid: &PodUid) -> Option<&'p str> {
+    const OTHERS: [&str; 6] = ["/proc/", "/tmp/", "/var/tmp/", "/dev/", "/home/", "/run/user/"];
+    let (kubelets, rest) = path.split_once("/pods/")?;
+    let is_others = OTHERS.iter().any(|dir| format!("{kubelets}/").starts_with(dir));
+    rest.strip_prefix(uid.as_str())?.strip_prefix('/').filter(|_| !is_others)
+}
+
+/// Where the kubelet keeps it: what lies deeper is the volume, where a tenant may have put a link in its place.
+fn is_own_vol_data(path: &str, uid: &PodUid) -> bool {
+    let rest = below_own_directory(path, uid).and_then(|rest| rest.strip_prefix("volumes/kubernetes.io~csi/"));
+    rest.and_then(|rest| rest.strip_suffix("/vol_data.json")).is_some_and(|name| !name.contains('/'))
 }
 
 fn is_in(chain: &[Link], path: &str) -> bool {
@@ -117,5 +129,22 @@ mod tests {
         assert!(!own("/var/lib/kubelet/pods/UID"), "the directory itself is the kubelet's");
         assert!(!own("/var/lib/kubelet/pods/42331e16-a9a8-4ad7-adaf-9dcadc109451/volumes/x"));
         assert!(!own("/etc/shadow") && !own("/etc/podUID/x") && !own("/sys/fs/cgroup/kubepods/cgroup.freeze"));
+        for anybodys in [
+            "/proc/4111/root/pods/UID/volumes/x",
+            "/tmp/pods/UID/volumes/x",
+            "/var/lib/kubelet/pods/42331e16-a9a8-4ad7-adaf-9dcadc109451/volumes/x/v/pods/UID/volumes/x",
+        ] {
+            assert!(!own(anybodys), "{anybodys}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_into_a_volume() {
+        let uid = PodUid::parse("a710cd16-c48b-4c82-88a5-9064a1833d8a").unwrap();
+        let own = |path: &str| is_own_vol_data(&path.replace("UID", uid.as_str()), &uid);
+        assert!(own("/var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/pvc-1/vol_data.json"));
+        assert!(!own("/var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/pvc-1/mount/vol_data.json"));
+        assert!(!own("/var/lib/kubelet/pods/UID/volumes/kubernetes.io~empty-dir/scratch/vol_data.json"));
+        assert!(!own("/proc/4111/root/pods/UID/volumes/kubernetes.io~csi/pvc-1/vol_data.json"));
     }
 }
