@@ -20,4 +20,5 @@ pub mod report;
 pub mod run;
 pub mod sys;
 
-use agent_core::{distribution, file_system, gates, observation, parse, view};
+use agent_core::{file_system, gates, observation, parse, view};
+use findings::distribution;

@@ -5,6 +5,7 @@
 //! alert links) takes its words from there.
 
 pub mod cause;
+pub mod distribution;
 pub mod event;
 mod fault;
 mod finding;

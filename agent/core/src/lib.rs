@@ -11,7 +11,6 @@
 
 pub mod causes;
 mod counterfactual;
-pub mod distribution;
 pub mod facts;
 pub mod file_system;
 mod force;

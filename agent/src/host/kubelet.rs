@@ -268,7 +268,10 @@ fn settings_of(
     let unread = faults.len();
     let flags = arguments.map(parse::kubelet_flags).unwrap_or_default();
     let mut flags = embedded::flags(flags, distribution, host, faults);
-    flags.root_dir = flags.root_dir.or_else(|| own_root::of(found.pid)?.as_path().to_str().map(str::to_owned));
+    let is_whole = arguments.is_some() && ["kubelet", "hyperkube"].contains(&found.comm.as_str());
+    if !is_whole {
+        flags.root_dir = flags.root_dir.or_else(|| own_root::of(found.pid)?.as_path().to_str().map(str::to_owned));
+    }
     let mut config = config(&flags, host, faults);
     let rancher_agent = embedded::agent_dir(&flags, distribution);
     let written = || embedded::endpoint(rancher_agent.as_ref()?, host, faults);

@@ -1,7 +1,7 @@
 //! Raw block volumes: the loop device the kubelet locks them with, what is built on it, and the driver that must
 //! unpublish them.
 
-use findings::{CauseRef, Evidence, Finding, Gate, Link, Placeholder, PodUid, Subject, Thing, cause};
+use findings::{CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, PodUid, Subject, Thing, cause};
 
 use super::{
     NotLookedFor,
@@ -57,7 +57,8 @@ pub fn not_unpublished(view: &PodView, volume: &VolumeDir) -> Option<Finding> {
     let known = csi::unusable(view, volume, &head).or_else(|| csi::not_registered(view, volume, &head));
     let mut found = known.or_else(|| match csi::presence(view, volume) {
         Presence::Recent(since_ms) => csi::is_back(view, volume, since_ms, &head),
-        Presence::Lasting | Presence::Untold(_) => csi::unpublish_fails(view, volume, &head),
+        Presence::Lasting | Presence::Untold(_) => csi::unpublish_fails(view, volume, &head)
+            .filter(|found| found.confidence == Confidence::Proven || has_come_to_the_driver(view, volume)),
     })?;
     let says = if volume.mounted.get() == Some(&true) { "a device is bound there" } else { "exists, and is no file" };
     found.evidence.push(Evidence::new(target.show(), says));
@@ -67,6 +68,13 @@ pub fn not_unpublished(view: &PodView, volume: &VolumeDir) -> Option<Finding> {
         );
     }
     Some(found)
+}
+
+/// Link and bind mount of the device are gone, which the kubelet removes before (`UnmapBlockVolume`, pkg/volume/util).
+fn has_come_to_the_driver(view: &PodView, volume: &VolumeDir) -> bool {
+    let bound = format!("volumeDevices/{}/dev/{}", volume.name, view.uid());
+    let mounts = view.seen.mounts.kubelet.get().map_or(&[][..], |table| &table.mounts);
+    !is_linked(view, volume) && !mounts.iter().any(|mount| mount.mount_point.as_path().ends_with(&bound))
 }
 
 /// A kubelet that starts finds a block volume again by its link in the pod's directory (`getVolumesFromPodDir`).
@@ -103,8 +111,7 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
 
 #[cfg(test)]
 mod tests {
-    use findings::Confidence;
-
+    use super::Confidence;
     use crate::{
         gates::judge,
         observation::{
@@ -206,6 +213,22 @@ mod tests {
         let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
         info.since_ms = Seen::Seen(sample::NOW - 5_000);
         assert_eq!(causes(&seen), ["CsiDriverBack"]);
+    }
+
+    /// The kubelet removes the pod's link, then the bind mount of the device, and only then asks the driver.
+    #[test]
+    fn a_driver_that_was_not_asked_is_not_blamed() {
+        let at = format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv-1/dev/{UID}");
+        let mut bound = sample::published();
+        let Seen::Seen(table) = &mut bound.mounts.kubelet else { unreachable!() };
+        let mount = Mount { mount_point: HostPath::from(at.as_str()), ..table.mounts[0].clone() };
+        table.mounts.push(mount);
+        let mut linked = sample::published();
+        let link = format!("/var/lib/kubelet/pods/{UID}/volumeDevices/kubernetes.io~csi/pv-1");
+        pod_dir(&mut linked).devices.push(HostPath::from(link.as_str()));
+        for seen in [bound, linked] {
+            assert!(!causes(&seen).contains(&"CsiUnpublishFails"), "{:?}", causes(&seen));
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Whom a person may be told to kill.
 
-use findings::ProcessId;
+use findings::{ProcessId, distribution};
 
-use crate::{distribution, observation::Process, view::PodView};
+use crate::{observation::Process, view::PodView};
 
 /// Programs of which a node lives, beside its kubelet: containers, or all of them, would go with them.
 const NEEDED: [&str; 6] = ["systemd", "init", "containerd", "crio", "dockerd", "cri-dockerd"];

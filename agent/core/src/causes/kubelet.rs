@@ -1,9 +1,8 @@
 //! The kubelet itself: not running, or running and doing nothing.
 
-use findings::{Finding, Placeholder, cause};
+use findings::{Finding, Placeholder, cause, distribution};
 
 use super::{finding_builder::of_node, words};
-use crate::distribution;
 use crate::messages;
 use crate::observation::{Disbelief, FalseKubelet, Healthz, Observation, Seen};
 

@@ -1,12 +1,12 @@
 //! What steps call the kubelet and the runtime of this node: their units, where they log, and by what crictl reaches the
 //! runtime.
 
-use findings::{FindingBuilder, Placeholder};
-
-use crate::{
+use findings::{
+    FindingBuilder, Placeholder,
     distribution::{DEFAULT_RUNTIME, Distribution, Rancher, Runtime},
-    observation::{HostPath, NodeFacts, Observation},
 };
+
+use crate::observation::{HostPath, NodeFacts, Observation};
 
 /// The finding with these names, as far as they are known.
 pub(super) fn given(found: FindingBuilder, seen: &Observation) -> FindingBuilder {

@@ -6,6 +6,7 @@ mod claims;
 mod link;
 mod live;
 mod silence;
+mod trust;
 mod writer;
 
 use findings::{Confidence, Evidence, Link};
