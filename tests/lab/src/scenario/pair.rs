@@ -14,6 +14,8 @@ const ALONE: &[(&str, &str)] = &[
     ("fuse-without-fusectl", "it takes fusectl away, which another FUSE server's answer needs"),
     ("kubelet-namespace", "what another mounts later does not reach its kubelet, which then has nothing to wait for"),
     ("kubelet-namespace-globalmount", "the same: its kubelet sees nothing that another mounts later"),
+    ("csi-block-driver-gone", "the lab has one CSI driver, and one raw block volume, which another's needs"),
+    ("exec-unkilled", "beside others it was tried in a few pairs only"),
 ];
 
 /// Of each of these one is on a node, and why.
