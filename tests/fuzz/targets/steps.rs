@@ -11,7 +11,7 @@ use findings::{
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(Carried { finding, .. }) = Carried::from_annotation(text) else { return };
-    let shown = finding.cause.safe.iter().filter_map(|advice| advice.shown_command().map(String::from));
+    let shown = finding.cause.safe.iter().flat_map(|advice| advice.shown_commands().map(String::from));
     let entered = finding.cause.safe.iter().filter_map(|advice| advice.entered_command());
     let templates: Vec<String> = shown.chain(entered).map(|template| syntax(&template)).collect();
     for command in finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()) {
