@@ -268,16 +268,15 @@ fn settings_of(
     let unread = faults.len();
     let flags = arguments.map(parse::kubelet_flags).unwrap_or_default();
     let mut flags = embedded::flags(flags, distribution, host, faults);
-    let is_whole = arguments.is_some() && ["kubelet", "hyperkube"].contains(&found.comm.as_str());
-    if !is_whole {
+    let has_own_flags = arguments.is_some() && ["kubelet", "hyperkube"].contains(&found.comm.as_str());
+    if !has_own_flags {
         flags.root_dir = flags.root_dir.or_else(|| own_root::of(found.pid)?.as_path().to_str().map(str::to_owned));
     }
     let mut config = config(&flags, host, faults);
     let rancher_agent = embedded::agent_dir(&flags, distribution);
     let written = || embedded::endpoint(rancher_agent.as_ref()?, host, faults);
     config.container_runtime_endpoint = config.container_runtime_endpoint.or_else(written);
-    let is_own_process = ["kubelet", "hyperkube"].contains(&found.comm.as_str());
-    let is_whole = is_own_process && arguments.is_some() && faults.len() == unread;
+    let is_whole = has_own_flags && faults.len() == unread;
     Settings { distribution, flags, config, is_whole, rancher_agent }
 }
 

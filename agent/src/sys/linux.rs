@@ -1,7 +1,7 @@
 //! The calls to the kernel that nix lacks, from rustix, which the readers name nowhere else. All others go through
 //! nix, and the errors are nix's, too.
 
-use std::{mem::MaybeUninit, os::fd::AsFd};
+use std::{io, mem::MaybeUninit, os::fd::AsFd};
 
 use nix::errno::Errno;
 use rustix::path::Arg;
@@ -22,10 +22,14 @@ pub fn statx(directory: impl AsFd, path: impl Arg, flags: AtFlags, wanted: Statx
     rustix::fs::statx(directory, path, flags, wanted).map_err(errno)
 }
 
-/// readlinkat(2) into a buffer of the caller's; a longer target is cut off. nix allocates 4 kB for each link, and a
-/// node has ten thousands of descriptors.
-pub fn readlink_into(directory: impl AsFd, path: impl Arg, room: &mut [MaybeUninit<u8>]) -> nix::Result<&[u8]> {
-    rustix::fs::readlinkat_raw(directory, path, room).map(|(target, _)| &*target).map_err(errno)
+/// What the kernel shows of a link in `/proc` at most: one page, less a zero.
+const LONGEST_LINK: usize = 4096;
+
+/// readlinkat(2) of a link in `/proc`. nix allocates 4 kB for each, and a node has ten thousands of descriptors.
+pub fn link(directory: impl AsFd, path: &[u8]) -> io::Result<Vec<u8>> {
+    let mut room = [MaybeUninit::uninit(); LONGEST_LINK];
+    let (target, _) = rustix::fs::readlinkat_raw(directory, path, &mut room)?;
+    Ok(target.to_vec())
 }
 
 fn errno(error: rustix::io::Errno) -> Errno {

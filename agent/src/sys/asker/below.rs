@@ -1,7 +1,7 @@
 //! Which processes have nothing to do with some paths: what is asked of all, so that only the others are looked at closely.
 //! Their links stay in the copy; 20,000 answers would cost more than reading them.
 
-use std::{io, mem::MaybeUninit, ops::ControlFlow, os::fd::OwnedFd};
+use std::{io, ops::ControlFlow, os::fd::OwnedFd};
 
 use nix::{
     fcntl::{OFlag, openat},
@@ -9,9 +9,9 @@ use nix::{
 };
 
 use super::{
-    super::{linux::readlink_into, numbered_links},
+    super::{linux::link, numbered_links},
     Answer, Kind, Question,
-    wire::{LONGEST_LINK, length, put, take},
+    numbers::{length, put, take},
 };
 
 /// So many links are read for one answer: a fifth of the time that it may take.
@@ -60,27 +60,23 @@ fn has_nothing_below(proc: &OwnedFd, pid: u32, paths: &[&[u8]], left: &mut usize
     let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let dir = openat(proc, pid.to_string().as_str(), flags | OFlag::O_PATH, Mode::empty())?;
     let is_below = |link: &[u8]| paths.iter().any(|path| link.starts_with(path));
-    if is_below(&link(&dir, "cwd")?) || is_below(&link(&dir, "root")?) {
+    if is_below(&link(&dir, b"cwd")?) || is_below(&link(&dir, b"root")?) {
         return Ok(false);
     }
-    match link(&dir, "exe") {
+    match link(&dir, b"exe") {
         Ok(program) if is_below(&program) => return Ok(false),
         // A thread of the kernel has none.
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let descriptors = openat(&dir, "fd", flags | OFlag::O_RDONLY, Mode::empty())?;
-    let look = |numbers: &[u32]| numbers.iter().map(|number| link(&descriptors, &number.to_string())).collect();
+    let look =
+        |numbers: &[u32]| numbers.iter().map(|number| link(&descriptors, number.to_string().as_bytes())).collect();
     let seen = numbered_links::each(&descriptors, look, |_, link| {
         *left = left.saturating_sub(1);
         if *left == 0 || is_below(link) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(seen.is_continue())
-}
-
-fn link(dir: &OwnedFd, name: &str) -> io::Result<Vec<u8>> {
-    let mut target = [MaybeUninit::uninit(); LONGEST_LINK];
-    Ok(readlink_into(dir, name, &mut target)?.to_vec())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! of this process asks, and is killed when it does not answer.
 
 mod below;
+mod numbers;
 mod wire;
 
 use std::{

@@ -1,8 +1,7 @@
-//! Questions and answers between this process and its copy, in the byte order of the machine.
+//! Questions and answers between this process and its copy.
 
 use std::{
     io::{self, BufReader, IoSlice, IoSliceMut, Read, Write},
-    mem::MaybeUninit,
     os::{
         fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
         unix::net::UnixStream,
@@ -20,8 +19,9 @@ use nix::{
 };
 
 use super::{
-    super::{linux::readlink_into, mount_namespace::namespace_id, read::read_all},
+    super::{linux::link, mount_namespace::namespace_id, read::read_all},
     Answer, below,
+    numbers::{length, put, take},
 };
 
 /// What is asked about a file below a directory.
@@ -49,8 +49,6 @@ pub enum Kind {
     NothingBelow,
 }
 
-/// What the kernel shows of a link in `/proc` at most: one page, less a zero.
-pub(super) const LONGEST_LINK: usize = 4096;
 /// A file that is longer than was asked for has no number of an error.
 const TOO_LONG: i32 = -1;
 
@@ -152,28 +150,11 @@ fn look(dir: &OwnedFd, body: &mut &[u8]) -> Answer {
     let read_only = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
     match kind {
         0 => read_all(&openat(dir, name.as_slice(), read_only, Mode::empty())?, usize::try_from(cap).unwrap_or(0)),
-        1 => {
-            let mut target = [MaybeUninit::uninit(); LONGEST_LINK];
-            Ok(readlink_into(dir, name.as_slice(), &mut target)?.to_vec())
-        }
+        1 => link(dir, &name),
         2 => {
             let namespace = openat(dir, name.as_slice(), read_only, Mode::empty())?;
             Ok(namespace_id(namespace.as_fd())?.to_ne_bytes().to_vec())
         }
         _ => below::answer(dir, &name),
     }
-}
-
-pub(super) fn put(bytes: &mut Vec<u8>, number: u32) {
-    bytes.extend_from_slice(&number.to_ne_bytes());
-}
-
-pub(super) fn take(from: &mut impl Read) -> io::Result<u32> {
-    let mut bytes = [0; 4];
-    from.read_exact(&mut bytes)?;
-    Ok(u32::from_ne_bytes(bytes))
-}
-
-pub(super) fn length(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
 }
