@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 
 use crate::{
-    distribution::{DEFAULT_ROOT, DEFAULT_RUNTIME, DISTRIBUTIONS, RUNTIMES},
+    distribution::{DEFAULT_ROOT, DEFAULT_RUNTIME, DISTRIBUTIONS, RUNTIMES, Runtime},
     host::{HostRoot, kubelet},
     observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Sandbox, Seen, Source},
     sys::{self, ProcDir},
@@ -86,9 +86,7 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
     if let Some(told) = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket()) {
         return Seen::Seen(host.without_links(told));
     }
-    // Some distributions bring a runtime of their own, whatever else is installed beside it, and a kubelet that is told of
-    // none has a default.
-    let own = settings.distribution.runtime.or(settings.is_whole.then_some(DEFAULT_RUNTIME));
+    let own = own_runtime(settings);
     let (mut there, mut refused) = (Vec::new(), Seen::Missing);
     for runtime in own.into_iter().chain(&RUNTIMES) {
         let socket = host.without_links(runtime.socket.into());
@@ -116,12 +114,17 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
 }
 
 /// Whether the socket that is asked is the one the kubelet uses: only then does its silence mean
-/// that the kubelet waits.
-pub fn is_kubelets(options: &Options, settings: &kubelet::Settings, host: &HostRoot) -> bool {
-    let real = |path: HostPath| host.without_links(path);
-    let told = options.cri_socket.clone().map(HostPath::from).map(real);
-    let own = settings.distribution.runtime.map(|runtime| HostPath::from(runtime.socket));
-    told.is_none() || settings.runtime_socket().or(own).map(real) == told
+/// that the kubelet waits. One that was only found is not known to be.
+pub fn is_kubelets(asked: &Seen<HostPath>, settings: &kubelet::Settings, host: &HostRoot) -> bool {
+    let own = || own_runtime(settings).map(|runtime| HostPath::from(runtime.socket));
+    let known = settings.runtime_socket().or_else(own).map(|socket| host.without_links(socket));
+    asked.get().is_none_or(|asked| known.as_ref() == Some(asked))
+}
+
+/// Some distributions bring a runtime of their own, whatever else is installed beside it, and a kubelet that is told of
+/// none has a default.
+fn own_runtime(settings: &kubelet::Settings) -> Option<&'static Runtime> {
+    settings.distribution.runtime.or(settings.is_whole.then_some(DEFAULT_RUNTIME))
 }
 
 /// That nobody listens on a socket that is not there is so only where the kubelet, too, finds none.
@@ -159,7 +162,7 @@ pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{distribution::Distribution, host::Sockets, host::runtime::Runtime, observation::sample};
+    use crate::{distribution::Distribution, host::Sockets, host::runtime, observation::sample};
 
     /// `/var/run` as on Debian: below another root an absolute link leads into the reader's own.
     fn node_with(socket: &str) -> (tempfile::TempDir, HostRoot, kubelet::Settings) {
@@ -178,7 +181,7 @@ mod tests {
         let (dir, host, settings) = node_with("/var/run/wt-test/c.sock");
         let real = HostPath::from("/run/wt-test/c.sock");
         let facts = async |socket: &HostPath| {
-            let facts = Runtime::new(&Sockets::Own, &host.at(socket)).unwrap().facts(None).await;
+            let facts = runtime::Runtime::new(&Sockets::Own, &host.at(socket)).unwrap().facts(None).await;
             refused_to_kubelet(facts, socket, &host).fault().map(|fault| fault.kind)
         };
         let found = cri_socket(&Options::default(), &settings, &host);
@@ -194,7 +197,7 @@ mod tests {
     async fn a_socket_that_the_kubelet_finds_is_not_missing() {
         let (dir, host, _) = node_with("/var/run/wt-test/c.sock");
         let socket = HostPath::from("/var/run/wt-test/c.sock");
-        let facts = Runtime::new(&Sockets::Own, &host.at(&socket)).unwrap().facts(None).await;
+        let facts = runtime::Runtime::new(&Sockets::Own, &host.at(&socket)).unwrap().facts(None).await;
         assert_eq!(facts.fault().map(|fault| fault.kind), Some(FaultKind::Refused));
         let _listener = std::os::unix::net::UnixListener::bind(dir.path().join("run/wt-test/c.sock")).unwrap();
         let confirmed = refused_to_kubelet(facts, &socket, &host);
@@ -205,9 +208,10 @@ mod tests {
     fn one_socket_with_two_names_is_the_kubelets() {
         let (_dir, host, settings) = node_with("/var/run/wt-test/c.sock");
         let told = |path: &str| Options { cri_socket: Some(path.into()), ..Options::default() };
-        assert!(is_kubelets(&told("/run/wt-test/c.sock"), &settings, &host));
-        assert!(is_kubelets(&told("/var/run/wt-test/c.sock"), &settings, &host));
-        assert!(!is_kubelets(&told("/run/wt-test/other.sock"), &settings, &host));
+        let is_its = |options: &Options| is_kubelets(&cri_socket(options, &settings, &host), &settings, &host);
+        assert!(is_its(&told("/run/wt-test/c.sock")));
+        assert!(is_its(&told("/var/run/wt-test/c.sock")));
+        assert!(!is_its(&told("/run/wt-test/other.sock")));
     }
 
     #[test]
@@ -229,6 +233,7 @@ mod tests {
         put("run/crio/crio.sock");
         for settings in [&unknown, &whole, &k3s] {
             assert_eq!(found(settings), at("/run/crio/crio.sock"));
+            assert!(!is_kubelets(&found(settings), settings, &host), "what is left of a runtime may be silent");
         }
         put("run/containerd/containerd.sock");
         for settings in [&unknown, &k3s] {
@@ -237,6 +242,7 @@ mod tests {
             assert!(fault.says.contains("--cri-endpoint"), "{fault:?}");
         }
         assert_eq!(found(&whole), at("/run/containerd/containerd.sock"), "its default");
+        assert!(is_kubelets(&found(&whole), &whole, &host));
         put("run/k3s/containerd/containerd.sock");
         assert_eq!(found(&k3s), at("/run/k3s/containerd/containerd.sock"));
     }

@@ -118,7 +118,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),
             kubelet,
             false_kubelets: search.refused,
-            cri_socket_is_kubelets: locations::is_kubelets(options, &scan.settings, &scan.host),
+            cri_socket_is_kubelets: locations::is_kubelets(&cri_socket, &scan.settings, &scan.host),
             cri_socket,
             runtime_process: Seen::NotAsked,
             kubelet_log,
