@@ -4,7 +4,7 @@ use findings::{Cause, FindingBuilder, Gate, Link, Placeholder};
 
 use super::node_names;
 use crate::{
-    observation::{HostPath, Mount, Observation},
+    observation::{HostPath, Mount, MountTable, Observation},
     view::PodView,
 };
 
@@ -47,15 +47,18 @@ impl Mounted for FindingBuilder {
     }
 }
 
-/// Whether each mount of the kubelet's at this path is a copy of one of pid 1's there, or its peer.
+/// Whether pid 1 has a mount at this path for each of the kubelet's, and an unmount of that one reaches the kubelet's: it
+/// goes to the peers and slaves of the mount that it stands on (`propagate_umount`, fs/pnode.c).
 fn goes_with_the_hosts(seen: &Observation, path: &HostPath) -> bool {
     let (Some(kubelets), Some(init)) = (seen.mounts.kubelet.get(), seen.mounts.init.get()) else { return false };
     let is_there = |mount: &&Mount| mount.mount_point == *path;
-    let takes_along = |other: &Mount, mount: &Mount| {
-        other.shared.is_some() && (other.shared == mount.shared || other.shared == mount.master)
+    let below = |table: &MountTable, mount: &Mount| table.mounts.iter().find(|one| one.id == mount.parent).cloned();
+    let reaches = |other: &Mount, mount: &Mount| {
+        let (Some(from), Some(to)) = (below(init, other), below(kubelets, mount)) else { return false };
+        from.shared.is_some() && (from.shared == to.shared || from.shared == to.master)
     };
     let mut its = kubelets.mounts.iter().filter(is_there).peekable();
-    its.peek().is_some() && its.all(|mount| init.mounts.iter().filter(is_there).any(|other| takes_along(other, mount)))
+    its.peek().is_some() && its.all(|mount| init.mounts.iter().filter(is_there).any(|other| reaches(other, mount)))
 }
 
 #[cfg(test)]

@@ -269,17 +269,20 @@ mod tests {
         assert!(is_for_kubelets(&seen));
         in_init(&mut seen, vec![mount(7, "0:60", "/elsewhere", "tmpfs")]);
         assert!(is_for_kubelets(&seen));
-        let there = Mount { shared: None, ..mount(7, "0:60", path.as_str().unwrap(), "tmpfs") };
-        in_init(&mut seen, vec![there.clone()]);
+        // What stands on the same is tied by that, and not by its own peer group.
+        let on = |id, shared, master| Mount { parent: 0, shared, master, ..mount(id, "8:1", "/", "ext4") };
+        let there =
+            |id, on| Mount { parent: on, shared: Some(9), ..mount(id, "0:60", path.as_str().unwrap(), "tmpfs") };
+        *table(&mut seen).last_mut().unwrap() = there(51, 50);
+        table(&mut seen).insert(0, on(50, None, None));
+        in_init(&mut seen, vec![there(7, 6), on(6, Some(5), None)]);
         assert!(is_for_kubelets(&seen), "a copy, and nothing ties the kubelet's to it");
-        // What is unmounted on the host goes from the kubelet's namespace as well.
-        in_init(&mut seen, vec![Mount { shared: Some(5), ..there }]);
-        assert!(is_for_kubelets(&seen), "the kubelet's is not of that group");
         for (shared, master) in [(None, Some(5)), (Some(5), None), (Some(6), Some(5))] {
-            let its = &mut table(&mut seen)[1];
-            (its.shared, its.master) = (shared, master);
+            table(&mut seen)[0] = on(50, shared, master);
             assert!(is_for_host(&seen), "{shared:?} {master:?}");
         }
+        in_init(&mut seen, vec![there(7, 6), on(6, None, None)]);
+        assert!(is_for_kubelets(&seen), "what is done on the host goes nowhere");
     }
 
     #[test]
