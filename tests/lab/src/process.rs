@@ -27,7 +27,12 @@ fn task_state(path: &str) -> Option<char> {
 }
 
 fn parse_state(status: &str) -> Option<char> {
-    status.lines().find_map(|line| line.strip_prefix("State:"))?.trim_start().chars().next()
+    field(status, "State:")?.chars().next()
+}
+
+/// The value on a line of its own in `/proc/<pid>/status`.
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 /// In which kernel function a task sleeps.
@@ -55,8 +60,7 @@ pub fn children(pid: i32) -> Vec<i32> {
 /// The parent of a process.
 pub fn parent(pid: i32) -> anyhow::Result<i32> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).with_context(|| format!("read process {pid}"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("PPid:")).context("a status has a PPid")?;
-    Ok(line.trim().parse()?)
+    Ok(field(&text, "PPid:").context("a status has a PPid")?.parse()?)
 }
 
 /// Sends a signal; a process that is gone is no error.
@@ -71,6 +75,16 @@ pub fn signal(pid: i32, signal: Signal) -> anyhow::Result<()> {
 pub fn wait_state(pid: i32, states: &str) -> anyhow::Result<()> {
     wait_for(&format!("process {pid} is in state {states}"), Duration::from_secs(10), || {
         Ok(state(pid).filter(|&state| states.contains(state)).map(|_| ()))
+    })
+}
+
+/// Waits until a process has a handler for a signal. Before that an init of a pid namespace does not even get it.
+pub fn wait_handled(pid: i32, signal: Signal) -> anyhow::Result<()> {
+    let bit = 1_u64 << (signal as i32 - 1);
+    wait_for(&format!("process {pid} handles {signal}"), Duration::from_secs(10), || {
+        let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let handled = u64::from_str_radix(field(&text, "SigCgt:").context("a status has a SigCgt")?, 16)?;
+        Ok((handled & bit != 0).then_some(()))
     })
 }
 

@@ -7,9 +7,10 @@ use std::{
 };
 
 use anyhow::Context as _;
+use nix::sys::signal::Signal;
 
 use super::{Scenario, Staged};
-use crate::{Gate, Node, PodSpec, cgroup, wait_for};
+use crate::{Gate, Node, PodSpec, cgroup, process, wait_for};
 
 /// Frozen by version 1: not even SIGKILL arrives.
 pub const FROZEN_V1: Scenario = Scenario {
@@ -44,7 +45,10 @@ fn frozen_v2(node: &Node) -> anyhow::Result<Staged> {
     let command = ["/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 1; done"];
     let spec = PodSpec::new("frozen-v2").container(&command).grace(grace);
     let pod = node.run(&spec)?;
-    let cgroup = v2_cgroup(pod.app()?.pid)?;
+    let task = pod.app()?.pid;
+    // An init that is frozen before that never hears of the stop signal, thawed or not.
+    process::wait_handled(task, Signal::SIGTERM)?;
+    let cgroup = v2_cgroup(task)?;
     fs::write(cgroup.join("cgroup.freeze"), "1").with_context(|| format!("freeze {}", cgroup.display()))?;
     wait_for("the cgroup is frozen", Duration::from_secs(5), || {
         let events = fs::read_to_string(cgroup.join("cgroup.events"))?;

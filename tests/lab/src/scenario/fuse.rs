@@ -168,7 +168,7 @@ fn exiting_flush(node: &Node) -> anyhow::Result<Staged> {
     let media = node.layout().mnt("media-of-exiting-flush");
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
     // What sleeps has not the file, so it can be killed.
-    let command = ["/bin/sh", "-c", "exec 3</media/flush; trap 'exit 0' TERM; sleep 2147483647 3<&- & wait"];
+    let command = ["/bin/sh", "-c", "trap 'exit 0' TERM; exec 3</media/flush; sleep 2147483647 3<&- & wait"];
     let spec = PodSpec::new("exiting-flush").container(&command).mount(&media, "/media");
     let task = node.run(&spec)?.app()?.pid;
     support::wait_open(task, Path::new("/media/flush"))?;
