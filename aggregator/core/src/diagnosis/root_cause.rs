@@ -240,11 +240,12 @@ impl RootCause {
         if let Some(agent) = &self.agent {
             return agent.remedy.clone();
         }
-        let lost = self.lost.filter(|_| self.draft.cause.danger.is_any_finalizer_by_hand());
+        let cause = self.draft.cause;
+        let lost = self.lost.filter(|_| cause.danger.is_any_finalizer_by_hand());
         let breaks = lost.map_or(general.breaks.clone(), |lost| format!("{lost}."));
         let mut steps = general.steps;
-        for step in steps.iter_mut().filter(|step| step.is_decision()) {
-            step.text.extend(self.goes_on.iter().flat_map(|words| [": ", words]));
+        if let (true, Some(first), Some(words)) = (cause.begins_with_decision(), steps.first_mut(), &self.goes_on) {
+            first.text.extend([": ", words]);
         }
         // The chain and the steps have the values in words.
         Remedy { steps, values: Values::new(), breaks, ..general }

@@ -1,7 +1,6 @@
 //! What several pages say.
 
-use crate::Step;
-use crate::cause::entry::{Advice, Danger, step};
+use crate::cause::entry::{Advice, Cause, Danger, step};
 
 pub(in crate::cause) const READ_CONFIGURATION: Advice = step("Read what the webhook is called for, and where")
     .run("kubectl get {configuration} -o yaml")
@@ -38,10 +37,10 @@ pub(in crate::cause) const DECIDE: Advice = step(
         as it works again, with all that the object stands for",
 );
 
-impl Step {
-    /// Whether it is to decide that a deletion may go on: what that does depends on the finalizer.
-    pub fn is_decision(&self) -> bool {
-        self.text == DECIDE.text
+impl Cause {
+    /// Whether its first step is to decide that a deletion may go on: what that does depends on the finalizer.
+    pub fn begins_with_decision(&self) -> bool {
+        self.safe.first().is_some_and(|advice| advice.text == DECIDE.text)
     }
 }
 
