@@ -99,6 +99,8 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
                     return refused;
                 }
             }
+            // It is the kubelet's all the same, and the kubelet, too, finds nobody there.
+            Err(_) if own == Some(runtime) && settings.is_whole => return Seen::Seen(socket),
             Err(_) => {}
         }
     }
@@ -125,6 +127,23 @@ pub fn is_kubelets(asked: &Seen<HostPath>, settings: &kubelet::Settings, host: &
 /// none has a default.
 fn own_runtime(settings: &kubelet::Settings) -> Option<&'static Runtime> {
     settings.distribution.runtime.or(settings.is_whole.then_some(DEFAULT_RUNTIME))
+}
+
+/// What was only found may be what is left of another runtime, for which this node has no containers. It is believed where
+/// it has a pod whose directory the kubelet has made below `pods`.
+pub fn known_by_its_pods(
+    runtime: Seen<RuntimeFacts>,
+    socket: &HostPath,
+    host: &HostRoot,
+    pods: &HostPath,
+) -> Seen<RuntimeFacts> {
+    let Seen::Seen(facts) = runtime else { return runtime };
+    let is_here = |sandbox: &Sandbox| sys::file_facts(&host.at(&pods.join(sandbox.pod.uid.as_str()))).is_ok();
+    if facts.sandboxes.iter().any(is_here) {
+        return Seen::Seen(facts);
+    }
+    let why = "is not known to be the kubelet's and has none of its pods; name that of the kubelet with --cri-endpoint";
+    Seen::Failed(Fault::new(format!("CRI {}", socket.show()), (FaultKind::NotAsked, why)))
 }
 
 /// That nobody listens on a socket that is not there is so only where the kubelet, too, finds none.
@@ -231,10 +250,11 @@ mod tests {
         let at = |path: &str| Seen::Seen(HostPath::from(path));
         assert_eq!(found(&unknown), Seen::Missing);
         put("run/crio/crio.sock");
-        for settings in [&unknown, &whole, &k3s] {
+        for settings in [&unknown, &k3s] {
             assert_eq!(found(settings), at("/run/crio/crio.sock"));
             assert!(!is_kubelets(&found(settings), settings, &host), "what is left of a runtime may be silent");
         }
+        assert_eq!(found(&whole), at("/run/containerd/containerd.sock"), "its default, with nobody there");
         put("run/containerd/containerd.sock");
         for settings in [&unknown, &k3s] {
             let fault = found(settings).fault().cloned().unwrap();
@@ -245,6 +265,23 @@ mod tests {
         assert!(is_kubelets(&found(&whole), &whole, &host));
         put("run/k3s/containerd/containerd.sock");
         assert_eq!(found(&k3s), at("/run/k3s/containerd/containerd.sock"));
+    }
+
+    #[test]
+    fn a_runtime_that_was_only_found_is_known_by_a_pod_of_the_kubelet() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = HostRoot::new(dir.path());
+        let (socket, pods) = (HostPath::from("/run/crio/crio.sock"), HostPath::from("/var/lib/kubelet/pods"));
+        let runtime = sample::running().runtime;
+        let uid = runtime.get().unwrap().sandboxes[0].pod.uid.clone();
+        let believed = |runtime: Seen<RuntimeFacts>| known_by_its_pods(runtime, &socket, &host, &pods);
+        let fault = believed(runtime.clone()).fault().cloned().unwrap();
+        assert!(fault.kind == FaultKind::NotAsked && fault.says.contains("--cri-endpoint"), "{fault:?}");
+        std::fs::create_dir_all(dir.path().join("var/lib/kubelet/pods").join(uid.as_str())).unwrap();
+        assert_eq!(believed(runtime.clone()), runtime);
+        // A node on which nothing runs would look the same as one of which it knows nothing.
+        let empty = runtime.map(|facts| RuntimeFacts { sandboxes: Vec::new(), ..facts });
+        assert!(believed(empty).fault().is_some());
     }
 
     #[test]

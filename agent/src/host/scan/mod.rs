@@ -45,6 +45,8 @@ struct Scan<'a> {
     /// The kubelet that was found.
     kubelet: Option<kubelet::KubeletProcess>,
     runtime: Option<Runtime>,
+    /// Where the pods of a runtime have their directories that was only found; none where it was told.
+    known_by: Option<HostPath>,
     conversation: OnceCell<Option<Result<api::Conversation, Fault>>>,
     census: OnceCell<Census>,
     reader: MountReader,
@@ -72,7 +74,10 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     let name = locations::node_name(options, &settings);
     let reader = MountReader::new(kubelet_root.clone()).knowing(first);
     let kubelet = running.cloned();
-    let mut scan = Scan { settings, doubt_of_root, kubelet, ..Scan::new(options, prober, host, reader) };
+    let cri_socket_is_kubelets = locations::is_kubelets(&cri_socket, &settings, &host);
+    let is_told = cri_socket_is_kubelets || options.cri_socket.is_some();
+    let known_by = (!is_told).then(|| kubelet_root.join("pods"));
+    let mut scan = Scan { settings, doubt_of_root, kubelet, known_by, ..Scan::new(options, prober, host, reader) };
 
     // The node is listed before the API server is asked: a pod that appears in between is known to
     // the API server, and is not taken for one that it has forgotten.
@@ -118,7 +123,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
             kernel: sysinfo::System::kernel_version().unwrap_or_default(),
             kubelet,
             false_kubelets: search.refused,
-            cri_socket_is_kubelets: locations::is_kubelets(&cri_socket, &scan.settings, &scan.host),
+            cri_socket_is_kubelets,
             cri_socket,
             runtime_process: Seen::NotAsked,
             kubelet_log,
@@ -171,6 +176,7 @@ impl<'a> Scan<'a> {
             doubt_of_root: None,
             kubelet: None,
             runtime: None,
+            known_by: None,
             conversation: OnceCell::new(),
             census: OnceCell::new(),
             reader,
@@ -181,15 +187,16 @@ impl<'a> Scan<'a> {
 
     async fn runtime(&mut self, socket: &Seen<HostPath>, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
         let Some(socket) = socket.get() else { return Seen::Missing };
-        match Runtime::new(&self.options.sockets, &self.host.at(socket)) {
-            Ok(runtime) => {
-                let facts = self.runtime.insert(runtime).facts(only).await;
-                let of_kubelet =
-                    self.kubelet.as_ref().map(|kubelet| HostRoot::new(format!("/proc/{}/root", kubelet.pid)));
-                locations::refused_to_kubelet(facts, socket, of_kubelet.as_ref().unwrap_or(&self.host))
-            }
-            Err(fault) => Seen::Failed(fault),
+        let runtime = match Runtime::new(&self.options.sockets, &self.host.at(socket)) {
+            Ok(runtime) => self.runtime.insert(runtime),
+            Err(fault) => return Seen::Failed(fault),
+        };
+        if let Some(pods) = &self.known_by {
+            return locations::known_by_its_pods(runtime.facts(None).await, socket, &self.host, pods);
         }
+        let of_kubelet = self.kubelet.as_ref().map(|kubelet| HostRoot::new(format!("/proc/{}/root", kubelet.pid)));
+        let facts = runtime.facts(only).await;
+        locations::refused_to_kubelet(facts, socket, of_kubelet.as_ref().unwrap_or(&self.host))
     }
 
     async fn api(&self, node: &str, only: Option<&PodFilter>) -> Seen<ApiFacts> {
