@@ -1,6 +1,6 @@
 //! `/proc/<pid>/net/unix`: which socket is bound to which name. A descriptor's link shows only its number.
 
-use std::{io, path::Path};
+use std::{collections::BTreeMap, io, path::Path};
 
 use crate::{observation::HostPath, sys};
 
@@ -18,38 +18,84 @@ pub fn inode(link: &[u8]) -> Option<u64> {
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
-/// Inode and name of the sockets with an absolute name:
-/// `00000000ed58eb2: 00000002 00000000 00010000 0001 01 17266 /run/x.sock`
-pub fn bound(list: &[u8]) -> impl Iterator<Item = (u64, HostPath)> {
-    list.split(|b| *b == b'\n').filter_map(|line| {
-        // Numbers are padded with spaces.
-        let at = line.windows(2).position(|two| two == b" /")?;
-        let inode = line[..at].split(|b| *b == b' ').rfind(|field| !field.is_empty())?;
-        let inode = std::str::from_utf8(inode).ok()?.parse().ok()?;
-        Some((inode, HostPath::new(&line[at + 1..])))
-    })
+/// The sockets with an absolute name, by their inodes:
+/// `000000000ed58eb2: 00000002 00000000 00010000 0001 01 17266 /run/x.sock`
+///
+/// Nothing in a name is escaped, and whoever shares the network may choose one. So a name begins where the kernel begins it
+/// (`unix_seq_show`, net/unix/af_unix.c), and of an inode that is there twice, which a name with a line break can do, nothing
+/// is said. In the 108 bytes of a name a whole line leaves 46 for a path: too few for that of a pod's volume.
+pub fn bound(list: &[u8]) -> BTreeMap<u64, HostPath> {
+    let mut names: BTreeMap<u64, Option<HostPath>> = BTreeMap::new();
+    for (inode, name) in list.split(|b| *b == b'\n').filter_map(parse) {
+        names.entry(inode).and_modify(|known| *known = None).or_insert(name);
+    }
+    names.into_iter().filter_map(|(inode, name)| Some((inode, name?))).collect()
+}
+
+/// `%pK: %08X %08X %08X %04X %02X %5lu`, and after a space the name, if it has one.
+fn parse(line: &[u8]) -> Option<(u64, Option<HostPath>)> {
+    let address = line.iter().position(|b| *b == b':').filter(|at| matches!(at, 8 | 16))?;
+    let mut rest = line[address + 1..].strip_prefix(b" ")?;
+    for width in [8, 8, 8, 4, 2] {
+        let (field, after) = rest.split_at_checked(width)?;
+        rest = after.strip_prefix(b" ").filter(|_| field.iter().all(u8::is_ascii_hexdigit))?;
+    }
+    let digits = rest.trim_ascii_start();
+    let end = digits.iter().position(|b| *b == b' ').unwrap_or(digits.len());
+    let inode = std::str::from_utf8(&digits[..end]).ok()?.parse().ok()?;
+    let name = digits.get(end + 1..).filter(|name| name.starts_with(b"/"));
+    Some((inode, name.map(HostPath::new)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::{
+        fd::AsRawFd,
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixListener},
+    };
+
     use super::*;
     use proptest::prelude::*;
 
     #[test]
     fn reads_recorded_lines() {
-        let list = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
+        let list = b"Num               RefCount Protocol Flags    Type St Inode Path\n\
             000000000ed58eb2: 00000002 00000000 00010000 0001 01 17266 /tmp/a b/s\n\
             000000000ed58eb3: 00000003 00000000 00000000 0001 03   226\n\
             000000000ed58eb4: 00000002 00000000 00010000 0001 01 17267 @/abstract\n";
-        assert_eq!(bound(list).collect::<Vec<_>>(), [(17266, "/tmp/a b/s".into())]);
+        assert_eq!(bound(list), BTreeMap::from([(17266, "/tmp/a b/s".into())]));
         assert_eq!(inode(b"socket:[17266]"), Some(17266));
         assert_eq!(inode(b"pipe:[17266]"), None);
+    }
+
+    /// By real sockets: one that anybody may bind is not to name the socket of somebody else.
+    #[test]
+    fn a_name_says_nothing_of_another_socket() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = UnixListener::bind(dir.path().join("s")).unwrap();
+        let others = std::fs::read_link(format!("/proc/self/fd/{}", other.as_raw_fd())).unwrap();
+        let others = inode(others.as_os_str().as_encoded_bytes()).unwrap();
+        let own = HostPath::from(dir.path().join("s"));
+        let names = || bound(&read(std::process::id()).unwrap()).get(&others).cloned();
+        assert_eq!(names(), Some(own.clone()));
+        for forged in [
+            format!("x {others} /var/lib/kubelet/pods/u/volumes/v"),
+            format!("\nx {others} /var/lib/kubelet/pods/u/volumes/v"),
+        ] {
+            let address = SocketAddr::from_abstract_name(&forged).unwrap();
+            let _bound = UnixListener::bind_addr(&address).unwrap();
+            assert_eq!(names(), Some(own.clone()), "{forged:?}");
+        }
+        let whole = format!("\n0000000000000000: 00000002 00000000 00010000 0001 01 {others} /k");
+        let _bound = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&whole).unwrap()).unwrap();
+        assert_eq!(names(), None, "which of the two is its own cannot be told");
     }
 
     proptest! {
         #[test]
         fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = bound(&bytes).count();
+            let _ = bound(&bytes);
         }
     }
 }

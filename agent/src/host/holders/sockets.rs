@@ -26,9 +26,9 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
         let Ok(net) = ProcDir::open(*pid).and_then(|dir| dir.namespace("net")) else { continue };
         if seen.insert(net) {
             match socket_list::read(*pid) {
-                Ok(list) => {
-                    names.extend(socket_list::bound(&list).filter(|(_, path)| space.could_hold(path.as_bytes())))
-                }
+                Ok(list) => names.extend(
+                    socket_list::bound(&list).into_iter().filter(|(_, path)| space.could_hold(path.as_bytes())),
+                ),
                 Err(error) if sys::is_gone(&error) => {}
                 // Longer than is read, or not to be seen: whoever is in there may have one.
                 Err(_) => found.walked(*pid, Walk::CutOff),

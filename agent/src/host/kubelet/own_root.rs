@@ -21,17 +21,14 @@ const MOST: Duration = Duration::from_secs(1);
 /// Where it is, if the kernel tells.
 pub(super) fn of(pid: u32) -> Option<HostPath> {
     let list = socket_list::read(pid).ok()?;
-    let mut roots: BTreeMap<u64, Option<HostPath>> = BTreeMap::new();
-    for (inode, root) in socket_list::bound(&list).filter_map(|(inode, path)| Some((inode, above(&path)?))) {
-        // A name may have a second line, made to look like a socket of somebody else's.
-        roots.entry(inode).and_modify(|known| *known = None).or_insert(Some(root));
-    }
+    let roots = socket_list::bound(&list).into_iter().filter_map(|(inode, path)| Some((inode, above(&path)?)));
+    let roots: BTreeMap<u64, HostPath> = roots.collect();
     if roots.is_empty() {
         return None;
     }
     let mut own = BTreeSet::new();
     descriptors::each(&ProcDir::open(pid).ok()?, Instant::now() + MOST, |_, link| {
-        own.extend(socket_list::inode(link).and_then(|inode| roots.get(&inode)?.as_ref()));
+        own.extend(socket_list::inode(link).and_then(|inode| roots.get(&inode)));
     });
     // Other kubelets of the node are in the list too.
     own.pop_first().filter(|_| own.is_empty()).cloned()
