@@ -24,7 +24,13 @@ fn dstate() -> World {
     world
 }
 
+/// Only an agent can have said it.
 fn joined(says: Says) -> Looked {
+    look(dstate().policy(86_400).told(says), everything())
+}
+
+/// Whoever may write Events can have said it.
+fn told_by_anybody(says: Says) -> Looked {
     look(dstate().told(says), everything())
 }
 
@@ -121,8 +127,9 @@ fn word_for_word() {
     let busy = || recording("volumes-busy");
     let pod = object("pod", "node-scn", "cwd");
     for (name, world, subject) in [
-        ("joined-dstate-fuse", recording("dstate-fuse").told(Says::fuse(&[POD])), everything()),
-        ("joined-pod-busy", busy().told(Says::held(&[CWD])), pod),
+        ("joined-dstate-fuse", recording("dstate-fuse").policy(86_400).told(Says::fuse(&[POD])), everything()),
+        ("joined-pod-busy", busy().policy(86_400).told(Says::held(&[CWD])), pod.clone()),
+        ("joined-pod-unverified", busy().told(Says::held(&[CWD])), pod),
         ("joined-volumes-busy", busy().told(Says::held(&[CWD, NESTED]).of_node()), everything()),
     ] {
         let looked = look(world, subject);
@@ -430,13 +437,28 @@ fn no_foreign_command_is_told() {
         ("RuntimeNotResponding", json!({"runtime_unit": "--now"})),
         ("RuntimeNotResponding", json!({"runtime_unit": "\\x", "pid": "42"})),
     ] {
-        let looked = joined(Says::forged(&[POD], cause, values.clone()));
         let is_expected = |command: &String| {
             let harmless = ["why-terminating-agent check", "kubectl ", "grep -lsF /mnt/media "];
             harmless.iter().any(|known| command.starts_with(known))
         };
-        let told = looked.commands();
-        assert!(told.iter().all(is_expected), "{cause} {values}: {told:?}");
+        for looked in [joined, told_by_anybody].map(|look| look(Says::forged(&[POD], cause, values.clone()))) {
+            let told = looked.commands();
+            assert!(told.iter().all(is_expected), "{cause} {values}: {told:?}");
+        }
+    }
+    // Of what is not the pod's by its name nothing is touched on anybody's word.
+    for (cause, values) in [
+        ("SubPathStaleHandle", json!({"path": "/mnt/media"})),
+        ("NfsServerNotResponding", json!({"mount": "/mnt/media"})),
+        ("FuseServerNotResponding", json!({"connection": "41", "server_pid": "42@7", "mount": "/mnt/media"})),
+        ("ForceDeletedStillRunning", json!({"container": "306daa1b9c7b", "pid": "4242@7", "grace_seconds": "0"})),
+        ("LoopDeviceLeft", json!({"device": "/dev/loop7"})),
+        ("VolumeHeldByProcess", json!({"comm": "x", "pid": "42@7"})),
+    ] {
+        let told = told_by_anybody(Says::forged(&[POD], cause, values)).commands();
+        let harmless = ["why-terminating-agent check", "kubectl ", "findmnt ", "ls ", "grep "];
+        let is_harmless = |command: &String| harmless.iter().any(|known| command.starts_with(known));
+        assert!(told.iter().all(is_harmless), "{cause}: {told:?}");
     }
     // A mount that the finding names may be looked at.
     let told = joined(Says::forged(&[POD], "MountDirectoryLeft", json!({"path": "/mnt/media"}))).commands();

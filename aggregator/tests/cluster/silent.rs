@@ -45,6 +45,11 @@ fn zone(mut world: World, zone: &str, all: usize, silent: usize) -> World {
     world
 }
 
+/// The agent of node-a wrote an Event so many seconds ago, and nobody else can have.
+fn heard(world: World, ago: i64) -> World {
+    world.agent("node-a", "True").policy(86_400).told(Says::fuse(&[POD]).at(ago))
+}
+
 fn notes(looked: &Looked) -> String {
     looked.report.notes.iter().cloned().collect::<Vec<_>>().join("\n")
 }
@@ -56,7 +61,7 @@ fn evidence(looked: &Looked) -> String {
 
 #[test]
 fn an_agent_that_spoke_later_than_its_kubelet_shows_that_the_machine_runs() {
-    let looked = look(silent().told(Says::fuse(&[POD]).at(60)), everything());
+    let looked = look(heard(silent(), 60), everything());
     assert_eq!(looked.causes(), ["FuseServerNotResponding", "NodeKubeletSilent"], "{:#?}", looked.report);
     let root = &looked.report.roots[1];
     assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Proven));
@@ -66,6 +71,25 @@ fn an_agent_that_spoke_later_than_its_kubelet_shows_that_the_machine_runs() {
     // What it said long ago may be over.
     let late = look(silence(silent(), "node-a").told(Says::fuse(&[POD]).at(45 * 60)), everything());
     assert_eq!(late.causes(), ["NodeUnreachable"], "it spoke before the silence");
+}
+
+/// Then a tenant could make a machine that is off look as if it ran.
+#[test]
+fn what_anybody_may_have_written_proves_no_machine() {
+    let told = |world: World, says: Says| look(world.told(says), everything());
+    let root = |looked: &Looked| {
+        let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "NodeKubeletSilent");
+        root.map(|root| (root.finding.confidence, root.finding.missing.clone().unwrap_or_default()))
+    };
+    let deployed = || silent().agent("node-a", "True");
+    for (world, why) in [(deployed(), "no policy"), (silent().policy(86_400), "no agent is deployed there")] {
+        let (confidence, missing) = root(&told(world, Says::fuse(&[POD]).at(60))).unwrap();
+        assert!(confidence == Confidence::Probable && missing.contains(why), "{missing}");
+    }
+    // An agent writes as its own node.
+    let mut other = Says::fuse(&[POD]).at(60);
+    other.instance = "node-b".to_owned();
+    assert_eq!(root(&told(deployed().policy(86_400), other)), None);
 }
 
 #[test]
@@ -177,7 +201,7 @@ fn local_data_of_a_machine_that_runs_is_not_lost() {
     };
     assert_eq!(causes(silent()), ["LocalVolumeOnLostNode", "NodeUnreachable"]);
     assert_eq!(causes(stopped(silent())), ["LocalVolumeOnLostNode", "NodeShutDown"]);
-    let spoke = || silent().agent("node-a", "True").told(Says::fuse(&[POD]).at(60));
+    let spoke = || heard(silent(), 60);
     assert_eq!(causes(spoke()), ["NodeKubeletSilent"]);
     assert_eq!(causes(stopped(spoke())), ["NodeKubeletSilent"]);
 }
@@ -194,7 +218,7 @@ fn a_machine_that_runs_although_its_cloud_had_stopped_it() {
         (stopped(silent()), Confidence::Probable),
         (silent().taint("node-a", SHUT_DOWN, "NoSchedule"), Confidence::Proven),
     ] {
-        let looked = look(world.told(Says::fuse(&[POD]).at(60)), everything());
+        let looked = look(heard(world, 60), everything());
         let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "NodeKubeletSilent");
         assert_eq!(root.map(|root| root.finding.confidence), Some(confidence), "{:#?}", looked.report);
     }
@@ -202,10 +226,23 @@ fn a_machine_that_runs_although_its_cloud_had_stopped_it() {
 
 #[test]
 fn a_machine_that_runs_although_it_was_declared_out_of_service() {
-    let world = silent().taint("node-a", OUT_OF_SERVICE, "NoExecute").told(Says::fuse(&[POD]).at(60));
-    let looked = look(world, everything());
+    let tainted = || silent().taint("node-a", OUT_OF_SERVICE, "NoExecute");
+    let looked = look(heard(tainted(), 60), everything());
     assert!(looked.causes().contains(&"OutOfServiceNotEffective"), "{:?}", looked.causes());
     assert!(notes(&looked).contains("its agent has written an Event since: the machine runs"), "{}", notes(&looked));
+    // From before the taint, which `kubectl taint` gives no time; or of somebody else.
+    assert!(!notes(&look(heard(tainted(), 820), everything())).contains("declared out of service"));
+    let without_time = tainted().change("/api/v1/nodes", "node-a", |node| {
+        node["spec"]["taints"][0]["timeAdded"] = json!(null);
+    });
+    for (world, only_if) in [
+        (heard(without_time, 60), "if that was after the taint, which has no time"),
+        (tainted().told(Says::fuse(&[POD]).at(60)), "if that was its agent ("),
+    ] {
+        let said = notes(&look(world, everything()));
+        assert!(said.contains(only_if) && said.contains("See whether it is off"), "{said}");
+        assert!(!said.contains("kubectl taint"), "{said}");
+    }
 }
 
 #[test]

@@ -16,6 +16,8 @@ const TABLE: &[(&str, &str, &str, bool)] = &[
     ("v1", "serviceaccounts", "ServiceAccount", true),
     ("v1", "services", "Service", true),
     ("admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false),
+    ("admissionregistration.k8s.io/v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", false),
+    ("admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false),
     ("admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false),
     ("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", false),
     ("apiregistration.k8s.io/v1", "apiservices", "APIService", false),

@@ -21,6 +21,7 @@ use std::{
 use anyhow::Context as _;
 
 pub use deployment::Deployment;
+pub(crate) use deployment::event_policy;
 pub(crate) use settings::API_PORT;
 pub use settings::Settings;
 use settings::VolumeKind;

@@ -11,6 +11,8 @@ pub struct Says {
     name: String,
     pub kind: &'static str,
     pub node_uid: String,
+    /// The node as which it is written.
+    pub instance: String,
     related: bool,
     /// Seconds ago that it was first seen: after the deadlines of the recorded pods.
     since: i64,
@@ -33,6 +35,7 @@ impl Says {
             name: "node-a.1".to_owned(),
             kind: "Warning",
             node_uid: "d9be1216-b059-46c7-a8c9-a06dce105d8b".to_owned(),
+            instance: "node-a".to_owned(),
             related: true,
             since: 25,
             written: 12,
@@ -86,7 +89,7 @@ impl Says {
             "eventTime": ago(self.written), "type": self.kind, "action": "TerminatePod",
             "reason": self.carried.finding.cause.event_reason, "note": "held",
             "regarding": {"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": self.node_uid},
-            "reportingController": CONTROLLER, "reportingInstance": "node-a"
+            "reportingController": CONTROLLER, "reportingInstance": self.instance
         });
         if let Some(pod) = self.carried.pods.first().filter(|_| self.related) {
             event["related"] = json!({"apiVersion": "v1", "kind": "Pod", "uid": pod.uid});

@@ -67,6 +67,11 @@ fn objects(file: &str) -> anyhow::Result<Vec<Value>> {
     serde_saphyr::from_multiple(&text).with_context(|| format!("parse {}", path.display()))
 }
 
+/// The policy that lets only an agent speak as one, and its binding.
+pub(crate) fn event_policy() -> anyhow::Result<Vec<Value>> {
+    objects("../event-policy/policy.yaml")
+}
+
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::{
@@ -149,7 +154,7 @@ mod tests {
     /// What the policy compares with is what the agent writes and runs as.
     #[test]
     fn the_policy_lets_only_this_agent_write_its_events() {
-        let objects = objects("../event-policy/policy.yaml").unwrap();
+        let objects = event_policy().unwrap();
         let [policy, binding] = objects.as_slice() else { panic!("{objects:?}") };
         keeps_every_field::<ValidatingAdmissionPolicy>(policy);
         keeps_every_field::<ValidatingAdmissionPolicyBinding>(binding);

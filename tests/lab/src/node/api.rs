@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::{Layout, NODE_NAME, VERSION_VARIABLE};
-use crate::{Launch, Pod, PodSpec, wait_for};
+use crate::{Launch, Pod, PodSpec, agent_pod, wait_for};
 
 /// The kubelet's version unless a test of an older one says otherwise.
 const KUBELET_VERSION: &str = "v1.36.2";
@@ -21,7 +21,9 @@ const NODE_UID: &str = "6f1d1a3e-3f0c-4a53-9a5f-0c8d5d1e7b11";
 
 /// Starts the fake API server and writes the kubeconfig.
 pub fn start(layout: &Layout) -> anyhow::Result<()> {
-    apiserver::Store::new(layout.api()).put_node(NODE_NAME, &node_object(&kubelet_version()))?;
+    let store = apiserver::Store::new(layout.api());
+    store.put_node(NODE_NAME, &node_object(&kubelet_version()))?;
+    put_event_policy(&store)?;
     Launch::stand_in("apiserver").args(["stand-in", "apiserver"]).start(layout)?;
     let address = wait_for("the fake API server listens", Duration::from_secs(10), || {
         Ok(fs::read_to_string(layout.api_address()).ok())
@@ -33,6 +35,19 @@ pub fn start(layout: &Layout) -> anyhow::Result<()> {
         "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "lab"}}],
     });
     fs::write(layout.kubeconfig(), serde_json::to_vec_pretty(&kubeconfig)?).context("write the kubeconfig")
+}
+
+/// As deployed an hour ago: what the agent's Events say may then only be its own word.
+fn put_event_policy(store: &apiserver::Store) -> anyhow::Result<()> {
+    let made = stamp(jiff::Timestamp::now() - Duration::from_secs(3600));
+    for mut object in agent_pod::event_policy()? {
+        let is_binding = object["kind"] == "ValidatingAdmissionPolicyBinding";
+        let kind = if is_binding { "validatingadmissionpolicybindings" } else { "validatingadmissionpolicies" };
+        object["metadata"]["creationTimestamp"] = made.as_str().into();
+        let name = object["metadata"]["name"].as_str().context("a policy has a name")?.to_owned();
+        store.put(kind, None, &name, &object)?;
+    }
+    Ok(())
 }
 
 /// The Node object of a node whose kubelet has `version`.

@@ -3,15 +3,15 @@
 
 use findings::{Advice, Cause, PodUid, Remedy, Step, Values, clean, quote_for_shell};
 
-use super::{claims::Claim, trust::Trusted};
+use super::{ToldBy, claims::Claim, trust::Trusted};
 use crate::state::Pod;
 
-/// These commands look, or unmount: they may be told for a mount elsewhere that the finding names in its
-/// chain, such as that of a FUSE server. All others touch only what is the pod's.
-const LOOK_OR_UNMOUNT: &[&str] = &["findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls", "umount"];
+/// These commands look: they may be told for a mount elsewhere that the finding names in its chain, such as that of a
+/// FUSE server.
+const LOOK: &[&str] = &["findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls"];
 
 /// The one command that is always true, and what the agent says.
-pub fn steps(claim: &Claim, pod: &Pod, node: &str, is_asked_now: bool) -> Remedy {
+pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remedy {
     let finding = &claim.carried.finding;
     let cause: &'static Cause = finding.cause.0;
     let mut told = finding.remedy.values.clone();
@@ -19,12 +19,16 @@ pub fn steps(claim: &Claim, pod: &Pod, node: &str, is_asked_now: bool) -> Remedy
         told = Values::new();
     }
     let uid = PodUid::parse(&pod.metadata.uid);
-    let trusted = Trusted::of(&told, uid.as_ref(), &finding.chain);
+    let trusted = Trusted::of(&told, uid.as_ref(), &finding.chain, by.unverified.is_none());
     let filled = cause.safe.iter().filter_map(|advice| {
-        let values = if looks_or_unmounts(advice) { &trusted.to_look } else { &trusted.to_change };
+        let values = match program(advice) {
+            Some(program) if LOOK.contains(&program) => &trusted.to_look,
+            Some("umount") => &trusted.to_unmount,
+            _ => &trusted.to_change,
+        };
         advice.fill(values)
     });
-    let steps = ask_the_node(pod, node, is_asked_now).into_iter().chain(filled).collect();
+    let steps = ask_the_node(pod, &by.node, is_asked_now).into_iter().chain(filled).collect();
     let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
     Remedy { steps, dont, breaks, values: Values::new() }
 }
@@ -46,7 +50,6 @@ fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
     })
 }
 
-fn looks_or_unmounts(advice: &Advice) -> bool {
-    let first = advice.command.and_then(|command| command.split(' ').next());
-    first.is_some_and(|first| LOOK_OR_UNMOUNT.contains(&first))
+fn program(advice: &Advice) -> Option<&'static str> {
+    advice.command?.split(' ').next()
 }

@@ -124,16 +124,27 @@ pub fn is_absent(lister: &Lister, node: &str) -> bool {
     lister.agents().seen().is_some_and(|agents| agents.iter().all(|agent| agent.spec.node_name != node))
 }
 
-/// When the agent of a silent node was last heard: it has its own way to the API server. What it wrote
-/// must be an agent's, and of this Node. `None` when its Events could not be seen.
-pub fn last_word(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Option<Timestamp>> {
+/// The last Event of the agent of a silent node, which has its own way to the API server, and when it was written. It must
+/// be as an agent of this Node writes it. `None` when its Events could not be seen.
+pub fn last_word<'a>(
+    lister: &Lister<'a>,
+    on: &Node,
+    diagnosis: &mut Diagnosis,
+) -> Option<Option<(Timestamp, &'a AgentEvent)>> {
     let answer = lister.agent_events(&on.metadata.name);
     let events = diagnosis.optional("Events of the agents", "whether its agent reaches the API server", answer)?;
     let is_its = |event: &&&AgentEvent| {
         let is_by_now = event.said().is_ok_and(|carried| claims::is_by_now(lister, event, carried));
-        event.regarding.uid == on.metadata.uid && is_by_now
+        event.regarding.uid == on.metadata.uid && event.reporting_instance == on.metadata.name && is_by_now
     };
-    Some(events.iter().filter(is_its).filter_map(|event| event.written()).max())
+    let written = events.iter().filter(is_its).filter_map(|event| Some((event.written()?, *event)));
+    Some(written.max_by_key(|(written, _)| *written))
+}
+
+/// Why somebody else may have written it.
+pub fn doubt(lister: &Lister, event: &AgentEvent, diagnosis: &mut Diagnosis) -> Option<String> {
+    let absent = || is_absent(lister, &event.regarding.name).then(|| "no agent is deployed there".to_owned());
+    Policy::of(lister, diagnosis).doubts(event).or_else(absent)
 }
 
 /// Where a claim is told.
@@ -188,11 +199,8 @@ fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
         let says = format!("it holds {count} pods of the node and names {named} of them, not this one");
         found = found.evidence(format!("agent on {node}"), says);
     }
-    found = found.by_agent(AgentFinding {
-        by,
-        gate: finding.gate,
-        remedy: advice::steps(claim, pod, node, policy.is_none()),
-    });
+    let remedy = advice::steps(claim, pod, &by, policy.is_none());
+    found = found.by_agent(AgentFinding { by, gate: finding.gate, remedy });
     match (is_sure, finding.confidence) {
         (true, _) => found,
         (false, Confidence::Probable) => {

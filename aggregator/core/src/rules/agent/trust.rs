@@ -1,33 +1,42 @@
 //! Which values of an Event may stand in a command. Whoever may write Events chooses them, and a tenant makes links,
-//! sockets and files; so what is changed, written or asked by root is where only the kubelet and root make any.
+//! sockets and files; so what is changed, written or asked by root is where only the kubelet and root make any. Where a policy
+//! keeps others from writing them, what is no path may be any of the node's: a process, a container, a device.
 
 use findings::{
     Link, Placeholder, PodUid, Shape, Thing, Values,
     distribution::{DISTRIBUTIONS, RUNTIMES, kubelets},
 };
 
-/// The values for commands that look, or unmount, and for all others.
+/// The values for commands that look, that unmount, and for all others.
 pub(super) struct Trusted {
     pub to_look: Values,
+    pub to_unmount: Values,
     pub to_change: Values,
 }
 
 impl Trusted {
-    /// Of these values of a finding about this pod, whose chain names mounts and paths.
-    pub(super) fn of(told: &Values, uid: Option<&PodUid>, chain: &[Link]) -> Self {
-        let [mut to_look, mut to_change] = [told.clone(), told.clone()];
+    /// Of these values of a finding about this pod, whose chain names mounts and paths; verified is one that only an agent
+    /// can have written.
+    pub(super) fn of(told: &Values, uid: Option<&PodUid>, chain: &[Link], is_verified: bool) -> Self {
+        let [mut to_look, mut to_unmount, mut to_change] = [told.clone(), told.clone(), told.clone()];
         let is_own = |path: &str| uid.is_some_and(|uid| is_own(path, uid));
         // A mount elsewhere, such as that of a FUSE server, is told for the node, and not for whatever process.
         let is_entered = told.get(Placeholder::MountNamespacePid).is_some();
+        let is_named = |path: &str| is_in(chain, path) && !is_entered;
         to_look.retain(|placeholder, value| match placeholder.shape() {
-            Shape::Path => is_own(value) || (is_in(chain, value) && !is_entered),
+            Shape::Path => is_own(value) || is_named(value),
+            _ => is_trusted(placeholder, value, uid),
+        });
+        to_unmount.retain(|placeholder, value| match placeholder.shape() {
+            Shape::Path => is_own(value) || (is_named(value) && is_verified),
             _ => is_trusted(placeholder, value, uid),
         });
         to_change.retain(|placeholder, value| match placeholder.shape() {
             Shape::Path => uid.is_some_and(|uid| is_the_kubelets(value, uid)),
+            Shape::Process | Shape::RuntimeId | Shape::Device | Shape::Map | Shape::Number if !is_verified => false,
             _ => is_trusted(placeholder, value, uid),
         });
-        Trusted { to_look, to_change }
+        Trusted { to_look, to_unmount, to_change }
     }
 }
 
@@ -75,12 +84,18 @@ fn below_own_directory<'p>(path: &'p str, uid: &PodUid) -> Option<(&'p str, &'p 
     Some((root, rest.strip_prefix(uid.as_str())?.strip_prefix('/')?))
 }
 
-/// What only the kubelet makes, or lies right in a directory that it makes (`volumes/PLUGIN/NAME/mount`): whatever lies
-/// deeper is the volume, where a tenant may have put a link; so is every other directory that is called like this.
+/// What only the kubelet makes, or lies right in a directory that it makes (`volumes/PLUGIN/NAME`, of CSI `mount` below
+/// that, and `volume-subpaths/NAME/CONTAINER/NUMBER`): whatever lies deeper is the volume, where a tenant may have put a link;
+/// so is every other directory that is called like this.
 fn below_kubelets_directory<'p>(path: &'p str, uid: &PodUid) -> Option<&'p str> {
     let (root, rest) = below_own_directory(path, uid)?;
     let is_known = DISTRIBUTIONS.iter().any(|distribution| distribution.kubelet_root == root);
-    (is_known && rest.split('/').count() <= 4).then_some(rest)
+    let is_made = match rest.split('/').collect::<Vec<_>>()[..] {
+        ["volumes", "kubernetes.io~csi", _, last] => ["mount", "vol_data.json"].contains(&last),
+        ["volume-subpaths", ref below @ ..] => below.len() <= 3,
+        ref parts => parts.len() <= 3,
+    };
+    (is_known && is_made).then_some(rest)
 }
 
 fn is_the_kubelets(path: &str, uid: &PodUid) -> bool {
@@ -125,7 +140,7 @@ mod tests {
         let value = value.replace("UID", UID).replace("U_ID", &uid.for_systemd());
         let told = Values::new().with(placeholder, &value);
         assert!(told.get(placeholder).is_some(), "{value}");
-        let trusted = Trusted::of(&told, Some(&uid), &[]);
+        let trusted = Trusted::of(&told, Some(&uid), &[], false);
         (trusted.to_look.get(placeholder).is_some(), trusted.to_change.get(placeholder).is_some())
     }
 
@@ -133,6 +148,10 @@ mod tests {
     fn a_path_is_changed_where_only_the_kubelet_makes_any() {
         for (path, expected) in [
             ("/var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/v/mount", (true, true)),
+            ("/var/lib/kubelet/pods/UID/volumes/kubernetes.io~nfs/v", (true, true)),
+            ("/var/lib/kubelet/pods/UID/volumes/kubernetes.io~nfs/v/orders.db", (true, false)),
+            ("/var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/v/mount/a", (true, false)),
+            ("/var/lib/kubelet/pods/UID/volume-subpaths/v/app/0/a", (true, false)),
             ("/var/lib/k0s/kubelet/pods/UID/volume-subpaths/v/app/0", (true, true)),
             ("/sys/fs/cgroup/kubepods/besteffort/podUID", (true, true)),
             ("/sys/fs/cgroup/kubepods.slice/kubepods-podU_ID.slice", (true, true)),
@@ -171,9 +190,33 @@ mod tests {
         let mount = Thing::Mount { path: "/data".into(), device: "0:40".into(), fs_type: "tmpfs".into() };
         let chain = [Link { subject: "mount".into(), state: String::new(), what: Some(mount), root: false }];
         let told = Values::new().with(Placeholder::Path, "/data");
-        let looked = |told: &Values| Trusted::of(told, Some(&uid), &chain).to_look.get(Placeholder::Path).is_some();
-        assert!(looked(&told));
-        assert!(!looked(&told.with(Placeholder::MountNamespacePid, 4111)));
+        let trusted = |told: &Values, is_verified| Trusted::of(told, Some(&uid), &chain, is_verified);
+        let has_path = |values: &Values| values.get(Placeholder::Path).is_some();
+        assert!(has_path(&trusted(&told, false).to_look));
+        // Only an agent says what is to be unmounted elsewhere.
+        assert!(!has_path(&trusted(&told, false).to_unmount) && has_path(&trusted(&told, true).to_unmount));
+        let entered = told.with(Placeholder::MountNamespacePid, 4111);
+        let trusted = trusted(&entered, true);
+        assert!(!has_path(&trusted.to_look) && !has_path(&trusted.to_unmount));
+    }
+
+    #[test]
+    fn what_is_not_the_pods_is_changed_on_the_word_of_an_agent_only() {
+        let uid = PodUid::parse(UID).unwrap();
+        for (placeholder, value) in [
+            (Placeholder::Pid, "4111@77"),
+            (Placeholder::Container, "306daa1b9c7b"),
+            (Placeholder::Sandbox, "306daa1b9c7b"),
+            (Placeholder::Device, "/dev/loop7"),
+            (Placeholder::Map, "mpatha"),
+            (Placeholder::Connection, "41"),
+        ] {
+            let told = Values::new().with(placeholder, value);
+            assert!(told.get(placeholder).is_some(), "{value}");
+            let is_changed =
+                |is_verified| Trusted::of(&told, Some(&uid), &[], is_verified).to_change.get(placeholder).is_some();
+            assert!(is_changed(true) && !is_changed(false), "{value}");
+        }
     }
 
     #[test]

@@ -18,8 +18,16 @@ pub struct Heartbeat {
     pub last: Option<Timestamp>,
     /// Whether the Events of its agent could be seen.
     pub agent_is_visible: bool,
-    /// When its agent spoke, later than its kubelet could have been silent by chance.
-    pub agent: Option<Timestamp>,
+    /// That its agent spoke later than its kubelet could have been silent by chance.
+    pub agent: Option<Word>,
+}
+
+/// An Event of the agent.
+pub struct Word {
+    /// When it was written.
+    pub at: Timestamp,
+    /// Why somebody else may have written it.
+    pub doubt: Option<String>,
 }
 
 impl Heartbeat {
@@ -34,10 +42,11 @@ impl Heartbeat {
         let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
         let good_for = lease.map_or(MISSED, |lease| lease.spec.lease_duration_seconds.max(MISSED));
         let word = agent::last_word(lister, on, diagnosis);
-        let spoke = last
-            .zip(word.flatten())
-            .and_then(|(last, spoke)| (spoke.as_second() > last.as_second().saturating_add(good_for)).then_some(spoke));
-        Heartbeat { last, agent_is_visible: word.is_some(), agent: spoke }
+        let is_later =
+            |at: Timestamp| last.is_some_and(|last| at.as_second() > last.as_second().saturating_add(good_for));
+        let spoke = word.flatten().filter(|(at, _)| is_later(*at));
+        let agent = spoke.map(|(at, event)| Word { at, doubt: agent::doubt(lister, event, diagnosis) });
+        Heartbeat { last, agent_is_visible: word.is_some(), agent }
     }
 
     /// `silent for 5m (last heard of at …)`.
@@ -50,6 +59,6 @@ impl Heartbeat {
 
     /// Whether its agent spoke after `then`: the machine ran and reached the API server.
     pub fn spoke_after(&self, then: Option<Timestamp>) -> bool {
-        self.agent.is_some_and(|spoke| then.is_none_or(|then| spoke > then))
+        self.agent.as_ref().is_some_and(|word| then.is_none_or(|then| word.at > then))
     }
 }

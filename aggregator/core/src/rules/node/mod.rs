@@ -20,7 +20,7 @@ use crate::state::taint::{OUT_OF_SERVICE, SHUT_DOWN, UNREACHABLE};
 use crate::state::*;
 use disruption::Disruption;
 pub use disruption::suspended;
-use heartbeat::Heartbeat;
+use heartbeat::{Heartbeat, Word};
 pub use route::{down as network_down, missing as route_missing};
 
 /// The pod garbage collector acts every 20 seconds.
@@ -181,13 +181,9 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
         Some(_) => Heartbeat { last: None, agent_is_visible: false, agent: None },
         None => Heartbeat::look(lister, case.node, diagnosis),
     };
-    if let Some(taint) = taint.filter(|taint| heartbeat.spoke_after(taint.time_added)) {
-        let since = taint.time_added.map_or(String::new(), |added| format!(", {} ago", age(lister, added)));
-        diagnosis.note(format!(
-            "{} was declared out of service{since}, and its agent has written an Event since: the machine runs. Its \
-             pods may run twice now. Remove the taint: kubectl taint node {} {OUT_OF_SERVICE}-",
-            case.target, case.target.name
-        ));
+    let heard = taint.zip(heartbeat.agent.as_ref());
+    if let Some(words) = heard.and_then(|(taint, word)| runs_all_the_same(lister, case.target, taint, word)) {
+        diagnosis.note(words);
     }
     let taint = taint.filter(|_| !is_known_empty(lister, case.target));
     if let Some(taint) = taint {
@@ -222,6 +218,29 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
     if taint.is_some() { found.progressing() } else { found }
 }
 
+/// What is to be said of a machine that was declared out of service, and whose agent was heard later than its kubelet.
+fn runs_all_the_same(lister: &Lister, target: &ObjectRef, taint: &Taint, word: &Word) -> Option<String> {
+    let ago = age(lister, word.at);
+    let missing = match (taint.time_added, &word.doubt) {
+        (Some(added), _) if word.at <= added => return None,
+        (Some(added), None) => {
+            return Some(format!(
+                "{target} was declared out of service, {} ago, and its agent has written an Event since: the machine \
+                 runs. Its pods may run twice now. Remove the taint: kubectl taint node {} {OUT_OF_SERVICE}-",
+                age(lister, added),
+                target.name
+            ));
+        }
+        (None, None) => "if that was after the taint, which has no time".to_owned(),
+        (None, Some(why)) => format!("if that was after the taint, which has no time, and was its agent ({why})"),
+        (Some(_), Some(why)) => format!("if that was its agent ({why})"),
+    };
+    Some(format!(
+        "{target} is declared out of service, and an Event of its agent was written {ago} ago, later than its kubelet's \
+         last word: {missing}, the machine runs, and its pods may run twice now. See whether it is off."
+    ))
+}
+
 /// Whether it was asked about, and no pod on it is being deleted.
 fn is_known_empty(lister: &Lister, target: &ObjectRef) -> bool {
     subject::is_named(lister, target) && is_empty(lister, target)
@@ -237,17 +256,21 @@ fn is_empty(lister: &Lister, target: &ObjectRef) -> bool {
 fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut Diagnosis) -> RootCause {
     let name = &case.target.name;
     let words = heartbeat.words(lister);
-    let mut found = match heartbeat.agent {
-        Some(spoke) => {
-            let ago = age(lister, spoke);
+    let mut found = match &heartbeat.agent {
+        Some(Word { at: spoke, doubt }) => {
+            let ago = age(lister, *spoke);
             let root =
                 format!("{words}, while its agent reached the API server {ago} ago: the kubelet is what is down");
             let found = case.found(&cause::NODE_KUBELET_SILENT, root).evidence(
                 format!("Events of the agent on {name}"),
                 format!("written at {spoke}, when the kubelet's Lease had run out"),
             );
+            let found = match doubt {
+                Some(why) => found.probable(format!("whether its agent wrote that Event: {why}")),
+                None => found,
+            };
             // By now the agent may be silent as well.
-            if lister.state.seconds_since(spoke) > agent::RENEWED {
+            if lister.state.seconds_since(*spoke) > agent::RENEWED {
                 found.probable(format!("whether the agent still reaches the API server: its last Event is {ago} old"))
             } else if case.taint(SHUT_DOWN).is_some_and(|taint| taint.time_added.is_none()) {
                 found.probable(format!("whether its cloud has stopped the machine since: {SHUT_DOWN} has no time"))
