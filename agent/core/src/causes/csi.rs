@@ -244,9 +244,9 @@ pub fn is_awaited(findings: &[Finding]) -> bool {
 pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
     let tries = tries::unpublish(view, &data.driver);
+    let (held, searched) = words::unheld(view.holders(&mount.mount_point));
     if tries.as_ref().is_some_and(|tries| tries.failure().is_some()) {
-        let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
-            .link(words::mount(mount), "mounted, and nothing holds it");
+        let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head).link(words::mount(mount), held);
         return Some(fails(view, volume, tries.as_ref(), told(volume, tries.as_ref()), found));
     }
     let (state, lacks) = match tries.as_ref().is_some_and(Tries::only_succeeds) {
@@ -261,9 +261,9 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
     };
     let found = of_pod(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
         .probable(lacks)
-        .link(words::mount(mount), "mounted, and nothing holds it")
+        .link(words::mount(mount), held)
         .blame(words::csi_driver(&data.driver), state)
-        .evidence("search for holders", "no process holds the mount")
+        .evidence("search for holders", searched)
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
         // Where a server is needed, umount waits for it as the driver may have done.

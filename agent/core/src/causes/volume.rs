@@ -234,7 +234,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
         .probable("the kubelet's memory of its volumes, which nothing shows from outside")
         .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
-        .evidence("search for holders", "no process holds the mount")
+        .evidence("search for holders", words::unheld(view.holders(&mount.mount_point)).1)
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
     Some(found.finish())
@@ -367,6 +367,14 @@ mod tests {
     fn a_search_that_did_not_see_everybody_finds_nobody_only() {
         let mut seen = sample::mounted("ext4");
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        let says = |seen: &Observation| serde_json::to_string(&crate::gates::judge(seen).pods[0].findings).unwrap();
+        assert!(says(&seen).contains("no process holds the mount"));
+        seen.holders[0].unreadable = 2;
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        assert!(
+            says(&seen).contains("none holds it; 2 could not be looked at")
+                && !says(&seen).contains("nothing holds it")
+        );
         seen.holders[0].behind_unread_tables = 1;
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
     }

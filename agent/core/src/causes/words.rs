@@ -3,7 +3,7 @@
 use findings::{FindingBuilder, Link, Placeholder, Subject, Thing, clean, duration};
 
 use crate::{
-    observation::{Container, HostPath, Mount, MountCopy, Owner, Process, Thread},
+    observation::{Container, HolderSearch, HostPath, Mount, MountCopy, Owner, Process, Thread},
     parse,
     view::PodView,
 };
@@ -84,6 +84,18 @@ pub fn state(letter: char) -> &'static str {
 pub fn mount(mount: &Mount) -> Subject {
     let words = format!("mount {} ({}, {})", path(&mount.mount_point), mount.dev, clean(&mount.fs_type, 40));
     Subject::new(words, Thing::mount(&mount.mount_point.show(), mount.dev, &mount.fs_type))
+}
+
+/// What is to be said of a mount of which no holder was found, and of the search: whoever could not be looked at may be one.
+pub fn unheld(search: Option<&HolderSearch>) -> (&'static str, String) {
+    match search {
+        Some(search) if search.unreadable > 0 => {
+            let HolderSearch { looked_at, unreadable, .. } = search;
+            let says = format!("{looked_at} processes looked at, none holds it; {unreadable} could not be looked at");
+            ("mounted, and nothing was found that holds it", says)
+        }
+        _ => ("mounted, and nothing holds it", "no process holds the mount".to_owned()),
+    }
 }
 
 /// A file or directory as the subject of a sentence.
