@@ -36,6 +36,8 @@ pub struct Kubelet {
     pub comm: &'static str,
     /// The systemd unit it runs in.
     pub unit: &'static str,
+    /// Whether the node's API server runs in that unit too.
+    pub has_api_server: bool,
 }
 
 /// A container runtime.
@@ -76,8 +78,8 @@ const OF_K0S: &Runtime = &RUNTIMES[5];
 pub static DISTRIBUTIONS: [Distribution; 7] = [
     Distribution {
         kubelets: &[
-            Kubelet { comm: "kubelet", unit: "kubelet.service" },
-            Kubelet { comm: "hyperkube", unit: "kubelet.service" },
+            Kubelet { comm: "kubelet", unit: "kubelet.service", has_api_server: false },
+            Kubelet { comm: "hyperkube", unit: "kubelet.service", has_api_server: false },
         ],
         kubelet_root: DEFAULT_ROOT,
         runtime: None,
@@ -86,8 +88,8 @@ pub static DISTRIBUTIONS: [Distribution; 7] = [
     // k3s
     Distribution {
         kubelets: &[
-            Kubelet { comm: "k3s-server", unit: "k3s.service" },
-            Kubelet { comm: "k3s-agent", unit: "k3s-agent.service" },
+            Kubelet { comm: "k3s-server", unit: "k3s.service", has_api_server: true },
+            Kubelet { comm: "k3s-agent", unit: "k3s-agent.service", has_api_server: false },
         ],
         kubelet_root: DEFAULT_ROOT,
         runtime: Some(OF_K3S),
@@ -102,8 +104,8 @@ pub static DISTRIBUTIONS: [Distribution; 7] = [
     // RKE2: a kubelet of its own process, below the supervisor.
     Distribution {
         kubelets: &[
-            Kubelet { comm: "kubelet", unit: "rke2-server.service" },
-            Kubelet { comm: "kubelet", unit: "rke2-agent.service" },
+            Kubelet { comm: "kubelet", unit: "rke2-server.service", has_api_server: false },
+            Kubelet { comm: "kubelet", unit: "rke2-agent.service", has_api_server: false },
         ],
         kubelet_root: DEFAULT_ROOT,
         runtime: Some(OF_K3S),
@@ -117,7 +119,7 @@ pub static DISTRIBUTIONS: [Distribution; 7] = [
     },
     // microk8s
     Distribution {
-        kubelets: &[Kubelet { comm: "kubelite", unit: "snap.microk8s.daemon-kubelite.service" }],
+        kubelets: &[Kubelet { comm: "kubelite", unit: "snap.microk8s.daemon-kubelite.service", has_api_server: true }],
         kubelet_root: "/var/snap/microk8s/common/var/lib/kubelet",
         runtime: Some(OF_MICROK8S),
         rancher: None,
@@ -125,8 +127,8 @@ pub static DISTRIBUTIONS: [Distribution; 7] = [
     // k0s: a kubelet of its own process, below the supervisor.
     Distribution {
         kubelets: &[
-            Kubelet { comm: "kubelet", unit: "k0scontroller.service" },
-            Kubelet { comm: "kubelet", unit: "k0sworker.service" },
+            Kubelet { comm: "kubelet", unit: "k0scontroller.service", has_api_server: true },
+            Kubelet { comm: "kubelet", unit: "k0sworker.service", has_api_server: false },
         ],
         kubelet_root: "/var/lib/k0s/kubelet",
         runtime: Some(OF_K0S),
@@ -134,14 +136,14 @@ pub static DISTRIBUTIONS: [Distribution; 7] = [
     },
     // MicroShift
     Distribution {
-        kubelets: &[Kubelet { comm: "microshift", unit: "microshift.service" }],
+        kubelets: &[Kubelet { comm: "microshift", unit: "microshift.service", has_api_server: true }],
         kubelet_root: DEFAULT_ROOT,
         runtime: Some(CRIO),
         rancher: None,
     },
     // KubeEdge
     Distribution {
-        kubelets: &[Kubelet { comm: "edgecore", unit: "edgecore.service" }],
+        kubelets: &[Kubelet { comm: "edgecore", unit: "edgecore.service", has_api_server: false }],
         kubelet_root: DEFAULT_ROOT,
         runtime: None,
         rancher: None,
@@ -156,6 +158,13 @@ pub fn kubelets() -> impl Iterator<Item = &'static Kubelet> {
 /// Whether a process of this name may be a kubelet. Names are free to choose.
 pub fn is_kubelet(comm: &str) -> bool {
     kubelets().any(|kubelet| kubelet.comm == comm)
+}
+
+/// Whether this unit of a kubelet, with or without what systemd adds, contains an API server.
+pub fn has_api_server(unit: &str) -> bool {
+    kubelets().any(|kubelet| {
+        kubelet.has_api_server && (kubelet.unit == unit || kubelet.unit.strip_suffix(".service") == Some(unit))
+    })
 }
 
 impl Distribution {

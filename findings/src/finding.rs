@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Cause, CauseRef, Gate, Placeholder, RootId, Subject, Thing, Values, clean, guard, placeholder};
+use crate::{
+    Advice, Cause, CauseRef, Gate, Placeholder, RootId, Subject, Thing, Values, clean, distribution, guard, placeholder,
+};
 
 /// More roots of one chain are told by their number.
 const MOST_ROOTS: usize = 12;
@@ -252,6 +254,10 @@ impl Advice {
             }
             None => None,
         };
+        let restarted = command.as_deref().and_then(|command| command.strip_prefix("systemctl restart "));
+        if restarted.is_some_and(distribution::has_api_server) {
+            text.push_str(" (this unit is the node's API server too: of several servers restart one at a time)");
+        }
         Some(Step { text, command, on_the_node: self.on_the_node, tested: self.is_tested() })
     }
 }
@@ -300,6 +306,17 @@ mod tests {
         let journal = values.with(Placeholder::KubeletJournal, "k3s-agent");
         let printed = format!("journalctl -u k3s-agent --since -15min --no-pager --grep {uid}");
         assert_eq!(command(&journal), Some(printed));
+    }
+
+    #[test]
+    fn whoever_restarts_an_api_server_is_told_so() {
+        let advice = step("Restart it").run("systemctl restart {kubelet_unit}");
+        let warned = |unit: &str| {
+            let step = advice.fill(&Values::new().with(Placeholder::KubeletUnit, unit)).unwrap();
+            step.text.contains("API server")
+        };
+        assert!(["k3s", "k3s.service", "snap.microk8s.daemon-kubelite", "k0scontroller"].into_iter().all(warned));
+        assert!(!["kubelet", "k3s-agent", "rke2-server", "k0sworker"].into_iter().any(warned));
     }
 
     #[test]
